@@ -45,7 +45,7 @@ const struct leat_error *leat_builder_error(const struct leat_builder *builder) 
 }
 
 /* Records the failure of a function of proto/spec.h or proto/value.h. Returns its code. */
-static int failed(struct leat_builder *builder, int code, const char *name) {
+static int record_failure(struct leat_builder *builder, int code, const char *name) {
     if (code == -ENOMEM)
         return leat_error_oom(&builder->error);
     if (code == -EEXIST)
@@ -55,7 +55,7 @@ static int failed(struct leat_builder *builder, int code, const char *name) {
 }
 
 /* Closes the former source, stage or options, since another one begins. */
-static int begin(struct leat_builder *builder, const char *kind) {
+static int begin_part(struct leat_builder *builder, const char *kind) {
     if (builder->error.code)
         return builder->error.code;
     if (builder->depth > 1)
@@ -72,7 +72,7 @@ static void open_value(struct leat_builder *builder, struct leat_value *value) {
 }
 
 int leat_builder_source(struct leat_builder *builder, const char *kind) {
-    int r = begin(builder, kind);
+    int r = begin_part(builder, kind);
 
     if (r < 0)
         return r;
@@ -87,19 +87,19 @@ int leat_builder_source(struct leat_builder *builder, const char *kind) {
 
 int leat_builder_stage(struct leat_builder *builder, const char *kind) {
     struct leat_stage_spec *stage;
-    int r = begin(builder, kind);
+    int r = begin_part(builder, kind);
 
     if (r < 0)
         return r;
     r = leat_spec_add_stage(builder->spec, kind, &stage);
     if (r < 0)
-        return failed(builder, r, kind);
+        return record_failure(builder, r, kind);
     open_value(builder, &stage->args);
     return 0;
 }
 
 int leat_builder_options(struct leat_builder *builder) {
-    int r = begin(builder, "options");
+    int r = begin_part(builder, "options");
 
     if (r < 0)
         return r;
@@ -108,7 +108,7 @@ int leat_builder_options(struct leat_builder *builder) {
 }
 
 /* Adds an item to the innermost open value: named in a map, without a name in a list. */
-static int add(struct leat_builder *builder, const char *name, struct leat_value **ret_item) {
+static int add_item(struct leat_builder *builder, const char *name, struct leat_value **ret_item) {
     struct leat_value *parent;
     int r;
 
@@ -128,13 +128,13 @@ static int add(struct leat_builder *builder, const char *name, struct leat_value
                                    : "builder: a value without a name outside a list%s",
                               name ? name : "");
     r = name ? leat_value_insert(parent, name, ret_item) : leat_value_append(parent, ret_item);
-    return r < 0 ? failed(builder, r, name) : 0;
+    return r < 0 ? record_failure(builder, r, name) : 0;
 }
 
 static int add_scalar(struct leat_builder *builder, const char *name, const char *text,
                       bool is_quoted) {
     struct leat_value *item;
-    int r = add(builder, name, &item);
+    int r = add_item(builder, name, &item);
 
     if (r < 0)
         return r;
@@ -170,7 +170,7 @@ static int add_open(struct leat_builder *builder, const char *name, enum leat_va
     if (!builder->error.code && builder->depth + 1 >= LEAT_VALUE_MAX_DEPTH)
         return leat_error_set(&builder->error, -EINVAL, "builder: deeper than %d",
                               LEAT_VALUE_MAX_DEPTH);
-    r = add(builder, name, &item);
+    r = add_item(builder, name, &item);
     if (r < 0)
         return r;
     item->kind = kind;

@@ -24,19 +24,19 @@ struct launcher {
     bool (*is_absent)(void); /* though `rank` is set; may be NULL */
 };
 
-static const char *get(const char *name) {
+static const char *get_variable(const char *name) {
     const char *text = name ? getenv(name) : NULL;
 
     return text && text[0] ? text : NULL;
 }
 
 static bool is_slurm_script(void) {
-    const char *environment = get("ENVIRONMENT");
+    const char *environment = get_variable("ENVIRONMENT");
 
-    if (get("SLURM_STEP_ID"))
+    if (get_variable("SLURM_STEP_ID"))
         return false;
     return (environment && strcmp(environment, "BATCH") == 0) ||
-           (!get("SLURM_NTASKS") && !get("SLURM_STEP_NUM_TASKS"));
+           (!get_variable("SLURM_NTASKS") && !get_variable("SLURM_STEP_NUM_TASKS"));
 }
 
 static const struct launcher launchers[] = {
@@ -78,21 +78,22 @@ static const struct launcher launchers[] = {
 
 static const struct launcher *find_launcher(void) {
     for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)
-        if (get(launchers[i].rank) && !(launchers[i].is_absent && launchers[i].is_absent()))
+        if (get_variable(launchers[i].rank) &&
+            !(launchers[i].is_absent && launchers[i].is_absent()))
             return &launchers[i];
     return NULL;
 }
 
 static const char *first_set(const char *const *names, size_t n_names) {
     for (size_t i = 0; i < n_names; i++)
-        if (get(names[i]))
+        if (get_variable(names[i]))
             return names[i];
     return NULL;
 }
 
 /* ---- numbers ---- */
 
-static bool parse(const char *text, uint32_t max, uint32_t *ret_number) {
+static bool parse_number(const char *text, uint32_t max, uint32_t *ret_number) {
     uint64_t number = 0;
     size_t n = strlen(text);
 
@@ -105,11 +106,11 @@ static bool parse(const char *text, uint32_t max, uint32_t *ret_number) {
 
 static int read_number(const char *name, uint32_t min, uint32_t max, uint32_t *ret_number,
                        struct leat_error *err) {
-    if (parse(get(name), max, ret_number) && *ret_number >= min)
+    if (parse_number(get_variable(name), max, ret_number) && *ret_number >= min)
         return 0;
     return leat_error_set(err, -EINVAL,
                           "the variable %s is \"%.32s\", not a whole number in %u..%u", name,
-                          get(name), min, max);
+                          get_variable(name), min, max);
 }
 
 /* Parses "4", or "4(x2)" of equal nodes. A list of unequal nodes is no hint. */
@@ -120,7 +121,7 @@ static bool parse_hint(const char *text, uint32_t *ret_number) {
     if (n >= sizeof(number) || strchr(text, ','))
         return false;
     memcpy(number, text, n);
-    return n > 0 && parse(number, LEAT_LAUNCHER_MAX_WORLD, ret_number);
+    return n > 0 && parse_number(number, LEAT_LAUNCHER_MAX_WORLD, ret_number);
 }
 
 /* ---- a launcher's variables ---- */
@@ -131,15 +132,15 @@ static int read_size(const struct launcher *launcher, struct leat_ranks *ranks, 
 
     if (name)
         return read_number(name, 1, LEAT_LAUNCHER_MAX_WORLD, &ranks->world_size, err);
-    if (get(launcher->hosts))
-        return leat_launcher_read_hosts(get(launcher->hosts), &ranks->world_size, err);
+    if (get_variable(launcher->hosts))
+        return leat_launcher_read_hosts(get_variable(launcher->hosts), &ranks->world_size, err);
     ranks->world_size = given_size;
     if (given_size > 0)
         return 0;
     return leat_error_set(err, -EINVAL,
                           "the variable %s is %.32s, but none says how many ranks there are: set "
                           "%s, or give world_size (1: this is the only one)",
-                          launcher->rank, get(launcher->rank), launcher->sizes[0]);
+                          launcher->rank, get_variable(launcher->rank), launcher->sizes[0]);
 }
 
 static int check_local(const struct launcher *launcher, struct leat_ranks *ranks,
@@ -162,11 +163,12 @@ static int read_local(const struct launcher *launcher, struct leat_ranks *ranks,
     const char *size = first_set(launcher->local_sizes, 2);
     int r;
 
-    if (!get(launcher->local_rank) || !size)
+    if (!get_variable(launcher->local_rank) || !size)
         return 0;
     if (launcher->are_local_hints) {
-        if (!parse(get(launcher->local_rank), LEAT_LAUNCHER_MAX_WORLD, &ranks->local_rank) ||
-            !parse_hint(get(size), &ranks->local_world_size))
+        if (!parse_number(get_variable(launcher->local_rank), LEAT_LAUNCHER_MAX_WORLD,
+                          &ranks->local_rank) ||
+            !parse_hint(get_variable(size), &ranks->local_world_size))
             ranks->local_rank = ranks->local_world_size = 0;
         return ranks->local_world_size ? check_local(launcher, ranks, err) : 0;
     }
@@ -182,7 +184,7 @@ static int check_own_size(const struct launcher *launcher, const struct leat_ran
     uint32_t own;
     int r;
 
-    if (!get(OWN_SIZE))
+    if (!get_variable(OWN_SIZE))
         return 0;
     r = read_number(OWN_SIZE, 1, LEAT_LAUNCHER_MAX_WORLD, &own, err);
     if (r == 0 && own != ranks->world_size)
@@ -251,7 +253,7 @@ static void take_arguments(const struct launcher *launcher, struct leat_ranks *r
 /* Finds a launcher that has set the size, but not the rank. (Slurm does so in its batch script.) */
 static const struct launcher *find_without_rank(void) {
     for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-        const char *size = get(launchers[i].sizes[0]);
+        const char *size = get_variable(launchers[i].sizes[0]);
 
         if (size && strcmp(size, "1") != 0 && !launchers[i].is_absent)
             return &launchers[i];
@@ -271,7 +273,7 @@ static int take_no_launcher(const struct leat_ranks *given, struct leat_ranks *r
         return leat_error_set(err, -EINVAL,
                               "the variable %s is \"%.32s\", but none says which rank this is: set "
                               "%s, or give world_size (1: this is the only one)",
-                              launcher->sizes[0], get(launcher->sizes[0]), launcher->rank);
+                              launcher->sizes[0], get_variable(launcher->sizes[0]), launcher->rank);
     *ranks = (struct leat_ranks){.world_size = 1, .source = ""};
     return 0;
 }

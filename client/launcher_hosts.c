@@ -7,11 +7,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/base/file.h"
+
 #define MAX_DEPTH 32
-#define MAX_BYTES (1U << 20)
+#define MAX_BYTES (1 << 20)
 
 struct counter {
     const char *at, *end;
@@ -62,7 +63,7 @@ static bool take_comma(struct counter *counter) {
     return true;
 }
 
-static bool take(struct counter *counter, char c) {
+static bool take_character(struct counter *counter, char c) {
     switch (is_blank(c) ? ' ' : c) {
     case ' ':
         return true;
@@ -92,7 +93,7 @@ int leat_launcher_count_hosts(const char *text, size_t n_bytes, uint32_t *ret_n_
         char c = *counter.at++;
         bool is_outside = counter.depth == 0;
 
-        if (!take(&counter, c) || (is_outside && counter.depth == 0 && !is_blank(c)) ||
+        if (!take_character(&counter, c) || (is_outside && counter.depth == 0 && !is_blank(c)) ||
             (is_outside && counter.depth > 0 && has_begun))
             return -EINVAL;
         has_begun = has_begun || counter.depth > 0;
@@ -103,38 +104,21 @@ int leat_launcher_count_hosts(const char *text, size_t n_bytes, uint32_t *ret_n_
     return 0;
 }
 
-static int read_all(int fd, char *text, size_t *ret_n_bytes) {
-    size_t n_bytes = 0;
-
-    while (n_bytes < MAX_BYTES) {
-        ssize_t n = read(fd, text + n_bytes, MAX_BYTES - n_bytes);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        n_bytes += (size_t)n;
-    }
-    *ret_n_bytes = n_bytes;
-    return n_bytes < MAX_BYTES ? 0 : -EFBIG;
-}
-
 static int read_file(int fd, uint32_t *ret_n_hosts) {
+    struct leat_file_state state;
     char *text = malloc(MAX_BYTES);
-    struct stat status;
-    size_t n_bytes = 0;
-    int r = 0;
+    ssize_t n_bytes = -EINVAL;
+    int r;
 
     if (!text)
         return -ENOMEM;
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
-        r = -EINVAL;
-    if (r == 0)
-        r = read_all(fd, text, &n_bytes);
-    if (r == 0)
-        r = leat_launcher_count_hosts(text, n_bytes, ret_n_hosts);
+    if (leat_file_stat(fd, &state) == 0)
+        n_bytes = leat_file_read(fd, text, MAX_BYTES, 0);
+    if (n_bytes < 0)
+        r = (int)n_bytes;
+    else
+        r = n_bytes < MAX_BYTES ? leat_launcher_count_hosts(text, (size_t)n_bytes, ret_n_hosts)
+                                : -EFBIG;
     free(text);
     return r;
 }

@@ -28,7 +28,8 @@
  * independent of each other and of the client.
  *
  * fork(). A child has neither the mappings nor the session: leat_stream_next() fails there with
- * -EPERM, and closing or releasing what it inherited only frees its own memory. Open anew in it.
+ * -EPERM, and closing or releasing what it inherited only frees its own memory. Open a new stream
+ * there.
  *
  * Strings that are passed in are UTF-8, terminated, and copied. Strings that are handed out belong
  * to the object that they were asked of.
@@ -98,7 +99,7 @@ enum leat_delivery {
     LEAT_DELIVERY_COPY = 1,   /* LZ4 copies through the socket, if memory cannot be mapped */
 };
 
-/* How a lost connection is reestablished: see leat_stream_next(). */
+/* Events of a lost connection: see leat_stream_next(). */
 enum leat_reconnect_kind {
     LEAT_RECONNECT_LOST = 1,   /* the daemon is gone, or has announced its end */
     LEAT_RECONNECT_TRYING = 2, /* attempt number `attempt` begins */
@@ -110,8 +111,7 @@ struct leat_reconnect_event {
     int32_t kind;       /* enum leat_reconnect_kind */
     uint32_t attempt;   /* from 1 */
     uint64_t waited_ns; /* since the connection was lost */
-    const char *reason; /* why it was lost, or what the last attempt failed with; valid during the
-                           call */
+    const char *reason; /* why it was lost, or why the last attempt failed; valid during the call */
 };
 
 #define LEAT_RECONNECT_DEFAULT_MS 60000
@@ -126,20 +126,19 @@ struct leat_reconnect_event {
  * is given and the rank is the launcher's. See leat_stream_rank_source(). */
 #define LEAT_RANK_LAUNCHER UINT32_MAX
 
-/* The memory that batches of shared delivery lie in, as this process has mapped it. */
+/* The memory of batches of shared delivery, as this process has mapped it. */
 struct leat_ring {
     uint64_t number;    /* unique among the mappings of this process */
     const void *shared; /* the daemon's memory, read-only */
-    const void
-        *memory; /* where tensors point: the same; with private_writes another mapping of it */
-    uint64_t size_bytes; /* of either */
+    const void *memory; /* of the tensors: the same, or with private_writes another mapping of it */
+    uint64_t size_bytes; /* of each mapping */
 };
 
 /* Whether the stages `shuffle` of a declared stream apply. */
 enum leat_shuffle {
     LEAT_SHUFFLE_AS_DECLARED = 0,
-    LEAT_SHUFFLE_ON = 1,  /* as declared; -EINVAL if there is none */
-    LEAT_SHUFFLE_OFF = 2, /* left out: rows come in the order of the data */
+    LEAT_SHUFFLE_ON = 1,  /* as declared; -EINVAL if the stream has none */
+    LEAT_SHUFFLE_OFF = 2, /* without them: rows come in the order of the data */
 };
 
 /* All zero but struct_size is the default. Initialise with leat_open_options_init(). */
@@ -166,22 +165,23 @@ struct leat_open_options {
                                      LEAT_NO_RECONNECT: not at all */
     uint32_t local_rank;          /* among the ranks on this machine, */
     uint32_t local_world_size;    /* of which there are so many; 0: the launcher's, or unknown */
-    /* Called from within leat_stream_next(), and the call that opens the stream, when a connection
-     * is lost, tried for, and back; must not call anything on the stream. NULL: nothing is told. */
+    /* Called from within leat_stream_next(), and the call that opens the stream, for events of a
+     * lost connection; must not call anything on the stream. May be NULL. */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
     void *on_reconnect_user;
-    const char *position; /* go on there: a text of leat_stream_position(), in place of first_epoch
-                             and first_step, in a world of any size. Its seed is taken, or must be
-                             `seed`. -ESTALE: spec, data or seed are others than they were, and what
-                             differs; -EINVAL: it is none. NULL: none */
-    bool accept_changes;  /* go on at `position` all the same: at that epoch and step of what the
-                             stream is now, with `seed`, or else that of the position */
-    /* Called by whichever call, on whichever thread, is about to unmap a ring that batches lay in:
-     * for who has registered it with a device. Must not call anything of this library. NULL:
-     * nothing is told. */
+    const char *position; /* start there: a text of leat_stream_position(), in place of first_epoch
+                             and first_step, in a world of any size. Its seed is used, and must
+                             equal `seed` if that is given. -ESTALE: spec, data or seed have
+                             changed, and the error says which; -EINVAL: it is no position. NULL:
+                             none */
+    bool accept_changes;  /* start at `position` even so: at that epoch and step of the changed
+                             stream, with `seed` or else the seed of the position */
+    /* Called before a ring of batches is unmapped, by any call on any thread, so that its
+     * registration with a device can be undone. Must not call anything of this library. May be
+     * NULL. */
     void (*on_unmap)(void *user, const struct leat_ring *ring);
     void *on_unmap_user;
-    /* Called when a signal interrupts the opening: 0 goes on, else it fails with -EINTR. NULL: it
+    /* Called when a signal interrupts the opening: 0 continues, else it fails with -EINTR. NULL: it
      * fails. */
     int (*on_interrupt)(void *user);
     void *on_interrupt_user;
@@ -190,9 +190,8 @@ struct leat_open_options {
                             "test": the stream NAME.SPLIT if there is one, else that part of its
                             stage `split`; NULL: as it is declared */
     int32_t shuffle;     /* of a declared stream: enum leat_shuffle */
-    /* Called from within leat_stream_next() with what the daemon warns of while the stream goes on:
-     * a file of its data has changed. Must not call anything on the stream. NULL: nothing is told.
-     */
+    /* Called from within leat_stream_next() with a warning of the daemon: a file of the data has
+     * changed. Must not call anything on the stream. May be NULL. */
     void (*on_notice)(void *user, const char *text);
     void *on_notice_user;
 };
@@ -204,16 +203,16 @@ static inline void leat_open_options_init(struct leat_open_options *options) {
 
 /* Connects and opens a stream that the operator declared. options NULL: the default. Blocks up to
  * open_timeout_ms. 0, or -errno with its text in leat_client_error(): -ECONNREFUSED (no daemon
- * answers: what was tried), -EACCES (the group to join), -ENOENT (no such stream: the nearest),
- * -ETIMEDOUT, -EPROTONOSUPPORT (daemon and library do not fit), -ESTALE, -EINTR (a signal came),
- * and what else the daemon finds wrong. *ret_stream is to be closed. */
+ * answers; lists the sockets), -EACCES (names the group to join), -ENOENT (no such stream; names
+ * the nearest), -ETIMEDOUT, -EPROTONOSUPPORT (daemon and library do not fit), -ESTALE, -EINTR (a
+ * signal came), and other errors of the daemon. *ret_stream is to be closed. */
 LEAT_API int leat_client_open(struct leat_client *client, const char *stream,
                               const struct leat_open_options *options,
                               struct leat_stream **ret_stream);
 
-/* The same for a stream that was built in code. Paths in it are absolute, or relative to the
- * first of the daemon's roots that has them; the daemon opens only what lies below its roots. The
- * builder stays the caller's. */
+/* The same for a stream that was built in code. Paths in it are absolute, or relative to the first
+ * of the daemon's roots that has them; the daemon opens only files below its roots. The builder
+ * stays the caller's. */
 LEAT_API int leat_client_open_built(struct leat_client *client, const struct leat_builder *builder,
                                     const struct leat_open_options *options,
                                     struct leat_stream **ret_stream);
@@ -226,10 +225,10 @@ LEAT_API struct leat_stream *leat_stream_close(struct leat_stream *stream);
 /* ---- Building a stream in code ---- */
 
 /* A source and stages with arguments, as in a configuration file (`leatctl stages` lists them).
- * Arguments go to what was last begun: source, stage or options. The first failure is kept, later
- * calls return it too, and so does opening: so a chain of calls needs one check. Failures are
- * -EINVAL (misuse: an argument before anything was begun, a name given twice, too deep), -E2BIG
- * (more than 256 stages), -ENOMEM. */
+ * Arguments go to the source, stage or options begun last. The first failure is kept, and later
+ * calls and the opening return it, so a chain of calls needs one check. Failures are -EINVAL
+ * (misuse: an argument before anything was begun, a name given twice, too deep), -E2BIG (more than
+ * 256 stages), -ENOMEM. */
 LEAT_API int leat_builder_new(const char *name, struct leat_builder **ret_builder);
 LEAT_API struct leat_builder *leat_builder_free(struct leat_builder *builder);
 LEAT_API const struct leat_error *leat_builder_error(const struct leat_builder *builder);
@@ -246,7 +245,7 @@ LEAT_API int leat_builder_bool(struct leat_builder *builder, const char *name, b
 /* A list of texts in one call. */
 LEAT_API int leat_builder_texts(struct leat_builder *builder, const char *name,
                                 const char *const *values, size_t n_values);
-/* Begins a list or a map, which takes what follows until leat_builder_end(). */
+/* Begins a list or a map, which takes the values until leat_builder_end(). */
 LEAT_API int leat_builder_list(struct leat_builder *builder, const char *name);
 LEAT_API int leat_builder_map(struct leat_builder *builder, const char *name);
 LEAT_API int leat_builder_end(struct leat_builder *builder);
@@ -278,12 +277,12 @@ struct leat_tensor_info {
     int64_t shape[LEAT_MAX_NDIM]; /* -1: varies from batch to batch */
 };
 
-/* When an operator changes the stream, all of this may change but the names, types and numbers of
+/* If an operator changes the stream, everything may change except the names, types and numbers of
  * dimensions of tensors: see leat_stream_next(). */
 LEAT_API const char *leat_stream_name(const struct leat_stream *stream);
 LEAT_API size_t leat_stream_n_tensors(const struct leat_stream *stream);
-/* Another number whenever a daemon has described the stream anew, after a reconnection or at the
- * change of an operator: who keeps what these functions return asks again then. */
+/* Grows whenever a daemon has described the stream again, after a reconnection or an operator's
+ * change: results of these functions that were kept are out of date then. */
 LEAT_API uint64_t leat_stream_version(const struct leat_stream *stream);
 /* NULL if index is not below leat_stream_n_tensors(). */
 LEAT_API const struct leat_tensor_info *leat_stream_tensor(const struct leat_stream *stream,
@@ -300,17 +299,32 @@ LEAT_API const char *leat_stream_rank_source(const struct leat_stream *stream);
 /* 32 bytes: the digest of the bound spec, to keep with a position. */
 LEAT_API const uint8_t *leat_stream_digest(const struct leat_stream *stream);
 
-/* Where to go on: after the last batch that leat_stream_next() returned, released or not; to be
- * kept in a checkpoint and given as `position` to a later opening. One line of less than 256 bytes,
- * without blanks, in which stand the digests of spec and data, seed, epoch, step and world size.
- * Valid until the next call on the stream.
+/* The position after the last batch that leat_stream_next() returned, released or not, for a
+ * checkpoint and the `position` of a later opening. One line of less than 256 bytes, without
+ * blanks, with the digests of spec and data, seed, epoch, step and world size. Valid until the next
+ * call on the stream.
  *
  * With several ranks it names the first step of a round (world_size steps, one for each rank,
- * counted from the step at which the epoch was begun), so that all ranks that have seen the same
- * number of batches have the same text: checkpoint after the same number on each. Any number of
- * ranks may go on there. (With another world size, a rank whose step lies further on in the round
- * would leave steps out for the others, or see some twice.) */
+ * counted from the step at which the epoch was begun). So all ranks that have seen the same number
+ * of batches have the same text: checkpoint after the same number on each. Any number of ranks may
+ * start there. (With another world size, a later step in the round would be skipped for other
+ * ranks, or seen twice.)
+ */
 LEAT_API const char *leat_stream_position(struct leat_stream *stream);
+/* What all ranks of a world must have in common: the position and, behind it, ":order=N", the
+ * version of the daemon's rules for the order of rows (0: a daemon that does not tell). Exchange it
+ * before the first batch, and whenever a checkpoint is written; where two ranks have different
+ * texts, rows come twice or not at all. With the terminating 0 it has at most LEAT_FINGERPRINT_SIZE
+ * bytes, so that an array of that size can be exchanged (client/examples/agree_mpi.c). Never NULL;
+ * cannot fail. Valid until the next call on the stream. */
+#define LEAT_FINGERPRINT_SIZE 320
+LEAT_API const char *leat_stream_fingerprint(struct leat_stream *stream);
+/* The files that the daemon reads for this stream, to tell in which of them ranks differ. A line
+ * for each: its size in bytes, a tab, 16 hexadecimal digits of a digest of its contents, a tab, and
+ * its name as a JSON string. The daemon tells them if there are several ranks, the first 32 KiB of
+ * lines; "" if it does not, or the data comes through a FIFO. Valid until the next call on the
+ * stream. */
+LEAT_API const char *leat_stream_files(const struct leat_stream *stream);
 /* The step, counted over all ranks, that this rank sees next. */
 LEAT_API void leat_stream_position_numbers(const struct leat_stream *stream, uint64_t *ret_epoch,
                                            uint64_t *ret_step);
@@ -318,26 +332,27 @@ LEAT_API void leat_stream_position_numbers(const struct leat_stream *stream, uin
 LEAT_API int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,
                                  uint64_t *ret_seed, uint32_t *ret_world_size);
 
-/* Goes to another place: the next batch is the first one of this rank at or after `step` of
- * `epoch`; n_epochs and n_steps are counted anew from there, also if the stream had ended. To set
- * the epoch, step is 0; where the stream stands there already, nothing is done, nothing that
- * was made ahead is lost. Else the daemon begins anew, by the next leat_stream_next(), which also
- * tells what it says. Batches that are held stay valid. 0; -EBUSY: batches of two sessions are held
- * already; -EPERM; or what ended the stream. */
+/* Moves the stream: the next batch is the first one of this rank at or after `step` of `epoch`,
+ * also if the stream had ended. n_epochs and n_steps count from there. To set the epoch, step is 0.
+ * If the stream is there already, nothing is done, and batches that were made ahead are not lost.
+ * Otherwise the next leat_stream_next() opens a session there, and returns its errors. Held batches
+ * stay valid. 0; -EBUSY: batches of two sessions are held already; -EPERM; or the stream's failure.
+ */
 LEAT_API int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64_t step);
 
-/* Gives the session up, and what the daemon made ahead with it: the next leat_stream_next() opens
- * another one in the same place. Does nothing if none is open. Results as of leat_stream_seek(). */
+/* Gives up the session with the batches that the daemon made ahead: the next leat_stream_next()
+ * opens another one at the same place. Does nothing if none is open. Results as of
+ * leat_stream_seek(). */
 LEAT_API int leat_stream_pause(struct leat_stream *stream);
 
-/* Leaves out the rest of the epoch, as if it had been read: the next batch is the first one of the
- * next epoch. n_epochs and n_steps count on, and a stream that its operator changed is the new one
- * from there. Does nothing at the stream's end. Results as of leat_stream_seek(). */
+/* Skips the rest of the epoch as if it had been read: the next batch is the first one of the next
+ * epoch. n_epochs and n_steps count on, and an operator's change of the stream takes effect there.
+ * Does nothing at the stream's end. Results as of leat_stream_seek(). */
 LEAT_API int leat_stream_skip_epoch(struct leat_stream *stream);
 
-/* The number of steps of a whole epoch, over all ranks. 0; or -ENODATA: it is not known, for the
- * reason that leat_stream_steps_reason() tells ("" if it is known). Where all epochs have as many,
- * it is known from the first LEAT_END_EPOCH on. */
+/* The number of steps of a whole epoch, over all ranks. 0; -ENODATA: it is unknown, for the reason
+ * in leat_stream_steps_reason() ("" if it is known). If all epochs have as many, it is known from
+ * the first LEAT_END_EPOCH on. */
 LEAT_API int leat_stream_n_steps(const struct leat_stream *stream, uint64_t *ret_n_steps);
 LEAT_API const char *leat_stream_steps_reason(const struct leat_stream *stream);
 /* Fields of the data that are not read because they are not declared, and why; "" if there are
@@ -351,50 +366,49 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
 
 /* The next batch, in step order. timeout_ms: -1 waits without limit, 0 does not wait. 0 and a batch
  * to release; LEAT_END_EPOCH; LEAT_END (again and again); or
- *   -EAGAIN      nothing is there (timeout 0)      -ETIMEDOUT  nothing came in time
+ *   -EAGAIN      no batch is ready (timeout 0)     -ETIMEDOUT  no batch came in time
  *   -EINTR       a signal came while waiting       -ENOBUFS    the whole window is held: release
- * after which one can go on; or what ended the stream, which every later call returns again:
- *   -EPROTO      what came makes no sense          -ECONNRESET no daemon answers any more
- *   -EPERM       this is a forked child            -ESTALE     what was opened is another one now
- *   else what the daemon said
+ * after which the stream can continue; or its failure, which every later call returns again:
+ *   -EPROTO      a packet makes no sense           -ECONNRESET no daemon answers any more
+ *   -EPERM       this is a forked child            -ESTALE     the stream or its data has changed
+ *   or an error of the daemon
  * *ret_batch is NULL unless 0 is returned. Nothing is allocated once the window has been held.
  *
- * A daemon that dies, is restarted or upgraded is a pause and nothing else: the stream connects
- * anew, within reconnect_timeout_ms, at the place that answered before, opens what it had open
- * where it stands, and goes on with the next batch. Timeouts hold meanwhile. Batches that are held
- * stay readable and count against the window; releasing them concerns nobody. What a restart does
- * not cure (another spec, no permission, data that fails) is returned at once.
+ * A daemon that dies, is restarted or upgraded costs only a pause: the stream connects again within
+ * reconnect_timeout_ms to the socket that answered before, opens the same stream at its position,
+ * and continues with the next batch. Timeouts hold meanwhile. Held batches stay readable and count
+ * against the window. Errors that a restart does not cure (another spec, no permission, data that
+ * fails) are returned at once.
  *
  * -ESTALE is also the error of data that changed while the daemon read it, if the stream's option
  * `on_change` is `fail`, as it is by default at a position or with several ranks; with `warn` the
- * stream goes on, and on_notice is called.
+ * stream continues, and on_notice is called.
  *
- * An operator may make a declared stream another one while it is open. The epoch that was begun
- * comes to its end as it was. Behind its LEAT_END_EPOCH the stream goes on as the new one: digest,
- * batch size, number of steps, shapes and, unless it was given, the seed are its own from then on,
- * tensors have the names, types and numbers of dimensions that they had. -ESTALE: they would not;
- * there is no such stream any more; expect_digest is of another one; or the operator wants the
- * trainer to end (`on_reload: tell`). */
+ * An operator may change a declared stream while it is open. The present epoch ends unchanged.
+ * After its LEAT_END_EPOCH the stream has the new digest, batch size, number of steps, shapes and,
+ * unless it was given, seed; tensors keep their names, types and numbers of dimensions. -ESTALE:
+ * they would not; the stream was removed; expect_digest is of another one; or the operator wants
+ * trainers to end (`on_reload: tell`). */
 LEAT_API int leat_stream_next(struct leat_stream *stream, int timeout_ms,
                               struct leat_batch **ret_batch);
 
-/* Any thread, at any time but while the stream is closed, and signal handlers: the call of
- * leat_stream_next() that waits now, or else the next one that would wait, returns -EINTR. */
+/* Makes the leat_stream_next() that waits now, or else the next one that would wait, return -EINTR.
+ * For any thread and signal handlers, at any time except while the stream is being closed. */
 LEAT_API void leat_stream_wake(const struct leat_stream *stream);
 
-/* For event loops: readable (POLLIN) when leat_stream_next(stream, 0, ...) would get further; it
- * may still return -EAGAIN. It stays the same for the stream's whole life, whatever connections are
- * lost and made meanwhile (an epoll instance of the socket and of a timer). Belongs to the stream;
- * only to be watched. -errno if it cannot be made. */
+/* For event loops: a descriptor that is readable (POLLIN) when leat_stream_next(stream, 0, ...)
+ * would advance; that may still return -EAGAIN. It stays the same for the stream's whole life,
+ * through all connections (an epoll instance of the socket and a timer). Belongs to the stream;
+ * only watch it. -errno if it cannot be made. */
 LEAT_API int leat_stream_fd(struct leat_stream *stream);
 
 /* True while a session is open. If none is, the next leat_stream_next() will try to connect. */
 LEAT_API bool leat_stream_is_connected(const struct leat_stream *stream);
 
-/* In a forked child, whatever another thread of the parent is doing with the stream: closes the
- * descriptors that the child has inherited. Otherwise they keep the session, and the memory that
- * the daemon holds for it, until the child ends too. Async-signal-safe: for pthread_atfork().
- * Afterwards the stream may only be closed. */
+/* Closes the inherited descriptors in a forked child, whatever another thread of the parent is
+ * doing with the stream. Otherwise they keep the session, and its memory in the daemon, until the
+ * child ends too. Async-signal-safe: for pthread_atfork(). Afterwards the stream may only be
+ * closed. */
 LEAT_API void leat_stream_forget(struct leat_stream *stream);
 
 struct leat_tensor {
@@ -419,15 +433,14 @@ LEAT_API const struct leat_tensor *leat_batch_tensor(const struct leat_batch *ba
 LEAT_API const struct leat_tensor *leat_batch_find(const struct leat_batch *batch,
                                                    const char *name);
 
-/* The ring that the batch lies in, valid until the batch is released; NULL: it lies in memory of
- * this process (LEAT_DELIVERY_COPY). */
+/* The ring with the batch, valid until the batch is released; NULL: the batch is in memory of this
+ * process (LEAT_DELIVERY_COPY). */
 LEAT_API const struct leat_ring *leat_batch_ring(const struct leat_batch *batch);
 
-/* From now on the bytes of the batch's tensors may be written, const or not. What is written is
- * seen by nobody else, and is gone when the batch is released: a page is copied when it is first
- * written to, and the copy is dropped before the daemon is told. 0; -EROFS: the batch lies in
- * shared memory and the stream was not opened with private_writes; -EPERM: this is a forked child.
- */
+/* From now on the bytes of the batch's tensors may be written, const or not. Only this process sees
+ * the writes, and they are dropped when the batch is released: a page is copied when it is first
+ * written to. 0; -EROFS: the batch is in shared memory and the stream was not opened with
+ * private_writes; -EPERM: this is a forked child. */
 LEAT_API int leat_batch_let_write(struct leat_batch *batch);
 
 /* Gives the batch back, in any order, also after its stream was closed. Accepts NULL. */
@@ -435,11 +448,11 @@ LEAT_API void leat_batch_release(struct leat_batch *batch);
 
 /* ---- Saving ---- */
 
-/* safetensors keeps all dtypes, and epoch, step and rows as its metadata. .npz has what
- * numpy.load() takes; bfloat16, which NumPy does not have, comes as "V2", two bytes each, to be
- * read with .view(ml_dtypes.bfloat16). JSONL has a line for each row: its values by the tensors'
- * names, behind "_epoch", "_step" and "_row"; numbers that are no finite ones are null. The same
- * batch makes the same bytes. */
+/* safetensors keeps all dtypes, and has epoch, step and rows as its metadata. .npz is for
+ * numpy.load(); bfloat16, which NumPy does not have, becomes "V2" of two bytes, which
+ * .view(ml_dtypes.bfloat16) reads. JSONL has a line for each row: "_epoch", "_step" and "_row", and
+ * its values by the tensors' names; infinities and NaN are null. The same batch makes the same
+ * bytes. */
 enum leat_save_format {
     LEAT_SAVE_BY_NAME = 0, /* as the path ends: .safetensors, .npz, .jsonl */
     LEAT_SAVE_SAFETENSORS = 1,
@@ -459,13 +472,14 @@ static inline void leat_save_options_init(struct leat_save_options *options) {
     options->struct_size = sizeof(*options);
 }
 
-/* Writes the batch to a file: under a temporary name in the same folder, synced, then renamed. So
- * the file is there whole, or it is as it was before. options NULL: the default. Only the batch is
- * touched: meanwhile another thread may use the stream.
+/* Writes the batch to a file under a temporary name in the same folder, syncs and renames it. So
+ * the file is either complete or as before. options NULL: the default. Only the batch is used:
+ * another thread may use the stream meanwhile.
  *
- * 0, or -errno with its text in leat_batch_error(): what the disk says (-ENOSPC, -EACCES, -ENOENT:
- * no such folder, -EISDIR), -EINVAL (no such format; names that it cannot hold; the path is a
- * device or a pipe), -EILSEQ (a name is not UTF-8), -EPERM (this is a forked child). */
+ * 0, or -errno with its text in leat_batch_error(): an error of the disk (-ENOSPC, -EACCES,
+ * -ENOENT: no such folder, -EISDIR), -EINVAL (no such format; names that it cannot hold; the path
+ * is a device or a pipe), -EILSEQ (a name is not UTF-8), -EPERM (this is a forked child).
+ */
 LEAT_API int leat_batch_save(struct leat_batch *batch, const char *path,
                              const struct leat_save_options *options);
 /* The last failure of leat_batch_save() on this batch; as leat_stream_error(). Valid until the next

@@ -17,7 +17,8 @@ void leat_error_to_message(const struct leat_error *err, Leat__Error *ret_messag
 void leat_error_from_message(struct leat_error *err, const Leat__Error *message) {
     int code = message->code < 0 && message->code > -4096 ? message->code : -EPROTO;
 
-    leat_error_set(err, code, "%s", message->message);
+    leat_error_set(err, code, "%s",
+                   message->message[0] ? message->message : "the other end gave no reason");
     leat_error_locate(err, message->file, message->line, message->column);
     if (message->path[0])
         leat_error_prefix(err, "%s", message->path);

@@ -2,7 +2,7 @@
  *
  * A frame is a u32 little-endian length, then that many bytes. The decoder takes bytes in any split
  * and hands out whole frames; a length of 0 or above its limit is an error that names the limit,
- * before anything is allocated for it. Owner: whoever holds the struct.
+ * before anything is allocated for it. Owner: its holder.
  */
 #pragma once
 

@@ -5,8 +5,10 @@
  * maps it read-only. Copy delivery sends the first `used_bytes` of the very same bytes. All numbers
  * are little endian.
  *
- *     [ leat_slot_header 64 B ][ leat_slot_tensor 128 B ] x n_tensors [ pad to 64 ][ tensor 0 ][
- * pad to 64 ][ tensor 1 ] ...
+ *     +-------------------------+----------------------------+-----+----------+-----+----------+--
+ *     | leat_slot_header (64 B) | n x leat_slot_tensor       | pad | tensor 0 | pad | tensor 1 | ..
+ *     |                         | (128 B each)               |     |          |     |          |
+ *     +-------------------------+----------------------------+-----+----------+-----+----------+--
  */
 #pragma once
 

@@ -37,8 +37,8 @@ int leat_spec_new(const char *name, const char *file, struct leat_spec **ret_spe
 int leat_spec_add_stage(struct leat_spec *spec, const char *kind,
                         struct leat_stage_spec **ret_stage);
 int leat_spec_copy(const struct leat_spec *spec, struct leat_spec **ret_spec);
-/* Whether the same was written: source, options and stages; of paths the letters, which mean other
- * files from another folder. */
+/* True if the same was written: source, options and stages. Equal paths may mean other files in
+ * another folder. */
 bool leat_spec_equal(const struct leat_spec *a, const struct leat_spec *b);
 
 /* The wire: protobuf StreamSpec. Unpacking checks depth, counts and lengths; *ret_data is

@@ -1,5 +1,5 @@
-/* spec_message.c: specs to and from protobuf. Unpacking believes nothing: kinds, depth, node and
- * stage counts are checked. */
+/* spec_message.c: turns specs into protobuf and back. Unpacking checks kinds, depth, node and stage
+ * counts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,126 +7,101 @@
 #include "proto/leat.pb-c.h"
 #include "proto/spec.h"
 
-static int pack_value(const struct leat_value *value, Leat__Value **ret_message);
+/* ---- packing: NULL when memory is out ---- */
 
-static int pack_items(const struct leat_value *value, Leat__Value *message) {
-    message->items = calloc(value->n_items, sizeof(*message->items));
-    if (!message->items)
-        return -ENOMEM;
-    for (size_t i = 0; i < value->n_items; i++) {
-        int r = pack_value(&value->items[i], &message->items[i]);
-
-        if (r < 0)
-            return r;
-        message->n_items = i + 1;
-    }
-    return 0;
-}
-
-static int pack_keys(const struct leat_value *value, Leat__Value *message) {
-    message->keys = calloc(value->n_items, sizeof(*message->keys));
-    if (!message->keys)
-        return -ENOMEM;
-    for (size_t i = 0; i < value->n_items; i++) {
-        Leat__Key *key = malloc(sizeof(*key));
-
-        if (!key)
-            return -ENOMEM;
-        leat__key__init(key);
-        message->keys[i] = key;
-        message->n_keys = i + 1;
-        key->line = value->keys[i].line;
-        key->column = value->keys[i].column;
-        key->name = strdup(value->keys[i].name);
-        if (!key->name)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-static int pack_value(const struct leat_value *value, Leat__Value **ret_message) {
-    Leat__Value *message = malloc(sizeof(*message));
-    int r = 0;
+static Leat__Key *pack_key(const struct leat_value_key *key) {
+    Leat__Key *message = malloc(sizeof(*message));
 
     if (!message)
-        return -ENOMEM;
+        return NULL;
+    leat__key__init(message);
+    message->line = key->line;
+    message->column = key->column;
+    message->name = strdup(key->name);
+    if (message->name)
+        return message;
+    free(message);
+    return NULL;
+}
+
+static Leat__Value *pack_value(const struct leat_value *value);
+
+static bool pack_items(const struct leat_value *value, Leat__Value *message) {
+    bool is_map = value->kind == LEAT_VALUE_MAP, is_whole;
+
+    message->items = calloc(value->n_items, sizeof(*message->items));
+    message->n_items = message->items ? value->n_items : 0;
+    message->keys = is_map ? calloc(value->n_items, sizeof(*message->keys)) : NULL;
+    message->n_keys = message->keys ? value->n_items : 0;
+    is_whole = message->items && (message->keys || !is_map);
+    for (size_t i = 0; is_whole && i < value->n_items; i++) {
+        message->items[i] = pack_value(&value->items[i]);
+        if (is_map)
+            message->keys[i] = pack_key(&value->keys[i]);
+        is_whole = message->items[i] && (!is_map || message->keys[i]);
+    }
+    return is_whole;
+}
+
+static Leat__Value *pack_value(const struct leat_value *value) {
+    Leat__Value *message = malloc(sizeof(*message));
+    bool is_whole = true;
+
+    if (!message)
+        return NULL;
     leat__value__init(message);
     message->kind = (uint32_t)value->kind;
     message->is_quoted = value->is_quoted;
     message->line = value->line;
     message->column = value->column;
-    if (value->kind == LEAT_VALUE_SCALAR) {
-        message->text = strdup(value->text);
-        r = message->text ? 0 : -ENOMEM;
-    }
-    if (r == 0 && value->n_items > 0)
-        r = pack_items(value, message);
-    if (r == 0 && value->n_items > 0 && value->kind == LEAT_VALUE_MAP)
-        r = pack_keys(value, message);
-    if (r < 0) {
-        leat__value__free_unpacked(message, NULL);
-        return r;
-    }
-    *ret_message = message;
-    return 0;
+    if (value->kind == LEAT_VALUE_SCALAR)
+        is_whole = (message->text = strdup(value->text)) != NULL;
+    else if (value->n_items > 0)
+        is_whole = pack_items(value, message);
+    if (is_whole)
+        return message;
+    leat__value__free_unpacked(message, NULL);
+    return NULL;
 }
 
-static int pack_stage(const struct leat_stage_spec *stage, Leat__StageSpec **ret_message) {
+static Leat__StageSpec *pack_stage(const struct leat_stage_spec *stage) {
     Leat__StageSpec *message = malloc(sizeof(*message));
-    int r;
 
     if (!message)
-        return -ENOMEM;
+        return NULL;
     leat__stage_spec__init(message);
     message->line = stage->line;
     message->column = stage->column;
     message->kind = strdup(stage->kind ? stage->kind : "");
-    r = message->kind ? pack_value(&stage->args, &message->args) : -ENOMEM;
-    if (r < 0) {
-        leat__stage_spec__free_unpacked(message, NULL);
-        return r;
-    }
-    *ret_message = message;
-    return 0;
-}
-
-static int pack_spec(const struct leat_spec *spec, Leat__StreamSpec *message) {
-    int r;
-
-    message->line = spec->line;
-    message->column = spec->column;
-    message->name = strdup(spec->name);
-    message->file = strdup(spec->file ? spec->file : "");
-    if (!message->name || !message->file)
-        return -ENOMEM;
-    r = pack_stage(&spec->source, &message->source);
-    if (r == 0)
-        r = pack_value(&spec->options, &message->options);
-    if (r < 0 || spec->n_stages == 0)
-        return r;
-    message->stages = calloc(spec->n_stages, sizeof(*message->stages));
-    if (!message->stages)
-        return -ENOMEM;
-    for (size_t i = 0; i < spec->n_stages; i++) {
-        r = pack_stage(&spec->stages[i], &message->stages[i]);
-        if (r < 0)
-            return r;
-        message->n_stages = i + 1;
-    }
-    return 0;
+    message->args = pack_value(&stage->args);
+    if (message->kind && message->args)
+        return message;
+    leat__stage_spec__free_unpacked(message, NULL);
+    return NULL;
 }
 
 int leat_spec_pack(const struct leat_spec *spec, struct Leat__StreamSpec **ret_message) {
     Leat__StreamSpec *message = malloc(sizeof(*message));
-    int r;
+    bool is_whole;
 
     if (!message)
         return -ENOMEM;
     leat__stream_spec__init(message);
-    r = pack_spec(spec, message);
-    if (r < 0) {
+    message->line = spec->line;
+    message->column = spec->column;
+    message->name = strdup(spec->name);
+    message->file = strdup(spec->file ? spec->file : "");
+    message->source = pack_stage(&spec->source);
+    message->options = pack_value(&spec->options);
+    message->stages = calloc(spec->n_stages + 1, sizeof(*message->stages));
+    message->n_stages = message->stages ? spec->n_stages : 0;
+    is_whole =
+        message->name && message->file && message->source && message->options && message->stages;
+    for (size_t i = 0; is_whole && i < spec->n_stages; i++)
+        is_whole = (message->stages[i] = pack_stage(&spec->stages[i])) != NULL;
+    if (!is_whole) {
         leat__stream_spec__free_unpacked(message, NULL);
-        return r;
+        return -ENOMEM;
     }
     *ret_message = message;
     return 0;
@@ -136,6 +111,8 @@ void leat_spec_message_free(struct Leat__StreamSpec *message) {
     if (message)
         leat__stream_spec__free_unpacked(message, NULL);
 }
+
+/* ---- unpacking ---- */
 
 struct unpacker {
     size_t n_nodes;
@@ -153,15 +130,14 @@ static int unpack_map(struct unpacker *unpacker, const Leat__Value *message, int
     value->kind = LEAT_VALUE_MAP;
     for (size_t i = 0; i < message->n_items; i++) {
         struct leat_value *item;
-        int r = leat_value_insert(value, message->keys[i]->name, &item);
+        int r = leat_value_insert_at(value, message->keys[i]->name, message->keys[i]->line,
+                                     message->keys[i]->column, &item);
 
         if (r == -EEXIST)
             return leat_error_set(unpacker->err, -EPROTO, "the key %.64s is there twice",
                                   message->keys[i]->name);
         if (r < 0)
             return leat_error_oom(unpacker->err);
-        value->keys[i].line = message->keys[i]->line;
-        value->keys[i].column = message->keys[i]->column;
         r = unpack_value(unpacker, message->items[i], depth + 1, item);
         if (r < 0)
             return r;

@@ -33,7 +33,7 @@ int leat_value_set_text(struct leat_value *value, const char *text, bool is_quot
 
 /* Room for one more item: capacities are powers of two, so that growth needs no field of its own.
  */
-static int grow(void **array, size_t n_items, size_t item_size) {
+static int grow_array(void **array, size_t n_items, size_t item_size) {
     void *larger;
 
     if (n_items != 0 && (n_items & (n_items - 1)) != 0)
@@ -47,7 +47,7 @@ static int grow(void **array, size_t n_items, size_t item_size) {
 
 int leat_value_append(struct leat_value *list, struct leat_value **ret_item) {
     void *items = list->items;
-    int r = grow(&items, list->n_items, sizeof(*list->items));
+    int r = grow_array(&items, list->n_items, sizeof(*list->items));
 
     if (r < 0)
         return r;
@@ -79,14 +79,14 @@ static bool is_at(const struct leat_value *map, size_t position, const char *nam
 
 static int grow_map(struct leat_value *map) {
     void *items = map->items, *keys = map->keys, *sorted = map->sorted;
-    int r = grow(&keys, map->n_items, sizeof(*map->keys));
+    int r = grow_array(&keys, map->n_items, sizeof(*map->keys));
 
     map->keys = keys;
     if (r == 0)
-        r = grow(&items, map->n_items, sizeof(*map->items));
+        r = grow_array(&items, map->n_items, sizeof(*map->items));
     map->items = items;
     if (r == 0)
-        r = grow(&sorted, map->n_items, sizeof(*map->sorted));
+        r = grow_array(&sorted, map->n_items, sizeof(*map->sorted));
     map->sorted = sorted;
     return r;
 }
@@ -114,6 +114,17 @@ int leat_value_insert(struct leat_value *map, const char *name, struct leat_valu
     return 0;
 }
 
+int leat_value_insert_at(struct leat_value *map, const char *name, uint32_t line, uint32_t column,
+                         struct leat_value **ret_item) {
+    int r = leat_value_insert(map, name, ret_item);
+
+    if (r == 0) {
+        map->keys[map->n_items - 1].line = line;
+        map->keys[map->n_items - 1].column = column;
+    }
+    return r;
+}
+
 struct leat_value *leat_value_get(const struct leat_value *map, const char *name) {
     size_t position;
 
@@ -123,12 +134,23 @@ struct leat_value *leat_value_get(const struct leat_value *map, const char *name
     return is_at(map, position, name) ? &map->items[map->sorted[position]] : NULL;
 }
 
-int leat_value_source(const struct leat_value *item) {
-    const struct leat_value *stages = leat_value_get(item, "stages");
+bool leat_value_named_args(const struct leat_value *item, bool with_stages,
+                           struct leat_named_args *ret_named) {
+    static const struct leat_value none = {.kind = LEAT_VALUE_NULL};
+    const struct leat_value *stages = with_stages ? leat_value_get(item, "stages") : NULL;
+    size_t i = stages && stages == item->items;
 
+    *ret_named = (struct leat_named_args){
+        .name = "", .args = &none, .line = item->line, .column = item->column};
+    if (item->kind == LEAT_VALUE_SCALAR) {
+        ret_named->name = item->text;
+        return true;
+    }
     if (item->kind != LEAT_VALUE_MAP || item->n_items != (stages ? 2 : 1))
-        return -1;
-    return stages == &item->items[0] ? 1 : 0;
+        return false;
+    *ret_named = (struct leat_named_args){item->keys[i].name, &item->items[i], item->keys[i].line,
+                                          item->keys[i].column};
+    return true;
 }
 
 static int copy_items(struct leat_value *target, const struct leat_value *source) {
@@ -137,16 +159,12 @@ static int copy_items(struct leat_value *target, const struct leat_value *source
         int r;
 
         if (source->kind == LEAT_VALUE_MAP)
-            r = leat_value_insert(target, source->keys[i].name, &item);
+            r = leat_value_insert_at(target, source->keys[i].name, source->keys[i].line,
+                                     source->keys[i].column, &item);
         else
             r = leat_value_append(target, &item);
-        if (r < 0)
-            return r;
-        if (source->kind == LEAT_VALUE_MAP) {
-            target->keys[i].line = source->keys[i].line;
-            target->keys[i].column = source->keys[i].column;
-        }
-        r = leat_value_copy(item, &source->items[i]);
+        if (r == 0)
+            r = leat_value_copy(item, &source->items[i]);
         if (r < 0)
             return r;
     }

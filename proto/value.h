@@ -51,15 +51,25 @@ int leat_value_append(struct leat_value *list, struct leat_value **ret_item);
 
 /* Adds a key to a map (NULL-kind or a map); 0, -EEXIST if it is there, -ENOMEM. */
 int leat_value_insert(struct leat_value *map, const char *name, struct leat_value **ret_item);
+/* As leat_value_insert; line and column are the place of the key. */
+int leat_value_insert_at(struct leat_value *map, const char *name, uint32_t line, uint32_t column,
+                         struct leat_value **ret_item);
 
 /* The item of that key, or NULL (also if `map` is no map). */
 struct leat_value *leat_value_get(const struct leat_value *map, const char *name);
 
-/* An item of a list of sources is a map of a source's name to its arguments, which may have a list
- * of its own `stages` beside it: the index of the key that is the name, or -1. */
-int leat_value_source(const struct leat_value *item);
+/* A stage or source as it is written in a list: NAME, or {NAME: {args}}. */
+struct leat_named_args {
+    const char *name;
+    const struct leat_value *args; /* a NULL-kind value: none */
+    uint32_t line, column;
+};
+/* with_stages: the map of a source may also have the key `stages`. False: the item is neither form;
+ * *ret_named then has no name. */
+bool leat_value_named_args(const struct leat_value *item, bool with_stages,
+                           struct leat_named_args *ret_named);
 
-/* Whether the same was written, wherever it stands and in whatever order the keys of maps are. */
+/* True if the same was written, wherever it stands and in whatever order the keys of maps are. */
 bool leat_value_equal(const struct leat_value *a, const struct leat_value *b);
 
 /* Deep copy. 0 or -ENOMEM. */

@@ -1,53 +1,16 @@
-/* describe.c: `leatctl describe`: what the columns of a stream, or of a file of data, hold. */
+/* describe.c: `leatctl describe`: the contents of the columns of a stream, or of a file of data. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/cli/base/error_json.h"
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/options.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/inspect/describe.h"
-
-struct kind {
-    const char *suffix, *source, *delimiter;
-};
-
-static const struct kind kinds[] = {
-    {".csv", "csv", NULL},     {".tsv", "csv", "\t"},       {".jsonl", "jsonl", NULL},
-    {".arrow", "arrow", NULL}, {".feather", "arrow", NULL}, {".ndjson", "jsonl", NULL},
-    {".txt", "text", NULL},    {".md", "text", NULL},
-};
-
-static bool ends_with(const char *text, size_t n, const char *suffix) {
-    size_t n_suffix = strlen(suffix);
-
-    return n > n_suffix && memcmp(text + n - n_suffix, suffix, n_suffix) == 0;
-}
-
-/* How long the ending of a compressed file is; 0: it is none. */
-static size_t compressed_suffix(const char *file) {
-    static const char *const compressed[] = {".gz", ".zst", ".lz4", ".bz2", ".xz"};
-
-    for (size_t i = 0; i < sizeof(compressed) / sizeof(*compressed); i++)
-        if (ends_with(file, strlen(file), compressed[i]))
-            return strlen(compressed[i]);
-    return 0;
-}
-
-/* What a file of data is by its name, or NULL: it is a file of streams. */
-static const struct kind *kind_of(const char *file) {
-    size_t n = strlen(file);
-
-    n -= compressed_suffix(file);
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        if (ends_with(file, n, kinds[i].suffix))
-            return &kinds[i];
-    return NULL;
-}
 
 static int add_text(struct leat_value *args, const char *name, const char *text) {
     struct leat_value *item;
@@ -56,18 +19,19 @@ static int add_text(struct leat_value *args, const char *name, const char *text)
     return r < 0 ? r : leat_value_set_text(item, text, true);
 }
 
-/* A stream of nothing but that file. */
-static struct leat_spec *spec_of_data(const char *file, const struct kind *kind,
+/* A stream that reads only that file. */
+static struct leat_spec *spec_of_data(const char *file, const struct leat_stage_ops *source,
+                                      const struct leat_source_suffix *suffix,
                                       struct leat_error *err) {
     struct leat_spec *spec = NULL;
     int r = leat_spec_new("data", NULL, &spec);
 
     if (r == 0) {
-        spec->source.kind = strdup(kind->source);
+        spec->source.kind = strdup(source->name);
         r = spec->source.kind ? add_text(&spec->source.args, "paths", file) : -1;
     }
-    if (r == 0 && kind->delimiter)
-        r = add_text(&spec->source.args, "delimiter", kind->delimiter);
+    if (r == 0 && suffix->arg)
+        r = add_text(&spec->source.args, suffix->arg, suffix->value);
     if (r == 0)
         return spec;
     leat_error_oom(err);
@@ -79,10 +43,10 @@ static struct leat_spec *spec_of_data(const char *file, const struct kind *kind,
 struct reading {
     struct leat_cli_progress progress;
     uint64_t n_wanted, n_records;
-    uint64_t n_total_bytes;  /* of the files; 0: not looked at, or they are compressed */
-    uint64_t n_before_bytes; /* of those before the one that is read */
-    uint32_t file;           /* that one; they follow one another */
-    bool has_looked;
+    uint64_t n_total_bytes;  /* of the files; 0: unknown, or they are compressed */
+    uint64_t n_before_bytes; /* of the files before the present one */
+    uint32_t file;           /* the present one */
+    bool has_sizes;
 };
 
 static uint64_t size_of(const char *file) {
@@ -91,13 +55,13 @@ static uint64_t size_of(const char *file) {
     return stat(file, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
 }
 
-/* Of compressed files offsets say nothing of how much there is. */
-static void look_at_files(struct reading *reading, const struct leat_files *files) {
+/* The offsets in compressed files do not show the progress, so records do. */
+static void read_sizes(struct reading *reading, const struct leat_files *files) {
     bool is_plain = true;
 
-    reading->has_looked = true;
+    reading->has_sizes = true;
     for (size_t i = 0; i < files->n_paths; i++) {
-        is_plain = is_plain && compressed_suffix(files->paths[i]) == 0;
+        is_plain = is_plain && leat_files_compressed_suffix(files->paths[i]) == 0;
         reading->n_total_bytes += size_of(files->paths[i]);
     }
     if (!is_plain)
@@ -112,8 +76,8 @@ static void on_block(void *user, const struct leat_plan *plan, const struct leat
     uint64_t n_bytes = block->file_offset + block->n_source_bytes;
     char text[64];
 
-    if (!reading->has_looked)
-        look_at_files(reading, files);
+    if (!reading->has_sizes)
+        read_sizes(reading, files);
     reading->n_records += block->n_records;
     if (reading->progress.unit == LEAT_PROGRESS_RECORDS) {
         leat_cli_progress_show(&reading->progress, reading->n_records, reading->n_wanted, "");
@@ -126,8 +90,8 @@ static void on_block(void *user, const struct leat_plan *plan, const struct leat
     leat_cli_progress_show(&reading->progress, n_bytes, reading->n_total_bytes, text);
 }
 
-static int describe(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
-                    struct leat_error *err) {
+static int describe_spec(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
+                         struct leat_error *err) {
     struct reading reading = {.n_wanted = arguments->records.value};
     struct leat_describe_options options = {
         .after_stage = (int)spec->n_stages - 1,
@@ -154,70 +118,61 @@ static int describe(const struct leat_spec *spec, const struct leat_cli_argument
     leat_description_deinit(&description);
     if (text.failed)
         leat_error_oom(err);
-    else
-        (void)fwrite(text.data, 1, text.n_bytes, stdout);
-    free(text.data);
+    leat_cli_print(&text);
     return err->code ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
 
-static int describe_data(const struct leat_cli_arguments *arguments, const struct kind *kind,
-                         struct leat_error *err) {
-    struct leat_spec *spec = spec_of_data(arguments->operand, kind, err);
-    int status = spec ? describe(spec, arguments, err) : LEAT_CLI_FAILURE;
-
-    leat_spec_free(spec);
-    return status;
-}
-
-/* Of a file that is neither called like data nor a file of streams, what may be told apart. */
+/* Adds the suffixes of data files to the error of a file that is no YAML. */
 static void add_hint(struct leat_error *err) {
-    static const char hint[] =
-        "; or is it data? What ends in .csv, .tsv, .jsonl, .ndjson, .arrow, .txt or "
-        ".md, compressed or not, is read as such";
+    struct leat_text suffixes = {.data = NULL};
     size_t n = strlen(err->message);
 
-    if (err->code != -ENOENT)
-        (void)snprintf(err->message + n, sizeof(err->message) - n, "%s", hint);
+    for (const struct leat_stage_ops *const *ops = leat_sources; *ops; ops++)
+        for (const struct leat_source_suffix *at = (*ops)->suffixes; at && at->text; at++)
+            leat_text_add(&suffixes, "%s%s", suffixes.n_bytes ? ", " : "", at->text);
+    if (err->code != -ENOENT && !suffixes.failed)
+        (void)snprintf(err->message + n, sizeof(err->message) - n,
+                       "; or is it data? What ends in %s, compressed or not, is read as such",
+                       suffixes.data);
+    free(suffixes.data);
 }
 
 static bool is_yaml(const char *file) {
-    size_t n = strlen(file);
+    const char *dot = strrchr(file, '.');
 
-    return ends_with(file, n, ".yaml") || ends_with(file, n, ".yml");
+    return dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
 }
 
 static int describe_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    const struct kind *kind = kind_of(arguments->operand);
+    const struct leat_source_suffix *suffix;
+    const struct leat_stage_ops *source = leat_source_of_file(arguments->operand, &suffix);
     const struct leat_spec *spec = NULL;
     struct leat_cli_streams streams;
+    struct leat_spec *data;
     int status;
 
-    if (kind)
-        return describe_data(arguments, kind, err);
-    if (leat_cli_streams_load(arguments->operand, &streams, err) < 0 &&
+    if (source) {
+        data = spec_of_data(arguments->operand, source, suffix, err);
+        status = data ? describe_spec(data, arguments, err) : LEAT_CLI_FAILURE;
+        leat_spec_free(data);
+        return status;
+    }
+    if (leat_cli_streams_load(arguments->operand, NULL, 0, &streams, err) < 0 &&
         !is_yaml(arguments->operand))
         add_hint(err);
     if (!err->code)
         spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
-    status = spec ? describe(spec, arguments, err) : leat_cli_error_status(err);
+    status = spec ? describe_spec(spec, arguments, err) : leat_cli_error_status(err);
     leat_cli_streams_deinit(&streams);
     return status;
 }
 
 static const struct leat_cli_option describe_options[] = {
-    {.name = "records",
-     .letter = 'n',
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(records),
-     .value = "N",
-     .min = 1,
-     .max = UINT64_MAX,
-     .help = "only the first N records (default: all)"},
-    {.name = "after",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(after),
-     .value = "STAGE",
-     .help = "with what there is after that stage, as for `head` (default: the last)"},
+    LEAT_CLI_OPTION(NUMBER, "records", records, "only the first N records (default: all)",
+                    .letter = 'n', .value = "N", .min = 1, .max = UINT64_MAX),
+    LEAT_CLI_OPTION(STRING, "after", after,
+                    "the records after that stage, as for `head` (default: the last)",
+                    .value = "STAGE"),
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
 };
@@ -225,17 +180,15 @@ static const struct leat_cli_option describe_options[] = {
 const struct leat_cli_command leat_cli_describe_command = {
     .name = "describe",
     .group = LEAT_CLI_GROUP_DATA,
-    .summary = "show what the columns of a stream hold, and how many tokens",
+    .summary = "show types, values and lengths of the columns of a stream",
     .description =
-        "Of FILE's stream, after its per-record stages, or of a FILE of data (.csv, .tsv, .jsonl, "
-        ".ndjson, .arrow,\n.feather, .txt, .md, compressed or not): types, empty values, "
-        "lengths, mean and standard\ndeviation (of all records, not of a sample) of numbers, "
-        "and a histogram of the tokens "
-        "that "
-        "`tokenize` makes. What --json prints is what\n`normalize: {stats: FILE}` reads. Reads "
-        "all of "
-        "the data, in memory that does not grow with it; bad records\nare counted and passed "
-        "over.",
+        "Describes the columns of FILE's stream after its per-record stages, or of a FILE of\n"
+        "data (.csv, .jsonl, .arrow, .txt or another suffix of a source, compressed or not).\n"
+        "It shows types, empty values, lengths, the mean and standard deviation of numbers\n"
+        "over all records, and a histogram of the tokens that `tokenize` makes. `normalize:\n"
+        "{stats: FILE}` reads the output of --json.\n\n"
+        "It reads all data, in memory that does not grow with it. Bad records are counted and\n"
+        "skipped.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl describe titanic.yaml\n"

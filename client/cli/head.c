@@ -1,19 +1,18 @@
-/* head.c: `leatctl head`: the first records after a stage. leat_head() gives a JSON object a line;
- * for people each is laid out as one field a line. */
-#include <errno.h>
+/* head.c: `leatctl head`: the first records after a stage. leat_head() makes a line of JSON for
+ * each; people get one field a line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/error_json.h"
-#include "client/cli/base/options.h"
+#include "client/cli/base/arguments.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/inspect/head.h"
 
 #define DEFAULT_RECORDS 3
 
-/* The length of the JSON value at `text`, which is well-formed: our own renderer made it. */
-static size_t value_length(const char *text) {
+/* The length of the JSON value at `text`, which leat_head() has made and so is well-formed. */
+static size_t json_length(const char *text) {
     bool is_string = false;
     size_t depth = 0, i = 0;
 
@@ -34,18 +33,18 @@ static size_t value_length(const char *text) {
     return i;
 }
 
-/* {"a": 1, "b": [2]} as one field a line. */
+/* Prints {"a": 1, "b": [2]} as one field a line. */
 static void print_record(const char *line, uint64_t number) {
     const char *at = line + 1;
 
     printf("record %llu\n", (unsigned long long)number);
     while (*at && *at != '}' && *at != '\n') {
-        size_t n_name = value_length(at);
+        size_t n_name = json_length(at);
         const char *value = at + n_name + (at[n_name] == ':');
         size_t n_value;
 
         value += strspn(value, " ");
-        n_value = value_length(value);
+        n_value = json_length(value);
         if (n_name < 2)
             return;
         printf("  %-16.*s %.*s\n", (int)n_name - 2, at + 1, (int)n_value, value);
@@ -54,21 +53,19 @@ static void print_record(const char *line, uint64_t number) {
     }
 }
 
-static void print_records(const struct leat_text *text, bool as_json) {
+static void print_records(const struct leat_text *text) {
     const char *line = text->data;
     uint64_t number = 0;
 
-    if (as_json && line)
-        (void)fwrite(line, 1, text->n_bytes, stdout);
-    while (!as_json && line && *line) {
+    while (line && *line) {
         print_record(line, ++number);
         line += strcspn(line, "\n");
         line += *line == '\n';
     }
 }
 
-/* Beside the records: whoever looks for one that is missing sees why. */
-static void tell_bad(const struct leat_head_bad *bad) {
+/* Explains missing records. */
+static void print_bad(const struct leat_head_bad *bad) {
     char line[LEAT_ERROR_PRINT_MAX];
 
     if (bad->n_skipped == 0)
@@ -79,8 +76,8 @@ static void tell_bad(const struct leat_head_bad *bad) {
                   (unsigned long long)bad->n_skipped, bad->n_skipped == 1 ? " is" : "s are", line);
 }
 
-static int head(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
-                struct leat_error *err) {
+static int print_head(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
+                      struct leat_error *err) {
     struct leat_text text = {.data = NULL};
     int stage = (int)spec->n_stages - 1;
     int status = LEAT_CLI_OK;
@@ -94,40 +91,32 @@ static int head(const struct leat_spec *spec, const struct leat_cli_arguments *a
     r = leat_head(spec, &leat_opener_operator, stage,
                   arguments->records.is_given ? arguments->records.value : DEFAULT_RECORDS, &text,
                   &bad, err);
-    print_records(&text, arguments->json);
+    if (arguments->json)
+        leat_cli_print(&text);
+    else
+        print_records(&text);
     if (r == 0)
-        tell_bad(&bad);
+        print_bad(&bad);
     free(text.data);
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
 
 static int head_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct leat_cli_streams streams;
-    const struct leat_spec *spec = NULL;
-    int status;
+    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
+    int status = spec ? print_head(spec, arguments, err) : leat_cli_error_status(err);
 
-    if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
-        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
-    status = spec ? head(spec, arguments, err) : leat_cli_error_status(err);
-    leat_cli_streams_deinit(&streams);
+    leat_spec_free(spec);
     return status;
 }
 
 static const struct leat_cli_option head_options[] = {
-    {.name = "records",
-     .letter = 'n',
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(records),
-     .value = "N",
-     .min = 1,
-     .max = 1000000,
-     .help = "how many records (default 3)"},
-    {.name = "after",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(after),
-     .value = "STAGE",
-     .help = "`source`, a stage's name, `pad[2]` for the second of that name, or its index from 0 "
-             "(default: the last)"},
+    LEAT_CLI_OPTION(NUMBER, "records", records, "how many records (default 3)", .letter = 'n',
+                    .value = "N", .min = 1, .max = 1000000),
+    LEAT_CLI_OPTION(
+        STRING, "after", after,
+        "`source`, a stage's name, `pad[2]` for the second of that name, or its index from 0 "
+        "(default: the last)",
+        .value = "STAGE"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -135,8 +124,9 @@ const struct leat_cli_command leat_cli_head_command = {
     .name = "head",
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "print the first records as they are after a stage",
-    .description = "Runs the source and the per-record stages in this process. Stages that order "
-                   "or batch change\nno record: behind them records are as before them.",
+    .description =
+        "Runs the source and the per-record stages in this process. Stages that order or\n"
+        "batch do not change records.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl head titanic.yaml -n 3 --after tokenize\n"

@@ -2,12 +2,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "client/cli/base/daemon/control.h"
-#include "client/cli/base/members.h"
-#include "client/cli/base/options.h"
+#include "client/cli/base/arguments.h"
+#include "client/cli/base/daemon/ask.h"
 #include "pipeline/spec/bind.h"
 
 static int take_number(const char *text, const char *what, int64_t max, uint64_t *ret_number,
@@ -51,58 +49,34 @@ static int fill_request(const struct leat_cli_arguments *arguments, Leat__KickRe
     return LEAT_CLI_USAGE;
 }
 
-static void add_kicked(struct leat_text *text, const Leat__KickReply *kick, bool as_json) {
-    leat_text_add(text, as_json ? "{\"sessions\": [" : "");
+static void add_kicked(struct leat_text *text, const void *reply,
+                       const struct leat_cli_arguments *arguments) {
+    const Leat__KickReply *kick = reply;
+
+    (void)arguments;
     for (size_t i = 0; i < kick->n_sessions; i++)
-        leat_text_add(text, as_json ? "%s%" PRIu64 : "%ssession %" PRIu64 " ended\n",
-                      as_json && i ? ", " : "", kick->sessions[i]);
-    leat_text_add(text, as_json ? "]}\n" : "");
+        leat_text_add(text, "session %" PRIu64 " ended\n", kick->sessions[i]);
 }
 
 static int kick_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__KickRequest kick = LEAT__KICK_REQUEST__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    struct leat_text text = {.data = NULL};
-    Leat__ControlReply *reply;
     int status = fill_request(arguments, &kick, err);
 
     if (status != LEAT_CLI_OK)
         return status;
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_KICK;
-    request.kick = &kick;
-    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_KICK,
-                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
-    if (!reply)
-        return status;
-    add_kicked(&text, reply->kick, arguments->json);
-    leat_cli_print(&text);
-    leat__control_reply__free_unpacked(reply, NULL);
-    return LEAT_CLI_OK;
+    return leat_cli_ask(&(struct leat_cli_question){.verb = LEAT__CONTROL_REQUEST__VERB_KICK,
+                                                    .message = &kick,
+                                                    .add_text = add_kicked},
+                        arguments, err);
 }
 
 static const struct leat_cli_option kick_options[] = {
-    {.name = "pid",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(pid),
-     .value = "N",
-     .min = 1,
-     .max = INT32_MAX,
-     .help = "those of that process"},
-    {.name = "user",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(user),
-     .value = "USER",
-     .help = "those of that user, by name or number"},
-    {.name = "stream",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(stream),
-     .value = "NAME",
-     .help = "those of that stream"},
-    {.name = "reason",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(reason),
-     .value = "TEXT",
-     .help = "for the trainer and the log"},
+    LEAT_CLI_OPTION(NUMBER, "pid", pid, "sessions of that process", .value = "N", .min = 1,
+                    .max = INT32_MAX),
+    LEAT_CLI_OPTION(STRING, "user", user, "sessions of that user, by name or number",
+                    .value = "USER"),
+    LEAT_CLI_OPTION(STRING, "stream", stream, "sessions of that stream", .value = "NAME"),
+    LEAT_CLI_OPTION(STRING, "reason", reason, "for the trainer and the log", .value = "TEXT"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -111,9 +85,9 @@ const struct leat_cli_command leat_cli_kick_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "end sessions of trainers",
     .description =
-        "Of those that fit all that is given. The trainer gets an error that tells the reason, "
-        "and does not come\nback by itself; nothing keeps whoever starts it from starting it "
-        "anew. For operators (admin_groups).",
+        "Ends the sessions that match all given options. The trainer gets an error with the\n"
+        "reason, and does not reconnect by itself, but its user can start it again. For\n"
+        "operators (admin_groups).",
     .operand = "[SESSION]",
     .examples = "  leatctl kick 17 --reason 'the disk is needed'\n"
                 "  leatctl kick --user alice --stream titanic\n",

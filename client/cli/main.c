@@ -1,5 +1,5 @@
 /* main.c: leatctl. */
-#include "client/cli/commands.h"
+#include "client/cli/program.h"
 
 int main(int argc, char **argv) {
     return leat_cli_main(argc, argv);

@@ -1,28 +1,38 @@
-/* program.c: the program: which subcommand is meant, its errors. */
+/* program.c: see program.h. */
+#include "client/cli/program.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/colour.h"
-#include "client/cli/base/error_json.h"
+#include "client/cli/base/exit_status.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/members.h"
-#include "client/cli/base/terminal.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/output.h"
 #include "client/cli/help/help.h"
 #include "pipeline/spec/bind.h"
+#include "proto/base/json_writer.h"
+
+#define LEAT_CLI_COMMAND(name) extern const struct leat_cli_command leat_cli_##name##_command;
+#include "client/cli/commands.def"
+#undef LEAT_CLI_COMMAND
+
+const struct leat_cli_command *const leat_cli_commands[] = {
+#define LEAT_CLI_COMMAND(name) &leat_cli_##name##_command,
+#include "client/cli/commands.def"
+#undef LEAT_CLI_COMMAND
+    NULL,
+};
 
 #define MAX_COMMANDS 64
 
-/* What is looked for under other names. */
+/* Words that users try for commands with other names. */
 static const struct {
     const char *name, *place;
 } places[] = {
-    {"decode", "leatctl tokenizer decode"},     {"history", "leatctl stats --since"},
-    {"prepare", "leatctl cache prepare"},       {"protocol", "the manual page leat-control(7)"},
-    {"quota", "leatctl streams --users"},       {"tokenize", "leatctl tokenizer encode"},
-    {"trainers", "leatctl streams --trainers"},
+    {"decode", "leatctl tokenizer decode"},          {"history", "leatctl stats --since"},
+    {"protocol", "the manual page leat-control(7)"}, {"quota", "leatctl streams --users"},
+    {"tokenize", "leatctl tokenizer encode"},        {"trainers", "leatctl streams --trainers"},
 };
 
 static int unknown_command(const char *word) {
@@ -57,8 +67,8 @@ static void print_error(const struct leat_error *err, bool as_json) {
         leat_text_add(&text, "%s%s%s\n", leat_cli_colour(is_coloured, LEAT_CLI_RED), line,
                       leat_cli_colour(is_coloured, LEAT_CLI_PLAIN));
     } else {
-        leat_text_add(&text, "{\"error\": ");
-        leat_cli_error_json(&text, err);
+        leat_json_open(&text, NULL, '{');
+        leat_cli_error_json(&text, "error", err);
         leat_text_add(&text, "}\n");
     }
     leat_cli_print_to(&text, stderr);
@@ -102,7 +112,7 @@ static int run_words(const char *const *words, size_t n_words, int argc, char **
         return wants_help ? LEAT_CLI_OK : LEAT_CLI_USAGE;
     if (!command)
         return unknown_command(words[0]);
-    /* options before the command are parsed with those behind it */
+    /* options before the command are parsed with those after it */
     memmove(argv + n_name, argv, sizeof(*argv) * (size_t)(argc - (int)n_words));
     return run_command(command, argc - n_name, argv + n_name);
 }

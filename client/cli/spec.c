@@ -1,20 +1,15 @@
-/* spec.c: `leatctl spec`: a stream of a file as JSON, for programs that read no YAML. Scalars are
- * what their arguments take them for: a number, true or false, else text, byte for byte. What the
- * file says is checked; the data is not looked at. What may be a secret is null, unless it is asked
- * for.
+/* spec.c: `leatctl spec`: a stream of a file as JSON, for programs that read no YAML. Scalars have
+ * the type of their argument: number, boolean or else text. The stream is checked, but its data is
+ * not read. Values that may be secret are null unless --secrets is given.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/error_json.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/plan/plan.h"
-
-static void add_text(struct leat_text *text, const char *value) {
-    leat_text_add_json(text, value, strlen(value));
-}
+#include "proto/base/json_writer.h"
 
 static bool is_number(const struct leat_arg *arg, const char *value) {
     size_t n = strlen(value);
@@ -29,33 +24,38 @@ static bool is_number(const struct leat_arg *arg, const char *value) {
     return may_be_real && leat_parse_float(value, n, &real) == 0;
 }
 
-static void add_number(struct leat_text *text, const char *value) {
+static void add_number(struct leat_text *json, const char *key, const char *value) {
     size_t n = strlen(value);
+    char text[32];
     int64_t whole;
     double real = 0;
 
     if (leat_parse_int(value, n, &whole) == 0) {
-        leat_text_add(text, "%lld", (long long)whole);
+        leat_json_add_int(json, key, whole);
         return;
     }
     (void)leat_parse_float(value, n, &real);
     if (real - real != 0) /* JSON has no such numbers; Python reads these */
-        leat_text_add(text, "%s", real != real ? "NaN" : real > 0 ? "Infinity" : "-Infinity");
+        (void)snprintf(text, sizeof(text), "%s",
+                       real != real ? "NaN"
+                       : real > 0   ? "Infinity"
+                                    : "-Infinity");
     else
-        leat_text_add(text, "%.17g", real);
+        (void)snprintf(text, sizeof(text), "%.17g", real);
+    leat_json_add_raw(json, key, text, strlen(text));
 }
 
-static void add_scalar(struct leat_text *text, const struct leat_arg *arg,
+static void add_scalar(struct leat_text *json, const char *key, const struct leat_arg *arg,
                        const struct leat_value *value) {
     bool is_true;
 
     if (!value->is_quoted && is_number(arg, value->text))
-        add_number(text, value->text);
+        add_number(json, key, value->text);
     else if (!value->is_quoted && arg && arg->type == LEAT_ARG_BOOL &&
              leat_parse_bool(value->text, strlen(value->text), &is_true) == 0)
-        leat_text_add(text, "%s", is_true ? "true" : "false");
+        leat_json_add_bool(json, key, is_true);
     else
-        add_text(text, value->text);
+        leat_json_add_text(json, key, value->text);
 }
 
 static const struct leat_arg *find_arg(const struct leat_arg *args, const char *name) {
@@ -64,121 +64,106 @@ static const struct leat_arg *find_arg(const struct leat_arg *args, const char *
     return args && args->name ? args : NULL;
 }
 
-/* The value of an argument (arg NULL: of none that is known). Its depth is bounded by the value's.
- */
-static void add_value(struct leat_text *text, const struct leat_arg *arg,
+/* Adds the value of an argument (arg NULL: an unknown one). leat_value bounds the depth. */
+static void add_value(struct leat_text *json, const char *key, const struct leat_arg *arg,
                       const struct leat_value *value);
 
-static void add_map(struct leat_text *text, const struct leat_arg *args,
-                    const struct leat_value *value) {
-    leat_text_add(text, "{");
-    for (size_t i = 0; i < value->n_items; i++) {
-        leat_text_add(text, "%s", i ? ", " : "");
-        add_text(text, value->keys[i].name);
-        leat_text_add(text, ": ");
-        add_value(text, find_arg(args, value->keys[i].name), &value->items[i]);
-    }
-    leat_text_add(text, "}");
-}
-
-/* A kind with its arguments: {"csv": {..}}. */
-static void add_kind(struct leat_text *text, const struct leat_stage_ops *ops, const char *kind,
-                     const struct leat_value *args) {
-    add_text(text, kind);
-    leat_text_add(text, ": ");
-    if (args->kind == LEAT_VALUE_MAP)
-        add_map(text, ops ? ops->args : NULL, args);
-    else
-        add_value(text, NULL, args);
-}
-
-static void add_own_stages(struct leat_text *text, const struct leat_value *stages) {
-    leat_text_add(text, ", \"stages\": [");
-    for (size_t i = 0; i < stages->n_items; i++) {
-        const struct leat_value *stage = &stages->items[i];
-
-        leat_text_add(text, "%s", i ? ", " : "");
-        if (stage->kind != LEAT_VALUE_MAP || stage->n_items != 1) {
-            add_value(text, NULL, stage);
-            continue;
-        }
-        leat_text_add(text, "{");
-        add_kind(text, leat_stage_find(stage->keys[0].name), stage->keys[0].name, &stage->items[0]);
-        leat_text_add(text, "}");
-    }
-    leat_text_add(text, "]");
-}
-
-/* Sources of a source: maps of a kind to its arguments, and stages of its own beside it. */
-static void add_source(struct leat_text *text, const struct leat_value *value) {
-    const struct leat_value *stages = leat_value_get(value, "stages");
-    int i = leat_value_source(value);
-
-    if (i < 0) {
-        add_value(text, NULL, value);
+/* Adds a map of arguments; args NULL: unknown ones. */
+static void add_args(struct leat_text *json, const char *key, const struct leat_arg *args,
+                     const struct leat_value *value) {
+    if (value->kind != LEAT_VALUE_MAP) {
+        add_value(json, key, NULL, value);
         return;
     }
-    leat_text_add(text, "{");
-    add_kind(text, leat_source_find(value->keys[i].name), value->keys[i].name, &value->items[i]);
-    if (stages)
-        add_own_stages(text, stages);
-    leat_text_add(text, "}");
+    leat_json_open(json, key, '{');
+    for (size_t i = 0; i < value->n_items; i++)
+        add_value(json, value->keys[i].name, find_arg(args, value->keys[i].name), &value->items[i]);
+    leat_json_close(json, '}');
 }
 
-static void add_value(struct leat_text *text, const struct leat_arg *arg,
+static const struct leat_arg *args_of(const struct leat_stage_ops *ops) {
+    return ops ? ops->args : NULL;
+}
+
+/* Adds a source of a source: a map of its kind to its arguments, and its own stages. */
+static void add_source(struct leat_text *json, const struct leat_value *value) {
+    const struct leat_value *stages = leat_value_get(value, "stages");
+    struct leat_named_args source;
+
+    if (value->kind != LEAT_VALUE_MAP || !leat_value_named_args(value, true, &source)) {
+        add_value(json, NULL, NULL, value);
+        return;
+    }
+    leat_json_open(json, NULL, '{');
+    add_args(json, source.name, args_of(leat_source_find(source.name)), source.args);
+    if (stages) {
+        leat_json_open(json, "stages", '[');
+        for (size_t at = 0; at < stages->n_items; at++) {
+            const struct leat_value *stage = &stages->items[at];
+            bool is_kind = stage->kind == LEAT_VALUE_MAP && stage->n_items == 1;
+
+            if (is_kind)
+                leat_json_open(json, NULL, '{');
+            if (is_kind)
+                add_args(json, stage->keys[0].name, args_of(leat_stage_find(stage->keys[0].name)),
+                         &stage->items[0]);
+            else
+                add_value(json, NULL, NULL, stage);
+            if (is_kind)
+                leat_json_close(json, '}');
+        }
+        leat_json_close(json, ']');
+    }
+    leat_json_close(json, '}');
+}
+
+static void add_value(struct leat_text *json, const char *key, const struct leat_arg *arg,
                       const struct leat_value *value) {
     if (value->kind == LEAT_VALUE_NULL) {
-        leat_text_add(text, "null");
+        leat_json_add_null(json, key);
     } else if (value->kind == LEAT_VALUE_SCALAR) {
-        add_scalar(text, arg, value);
+        add_scalar(json, key, arg, value);
     } else if (value->kind == LEAT_VALUE_MAP) {
-        add_map(text, arg ? arg->group : NULL, value);
+        add_args(json, key, arg ? arg->group : NULL, value);
     } else {
-        leat_text_add(text, "[");
-        for (size_t i = 0; i < value->n_items; i++) {
-            leat_text_add(text, "%s", i ? ", " : "");
+        leat_json_open(json, key, '[');
+        for (size_t i = 0; i < value->n_items; i++)
             if (arg && arg->type == LEAT_ARG_SOURCES)
-                add_source(text, &value->items[i]);
+                add_source(json, &value->items[i]);
             else
-                add_value(text, NULL, &value->items[i]);
-        }
-        leat_text_add(text, "]");
+                add_value(json, NULL, NULL, &value->items[i]);
+        leat_json_close(json, ']');
     }
 }
 
-static void add_args(struct leat_text *text, const struct leat_arg *args,
-                     const struct leat_value *value) {
-    if (value->kind == LEAT_VALUE_MAP)
-        add_map(text, args, value);
-    else
-        add_value(text, NULL, value);
-}
-
-static void add_stage(struct leat_text *text, const struct leat_stage_ops *ops,
+/* [kind, {arguments}] */
+static void add_stage(struct leat_text *json, const char *key, const struct leat_stage_ops *ops,
                       const struct leat_stage_spec *stage) {
-    leat_text_add(text, "[");
-    add_text(text, stage->kind);
-    leat_text_add(text, ", ");
-    add_args(text, ops ? ops->args : NULL, &stage->args);
-    leat_text_add(text, "]");
+    leat_json_open(json, key, '[');
+    leat_json_add_text(json, NULL, stage->kind);
+    add_args(json, NULL, args_of(ops), &stage->args);
+    leat_json_close(json, ']');
 }
 
-static void add_spec(struct leat_text *text, const struct leat_spec *spec) {
-    leat_text_add(text, "{\"name\": ");
-    add_text(text, spec->name);
-    leat_text_add(text, ",\n \"source\": ");
-    add_stage(text, leat_source_find(spec->source.kind), &spec->source);
-    leat_text_add(text, ",\n \"stages\": [");
+static void add_spec(struct leat_text *json, const struct leat_spec *spec) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", spec->name);
+    leat_json_line(json);
+    add_stage(json, "source", leat_source_find(spec->source.kind), &spec->source);
+    leat_json_line(json);
+    leat_json_open(json, "stages", '[');
     for (size_t i = 0; i < spec->n_stages; i++) {
-        leat_text_add(text, "%s", i ? ",\n  " : "\n  ");
-        add_stage(text, leat_stage_find(spec->stages[i].kind), &spec->stages[i]);
+        leat_json_line(json);
+        add_stage(json, NULL, leat_stage_find(spec->stages[i].kind), &spec->stages[i]);
     }
-    leat_text_add(text, "],\n \"options\": ");
-    add_args(text, leat_stream_args, &spec->options);
-    leat_text_add(text, "}\n");
+    leat_json_close(json, ']');
+    leat_json_line(json);
+    add_args(json, "options", leat_stream_args, &spec->options);
+    leat_json_close(json, '}');
+    leat_text_add(json, "\n");
 }
 
-/* The values of a program's environment become null. name: of what the value has the arguments. */
+/* Makes the values of a program's environment null. name: the stage or argument of the value. */
 static void hide_secrets(const char *name, struct leat_value *value) {
     struct leat_value *map =
         name && strcmp(name, "exec") == 0 ? leat_value_get(value, "environment") : NULL;
@@ -190,41 +175,26 @@ static void hide_secrets(const char *name, struct leat_value *value) {
 }
 
 static int spec_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
     struct leat_text text = {.data = NULL};
-    const struct leat_spec *spec = NULL;
-    struct leat_spec *shown = NULL;
-    struct leat_cli_streams streams;
 
-    if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
-        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
     if (spec && leat_plan_check(spec, err) < 0)
-        spec = NULL;
-    if (spec && leat_spec_copy(spec, &shown) < 0) {
-        leat_error_oom(err);
-        spec = NULL;
-    }
-    if (shown && !arguments->secrets) {
-        hide_secrets(shown->source.kind, &shown->source.args);
-        for (size_t i = 0; i < shown->n_stages; i++)
-            hide_secrets(shown->stages[i].kind, &shown->stages[i].args);
-    }
-    if (shown)
-        add_spec(&text, shown);
-    leat_spec_free(shown);
-    leat_cli_streams_deinit(&streams);
+        spec = leat_spec_free(spec);
     if (!spec)
         return leat_cli_error_status(err);
-    if (text.data)
-        (void)fwrite(text.data, 1, text.n_bytes, stdout);
-    free(text.data);
+    if (!arguments->secrets) {
+        hide_secrets(spec->source.kind, &spec->source.args);
+        for (size_t i = 0; i < spec->n_stages; i++)
+            hide_secrets(spec->stages[i].kind, &spec->stages[i].args);
+    }
+    add_spec(&text, spec);
+    leat_spec_free(spec);
+    leat_cli_print(&text);
     return LEAT_CLI_OK;
 }
 
 static const struct leat_cli_option spec_options[] = {
-    {.name = "secrets",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(secrets),
-     .help = "with the values of exec's environment, which are hidden else"},
+    LEAT_CLI_OPTION(FLAG, "secrets", secrets, "print the values of exec's environment too"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -232,10 +202,11 @@ const struct leat_cli_command leat_cli_spec_command = {
     .name = "spec",
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "print a stream of a file as JSON",
-    .description = "For programs that read no YAML: name, source and stages (each with its "
-                   "arguments), options. Numbers and\ntruth values are such where the argument "
-                   "is; all else is text. Paths are as they are written, against the\nfolder of "
-                   "FILE. The values of exec's environment, which may be secrets, are null.",
+    .description =
+        "For programs that read no YAML: prints the name, the source and the stages with\n"
+        "their arguments, and the options. Values are numbers or booleans if their argument\n"
+        "is, else text. Paths are as in FILE, relative to its folder. The values of exec's\n"
+        "environment are null, since they may be secrets.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl spec titanic.yaml\n"

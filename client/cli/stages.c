@@ -1,14 +1,15 @@
-/* stages.c: `leatctl stages`: the reference of sources, stages and stream options, from the very
- * tables that the binder reads. */
+/* stages.c: `leatctl stages`: the reference of sources, stages and stream options, from the tables
+ * that the binder reads. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/error_json.h"
-#include "client/cli/base/options.h"
+#include "client/cli/base/arguments.h"
+#include "client/cli/base/output.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/spec/arg_json.h"
+#include "proto/base/json_writer.h"
 
 #define REFERENCE_MARKDOWN 2 /* of --format */
 #define OPTIONS_NAME       "options"
@@ -21,44 +22,52 @@ static const char *const kind_names[] = {
     [LEAT_STAGE_COLLATE] = "collate",
 };
 
-/* What is listed: a source, a stage, or (ops NULL) the stream's options. */
+#define MAX_ENTRIES 256
+
+/* A source, a stage, the stream's options, or one of these. */
 struct entry {
     const char *name, *summary, *kind;
     const char *example;
     const struct leat_arg *args;
+    struct leat_arg own[2]; /* args of a single option */
 };
 
-static struct entry entry_of(const struct leat_stage_ops *ops) {
-    return (struct entry){.name = ops->name,
-                          .summary = ops->summary,
-                          .kind = kind_names[ops->kind],
-                          .example = ops->example,
-                          .args = ops->args};
+struct entries {
+    struct entry items[MAX_ENTRIES];
+    size_t n_items, n_listed; /* single options are not listed; they come last */
+};
+
+static void add_ops(struct entries *entries, const struct leat_stage_ops *const *ops) {
+    for (; *ops && entries->n_items < MAX_ENTRIES; ops++)
+        entries->items[entries->n_items++] = (struct entry){.name = (*ops)->name,
+                                                            .summary = (*ops)->summary,
+                                                            .kind = kind_names[(*ops)->kind],
+                                                            .example = (*ops)->example,
+                                                            .args = (*ops)->args};
 }
 
-static size_t list_entries(struct entry **ret_entries) {
-    size_t n = 1;
+static void fill_entries(struct entries *entries) {
+    struct entry *entry;
 
-    for (size_t i = 0; leat_sources[i]; i++)
-        n++;
-    for (size_t i = 0; leat_stages[i]; i++)
-        n++;
-    *ret_entries = calloc(n, sizeof(**ret_entries));
-    if (!*ret_entries)
-        return 0;
-    n = 0;
-    for (size_t i = 0; leat_sources[i]; i++)
-        (*ret_entries)[n++] = entry_of(leat_sources[i]);
-    for (size_t i = 0; leat_stages[i]; i++)
-        (*ret_entries)[n++] = entry_of(leat_stages[i]);
-    (*ret_entries)[n++] = (struct entry){.name = OPTIONS_NAME,
-                                         .summary = OPTIONS_SUMMARY,
-                                         .kind = "options",
-                                         .args = leat_stream_args};
-    return n;
+    add_ops(entries, leat_sources);
+    add_ops(entries, leat_stages);
+    entries->items[entries->n_items++] = (struct entry){.name = OPTIONS_NAME,
+                                                        .summary = OPTIONS_SUMMARY,
+                                                        .kind = "options",
+                                                        .args = leat_stream_args};
+    entries->n_listed = entries->n_items;
+    for (const struct leat_arg *arg = leat_stream_args; arg->name && entries->n_items < MAX_ENTRIES;
+         arg++) {
+        entry = &entries->items[entries->n_items++];
+        *entry = (struct entry){.name = arg->name,
+                                .kind = "option",
+                                .summary = "of a stream, beside `source` and `stages`",
+                                .own = {*arg, LEAT_ARGS_END}};
+        entry->args = entry->own;
+    }
 }
 
-/* "0..9", "a, b or c"; empty: anything. */
+/* Adds "0..9" or "a, b, c"; nothing for any value. */
 static void add_range(struct leat_text *text, const struct leat_arg *arg) {
     for (size_t i = 0; arg->choices && arg->choices[i]; i++)
         leat_text_add(text, "%s%s", i ? ", " : "", arg->choices[i]);
@@ -79,7 +88,7 @@ static void add_default(struct leat_text *text, const struct leat_arg *arg) {
 #define HELP_INDENT  21
 #define HELP_COLUMNS 100
 
-/* In lines of at most HELP_COLUMNS, cut at blanks. */
+/* Adds the help in lines of at most HELP_COLUMNS, cut at blanks. */
 static void add_help(struct leat_text *text, const char *help) {
     const size_t room = HELP_COLUMNS - HELP_INDENT;
 
@@ -94,7 +103,7 @@ static void add_help(struct leat_text *text, const char *help) {
     }
 }
 
-/* Those of a group stand behind it, as group.name. */
+/* Arguments of a group follow it as group.name. */
 static void add_args_text(struct leat_text *text, const struct leat_arg *args, const char *group) {
     for (const struct leat_arg *arg = args; arg->name; arg++) {
         struct leat_text range = {.data = NULL}, standard = {.data = NULL};
@@ -157,20 +166,21 @@ static void add_entry_markdown(struct leat_text *text, const struct entry *entry
     leat_text_add(text, "\n");
 }
 
-static void add_entry_json(struct leat_text *text, const struct entry *entry) {
-    leat_text_add(text, "{\"name\": \"%s\", \"kind\": \"%s\"", entry->name, entry->kind);
-    leat_arg_json_text(text, "summary", entry->summary);
-    leat_arg_json_text(text, "example", entry->example);
-    leat_text_add(text, ", \"arguments\": ");
-    leat_args_json(text, entry->args);
-    leat_text_add(text, "}");
+static void add_entry_json(struct leat_text *json, const struct entry *entry) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", entry->name);
+    leat_json_add_text(json, "kind", entry->kind);
+    leat_json_add_text(json, "summary", entry->summary);
+    leat_json_add_text(json, "example", entry->example);
+    leat_args_json(json, "arguments", entry->args);
+    leat_json_close(json, '}');
 }
 
 static bool is_markdown(const struct leat_cli_arguments *arguments) {
     return arguments->reference == REFERENCE_MARKDOWN;
 }
 
-static void add_all(struct leat_text *text, const struct entry *entries, size_t n,
+static void add_all(struct leat_text *text, const struct entries *entries,
                     const struct leat_cli_arguments *arguments) {
     if (arguments->json)
         leat_text_add(text, "[");
@@ -178,16 +188,15 @@ static void add_all(struct leat_text *text, const struct entry *entries, size_t 
         leat_text_add(text, "# Sources, stages and stream options\n\n"
                             "From the tables of leat " LEAT_VERSION
                             " (`leatctl stages --format markdown`).\n\n");
-    for (size_t i = 0; i < n; i++) {
-        if (arguments->json && i > 0)
-            leat_text_add(text, ",\n ");
+    for (size_t i = 0; i < entries->n_listed; i++) {
+        const struct entry *entry = &entries->items[i];
+
         if (arguments->json)
-            add_entry_json(text, &entries[i]);
+            add_entry_json(text, entry);
         else if (is_markdown(arguments))
-            add_entry_markdown(text, &entries[i]);
+            add_entry_markdown(text, entry);
         else
-            leat_text_add(text, "  %-13s %-8s %s\n", entries[i].name, entries[i].kind,
-                          entries[i].summary);
+            leat_text_add(text, "  %-13s %-8s %s\n", entry->name, entry->kind, entry->summary);
     }
     if (arguments->json)
         leat_text_add(text, "]\n");
@@ -207,88 +216,46 @@ static void add_entry(struct leat_text *text, const struct entry *entry,
     leat_text_add(text, arguments->json ? "\n" : "");
 }
 
-/* One option of a stream; false: it has none of that name. */
-static bool add_option(struct leat_text *text, const struct leat_cli_arguments *arguments) {
-    struct leat_arg args[2] = {[1] = LEAT_ARGS_END};
-
-    for (const struct leat_arg *arg = leat_stream_args; arg->name; arg++) {
-        if (strcmp(arg->name, arguments->operand) != 0)
-            continue;
-        args[0] = *arg;
-        add_entry(text,
-                  &(struct entry){.name = arg->name,
-                                  .kind = "option",
-                                  .summary = "of a stream, beside `source` and `stages`",
-                                  .args = args},
-                  arguments);
-        return true;
-    }
-    return false;
-}
-
-static void set_unknown(const char *name, const struct entry *entries, size_t n,
-                        struct leat_error *err) {
-    size_t n_names = n;
-    const char **names, *nearest;
-
-    for (const struct leat_arg *arg = leat_stream_args; arg->name; arg++)
-        n_names++;
-    names = calloc(n_names, sizeof(*names));
-    n_names = 0;
-    for (size_t i = 0; names && i < n; i++)
-        names[n_names++] = entries[i].name;
-    for (const struct leat_arg *arg = leat_stream_args; names && arg->name; arg++)
-        names[n_names++] = arg->name;
-    nearest = names ? leat_nearest(name, names, n_names) : NULL;
-    leat_error_set(err, -ENOENT, "there is no source, stage or option \"%.64s\"%s%s%s", name,
-                   nearest ? "; did you mean \"" : "; `leatctl stages` lists them",
-                   nearest ? nearest : "", nearest ? "\"?" : "");
-    free(names);
-}
-
-static int add_one(struct leat_text *text, const struct entry *entries, size_t n,
+static int add_one(struct leat_text *text, const struct entries *entries,
                    const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(entries[i].name, arguments->operand) == 0) {
-            add_entry(text, &entries[i], arguments);
+    const char *names[MAX_ENTRIES], *nearest;
+
+    for (size_t i = 0; i < entries->n_items; i++) {
+        names[i] = entries->items[i].name;
+        if (strcmp(names[i], arguments->operand) == 0) {
+            add_entry(text, &entries->items[i], arguments);
             return LEAT_CLI_OK;
         }
     }
-    if (add_option(text, arguments))
-        return LEAT_CLI_OK;
-    set_unknown(arguments->operand, entries, n, err);
+    nearest = leat_nearest(arguments->operand, names, entries->n_items);
+    leat_error_set(err, -ENOENT, "there is no source, stage or option \"%.64s\"%s%s%s",
+                   arguments->operand,
+                   nearest ? "; did you mean \"" : "; `leatctl stages` lists them",
+                   nearest ? nearest : "", nearest ? "\"?" : "");
     return LEAT_CLI_USAGE;
 }
 
 static int stages_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct entries *entries = calloc(1, sizeof(*entries));
     struct leat_text text = {.data = NULL};
-    struct entry *entries = NULL;
-    size_t n = list_entries(&entries);
     int status = LEAT_CLI_OK;
 
-    if (n == 0) {
-        leat_error_oom(err);
-        return LEAT_CLI_FAILURE;
-    }
+    if (!entries)
+        return leat_error_oom(err) < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
+    fill_entries(entries);
     if (arguments->operand)
-        status = add_one(&text, entries, n, arguments, err);
+        status = add_one(&text, entries, arguments, err);
     else
-        add_all(&text, entries, n, arguments);
-    if (text.data)
-        (void)fwrite(text.data, 1, text.n_bytes, stdout);
-    free(text.data);
+        add_all(&text, entries, arguments);
+    leat_cli_print(&text);
     free(entries);
     return status;
 }
 
 static const char *const references[] = {"text", "json", "markdown", NULL};
 static const struct leat_cli_option stages_options[] = {
-    {.name = "format",
-     .kind = LEAT_CLI_CHOICE,
-     .offset = LEAT_CLI_AT(reference),
-     .value = "F",
-     .choices = references,
-     .help = "what is printed: markdown is the reference page"},
+    LEAT_CLI_OPTION(CHOICE, "format", reference, "what is printed: markdown is the reference page",
+                    .value = "F", .choices = references),
     LEAT_CLI_OPTION_END,
 };
 

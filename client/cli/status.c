@@ -1,11 +1,11 @@
-/* status.c: `leatctl status`: the daemon's own figures, for people and as JSON from one table. */
+/* status.c: `leatctl status`: the daemon's own figures. */
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/daemon/control.h"
+#include "client/cli/base/daemon/ask.h"
 #include "client/cli/base/members.h"
 
 static const struct leat_cli_member status_members[] = {
     MEMBER(Leat__StatusReply, version, MEMBER_TEXT, "version"),
-    MEMBER(Leat__StatusReply, pid, MEMBER_U32, "process"),
+    MEMBER(Leat__StatusReply, pid, MEMBER_ID, "process"),
     MEMBER(Leat__StatusReply, config_file, MEMBER_TEXT, "configuration"),
     MEMBER(Leat__StatusReply, is_draining, MEMBER_BOOL, "draining"),
     MEMBER(Leat__StatusReply, uptime_ns, MEMBER_NS, "up"),
@@ -46,40 +46,29 @@ static void add_last_failure(struct leat_text *text, const Leat__Failure *failur
     leat_text_add(text, "\n");
 }
 
-static int status_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    Leat__Empty empty = LEAT__EMPTY__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    struct leat_text text = {.data = NULL};
-    Leat__ControlReply *reply;
-    int status;
+static void add_status(struct leat_text *text, const void *reply,
+                       const struct leat_cli_arguments *arguments) {
+    const Leat__StatusReply *status = reply;
 
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATUS;
-    request.status = &empty;
-    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_STATUS,
-                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
-    if (!reply)
-        return status;
-    if (arguments->json) {
-        leat_cli_members_json(&text, status_members, reply->status);
-        leat_text_add(&text, ", \"last_failure\": ");
-        leat_cli_failure_json(&text, reply->status->last_failure);
-        leat_text_add(&text, "}\n");
-    } else {
-        leat_text_add(&text, "leatd\n");
-        leat_cli_members_list(&text, status_members, reply->status);
-        add_last_failure(&text, reply->status->last_failure);
-    }
-    leat_cli_print(&text);
-    leat__control_reply__free_unpacked(reply, NULL);
-    return LEAT_CLI_OK;
+    (void)arguments;
+    leat_text_add(text, "leatd\n");
+    leat_cli_members_list(text, status_members, status);
+    add_last_failure(text, status->last_failure);
+}
+
+static int status_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    return leat_cli_ask(&(struct leat_cli_question){.verb = LEAT__CONTROL_REQUEST__VERB_STATUS,
+                                                    .add_text = add_status},
+                        arguments, err);
 }
 
 const struct leat_cli_command leat_cli_status_command = {
     .name = "status",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "show how the daemon is",
-    .description = "With how many runs and openings of streams failed, how many streams fail now, "
-                   "and the last error with\nits time.",
+    .summary = "show the state of the daemon",
+    .description =
+        "Also shows how many runs and openings of streams failed, how many streams fail now,\n"
+        "and the last error with its time.",
     .examples = "  leatctl status\n"
                 "  leatctl status --json\n",
     .asks_daemon = true,

@@ -1,20 +1,21 @@
-/* where.c: `leatctl where`: where the records of a batch come from. The order is computed again in
- * this process, with the rights of who asks: of a stream of a FILE, or of the daemon's, which tells
- * its spec. */
+/* where.c: `leatctl where`: where the records of a batch come from. This process computes the order
+ * again with the rights of its user, for a stream of a FILE, or by the spec of the daemon's stream.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/daemon/control.h"
-#include "client/cli/base/error_json.h"
-#include "client/cli/base/options.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/inspect/places.h"
+#include "pipeline/run/pipeline.h"
+#include "proto/base/json_writer.h"
 
 /* ---- printing ---- */
 
-static bool is_asked(const struct leat_cli_arguments *arguments, const struct leat_place *place) {
+static bool is_wanted(const struct leat_cli_arguments *arguments, const struct leat_place *place) {
     return !arguments->row.is_given || place->row == arguments->row.value;
 }
 
@@ -43,53 +44,56 @@ static void print_text(const struct leat_plan *plan, const struct leat_cli_argum
         (unsigned long long)arguments->epoch.value, (unsigned long long)arguments->step.value,
         places->n_rows);
     for (size_t i = 0; i < places->n_places; i++)
-        if (is_asked(arguments, &places->places[i]))
+        if (is_wanted(arguments, &places->places[i]))
             print_place(plan, &places->places[i]);
 }
 
-static void add_place(struct leat_text *text, const struct leat_plan *plan,
+static void add_place(struct leat_text *json, const struct leat_plan *plan,
                       const struct leat_place *place) {
-    const char *path = plan->source->files.paths[place->file];
-
-    leat_text_add(text, "{\"row\": %u, \"part\": %u, \"record\": %llu, \"file\": ", place->row,
-                  place->part, (unsigned long long)place->record);
-    leat_text_add_json(text, path, strlen(path));
-    leat_text_add(text, ", \"line\": %llu, \"n_lines\": %llu, \"offset\": %llu, \"n_bytes\": %llu",
-                  (unsigned long long)place->line, (unsigned long long)place->n_lines,
-                  (unsigned long long)place->offset, (unsigned long long)place->n_bytes);
-    if (place->length == LEAT_PLACE_WHOLE)
-        leat_text_add(text, ", \"start\": 0, \"length\": null}");
-    else
-        leat_text_add(text, ", \"start\": %u, \"length\": %u}", place->start, place->length);
+    leat_json_line(json);
+    leat_json_open(json, NULL, '{');
+    leat_json_add_uint(json, "row", place->row);
+    leat_json_add_uint(json, "part", place->part);
+    leat_json_add_uint(json, "record", place->record);
+    leat_json_add_text(json, "file", plan->source->files.paths[place->file]);
+    leat_json_add_uint(json, "line", place->line);
+    leat_json_add_uint(json, "n_lines", place->n_lines);
+    leat_json_add_uint(json, "offset", place->offset);
+    leat_json_add_uint(json, "n_bytes", place->n_bytes);
+    if (place->length == LEAT_PLACE_WHOLE) {
+        leat_json_add_uint(json, "start", 0);
+        leat_json_add_null(json, "length");
+    } else {
+        leat_json_add_uint(json, "start", place->start);
+        leat_json_add_uint(json, "length", place->length);
+    }
+    leat_json_close(json, '}');
 }
 
 static int print_json(const struct leat_plan *plan, const struct leat_cli_arguments *arguments,
                       const struct leat_places *places, struct leat_error *err) {
-    struct leat_text text = {.data = NULL};
-    bool is_first = true;
+    struct leat_text json = {.data = NULL};
 
-    leat_text_add(&text, "{\"stream\": ");
-    leat_text_add_json(&text, plan->spec->name, strlen(plan->spec->name));
-    leat_text_add(&text, ", \"epoch\": %llu, \"step\": %llu, \"n_rows\": %u, \"places\": [",
-                  (unsigned long long)arguments->epoch.value,
-                  (unsigned long long)arguments->step.value, places->n_rows);
-    for (size_t i = 0; i < places->n_places; i++) {
-        if (!is_asked(arguments, &places->places[i]))
-            continue;
-        leat_text_add(&text, "%s\n", is_first ? "" : ",");
-        add_place(&text, plan, &places->places[i]);
-        is_first = false;
-    }
-    leat_text_add(&text, "]}\n");
-    if (text.failed)
-        return leat_error_oom(err);
-    (void)fwrite(text.data, 1, text.n_bytes, stdout);
-    free(text.data);
-    return 0;
+    leat_json_open(&json, NULL, '{');
+    leat_json_add_text(&json, "stream", plan->spec->name);
+    leat_json_add_uint(&json, "epoch", arguments->epoch.value);
+    leat_json_add_uint(&json, "step", arguments->step.value);
+    leat_json_add_uint(&json, "n_rows", places->n_rows);
+    leat_json_open(&json, "places", '[');
+    for (size_t i = 0; i < places->n_places; i++)
+        if (is_wanted(arguments, &places->places[i]))
+            add_place(&json, plan, &places->places[i]);
+    leat_json_close(&json, ']');
+    leat_json_close(&json, '}');
+    leat_text_add(&json, "\n");
+    if (json.failed)
+        leat_error_oom(err);
+    leat_cli_print(&json);
+    return err->code;
 }
 
-static int print(const struct leat_plan *plan, const struct leat_cli_arguments *arguments,
-                 const struct leat_places *places, struct leat_error *err) {
+static int print_places(const struct leat_plan *plan, const struct leat_cli_arguments *arguments,
+                        const struct leat_places *places, struct leat_error *err) {
     if (arguments->row.is_given && arguments->row.value >= places->n_rows)
         return leat_error_set(err, -ERANGE, "there is no row %llu: the batch has %u",
                               (unsigned long long)arguments->row.value, places->n_rows);
@@ -101,8 +105,8 @@ static int print(const struct leat_plan *plan, const struct leat_cli_arguments *
 
 /* ---- the spec ---- */
 
-static int where(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
-                 struct leat_error *err) {
+static int print_where(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
+                       struct leat_error *err) {
     struct leat_places_options options = {.epoch = arguments->epoch.value,
                                           .step = arguments->step.value,
                                           .world_size = arguments->world_size.value,
@@ -110,44 +114,37 @@ static int where(const struct leat_spec *spec, const struct leat_cli_arguments *
                                           .seed = arguments->seed.value};
     struct leat_places places = {.places = NULL};
     struct leat_plan *plan = NULL;
-    int r = leat_plan_new(spec, &leat_opener_operator, &plan, err);
+    int r = leat_pipeline_open(spec, &leat_opener_operator, &plan, err);
 
     if (r == 0)
         r = leat_places_find(plan, &leat_opener_operator, &options, &places, err);
     if (r == 0)
-        r = print(plan, arguments, &places, err);
+        r = print_places(plan, arguments, &places, err);
     leat_places_deinit(&places);
     leat_plan_unref(plan);
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
 
 static int where_of_file(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct leat_cli_streams streams;
-    const struct leat_spec *spec = NULL;
-    int status;
+    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
+    int status = spec ? print_where(spec, arguments, err) : leat_cli_error_status(err);
 
-    if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
-        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
-    status = spec ? where(spec, arguments, err) : leat_cli_error_status(err);
-    leat_cli_streams_deinit(&streams);
+    leat_spec_free(spec);
     return status;
 }
 
 static int where_of_stream(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__SpecRequest wanted = LEAT__SPEC_REQUEST__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     Leat__ControlReply *reply;
     struct leat_spec *spec = NULL;
     int status;
 
     wanted.stream = (char *)(uintptr_t)arguments->operand;
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_SPEC;
-    request.spec = &wanted;
-    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_SPEC,
+    reply = leat_cli_control(NULL, LEAT__CONTROL_REQUEST__VERB_SPEC, &wanted,
                              LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
     if (!reply)
         return status;
-    status = leat_spec_unpack(reply->spec, &spec, err) == 0 ? where(spec, arguments, err)
+    status = leat_spec_unpack(reply->spec, &spec, err) == 0 ? print_where(spec, arguments, err)
                                                             : LEAT_CLI_FAILURE;
     leat_spec_free(spec);
     leat__control_reply__free_unpacked(reply, NULL);
@@ -163,37 +160,17 @@ static int where_main(const struct leat_cli_arguments *arguments, struct leat_er
 }
 
 static const struct leat_cli_option where_options[] = {
-    {.name = "epoch",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(epoch),
-     .value = "E",
-     .max = UINT64_MAX,
-     .help = "from 0 (default 0)"},
-    {.name = "step",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(step),
-     .value = "S",
-     .max = UINT64_MAX,
-     .help = "from 0, over all ranks"},
-    {.name = "row",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(row),
-     .value = "R",
-     .max = UINT32_MAX,
-     .help = "that row of the batch alone, from 0"},
-    {.name = "seed",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(seed),
-     .value = "N",
-     .max = UINT64_MAX,
-     .help = "that its trainer gave in place of the stream's own"},
-    {.name = "world-size",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(world_size),
-     .value = "W",
-     .min = 1,
-     .max = 1048576,
-     .help = "for a step that `uneven: pad` adds (default 1)"},
+    LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "from 0 (default 0)", .value = "E", .max = UINT64_MAX),
+    LEAT_CLI_OPTION(NUMBER, "step", step, "from 0, over all ranks", .value = "S",
+                    .max = UINT64_MAX),
+    LEAT_CLI_OPTION(NUMBER, "row", row, "only that row of the batch, from 0", .value = "R",
+                    .max = UINT32_MAX),
+    LEAT_CLI_OPTION(NUMBER, "seed", seed,
+                    "the seed that its trainer gave in place of the stream's own", .value = "N",
+                    .max = UINT64_MAX),
+    LEAT_CLI_OPTION(NUMBER, "world-size", world_size,
+                    "for a step that `uneven: pad` adds (default 1)", .value = "W", .min = 1,
+                    .max = 1048576),
     LEAT_CLI_OPTION_END,
 };
 
@@ -202,11 +179,10 @@ const struct leat_cli_command leat_cli_where_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "show where the records of a batch come from",
     .description =
-        "Prints for every row of a batch, and every part of packed ones, the number of the record "
-        "(from 0, as\nskip_records takes it), its bytes in the file's text, and file:line. The "
-        "order is computed again in this\nprocess, which reads the data with the rights of who "
-        "asks; of a STREAM of the daemon the spec comes from\nthere. Nothing is written, no cache "
-        "either.",
+        "Prints for each row of a batch, and for each part of packed rows, the number of the\n"
+        "record (from 0, as for skip_records), its bytes in the file's text, and file:line.\n\n"
+        "This process computes the order again, and reads the data with the rights of its\n"
+        "user. For a STREAM the daemon sends the spec. Nothing is written, not even a cache.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl where titanic --epoch 3 --step 17\n"

@@ -27,7 +27,7 @@ int leat_connection_init(struct leat_connection *connection, const Leat__OpenReq
 }
 
 void leat_connection_deinit(struct leat_connection *connection) {
-    leat_transport_drop_rings(&connection->transport);
+    leat_mapping_drop_list(&connection->transport.rings);
     leat_wire_deinit(&connection->wire);
     leat_draining_end(&connection->draining);
     leat_watch_deinit(&connection->watch);
@@ -60,7 +60,7 @@ int leat_connection_greet(struct leat_connection *connection, struct leat_error 
 static void end_session(struct leat_connection *connection) {
     leat_watch_drop(&connection->watch, connection->wire.fd);
     leat_wire_deinit(&connection->wire);
-    leat_transport_drop_rings(&connection->transport);
+    leat_mapping_drop_list(&connection->transport.rings);
     connection->n_released = 0;
     leat_handshake_reset(&connection->handshake);
 }
@@ -238,9 +238,9 @@ int leat_connection_tell_releases(struct leat_connection *connection, struct lea
     return leat_error_set(err, -ETIMEDOUT, "the daemon takes no releases: is it stopped?");
 }
 
-/* Releases are told a quarter of the window at a time, and before the trainer waits, since waking
- * the daemon costs more than a release. An event loop may not call again before the next batch, so
- * with one each is told at once. */
+/* Waking the daemon costs more than a release, so releases are sent for a quarter of the window at
+ * a time, and before the trainer waits. With an event loop, which may not call again before the
+ * next batch, each is sent at once. */
 static int add_release(struct leat_connection *connection, const struct leat_packet *packet,
                        struct leat_error *err) {
     size_t n_most = connection->watch.fd >= 0 ? 1 : connection->opened.window / 4;
@@ -289,10 +289,6 @@ int leat_connection_fd(struct leat_connection *connection) {
     if (connection->wire.fd >= 0)
         leat_watch_add(watch, connection->wire.fd);
     return watch->fd;
-}
-
-void leat_connection_unwatch(struct leat_connection *connection) {
-    leat_watch_deinit(&connection->watch);
 }
 
 void leat_connection_forget(struct leat_connection *connection) {

@@ -2,7 +2,7 @@
  *
  * A session is one socket from its handshake to its end. A daemon that dies, is restarted or
  * upgraded costs a trainer a pause: the connection is tried for again, and the next session asks
- * for the same stream from where it stands. An error that no restart cures (another spec or other
+ * for the same stream from its next batch on. An error that no restart cures (another spec or other
  * data, no permission, an unknown protocol) is returned at once. Nothing here blocks but sending.
  * Owner: the stream.
  */
@@ -32,7 +32,7 @@ struct leat_connection {
     uint64_t session;  /* number of the present one; each gets its own */
     uint64_t reached;  /* the latest epoch that the daemon knows was begun, in this session */
     uint32_t n_held;   /* batches of this session that are not released */
-    size_t n_released; /* of which the daemon was not told yet */
+    size_t n_released; /* of these, not announced to the daemon yet */
     struct leat_packet released[LEAT_MAX_RELEASED];
 };
 
@@ -81,7 +81,7 @@ int leat_connection_take_batch(struct leat_connection *connection, struct leat_c
 int leat_connection_take_ring(struct leat_connection *connection, struct leat_error *err);
 /* Tells the daemon that a later epoch than `reached` was begun. */
 void leat_connection_tell_epoch(struct leat_connection *connection, uint64_t epoch);
-/* A batch of that session is released. Unless is_over, the daemon is told, now or later. 0, or as
+/* Releases a batch of that session, and announces it now or later, unless is_over. 0, or as
  * leat_connection_tell_releases(). */
 int leat_connection_release(struct leat_connection *connection, uint64_t session,
                             const struct leat_packet *packet, bool is_over, struct leat_error *err);
@@ -95,7 +95,6 @@ void leat_connection_say_bye(struct leat_connection *connection);
 
 /* The watch's descriptor, made at the first call. -errno. */
 int leat_connection_fd(struct leat_connection *connection);
-void leat_connection_unwatch(struct leat_connection *connection);
 
 /* In a forked child: closes the inherited descriptors. Async-signal-safe. */
 void leat_connection_forget(struct leat_connection *connection);

@@ -8,7 +8,7 @@
 #include "proto/base/dtype.h"
 #include "proto/slot.h"
 
-static int check(const Leat__Opened *message, struct leat_error *err) {
+static int check_message(const Leat__Opened *message, struct leat_error *err) {
     if (message->window == 0 || message->window > LEAT_MAX_WINDOW)
         return leat_error_set(err, -EPROTO, "the daemon gives a window of %u, outside 1..%d",
                               message->window, LEAT_MAX_WINDOW);
@@ -25,11 +25,18 @@ static int check(const Leat__Opened *message, struct leat_error *err) {
 static int take_figures(struct leat_opened *opened, const Leat__Opened *message,
                         struct leat_error *err) {
     char *reason = strdup(message->has_n_steps ? "" : message->steps_reason);
+    char *files = strdup(message->files);
 
-    if (!reason)
+    if (!reason || !files) {
+        free(reason);
+        free(files);
         return leat_error_oom(err);
+    }
     free(opened->steps_reason);
+    free(opened->files);
     opened->steps_reason = reason;
+    opened->files = files;
+    opened->order_version = message->order_version;
     opened->window = message->window;
     opened->batch_size = message->batch_size;
     opened->seed = message->seed;
@@ -97,8 +104,8 @@ static bool has_same_shape(const struct leat_tensor_info *info, const Leat__Tens
            memcmp(info->shape, message->shape, info->ndim * sizeof(info->shape[0])) == 0;
 }
 
-static int compare(const struct leat_opened *opened, const Leat__Opened *message,
-                   struct leat_error *err) {
+static int compare_message(const struct leat_opened *opened, const Leat__Opened *message,
+                           struct leat_error *err) {
     if (message->n_tensors != opened->n_tensors || message->batch_size != opened->batch_size)
         return leat_error_set(err, -ESTALE,
                               "the stream %.64s is another one now: it had %zu tensors and batches "
@@ -178,7 +185,7 @@ static int check_digest(const struct leat_opened *opened, const ProtobufCBinaryD
 
 int leat_opened_take(struct leat_opened *opened, const Leat__Opened *message,
                      const ProtobufCBinaryData *wanted, struct leat_error *err) {
-    int r = check(message, err);
+    int r = check_message(message, err);
 
     if (r < 0)
         return r;
@@ -189,7 +196,7 @@ int leat_opened_take(struct leat_opened *opened, const Leat__Opened *message,
     } else if (opened->may_change)
         r = take_changed(opened, message, err);
     else
-        r = compare(opened, message, err);
+        r = compare_message(opened, message, err);
     return r < 0 ? r : check_digest(opened, &message->spec_digest, wanted, err);
 }
 
@@ -215,5 +222,6 @@ void leat_opened_deinit(struct leat_opened *opened) {
     free(opened->name);
     free(opened->steps_reason);
     free(opened->left_out);
+    free(opened->files);
     *opened = (struct leat_opened){.version = 0};
 }

@@ -32,8 +32,10 @@ struct leat_opened {
     bool has_epoch_steps;
     uint64_t epoch_steps;    /* of an epoch, over all ranks */
     char *steps_reason;      /* why they are not known; "" if they are */
-    bool has_constant_steps; /* all epochs have as many: the first that ends tells how many */
+    bool has_constant_steps; /* all epochs have as many; the first one that ends shows the number */
     char *left_out;          /* fields of the data that are not read, and why */
+    char *files;             /* of the data: see leat_stream_files() */
+    uint32_t order_version;  /* of the daemon; 0: it does not tell */
 };
 
 /* Takes a description, and checks its digest against `wanted`: 32 bytes, or any other number for no

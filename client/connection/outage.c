@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "client/transport/wire.h"
+#include "proto/base/clock.h"
 #include "proto/base/rng.h"
 
 #define FIRST_DELAY_NS UINT64_C(10000000)
@@ -26,8 +27,8 @@ static uint64_t delay_ns(const struct leat_outage *outage, uint64_t now_ns) {
     return delay / 2 + leat_rng_below(&rng, delay / 2);
 }
 
-static void tell(const struct leat_outage *outage, const struct leat_request *request,
-                 enum leat_reconnect_kind kind, uint64_t now_ns) {
+static void send_event(const struct leat_outage *outage, const struct leat_request *request,
+                       enum leat_reconnect_kind kind, uint64_t now_ns) {
     struct leat_reconnect_event event = {
         .struct_size = sizeof(event),
         .kind = (int32_t)kind,
@@ -43,8 +44,8 @@ static void tell(const struct leat_outage *outage, const struct leat_request *re
 /* ---- the beginning ---- */
 
 /* A loss within an outage continues it. */
-static void begin(struct leat_outage *outage, const struct leat_batch_place *place,
-                  uint64_t patience_ns, uint64_t now_ns) {
+static void begin_outage(struct leat_outage *outage, const struct leat_batch_place *place,
+                         uint64_t patience_ns, uint64_t now_ns) {
     if (outage->is_on) {
         outage->next_ns = now_ns + delay_ns(outage, now_ns);
     } else {
@@ -57,12 +58,12 @@ static void begin(struct leat_outage *outage, const struct leat_batch_place *pla
 
 void leat_outage_begin(struct leat_outage *outage, const struct leat_batch_place *place,
                        const struct leat_request *request, const struct leat_error *reason) {
-    uint64_t now_ns = leat_wire_now_ns();
+    uint64_t now_ns = leat_now_ns();
 
-    begin(outage, place, request->patience_ns, now_ns);
+    begin_outage(outage, place, request->patience_ns, now_ns);
     outage->error = *reason;
     outage->is_told = true;
-    tell(outage, request, LEAT_RECONNECT_LOST, now_ns);
+    send_event(outage, request, LEAT_RECONNECT_LOST, now_ns);
 }
 
 void leat_outage_begin_reopening(struct leat_outage *outage, const struct leat_batch_place *place,
@@ -72,36 +73,36 @@ void leat_outage_begin_reopening(struct leat_outage *outage, const struct leat_b
     if (patience_ns == 0 && request->open_timeout_ms >= 0)
         patience_ns = (uint64_t)request->open_timeout_ms * 1000000U;
     outage->is_on = false;
-    begin(outage, place, patience_ns ? patience_ns : UINT64_MAX, leat_wire_now_ns());
+    begin_outage(outage, place, patience_ns ? patience_ns : UINT64_MAX, leat_now_ns());
     outage->limit_ns = UINT64_MAX; /* counts from the first attempt, which may be much later */
 }
 
 /* ---- attempts ---- */
 
 void leat_outage_begin_attempt(struct leat_outage *outage, const struct leat_request *request) {
-    uint64_t now_ns = leat_wire_now_ns();
+    uint64_t now_ns = leat_now_ns();
 
     if (outage->attempt == 0 && !outage->is_told) {
         outage->start_ns = now_ns;
         outage->limit_ns = add_ns(now_ns, outage->left_ns);
     }
     outage->attempt++;
-    tell(outage, request, LEAT_RECONNECT_TRYING, now_ns);
+    send_event(outage, request, LEAT_RECONNECT_TRYING, now_ns);
     outage->try_ns = leat_wire_deadline(request->open_timeout_ms);
 }
 
 void leat_outage_end_attempt(struct leat_outage *outage, const struct leat_request *request) {
-    tell(outage, request, LEAT_RECONNECT_BACK, leat_wire_now_ns());
+    send_event(outage, request, LEAT_RECONNECT_BACK, leat_now_ns());
 }
 
 void leat_outage_fail_attempt(struct leat_outage *outage, const struct leat_request *request,
                               const struct leat_error *err) {
-    uint64_t now_ns = leat_wire_now_ns();
+    uint64_t now_ns = leat_now_ns();
 
     outage->error = *err;
     if (!outage->is_told) {
         outage->is_told = true;
-        tell(outage, request, LEAT_RECONNECT_LOST, now_ns);
+        send_event(outage, request, LEAT_RECONNECT_LOST, now_ns);
     }
     if (outage->limit_ns == UINT64_MAX)
         outage->limit_ns = add_ns(now_ns, outage->left_ns);
@@ -109,7 +110,7 @@ void leat_outage_fail_attempt(struct leat_outage *outage, const struct leat_requ
 }
 
 void leat_outage_on_answer(struct leat_outage *outage) {
-    uint64_t now_ns = leat_wire_now_ns();
+    uint64_t now_ns = leat_now_ns();
 
     if (outage->limit_ns == UINT64_MAX)
         return;
@@ -121,7 +122,7 @@ void leat_outage_on_answer(struct leat_outage *outage) {
 
 bool leat_outage_is_hopeless(const struct leat_outage *outage, const struct leat_request *request,
                              struct leat_error *err) {
-    uint64_t now_ns = leat_wire_now_ns();
+    uint64_t now_ns = leat_now_ns();
 
     if (now_ns < outage->limit_ns)
         return false;
@@ -135,11 +136,11 @@ bool leat_outage_is_hopeless(const struct leat_outage *outage, const struct leat
 }
 
 bool leat_outage_is_due(const struct leat_outage *outage) {
-    return leat_wire_now_ns() >= outage->next_ns;
+    return leat_now_ns() >= outage->next_ns;
 }
 
 bool leat_outage_is_late(const struct leat_outage *outage) {
-    uint64_t now_ns = leat_wire_now_ns();
+    uint64_t now_ns = leat_now_ns();
 
     return now_ns >= outage->try_ns || now_ns >= outage->limit_ns;
 }

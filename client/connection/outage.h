@@ -1,5 +1,5 @@
-/* outage.h: the time between a lost connection and the next batch: attempts, delays, and what the
- * trainer is told.
+/* outage.h: the time between a lost connection and the next batch: attempts, delays, and the events
+ * for the trainer.
  *
  * The first attempt follows at once, the next ones after a quarter of the time that has passed, at
  * least 10 ms and at most 1 s, spread at random so that many trainers do not come at the same
@@ -16,25 +16,25 @@
 #include "client/connection/request.h"
 #include "proto/base/error.h"
 
-/* Where a stream stands: at the batch that comes next. */
+/* The next batch of a stream. */
 struct leat_batch_place {
     uint64_t epoch, step;
 };
 
 struct leat_outage {
     bool is_on;   /* from the loss to the first batch or end of an epoch behind it */
-    bool is_told; /* the trainer was told of it; not of a reopening that succeeds */
+    bool is_told; /* the trainer has an event of it; a reopening that succeeds has none */
     uint32_t attempt;
     uint64_t start_ns; /* of the loss */
     uint64_t next_ns;  /* of the next attempt, while there is no connection */
     uint64_t limit_ns; /* when to give up; UINT64_MAX: never, or while a daemon answers */
     uint64_t left_ns;  /* until then, while a daemon answers */
     uint64_t try_ns;   /* when the present attempt has taken too long */
-    struct leat_batch_place place; /* where the stream stands meanwhile */
+    struct leat_batch_place place; /* of the stream meanwhile */
     struct leat_error error;       /* why the connection was lost, or the last attempt failed */
 };
 
-/* The connection is lost for that reason, which the trainer is told. */
+/* The connection is lost for that reason, which the trainer's event has. */
 void leat_outage_begin(struct leat_outage *outage, const struct leat_batch_place *place,
                        const struct leat_request *request, const struct leat_error *reason);
 /* The connection was given up to open another one: an outage only if no daemon answers. */

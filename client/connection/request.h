@@ -1,5 +1,5 @@
 /* request.h: what a stream asks the daemon for: at its opening, and after each lost connection
- * again from where it stands.
+ * again from its next batch on.
  *
  * The message always asks for what is still wanted: moving the request takes off the epochs and
  * steps that were seen. Owner: the connection.

@@ -5,9 +5,10 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>
-#include <unistd.h>
 
-static int add(const struct leat_watch *watch, int fd) {
+#include "proto/base/file.h"
+
+static int add_descriptor(const struct leat_watch *watch, int fd) {
     struct epoll_event event = {.events = EPOLLIN};
 
     return epoll_ctl(watch->fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
@@ -21,21 +22,15 @@ int leat_watch_init(struct leat_watch *watch) {
     if (watch->fd < 0)
         return -errno;
     watch->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    r = watch->timer_fd < 0 ? -errno : add(watch, watch->timer_fd);
+    r = watch->timer_fd < 0 ? -errno : add_descriptor(watch, watch->timer_fd);
     if (r < 0)
         leat_watch_deinit(watch);
     return r;
 }
 
-static void forget(int *fd) {
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
-}
-
 void leat_watch_forget(struct leat_watch *watch) {
-    forget(&watch->fd);
-    forget(&watch->timer_fd);
+    leat_file_close(&watch->fd);
+    leat_file_close(&watch->timer_fd);
 }
 
 void leat_watch_deinit(struct leat_watch *watch) {
@@ -44,7 +39,7 @@ void leat_watch_deinit(struct leat_watch *watch) {
 }
 
 void leat_watch_add(struct leat_watch *watch, int socket) {
-    if (watch->fd >= 0 && add(watch, socket) < 0)
+    if (watch->fd >= 0 && add_descriptor(watch, socket) < 0)
         leat_watch_set_timer(watch, 1); /* no memory: the timer is readable at once, always */
 }
 

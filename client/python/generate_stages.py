@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes leat/_stages.py from the tables that the daemon itself reads: the methods that a Pipeline has for stages, and
-the functions for sources, typed, with their help as docstrings.
+"""Writes leat/_stages.py from the daemon's tables: a Pipeline's typed methods for stages and the functions for sources, with
+their help as docstrings.
 
     generate_stages.py LEATCTL OUTPUT
 
-Arguments that the tables mark as positional may be given by their place, all others by their names alone. What is
-left out (None) is left to the table, so that a default stands in one place. A name that Python keeps for itself has an
-underscore behind it: `global_`.
+Positional arguments are marked in the tables; all others are keywords. None leaves an argument to the table's default. A
+keyword
+of Python gets an underscore: `global_`.
 """
 
 import json
@@ -34,14 +34,14 @@ TYPES = {
     "list of fields": "Names",
     "list of paths": "Paths",
 }
-# What Pipeline finds out where it is left out, although the table wants it.
+# Required arguments that Pipeline infers.
 INFERRED = {("pad", "input"), ("chunk", "fields"), ("pack", "fields"), ("bucket", "input")}
-# What takes more than the table says: whatever is a tokenizer; a number for what is read from a text.
+# Arguments that take more than the table says: any tokenizer, a number that is read from a text.
 WIDER = {("tokenize", "tokenizer"): "Any", ("cast", "default"): "str | float"}
-# Written by hand, as their arguments are pipelines.
+# Written by hand, since their arguments are pipelines.
 BY_HAND = {"concat", "mix"}
 
-HEAD = '''"""The sources and stages that there are. Generated from the tables of leat; do not edit."""
+HEAD = '''"""The sources and stages. Generated from leat's tables; do not edit."""
 
 from __future__ import annotations
 
@@ -76,16 +76,16 @@ def _names(first: Names, more: tuple[str, ...]) -> Names:
 
 
 class Stages:
-    """A method for each stage, which returns a pipeline with that stage behind all others."""
+    """A method for each stage, which returns a pipeline with that stage at the end."""
 
     __slots__ = ()
 
     def stage(self, kind: str, arguments: Mapping[str, Any]) -> Self:
-        """One more stage of that kind, with what is not None of the arguments."""
+        """Adds a stage of that kind, with the arguments that are not None."""
         raise NotImplementedError
 
     def with_options(self, arguments: Mapping[str, Any]) -> Self:
-        """Options of the stream, in place of those of the same name."""
+        """Sets options of the stream."""
         raise NotImplementedError
 '''
 
@@ -113,13 +113,13 @@ def parameter(kind: str, argument: Entry) -> str:
 
 
 def is_list_alone(entry: Entry) -> bool:
-    """The fields are all that it is given: they may come one by one, as select("a", "b")."""
+    """True if its only argument is a list of fields, which may be given one by one: select("a", "b")."""
     [first, *others] = entry["arguments"] or [{"type": ""}]
     return not others and first["type"] == "list of fields" and bool(first.get("positional"))
 
 
 def parameters(entry: Entry) -> list[str]:
-    """Positional ones first, in the order of the table; then those by name, what is required before what is not."""
+    """Positional ones in the order of the table, then keywords, with required ones first."""
     kind, arguments = entry["name"], entry["arguments"]
     places = [argument for argument in arguments if argument.get("positional")]
     names = [argument for argument in arguments if not argument.get("positional")]
@@ -139,7 +139,7 @@ def range_of(argument: Entry) -> str:
 
 
 def help_of(argument: Entry, prefix: str = "") -> list[str]:
-    """The lines of an argument, and of those of its group."""
+    """The lines for an argument and its group."""
     default = f"default: {argument['default'] or repr('')}" if argument["default"] is not None else ""
     names = " or ".join(argument["choices"]) if argument["type"] == "dtype" and "choices" in argument else ""
     notes = "; ".join(note for note in (names, range_of(argument), default) if note)
@@ -200,7 +200,7 @@ def tables(entries: list[Entry]) -> list[str]:
         if names:
             lines.append(f"    {json.dumps(entry['name'])}: frozenset({json.dumps(names)}),")
     sources = [entry["name"] for entry in entries if entry["kind"] == "source"]
-    # `pad` says how batches are made, and so is for the whole stream
+    # `pad` decides how batches are made, so it belongs to the whole stream
     per_record = [entry["name"] for entry in entries if entry["kind"] == "map" and entry["name"] != "pad"]
     lines += ["}", "# Stages that a source within `concat` or `mix` may have of its own."]
     text = ", ".join(json.dumps(name) for name in per_record)

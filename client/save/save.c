@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/save/json_name.h"
 #include "client/stream/batch.h"
+#include "proto/base/utf8.h"
 
 #define MAX_COMPRESSION 9
 
@@ -51,7 +51,7 @@ static int check_names(const struct leat_view *view, struct leat_error *err) {
     for (size_t i = 0; i < view->header.n_tensors; i++) {
         const char *name = view->tensors[i].name;
 
-        if (!leat_name_is_utf8(name))
+        if (!leat_utf8_is_valid(name, strlen(name)))
             return leat_error_set(err, -EILSEQ,
                                   "tensor %zu has a name that is not UTF-8: `rename` it", i);
         for (size_t k = 0; k < i; k++)

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/save/json_name.h"
 #include "client/save/save.h"
 #include "proto/base/dtype.h"
+#include "proto/base/text.h"
 
 #define MAX_NUMBER 48
 #define MAX_PLACES 3
@@ -30,6 +30,7 @@ struct line {
     const struct leat_view *view;
     bool has_rows; /* false: the batch is one record */
     bool has_members;
+    struct leat_text name; /* the last one, with its separators */
 };
 
 /* ---- numbers ---- */
@@ -155,12 +156,13 @@ static void write_values(struct line *line, const struct leat_tensor *tensor, ui
 }
 
 static void write_name(struct line *line, const char *name) {
-    char text[LEAT_JSON_NAME_MAX];
+    struct leat_text *text = &line->name;
 
-    leat_name_json(name, text);
-    leat_saved_file_text(line->file, line->has_members ? ", " : "{");
-    leat_saved_file_text(line->file, text);
-    leat_saved_file_text(line->file, ": ");
+    text->n_bytes = 0;
+    leat_text_add_bytes(text, line->has_members ? ", " : "{", line->has_members ? 2 : 1);
+    leat_text_add_json(text, name, strlen(name));
+    leat_text_add_bytes(text, ": ", 2);
+    leat_saved_file_write(line->file, text->data, text->n_bytes);
     line->has_members = true;
 }
 
@@ -258,5 +260,6 @@ int leat_save_jsonl(const struct leat_saving *saving, struct leat_saved_file *fi
         write_row(&line, row);
     (void)uselocale(before);
     freelocale(plain);
-    return 0;
+    free(line.name.data);
+    return line.name.failed ? leat_error_oom(err) : 0;
 }

@@ -5,26 +5,16 @@
  * so that every tensor is aligned to its elements. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/save/json_name.h"
 #include "client/save/save.h"
 #include "proto/base/dtype.h"
+#include "proto/base/text.h"
 
-#define METADATA     "__metadata__"
-#define ALIGNMENT    8
-#define MAX_TENSOR   (LEAT_JSON_NAME_MAX + 256) /* bytes of JSON */
-#define MAX_ELEMENT  8
-#define MAX_METADATA 160
-
-/* A header under construction. */
-struct header {
-    char text[MAX_METADATA + LEAT_SLOT_MAX_TENSORS * MAX_TENSOR + ALIGNMENT];
-    size_t n_bytes;
-};
+#define METADATA    "__metadata__"
+#define ALIGNMENT   8
+#define MAX_ELEMENT 8
 
 static const char *const names[] = {
     [LEAT_BOOL] = "BOOL",     [LEAT_UINT8] = "U8",    [LEAT_UINT16] = "U16",
@@ -33,27 +23,15 @@ static const char *const names[] = {
     [LEAT_INT8] = "I8",       [LEAT_INT16] = "I16",
 };
 
-static __attribute__((format(printf, 2, 3))) void add(struct header *header, const char *format,
-                                                      ...) {
-    va_list ap;
-    int n;
-
-    va_start(ap, format);
-    n = vsnprintf(header->text + header->n_bytes, sizeof(header->text) - header->n_bytes, format,
-                  ap);
-    va_end(ap);
-    header->n_bytes += (size_t)n; /* text[] has room for the longest header */
-}
-
-static void add_tensor(struct header *header, const struct leat_tensor *tensor, uint64_t *offset) {
-    char name[LEAT_JSON_NAME_MAX];
-
-    leat_name_json(tensor->name, name);
-    add(header, ",%s:{\"dtype\":\"%s\",\"shape\":[", name, names[tensor->dtype]);
+static void add_tensor(struct leat_text *header, const struct leat_tensor *tensor,
+                       uint64_t *offset) {
+    leat_text_add(header, ",");
+    leat_text_add_json(header, tensor->name, strlen(tensor->name));
+    leat_text_add(header, ":{\"dtype\":\"%s\",\"shape\":[", names[tensor->dtype]);
     for (uint32_t d = 0; d < tensor->ndim; d++)
-        add(header, "%s%" PRIu64, d ? "," : "", tensor->shape[d]);
-    add(header, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", *offset,
-        *offset + tensor->size_bytes);
+        leat_text_add(header, "%s%" PRIu64, d ? "," : "", tensor->shape[d]);
+    leat_text_add(header, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", *offset,
+                  *offset + tensor->size_bytes);
     *offset += tensor->size_bytes;
 }
 
@@ -61,47 +39,41 @@ static size_t element_size(const struct leat_tensor *tensor) {
     return leat_dtype_size((enum leat_dtype)tensor->dtype);
 }
 
-static void add_tensors(struct header *header, const struct leat_view *view) {
+/* Without whitespace but for the padding. */
+static void make_header(struct leat_text *header, const struct leat_view *view) {
     uint64_t offset = 0;
 
+    leat_text_add(header,
+                  "{\"" METADATA "\":{\"epoch\":\"%" PRIu64 "\",\"step\":\"%" PRIu64
+                  "\",\"rows\":\"%u\"}",
+                  view->header.epoch, view->header.step, view->header.n_rows);
     for (size_t size = MAX_ELEMENT; size > 0; size /= 2)
         for (size_t i = 0; i < view->header.n_tensors; i++)
             if (element_size(&view->tensors[i]) == size)
                 add_tensor(header, &view->tensors[i], &offset);
-}
-
-static void write_header(struct leat_saved_file *file, struct header *header) {
-    uint64_t n_bytes; /* little endian, as are all machines that leat runs on */
-
-    while (header->n_bytes % ALIGNMENT)
-        header->text[header->n_bytes++] = ' ';
-    n_bytes = header->n_bytes;
-    leat_saved_file_write(file, &n_bytes, sizeof(n_bytes));
-    leat_saved_file_write(file, header->text, header->n_bytes);
+    leat_text_add(header, "}");
+    leat_text_add(header, "%*s", (int)(-header->n_bytes % ALIGNMENT), "");
 }
 
 int leat_save_safetensors(const struct leat_saving *saving, struct leat_saved_file *file,
                           struct leat_error *err) {
     const struct leat_view *view = saving->view;
-    struct header *header;
+    struct leat_text header = {.data = NULL};
+    uint64_t n_bytes; /* little endian, as are all machines that leat runs on */
 
     if (leat_view_find(view, METADATA))
         return leat_error_set(
             err, -EINVAL, "a tensor is called " METADATA ", which safetensors keeps for itself");
-    header = malloc(sizeof(*header));
-    if (!header)
-        return leat_error_oom(err);
-    header->n_bytes = 0;
-    add(header,
-        "{\"" METADATA "\":{\"epoch\":\"%" PRIu64 "\",\"step\":\"%" PRIu64 "\",\"rows\":\"%u\"}",
-        view->header.epoch, view->header.step, view->header.n_rows);
-    add_tensors(header, view);
-    add(header, "}");
-    write_header(file, header);
-    free(header);
+    make_header(&header, view);
+    if (header.failed)
+        leat_error_oom(err);
+    n_bytes = header.n_bytes;
+    leat_saved_file_write(file, &n_bytes, sizeof(n_bytes));
+    leat_saved_file_write(file, header.data, header.n_bytes);
+    free(header.data);
     for (size_t size = MAX_ELEMENT; size > 0; size /= 2)
         for (size_t i = 0; i < view->header.n_tensors; i++)
             if (element_size(&view->tensors[i]) == size)
                 leat_saved_file_write(file, view->tensors[i].data, view->tensors[i].size_bytes);
-    return 0;
+    return header.failed ? -ENOMEM : 0;
 }

@@ -14,14 +14,14 @@
 #define MAX_TRIES 100
 #define MAX_SHOWN 300 /* a message has the last bytes of a path, so that the reason fits */
 
-static const char *shown(const char *path) {
+static const char *shorten_path(const char *path) {
     size_t n = strlen(path);
 
     return n > MAX_SHOWN ? path + n - MAX_SHOWN : path;
 }
 
-static int fail(struct leat_saved_file *file, int code) {
-    return leat_error_set(&file->error, code, "%s: cannot be written: %s", shown(file->path),
+static int fail_write(struct leat_saved_file *file, int code) {
+    return leat_error_set(&file->error, code, "%s: cannot be written: %s", shorten_path(file->path),
                           strerror(-code));
 }
 
@@ -60,15 +60,15 @@ static int check_target(const char *path, struct leat_error *err) {
     struct stat status;
 
     if (!path[0] || path[strlen(path) - 1] == '/')
-        return leat_error_set(err, -EINVAL, "\"%s\" is no name of a file", shown(path));
+        return leat_error_set(err, -EINVAL, "\"%s\" is no name of a file", shorten_path(path));
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return leat_error_set(err, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL,
-                              "%s: cannot be written: it is there, and is %s", shown(path),
+                              "%s: cannot be written: it is there, and is %s", shorten_path(path),
                               S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
     return 0;
 }
 
-static int make(const char *path, struct leat_saved_file **ret_file, struct leat_error *err) {
+static int make_file(const char *path, struct leat_saved_file **ret_file, struct leat_error *err) {
     struct leat_saved_file *file = malloc(sizeof(*file));
 
     if (!file)
@@ -93,14 +93,15 @@ int leat_saved_file_new(const char *path, struct leat_saved_file **ret_file,
     int r = check_target(path, err);
 
     if (r == 0)
-        r = make(path, &file, err);
+        r = make_file(path, &file, err);
     if (r < 0)
         return r;
     r = open_temporary(file);
     if (r == -ENOENT || r == -ENOTDIR)
-        r = leat_error_set(err, r, "%s: cannot be written: there is no such folder", shown(path));
+        r = leat_error_set(err, r, "%s: cannot be written: there is no such folder",
+                           shorten_path(path));
     else if (r < 0)
-        r = leat_error_set(err, r, "%s: cannot be written: %s", shown(path), strerror(-r));
+        r = leat_error_set(err, r, "%s: cannot be written: %s", shorten_path(path), strerror(-r));
     if (r < 0)
         leat_saved_file_free(file);
     else
@@ -110,7 +111,7 @@ int leat_saved_file_new(const char *path, struct leat_saved_file **ret_file,
 
 int leat_saved_file_of(int fd, const char *path, struct leat_saved_file **ret_file,
                        struct leat_error *err) {
-    int r = make(path, ret_file, err);
+    int r = make_file(path, ret_file, err);
 
     if (r == 0)
         (*ret_file)->fd = fd;
@@ -124,7 +125,7 @@ static void write_out(struct leat_saved_file *file, const uint8_t *data, size_t 
         ssize_t n = write(file->fd, data, n_bytes);
 
         if (n < 0 && errno != EINTR)
-            (void)fail(file, -errno);
+            (void)fail_write(file, -errno);
         if (n > 0) {
             data += n;
             n_bytes -= (size_t)n;
@@ -132,7 +133,7 @@ static void write_out(struct leat_saved_file *file, const uint8_t *data, size_t 
     }
 }
 
-static void drain(struct leat_saved_file *file) {
+static void drain_buffer(struct leat_saved_file *file) {
     write_out(file, file->buffer, file->n_buffered);
     file->n_buffered = 0;
 }
@@ -140,7 +141,7 @@ static void drain(struct leat_saved_file *file) {
 void leat_saved_file_write(struct leat_saved_file *file, const void *data, size_t n_bytes) {
     file->n_bytes += n_bytes;
     if (n_bytes > sizeof(file->buffer) - file->n_buffered)
-        drain(file);
+        drain_buffer(file);
     if (n_bytes > sizeof(file->buffer)) {
         write_out(file, data, n_bytes);
     } else if (n_bytes > 0) {
@@ -157,12 +158,12 @@ void leat_saved_file_patch(struct leat_saved_file *file, uint64_t offset, const 
                            size_t n_bytes) {
     const uint8_t *bytes = data;
 
-    drain(file);
+    drain_buffer(file);
     while (n_bytes > 0 && !file->error.code) {
         ssize_t n = pwrite(file->fd, bytes, n_bytes, (off_t)offset);
 
         if (n < 0 && errno != EINTR)
-            (void)fail(file, -errno);
+            (void)fail_write(file, -errno);
         if (n > 0) {
             bytes += n;
             offset += (uint64_t)n;
@@ -172,7 +173,7 @@ void leat_saved_file_patch(struct leat_saved_file *file, uint64_t offset, const 
 }
 
 int leat_saved_file_flush(struct leat_saved_file *file, struct leat_error *err) {
-    drain(file);
+    drain_buffer(file);
     if (file->error.code)
         *err = file->error;
     return file->error.code;
@@ -204,7 +205,7 @@ static int close_temporary(struct leat_saved_file *file) {
     if (r == 0 && rename(file->temporary, file->path) < 0)
         r = -errno;
     if (r < 0)
-        return fail(file, r);
+        return fail_write(file, r);
     free(file->temporary);
     file->temporary = NULL;
     sync_folder(file);

@@ -2,7 +2,6 @@
 #include "client/save/zip.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -22,14 +21,14 @@
 
 /* ---- little endian ---- */
 
-static uint8_t *put(uint8_t *at, uint64_t value, int n_bytes) {
+static uint8_t *put_number(uint8_t *at, uint64_t value, int n_bytes) {
     for (int i = 0; i < n_bytes; i++)
         *at++ = (uint8_t)(value >> (8 * i));
     return at;
 }
 
 static uint8_t *put_size(uint8_t *at, uint64_t value) {
-    return put(at, value < NOT_HERE ? value : NOT_HERE, 4);
+    return put_number(at, value < NOT_HERE ? value : NOT_HERE, 4);
 }
 
 static uint8_t *put_name(uint8_t *at, const struct leat_zip_entry *entry) {
@@ -47,29 +46,29 @@ static uint8_t *put_kind(uint8_t *at, const struct leat_zip_entry *entry, bool i
 
     for (const char *c = entry->name; *c; c++)
         is_ascii = is_ascii && !((uint8_t)*c & 0x80);
-    at = put(at, is_large ? VERSION_64 : VERSION, 2);
-    at = put(at, is_ascii ? 0 : UTF8, 2);
-    at = put(at, entry->is_deflated ? DEFLATED : STORED, 2);
-    at = put(at, 0, 2);
-    at = put(at, DATE, 2);
-    return put(at, entry->crc, 4);
+    at = put_number(at, is_large ? VERSION_64 : VERSION, 2);
+    at = put_number(at, is_ascii ? 0 : UTF8, 2);
+    at = put_number(at, entry->is_deflated ? DEFLATED : STORED, 2);
+    at = put_number(at, 0, 2);
+    at = put_number(at, DATE, 2);
+    return put_number(at, entry->crc, 4);
 }
 
 /* 4.3.7; large entries have an extra field (4.5.3) with both sizes. */
 size_t leat_zip_local(const struct leat_zip_entry *entry, uint8_t ret[LEAT_ZIP_HEADER_MAX]) {
-    uint8_t *at = put(ret, 0x04034b50, 4);
+    uint8_t *at = put_number(ret, 0x04034b50, 4);
 
     at = put_kind(at, entry, entry->is_large);
-    at = entry->is_large ? put(at, NOT_HERE, 4) : put(at, entry->n_stored, 4);
-    at = entry->is_large ? put(at, NOT_HERE, 4) : put(at, entry->n_bytes, 4);
-    at = put(at, strlen(entry->name), 2);
-    at = put(at, entry->is_large ? 20 : 0, 2);
+    at = entry->is_large ? put_number(at, NOT_HERE, 4) : put_number(at, entry->n_stored, 4);
+    at = entry->is_large ? put_number(at, NOT_HERE, 4) : put_number(at, entry->n_bytes, 4);
+    at = put_number(at, strlen(entry->name), 2);
+    at = put_number(at, entry->is_large ? 20 : 0, 2);
     at = put_name(at, entry);
     if (entry->is_large) {
-        at = put(at, EXTRA_64, 2);
-        at = put(at, 16, 2);
-        at = put(at, entry->n_bytes, 8);
-        at = put(at, entry->n_stored, 8);
+        at = put_number(at, EXTRA_64, 2);
+        at = put_number(at, 16, 2);
+        at = put_number(at, entry->n_bytes, 8);
+        at = put_number(at, entry->n_stored, 8);
     }
     return (size_t)(at - ret);
 }
@@ -78,45 +77,45 @@ size_t leat_zip_local(const struct leat_zip_entry *entry, uint8_t ret[LEAT_ZIP_H
 size_t leat_zip_central(const struct leat_zip_entry *entry, uint8_t ret[LEAT_ZIP_HEADER_MAX]) {
     const uint64_t numbers[] = {entry->n_bytes, entry->n_stored, entry->offset};
     size_t n_large = 0;
-    uint8_t *at = put(ret, 0x02014b50, 4);
+    uint8_t *at = put_number(ret, 0x02014b50, 4);
 
     for (size_t i = 0; i < 3; i++)
         n_large += numbers[i] >= NOT_HERE;
-    at = put(at, UNIX | VERSION_64, 2);
+    at = put_number(at, UNIX | VERSION_64, 2);
     at = put_kind(at, entry, entry->is_large || n_large > 0);
     at = put_size(at, entry->n_stored);
     at = put_size(at, entry->n_bytes);
-    at = put(at, strlen(entry->name), 2);
-    at = put(at, n_large > 0 ? 4 + 8 * n_large : 0, 2);
-    at = put(at, 0, 6); /* no comment, on this disk, binary */
-    at = put(at, MODE, 4);
+    at = put_number(at, strlen(entry->name), 2);
+    at = put_number(at, n_large > 0 ? 4 + 8 * n_large : 0, 2);
+    at = put_number(at, 0, 6); /* no comment, on this disk, binary */
+    at = put_number(at, MODE, 4);
     at = put_size(at, entry->offset);
     at = put_name(at, entry);
     if (n_large > 0) {
-        at = put(at, EXTRA_64, 2);
-        at = put(at, 8 * n_large, 2);
+        at = put_number(at, EXTRA_64, 2);
+        at = put_number(at, 8 * n_large, 2);
     }
     for (size_t i = 0; i < 3; i++)
         if (numbers[i] >= NOT_HERE)
-            at = put(at, numbers[i], 8);
+            at = put_number(at, numbers[i], 8);
     return (size_t)(at - ret);
 }
 
 /* 4.3.14 and 4.3.15. */
 static uint8_t *put_end_64(uint8_t *at, size_t n_entries, uint64_t offset, uint64_t n_bytes) {
-    at = put(at, 0x06064b50, 4);
-    at = put(at, 44, 8); /* bytes that follow */
-    at = put(at, UNIX | VERSION_64, 2);
-    at = put(at, VERSION_64, 2);
-    at = put(at, 0, 8); /* one disk */
-    at = put(at, n_entries, 8);
-    at = put(at, n_entries, 8);
-    at = put(at, n_bytes, 8);
-    at = put(at, offset, 8);
-    at = put(at, 0x07064b50, 4);
-    at = put(at, 0, 4);
-    at = put(at, offset + n_bytes, 8);
-    return put(at, 1, 4);
+    at = put_number(at, 0x06064b50, 4);
+    at = put_number(at, 44, 8); /* bytes that follow */
+    at = put_number(at, UNIX | VERSION_64, 2);
+    at = put_number(at, VERSION_64, 2);
+    at = put_number(at, 0, 8); /* one disk */
+    at = put_number(at, n_entries, 8);
+    at = put_number(at, n_entries, 8);
+    at = put_number(at, n_bytes, 8);
+    at = put_number(at, offset, 8);
+    at = put_number(at, 0x07064b50, 4);
+    at = put_number(at, 0, 4);
+    at = put_number(at, offset + n_bytes, 8);
+    return put_number(at, 1, 4);
 }
 
 /* 4.3.16 */
@@ -126,19 +125,19 @@ size_t leat_zip_end(size_t n_entries, uint64_t directory_offset, uint64_t direct
 
     if (directory_offset >= NOT_HERE || directory_bytes >= NOT_HERE)
         at = put_end_64(at, n_entries, directory_offset, directory_bytes);
-    at = put(at, 0x06054b50, 4);
-    at = put(at, 0, 4);
-    at = put(at, n_entries, 2);
-    at = put(at, n_entries, 2);
+    at = put_number(at, 0x06054b50, 4);
+    at = put_number(at, 0, 4);
+    at = put_number(at, n_entries, 2);
+    at = put_number(at, n_entries, 2);
     at = put_size(at, directory_bytes);
     at = put_size(at, directory_offset);
-    at = put(at, 0, 2);
+    at = put_number(at, 0, 2);
     return (size_t)(at - ret);
 }
 
 /* ---- contents ---- */
 
-static uint32_t checksum(const void *head, size_t n_head, const void *body, size_t n_body) {
+static uint32_t compute_checksum(const void *head, size_t n_head, const void *body, size_t n_body) {
     uLong crc = crc32_z(crc32_z(0, NULL, 0), head, n_head);
 
     return (uint32_t)crc32_z(crc, body, n_body);
@@ -189,13 +188,13 @@ void leat_zip_init(struct leat_zip *zip, struct leat_saved_file *file, int compr
     zip->n_entries = 0;
 }
 
-static uint64_t offset(const struct leat_zip *zip) {
+static uint64_t current_offset(const struct leat_zip *zip) {
     return zip->file->n_bytes - zip->start;
 }
 
 static int put_contents(struct leat_zip *zip, struct leat_zip_entry *entry, const void *head,
                         size_t n_head, const void *body, size_t n_body, struct leat_error *err) {
-    uint64_t begin = offset(zip);
+    uint64_t begin = current_offset(zip);
     int r = 0;
 
     if (entry->is_deflated) {
@@ -204,7 +203,7 @@ static int put_contents(struct leat_zip *zip, struct leat_zip_entry *entry, cons
         leat_saved_file_write(zip->file, head, n_head);
         leat_saved_file_write(zip->file, body, n_body);
     }
-    entry->n_stored = offset(zip) - begin;
+    entry->n_stored = current_offset(zip) - begin;
     return r;
 }
 
@@ -219,8 +218,8 @@ int leat_zip_add(struct leat_zip *zip, const char *name, const void *head, size_
     *entry = (struct leat_zip_entry){
         .n_bytes = n_head + n_body,
         .n_stored = n_head + n_body,
-        .offset = offset(zip),
-        .crc = checksum(head, n_head, body, n_body),
+        .offset = current_offset(zip),
+        .crc = compute_checksum(head, n_head, body, n_body),
         .is_deflated = zip->compression > 0,
         .is_large = DEFLATE_WORST(n_head + n_body) >= NOT_HERE,
     };
@@ -237,11 +236,12 @@ int leat_zip_add(struct leat_zip *zip, const char *name, const void *head, size_
 }
 
 void leat_zip_finish(struct leat_zip *zip) {
-    uint64_t directory = offset(zip);
+    uint64_t directory = current_offset(zip);
     uint8_t header[LEAT_ZIP_HEADER_MAX], end[LEAT_ZIP_END_MAX];
 
     for (size_t i = 0; i < zip->n_entries; i++)
         leat_saved_file_write(zip->file, header, leat_zip_central(&zip->entries[i], header));
-    leat_saved_file_write(zip->file, end,
-                          leat_zip_end(zip->n_entries, directory, offset(zip) - directory, end));
+    leat_saved_file_write(
+        zip->file, end,
+        leat_zip_end(zip->n_entries, directory, current_offset(zip) - directory, end));
 }

@@ -23,7 +23,7 @@ struct leat_batch *leat_batch_new(struct leat_stream *stream,
                                   const struct leat_connection *connection);
 struct leat_batch *leat_batch_free(struct leat_batch *batch);
 
-/* The batch was taken, and is the caller's now; and the opposite, which lets go of its tensors. */
+/* The caller holds the batch from now on; and the opposite, which drops its tensors. */
 static inline void leat_batch_begin(struct leat_batch *batch) {
     batch->is_held = true;
     batch->session = batch->connection->session;

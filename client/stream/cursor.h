@@ -1,4 +1,4 @@
-/* cursor.h: where a stream stands. Pure; owner: the stream.
+/* cursor.h: the position of a stream. Pure; owner: the stream.
  *
  * A rank sees the steps congruent to it modulo world_size. A round is world_size steps, one for
  * each rank; rounds are counted from the step at which the epoch was begun.
@@ -32,8 +32,8 @@ static inline void leat_cursor_take(struct leat_cursor *cursor, uint64_t step) {
 }
 void leat_cursor_next_epoch(struct leat_cursor *cursor);
 
-/* The first step of the round that it stands in: asked for from there, the daemon sends the same
- * steps as without a new opening. */
+/* The first step of the present round: a session from there gets the same steps as without a new
+ * opening. */
 uint64_t leat_cursor_round(const struct leat_cursor *cursor);
 /* True if the epoch has the same rounds, and so the same end, as one that is read from its start.
  */

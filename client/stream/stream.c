@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
+
+#include "proto/base/file.h"
 
 /* ---- its life ---- */
 
@@ -43,8 +44,7 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream) {
     while ((batch = leat_batch_pop(&stream->spare)))
         leat_batch_free(batch);
     leat_connection_deinit(&stream->connection);
-    if (stream->wake_fd >= 0)
-        (void)close(stream->wake_fd);
+    leat_file_close(&stream->wake_fd);
     free(stream);
     return NULL;
 }
@@ -153,16 +153,16 @@ static int take_end(struct leat_stream *stream) {
     return packet->end.is_last ? LEAT_END : LEAT_END_EPOCH;
 }
 
-static int lose(struct leat_stream *stream) {
+static int lose_connection(struct leat_stream *stream) {
     return end_by(stream, leat_stream_lose(stream, &stream->error));
 }
 
 /* The daemon goes, to be back soon. It fills no slot any more, so it need not wait for releases:
  * BYE lets it end at once. */
-static int leave(struct leat_stream *stream) {
+static int leave_daemon(struct leat_stream *stream) {
     if (stream->connection.request.patience_ns > 0)
         leat_connection_say_bye(&stream->connection);
-    return lose(stream);
+    return lose_connection(stream);
 }
 
 static int take_notice(const struct leat_stream *stream, struct leat_error *err) {
@@ -199,7 +199,7 @@ static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch
     case LEAT_PACKET_GOAWAY:
         r = leat_wire_read_error(&connection->wire, &stream->error);
         if (r == -ESHUTDOWN)
-            return leave(stream);
+            return leave_daemon(stream);
         if (r == LEAT_GOAWAY_CHANGED)
             return end_by(stream, leat_stream_renew(stream));
         break;
@@ -216,7 +216,7 @@ static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch
 }
 
 /* 1: a packet; 0: the connection was lost, and is tried for; LEAT_END; -EAGAIN; the failure. */
-static int receive(struct leat_stream *stream) {
+static int receive_packet(struct leat_stream *stream) {
     int r = leat_wire_receive(&stream->connection.wire);
 
     if (r > 0 || r == -EAGAIN)
@@ -227,7 +227,7 @@ static int receive(struct leat_stream *stream) {
                        "running? Its log says why",
                        (unsigned long long)stream->cursor.epoch,
                        (unsigned long long)stream->cursor.step);
-        return lose(stream);
+        return lose_connection(stream);
     }
     if (r == -EPROTO)
         leat_error_set(&stream->error, r, "the daemon sent a packet of a wrong size");
@@ -273,7 +273,7 @@ static int wait_for_packet(struct leat_stream *stream, int timeout_ms, uint64_t 
 }
 
 /* Advances without blocking: 0 and a batch, an outcome, the stream's failure, or -EAGAIN. */
-static int advance(struct leat_stream *stream, struct leat_batch **ret_batch) {
+static int advance_stream(struct leat_stream *stream, struct leat_batch **ret_batch) {
     for (;;) {
         int r;
 
@@ -284,7 +284,7 @@ static int advance(struct leat_stream *stream, struct leat_batch **ret_batch) {
             if (r == 0)
                 return -EAGAIN;
         }
-        r = receive(stream);
+        r = receive_packet(stream);
         if (r > 0 && r != LEAT_END)
             r = take_packet(stream, ret_batch);
         if (r != 0 || *ret_batch)
@@ -292,11 +292,11 @@ static int advance(struct leat_stream *stream, struct leat_batch **ret_batch) {
     }
 }
 
-static int next(struct leat_stream *stream, int timeout_ms, struct leat_batch **ret_batch) {
+static int next_batch(struct leat_stream *stream, int timeout_ms, struct leat_batch **ret_batch) {
     uint64_t deadline_ns = 0;
 
     for (;;) {
-        int r = advance(stream, ret_batch);
+        int r = advance_stream(stream, ret_batch);
 
         if (r != -EAGAIN)
             return r;
@@ -317,7 +317,7 @@ int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_bat
     r = check_next(stream);
     if (r != 0)
         return r;
-    r = next(stream, timeout_ms, ret_batch);
+    r = next_batch(stream, timeout_ms, ret_batch);
     leat_stream_update_timer(stream);
     return r;
 }
@@ -377,15 +377,13 @@ struct leat_stream *leat_stream_close(struct leat_stream *stream) {
         leat_connection_tell_releases(connection, &stream->error) < 0)
         leat_stream_fail(stream);
     stream->is_closed = true;
-    leat_connection_unwatch(connection);
-    leat_transport_drop_rings(&connection->transport);
+    leat_watch_deinit(&connection->watch);
+    leat_mapping_drop_list(&connection->transport.rings);
     free_if_released(stream);
     return NULL;
 }
 
 void leat_stream_forget(struct leat_stream *stream) {
     leat_connection_forget(&stream->connection);
-    if (stream->wake_fd >= 0)
-        (void)close(stream->wake_fd);
-    stream->wake_fd = -1;
+    leat_file_close(&stream->wake_fd);
 }

@@ -1,8 +1,8 @@
 /* stream.h: an open stream: the daemon's packets turned into batches, in step order.
  *
- * A stream is a connection, a cursor that says where it stands, and the batches that the caller
- * holds. stream.c receives and releases them, stream_move.c goes elsewhere, stream_open.c waits for
- * the first session, stream_info.c tells what was opened. Owner: the caller's thread. Lives until
+ * A stream is a connection, a cursor with its position, and the batches that the caller holds.
+ * stream.c receives and releases them, stream_move.c goes elsewhere, stream_open.c waits for the
+ * first session, stream_info.c describes what was opened. Owner: the caller's thread. Lives until
  * it is closed and the last of its batches is released.
  */
 #pragma once
@@ -20,8 +20,9 @@ struct leat_stream {
     int failure; /* what every further next returns: a negative errno, LEAT_END; 0: goes on */
     bool is_closed;
     struct leat_batch *spare;
-    uint32_t n_held;                        /* batches that the caller holds, of all sessions */
-    char position[LEAT_POSITION_TEXT_SIZE]; /* as it was last asked for */
+    uint32_t n_held;                         /* batches that the caller holds, of all sessions */
+    char position[LEAT_POSITION_TEXT_SIZE];  /* as it was last asked for */
+    char fingerprint[LEAT_FINGERPRINT_SIZE]; /* likewise */
 };
 
 /* Connects to the daemon at that address (address.h) and opens the stream that `message` asks for.

@@ -1,5 +1,7 @@
-/* stream_info.c: what was opened, and where a stream stands, for its callers. See leat.h. */
+/* stream_info.c: the description and the position of a stream, for its callers. See leat.h. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/stream/stream.h"
@@ -90,6 +92,16 @@ const char *leat_stream_position(struct leat_stream *stream) {
     memcpy(position.data, opened->data_digest, sizeof(position.data));
     (void)leat_position_print(&position, stream->position);
     return stream->position;
+}
+
+const char *leat_stream_fingerprint(struct leat_stream *stream) {
+    (void)snprintf(stream->fingerprint, sizeof(stream->fingerprint), "%s:order=%" PRIu32,
+                   leat_stream_position(stream), stream->connection.opened.order_version);
+    return stream->fingerprint;
+}
+
+const char *leat_stream_files(const struct leat_stream *stream) {
+    return stream->connection.opened.files;
 }
 
 int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,

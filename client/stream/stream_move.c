@@ -17,20 +17,20 @@ static struct leat_batch_place place_of(const struct leat_stream *stream) {
     return (struct leat_batch_place){.epoch = stream->cursor.epoch, .step = stream->cursor.step};
 }
 
-/* Asks for what is still wanted, from where the stream stands. */
+/* Asks for the rest, from the stream's position on. */
 static void move_request(struct leat_stream *stream) {
     leat_request_move(&stream->connection.request, stream->cursor.epoch,
                       leat_cursor_round(&stream->cursor), stream->cursor.n_taken);
 }
 
 /* Ends the session, or leaves it to the batches that are held of it. */
-static int drain(struct leat_stream *stream) {
+static int drain_session(struct leat_stream *stream) {
     int r = leat_connection_drain(&stream->connection, &stream->error);
 
     return r == -ETIMEDOUT ? leat_stream_fail(stream) : r;
 }
 
-static void reopen(struct leat_stream *stream) {
+static void reopen_session(struct leat_stream *stream) {
     struct leat_batch_place place = place_of(stream);
 
     leat_connection_reopen(&stream->connection, &place);
@@ -62,9 +62,9 @@ int leat_stream_renew(struct leat_stream *stream) {
     stream->error = LEAT_ERROR_INIT;
     leat_opened_allow_change(&connection->opened);
     leat_draining_end(&connection->draining);
-    r = drain(stream);
+    r = drain_session(stream);
     if (r == 0)
-        reopen(stream);
+        reopen_session(stream);
     return r;
 }
 
@@ -77,13 +77,13 @@ int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64_t step) 
     if (r < 0 || (stream->failure == 0 && leat_cursor_is_at(&stream->cursor, epoch, step) &&
                   (!is_counting || is_fresh)))
         return r;
-    r = drain(stream);
+    r = drain_session(stream);
     if (r < 0)
         return r;
     leat_stream_restart(stream);
     leat_cursor_move(&stream->cursor, epoch, step);
     leat_request_restart(&stream->connection.request, epoch, step);
-    reopen(stream);
+    reopen_session(stream);
     return 0;
 }
 
@@ -92,11 +92,11 @@ int leat_stream_pause(struct leat_stream *stream) {
 
     if (r < 0 || leat_stream_check_end(stream) || !leat_connection_is_open(&stream->connection))
         return r;
-    r = drain(stream);
+    r = drain_session(stream);
     if (r < 0)
         return r;
     move_request(stream);
-    reopen(stream);
+    reopen_session(stream);
     return 0;
 }
 
@@ -106,7 +106,7 @@ int leat_stream_skip_epoch(struct leat_stream *stream) {
 
     if (r < 0 || leat_stream_check_end(stream))
         return r;
-    r = drain(stream);
+    r = drain_session(stream);
     if (r < 0)
         return r;
     leat_cursor_next_epoch(&stream->cursor);
@@ -117,6 +117,6 @@ int leat_stream_skip_epoch(struct leat_stream *stream) {
         leat_request_unfix(request, false);
         leat_opened_allow_change(&stream->connection.opened);
     }
-    reopen(stream);
+    reopen_session(stream);
     return 0;
 }

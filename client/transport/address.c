@@ -56,15 +56,17 @@ static void limit_sends(int fd, int timeout_ms) {
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-static int connect_to(const struct sockaddr_un *address, int type, int timeout_ms, int *ret_fd) {
+static int connect_socket(const struct sockaddr_un *address, int type, int timeout_ms,
+                          int *ret_fd) {
     int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
     int r = 0;
 
     if (fd < 0)
         return -errno;
     limit_sends(fd, timeout_ms);
-    if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
-        r = errno == EAGAIN ? -ETIMEDOUT : -errno;
+    if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ||
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) < 0)
+        r = -errno;
     if (r < 0)
         (void)close(fd);
     else
@@ -74,20 +76,7 @@ static int connect_to(const struct sockaddr_un *address, int type, int timeout_m
 
 int leat_address_connect_again(const struct sockaddr_un *place, int type, int timeout_ms,
                                int *ret_fd) {
-    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int r = 0;
-
-    if (fd < 0)
-        return -errno;
-    limit_sends(fd, timeout_ms);
-    if (connect(fd, (const struct sockaddr *)place, sizeof(*place)) < 0 ||
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) < 0)
-        r = -errno;
-    if (r < 0)
-        (void)close(fd);
-    else
-        *ret_fd = fd;
-    return r;
+    return connect_socket(place, type | SOCK_NONBLOCK, timeout_ms, ret_fd);
 }
 
 /* The name of the group that owns the socket, or the nearest folder above it that stat() finds. */
@@ -113,7 +102,7 @@ static void group_of(const char *path, char *ret_name, size_t size) {
         (void)snprintf(ret_name, size, "%u", (unsigned)status.st_gid);
 }
 
-static int denied(const char *path, struct leat_error *err) {
+static int fail_denied(const char *path, struct leat_error *err) {
     struct passwd *user = getpwuid(geteuid());
     char group[64], name[64];
 
@@ -128,7 +117,7 @@ static int denied(const char *path, struct leat_error *err) {
                           path, group, group, name);
 }
 
-/* 0: connected; -errno without a message: the next candidate may be tried. */
+/* 0; -errno, without a message if the next candidate may be tried. */
 static int try_place(struct search *search, const char *place, int *ret_fd,
                      struct leat_error *err) {
     struct sockaddr_un address;
@@ -138,12 +127,14 @@ static int try_place(struct search *search, const char *place, int *ret_fd,
     if (r < 0)
         return leat_error_set(err, r, "the socket's path \"%.200s\" is longer than %zu bytes",
                               place, sizeof(address.sun_path) - 1);
-    r = connect_to(&address, search->type, search->timeout_ms, ret_fd);
+    r = connect_socket(&address, search->type, search->timeout_ms, ret_fd);
+    if (r == -EAGAIN)
+        r = -ETIMEDOUT;
     search->place = address;
     if (r == 0)
         return 0;
     if (r == -EACCES || r == -EPERM)
-        return denied(address.sun_path, err);
+        return fail_denied(address.sun_path, err);
     if (r == -EPROTOTYPE)
         return leat_error_set(err, r, "%s is not the socket for this kind of delivery",
                               address.sun_path);

@@ -57,8 +57,8 @@ static int check_pages(uint64_t slot_bytes, struct leat_error *err) {
                           (unsigned long long)slot_bytes, page_bytes);
 }
 
-static int map(int fd, size_t size_bytes, int flags, const void **ret_memory,
-               struct leat_error *err) {
+static int map_memory(int fd, size_t size_bytes, int flags, const void **ret_memory,
+                      struct leat_error *err) {
     void *memory = mmap(NULL, size_bytes, PROT_READ, flags, fd, 0);
 
     if (memory == MAP_FAILED)
@@ -74,7 +74,7 @@ static int map(int fd, size_t size_bytes, int flags, const void **ret_memory,
 static int map_privately(int fd, size_t size_bytes, const void **ret_memory,
                          struct leat_error *err) {
     const void *memory = NULL;
-    int r = map(fd, size_bytes, MAP_PRIVATE | MAP_NORESERVE | MAP_POPULATE, &memory, err);
+    int r = map_memory(fd, size_bytes, MAP_PRIVATE | MAP_NORESERVE | MAP_POPULATE, &memory, err);
 
     if (r < 0)
         return r;
@@ -97,11 +97,11 @@ static int map_ring(int fd, struct leat_ring *ring, bool private_writes, struct 
 
     ring->number = atomic_fetch_add(&n_rings, 1) + 1;
     if (!private_writes) {
-        r = map(fd, size_bytes, MAP_SHARED | MAP_POPULATE, &ring->shared, err);
+        r = map_memory(fd, size_bytes, MAP_SHARED | MAP_POPULATE, &ring->shared, err);
         ring->memory = ring->shared;
         return r;
     }
-    r = map(fd, size_bytes, MAP_SHARED, &ring->shared, err);
+    r = map_memory(fd, size_bytes, MAP_SHARED, &ring->shared, err);
     if (r < 0)
         return r;
     r = map_privately(fd, size_bytes, &ring->memory, err);
@@ -146,7 +146,7 @@ int leat_mapping_new(int fd, uint64_t generation, uint64_t slot_bytes, uint32_t 
     return 0;
 }
 
-static void unmap(const struct leat_mapping *mapping) {
+static void unmap_ring(const struct leat_mapping *mapping) {
     const struct leat_ring *ring = &mapping->ring;
 
     if (mapping->options.on_unmap)
@@ -161,7 +161,7 @@ struct leat_mapping *leat_mapping_unref(struct leat_mapping *mapping) {
         return NULL;
     /* In a forked child the addresses are not mapped, or belong to something else by now. */
     if (mapping->pid == getpid())
-        unmap(mapping);
+        unmap_ring(mapping);
     leat_private_pages_deinit(&mapping->pages);
     free(mapping);
     return NULL;

@@ -7,11 +7,12 @@
  */
 #include "client/transport/private_pages.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "proto/base/file.h"
 
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
@@ -92,7 +93,6 @@ void leat_private_pages_restore(struct leat_private_pages *pages, const void *me
 }
 
 void leat_private_pages_deinit(struct leat_private_pages *pages) {
-    if (pages->pagemap_fd >= 0)
-        (void)close(pages->pagemap_fd);
+    leat_file_close(&pages->pagemap_fd);
     *pages = LEAT_PRIVATE_PAGES_INIT;
 }

@@ -12,10 +12,6 @@ void leat_transport_init(struct leat_transport *transport, int32_t delivery,
     };
 }
 
-void leat_transport_drop_rings(struct leat_transport *transport) {
-    leat_mapping_drop_list(&transport->rings);
-}
-
 /* The slot's header must agree with the announcement. */
 int leat_content_read(struct leat_content *content, const struct leat_packet *packet,
                       const void *slot, struct leat_error *err) {

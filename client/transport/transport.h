@@ -17,7 +17,7 @@ struct leat_transport_ops;
 struct leat_transport {
     const struct leat_transport_ops *ops;
     struct leat_mapping_options options; /* of shared */
-    struct leat_mapping *rings;          /* of shared, newest first */
+    struct leat_mapping *rings; /* of shared, newest first; the rings of held batches stay mapped */
 };
 
 /* The tensors of one batch, and what keeps them in memory. */
@@ -53,8 +53,6 @@ extern const struct leat_transport_ops leat_transport_copy;
 /* `delivery` is of enum leat_delivery. */
 void leat_transport_init(struct leat_transport *transport, int32_t delivery,
                          const struct leat_mapping_options *options);
-/* Forgets all rings; those that batches lie in stay mapped until the batches are released. */
-void leat_transport_drop_rings(struct leat_transport *transport);
 
 /* Takes an announced batch into the content. 0, -EPROTO, -ENOMEM. */
 static inline int leat_content_take(struct leat_content *content, struct leat_transport *transport,

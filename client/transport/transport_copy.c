@@ -32,8 +32,8 @@ static int reserve_memory(struct leat_content *content, size_t n_bytes) {
     return content->memory ? 0 : -ENOMEM;
 }
 
-static int take(struct leat_transport *transport, const struct leat_packet *packet,
-                const void *payload, struct leat_content *content, struct leat_error *err) {
+static int take_batch(struct leat_transport *transport, const struct leat_packet *packet,
+                      const void *payload, struct leat_content *content, struct leat_error *err) {
     uint64_t n_bytes = packet->batch.used_bytes;
 
     (void)transport;
@@ -54,5 +54,5 @@ const struct leat_transport_ops leat_transport_copy = {
     .socket_name = LEAT_SOCKET_COPY,
     .socket_type = SOCK_STREAM,
     .add_ring = add_ring,
-    .take = take,
+    .take = take_batch,
 };

@@ -49,8 +49,8 @@ static int check_slot(const struct leat_mapping *mapping, const struct leat_pack
     return 0;
 }
 
-static int take(struct leat_transport *transport, const struct leat_packet *packet,
-                const void *payload, struct leat_content *content, struct leat_error *err) {
+static int take_batch(struct leat_transport *transport, const struct leat_packet *packet,
+                      const void *payload, struct leat_content *content, struct leat_error *err) {
     struct leat_mapping *mapping = transport->rings;
     const void *slot;
     int r;
@@ -81,7 +81,7 @@ static int let_write(struct leat_content *content) {
     return 0;
 }
 
-static void drop(struct leat_content *content) {
+static void drop_slot(struct leat_content *content) {
     if (content->may_be_written)
         leat_mapping_restore(content->mapping, content->packet.batch.slot,
                              (size_t)content->packet.batch.used_bytes);
@@ -95,7 +95,7 @@ const struct leat_transport_ops leat_transport_shared = {
     .socket_type = SOCK_SEQPACKET,
     .is_immediate = true,
     .add_ring = add_ring,
-    .take = take,
+    .take = take_batch,
     .let_write = let_write,
-    .drop = drop,
+    .drop = drop_slot,
 };

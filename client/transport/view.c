@@ -26,7 +26,7 @@ struct head {
     struct leat_slot_tensor descriptors[LEAT_SLOT_MAX_TENSORS];
 };
 
-static int reserve(struct leat_view *view, size_t n_tensors) {
+static int reserve_tensors(struct leat_view *view, size_t n_tensors) {
     struct leat_slot_tensor *descriptors;
     struct leat_tensor *tensors;
 
@@ -83,7 +83,7 @@ int leat_view_read(struct leat_view *view, const void *slot, size_t size_bytes,
     r = leat_slot_check(&head, size_bytes, err);
     if (r < 0)
         return r;
-    if (reserve(view, head.header.n_tensors) < 0)
+    if (reserve_tensors(view, head.header.n_tensors) < 0)
         return leat_error_oom(err);
     view->header = head.header;
     for (size_t i = 0; i < head.header.n_tensors; i++) {

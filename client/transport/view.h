@@ -1,8 +1,8 @@
 /* view.h: the tensors of a batch, read from its slot.
  *
  * Header and descriptors are copied first and checked then, and only the copy is used. So a slot
- * that changes later cannot lead a reader outside it. Owner: whoever embeds the view; its memory is
- * kept from batch to batch.
+ * that changes later cannot lead a reader outside it. Owner: the struct that has the view; its
+ * memory is kept from batch to batch.
  */
 #pragma once
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proto/base/clock.h"
+#include "proto/base/file.h"
 #include "proto/error_message.h"
 #include "proto/leat.pb-c.h"
 
@@ -31,16 +33,8 @@ int leat_wire_init(struct leat_wire *wire, int take_fd, int socket_type) {
     return 0;
 }
 
-static void drop_passed_fd(struct leat_wire *wire) {
-    if (wire->passed_fd >= 0)
-        (void)close(wire->passed_fd);
-    wire->passed_fd = -1;
-}
-
 void leat_wire_deinit(struct leat_wire *wire) {
-    drop_passed_fd(wire);
-    if (wire->fd >= 0)
-        (void)close(wire->fd);
+    leat_wire_forget(wire);
     free(wire->payload);
     *wire = LEAT_WIRE_INIT;
 }
@@ -170,7 +164,7 @@ static int receive_frame(struct leat_wire *wire) {
 }
 
 int leat_wire_receive(struct leat_wire *wire) {
-    drop_passed_fd(wire);
+    leat_file_close(&wire->passed_fd);
     if (wire->is_stream)
         return receive_frame(wire);
     return leat_packet_receive(wire->fd, &wire->packet, wire->payload, &wire->passed_fd, 0);
@@ -186,28 +180,15 @@ int leat_wire_read_error(const struct leat_wire *wire, struct leat_error *err) {
     return err->code;
 }
 
-static void forget(int *fd) {
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
-}
-
 void leat_wire_forget(struct leat_wire *wire) {
-    forget(&wire->fd);
-    forget(&wire->passed_fd);
-}
-
-uint64_t leat_wire_now_ns(void) {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+    leat_file_close(&wire->fd);
+    leat_file_close(&wire->passed_fd);
 }
 
 uint64_t leat_wire_deadline(int timeout_ms) {
     if (timeout_ms < 0)
         return UINT64_MAX;
-    return leat_wire_now_ns() + (uint64_t)timeout_ms * 1000000U;
+    return leat_now_ns() + (uint64_t)timeout_ms * 1000000U;
 }
 
 /* Resets the eventfd; another thread may have done so already. */
@@ -224,7 +205,7 @@ int leat_wire_wait(const struct leat_wire *wire, short events, int wake_fd, uint
     int n;
 
     if (deadline_ns != UINT64_MAX) {
-        uint64_t now_ns = leat_wire_now_ns();
+        uint64_t now_ns = leat_now_ns();
         uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
         left = (struct timespec){.tv_sec = (time_t)(left_ns / 1000000000U),

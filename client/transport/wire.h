@@ -50,6 +50,5 @@ int leat_wire_wait(const struct leat_wire *wire, short events, int wake_fd, uint
 /* Closes the descriptors without a word to the daemon. Async-signal-safe. */
 void leat_wire_forget(struct leat_wire *wire);
 
-uint64_t leat_wire_now_ns(void);
 /* The time in so many milliseconds; UINT64_MAX if the number is negative. */
 uint64_t leat_wire_deadline(int timeout_ms);

@@ -16,8 +16,8 @@
 
 /* ---- limits ----
  *
- * Rings are charged to us page by page: what cannot be had must not be promised. So a limit that
- * was written and is too high is an error at its place, and a default gives way. */
+ * Every page of a ring is charged to the daemon, so no more may be promised than there is. A limit
+ * in the file that is too high is an error at its place; a default is lowered. */
 
 static int fit_memory(const struct leat_settings *settings, struct leat_limits *limits,
                       bool *ret_is_lowered, struct leat_error *err) {
@@ -40,7 +40,7 @@ static int fit_memory(const struct leat_settings *settings, struct leat_limits *
     return 0;
 }
 
-/* Raises the number of descriptors that the process may have. */
+/* Also raises the number of descriptors that the process may have. */
 static int fit_limits(const struct leat_settings *settings, struct leat_limits *ret_limits,
                       bool *ret_is_lowered, struct leat_error *err) {
     uint64_t n_fds = leat_process_raise_descriptors();
@@ -63,8 +63,8 @@ static int check_memory(const struct leat_settings *settings, struct leat_error 
                              leat_show_bytes(limit, asked), leat_show_bytes(memory, there));
 }
 
-/* Where nobody says how much: three quarters of what there is. The rest is for what is not counted,
- * and for others on the machine. */
+/* The default is three quarters of the memory. The rest is for what is not counted, and for other
+ * processes. */
 static uint64_t memory_limit(const struct leat_settings *settings) {
     uint64_t memory = leat_process_memory_limit();
 
@@ -161,7 +161,7 @@ static void keep(void *data, const struct leat_error *err) {
     fault->report(fault->data, err);
 }
 
-/* One after the other, each without the settings that were wrong before. */
+/* Reports one fault after the other, each time without the settings that were wrong before. */
 static size_t report_settings(const char *file, const struct leat_value *document,
                               leat_fault_report *report, void *data) {
     struct leat_settings_overrides overrides = {.n_dropped = 1, .dropped = {"streams"}};

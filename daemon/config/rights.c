@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pipeline/spec/bind.h"
+
 int leat_rights_find_group(const char *name, gid_t *ret_gid) {
     struct group *entry = getgrnam(name);
     int64_t number;
@@ -32,16 +34,17 @@ static void add_name(struct leat_right_groups *groups, const char *name) {
 
 static void init_groups(struct leat_right_groups *groups, const struct leat_texts *names) {
     *groups = (struct leat_right_groups){.n_gids = 0};
-    for (size_t i = 0; i < names->n_items && i < LEAT_SETTINGS_MAX_GROUPS; i++) {
+    for (size_t i = 0; i < names->n_items && i < LEAT_RIGHTS_MAX_GROUPS; i++) {
         groups->n_gids +=
             leat_rights_find_group(names->items[i], &groups->gids[groups->n_gids]) == 0;
         add_name(groups, names->items[i]);
     }
 }
 
-void leat_rights_init(struct leat_rights *rights, const struct leat_settings *settings) {
-    init_groups(&rights->readers, &settings->control_groups);
-    init_groups(&rights->operators, &settings->admin_groups);
+void leat_rights_init(struct leat_rights *rights, const struct leat_texts *readers,
+                      const struct leat_texts *operators) {
+    init_groups(&rights->readers, readers);
+    init_groups(&rights->operators, operators);
 }
 
 static bool has_group(const struct leat_right_groups *groups, gid_t gid) {
@@ -57,7 +60,7 @@ static enum leat_right right_of_group(const struct leat_rights *rights, gid_t gi
                                               : LEAT_RIGHT_NONE;
 }
 
-/* The other end's supplementary groups; free them. NULL: none, or they cannot be had. */
+/* The peer's supplementary groups, to be freed; NULL: none, or not available. */
 static gid_t *read_groups(int socket, size_t *ret_n) {
     socklen_t size = 64 * sizeof(gid_t);
     gid_t *gids = malloc(size);
@@ -65,7 +68,7 @@ static gid_t *read_groups(int socket, size_t *ret_n) {
     *ret_n = 0;
     while (gids && getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, gids, &size) < 0) {
         gid_t *larger = errno == ERANGE && size <= NGROUPS_MAX * sizeof(gid_t)
-                            ? realloc(gids, size) /* which is what it takes, now */
+                            ? realloc(gids, size) /* size is now what is needed */
                             : NULL;
 
         if (!larger)

@@ -24,7 +24,8 @@ static int open_beneath(int root, const char *path, int flags) {
     };
     long fd;
 
-    /* EAGAIN: something was renamed meanwhile and ".." could not be decided; see openat2(2) */
+    /* EAGAIN: something was renamed on this machine meanwhile, and ".." could not be decided. It
+     * may come again and again where others rename a lot; see openat2(2). */
     for (int i = 0; i < 16; i++) {
         fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
         if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
@@ -35,10 +36,10 @@ static int open_beneath(int root, const char *path, int flags) {
 
 /* ---- without openat2 ---- */
 
-/* A walk from `root`: one directory is opened after the other, each by its bare name in the one
- * before, so that neither a link nor a rename leads out. */
+/* A walk from `root` opens one directory after the other, each by its bare name in the one before,
+ * so that neither a link nor a rename leads out. */
 struct walk {
-    int root, fd;         /* fd: the directory that was reached; the root's own at first */
+    int root, fd;         /* fd: the directory that was reached; at first that of the root */
     char names[PATH_MAX]; /* of the directories from the root to it: "a\0b\0" */
     size_t n_names;       /* bytes */
 };
@@ -49,7 +50,7 @@ static void move_to(struct walk *walk, int fd) {
     walk->fd = fd;
 }
 
-/* O_DIRECTORY says ENOTDIR of a link, too. */
+/* With O_DIRECTORY a link gives ENOTDIR, too. */
 static int step_error(int directory, const char *name, int code) {
     struct stat status;
 
@@ -78,8 +79,8 @@ static int step_down(struct walk *walk, const char *name) {
     return 0;
 }
 
-/* To the directory that the walk came through. The kernel is not asked for "..": the directory
- * may have been moved out of the root since. */
+/* Steps back to the directory that the walk came through. The kernel is not asked for "..", because
+ * the directory may have been moved out of the root since. */
 static int step_up(struct walk *walk) {
     int r = step(walk, "."); /* fails as ".." would where this directory may not be searched */
 
@@ -117,16 +118,16 @@ static int walk_beneath(int root, const char *path, int flags) {
     return r;
 }
 
-/* A filter of system calls answers ENOSYS (RestrictSUIDSGID= of systemd, which cannot look into
- * the arguments of openat2) or EPERM (containers). The walk is as strict, and finds an EPERM that
- * is the file's own again. */
+/* A filter of system calls answers ENOSYS (systemd's RestrictSUIDSGID=, which cannot see the
+ * arguments of openat2) or EPERM (containers). The walk is as strict as openat2, and meets an EPERM
+ * of the file itself again. */
 static int open_without_detours(int root, const char *path, int flags) {
     int r = open_beneath(root, path, flags);
 
-    return r == -ENOSYS || r == -EPERM ? walk_beneath(root, path, flags) : r;
+    return r == -ENOSYS || r == -EPERM || r == -EAGAIN ? walk_beneath(root, path, flags) : r;
 }
 
-/* What of `path` lies below `root`: "" for the root itself, NULL if it does not. */
+/* The part of `path` below `root`: "" for the root itself, NULL if it is not below it. */
 static const char *below(const char *root, const char *path) {
     size_t n = strlen(root);
 
@@ -150,7 +151,7 @@ static int open_in_root(const struct leat_root *root, const char *path, int flag
     return open_without_detours(root->fd, rest[0] ? rest : ".", flags);
 }
 
-/* A root in which the path does exist tells more than one in which it does not. */
+/* The error of a root in which the path exists says more than that of one in which it does not. */
 static int choose_error(int before, int r) {
     return before == -EXDEV || (before == -ENOENT && r != -EXDEV) ? r : before;
 }

@@ -1,13 +1,12 @@
-/* roots.h: an opener that reaches only what lies below configured directories.
+/* roots.h: an opener that reaches only files below configured directories.
  *
- * Trainers name files; the daemon opens them, perhaps with more rights than the trainer has. So a
- * name is resolved by the kernel (openat2) beneath a root, without symbolic links, without the
- * magic links of /proc, and only regular files come out. Where a filter of system calls denies
- * openat2, as the shipped unit does, each directory is opened by its bare name in the one before,
- * with the same results. Nothing is decided by looking at a path and opening it afterwards. An
- * absolute path must begin with a root as it was configured (or as it resolves); a relative one is
- * tried below each root in order. Immutable after init; the opener's functions run on any thread
- * and may block.
+ * Trainers name files that the daemon opens, perhaps with more rights than the trainer has. So the
+ * kernel resolves each name beneath a root (openat2), without symbolic links and the magic links of
+ * /proc, and only regular files are opened. If a filter of system calls denies openat2, as in the
+ * shipped unit, each directory is opened by its bare name in the one before, with the same results.
+ * No path is checked first and opened afterwards. An absolute path must begin with a root, as it
+ * was configured or as it resolves; a relative one is tried below each root in order. Immutable
+ * after init; the opener's functions run on any thread and may block.
  */
 #pragma once
 
@@ -26,12 +25,12 @@ struct leat_roots {
     size_t n_items;
 };
 
-/* paths must be directories. n_paths may be 0: then every name is refused. */
+/* All paths must be directories. Without any, every name is refused. */
 int leat_roots_init(struct leat_roots *roots, const char *const *paths, size_t n_paths,
                     struct leat_error *err);
 void leat_roots_deinit(struct leat_roots *roots);
 
-/* On the heap, shared by all whose files were opened through them: a reference, or an error. */
+/* On the heap, shared by all plans whose files were opened through them. Returns a reference. */
 int leat_roots_new(const char *const *paths, size_t n_paths, struct leat_roots **ret_roots,
                    struct leat_error *err);
 struct leat_roots *leat_roots_ref(struct leat_roots *roots);   /* accepts NULL */

@@ -1,4 +1,4 @@
-/* settings.c: the table, and what cannot be said in a table. */
+/* settings.c: the table of settings, and checks that do not fit into a table. */
 #include "daemon/config/settings.h"
 
 #include <errno.h>
@@ -28,197 +28,104 @@ static const char *const exec_choices[] = {"never", "settings", "trainers", NULL
 
 static const char *const tuner_choices[] = {"off", "on", NULL};
 
-#define MEMBER(name) offsetof(struct leat_settings, name)
-
 const struct leat_arg leat_settings_args[] = {
-    {.name = "workers",
-     .type = LEAT_ARG_INT,
-     .offset = MEMBER(workers),
-     .min = 1,
-     .max = LEAT_SETTINGS_MAX_WORKERS,
-     .help = "Threads that read, parse and collate; as many as there are CPUs if not given."},
-    {.name = "trainer_socket",
-     .type = LEAT_ARG_PATH,
-     .offset = MEMBER(trainer_socket),
-     .help = "Where trainers connect that map batches; trainer.sock in the socket directory."},
-    {.name = "copy_socket",
-     .type = LEAT_ARG_PATH,
-     .offset = MEMBER(copy_socket),
-     .help = "Where trainers connect that get copies; copy.sock in the socket directory."},
-    {.name = "control_socket",
-     .type = LEAT_ARG_PATH,
-     .offset = MEMBER(control_socket),
-     .help = "Where leatctl connects; control.sock in the socket directory."},
-    {.name = "control_groups",
-     .type = LEAT_ARG_TEXTS,
-     .offset = MEMBER(control_groups),
-     .fallback = "leat-clients",
-     .min = 0,
-     .max = LEAT_SETTINGS_MAX_GROUPS,
-     .help = "Groups (names or numbers) whose members may look at all on the control socket: "
+    LEAT_ARG(leat_settings, workers, INT,
+             "Threads that read, parse and collate; as many as there are CPUs if not given.",
+             .min = 1, .max = LEAT_SETTINGS_MAX_WORKERS),
+    LEAT_ARG(leat_settings, trainer_socket, PATH,
+             "Where trainers connect that map batches; trainer.sock in the socket directory."),
+    LEAT_ARG(leat_settings, copy_socket, PATH,
+             "Where trainers connect that get copies; copy.sock in the socket directory."),
+    LEAT_ARG(leat_settings, control_socket, PATH,
+             "Where leatctl connects; control.sock in the socket directory."),
+    LEAT_ARG(leat_settings, control_groups, TEXTS,
+             "Groups (names or numbers) whose members may look at all on the control socket: "
              "status, streams, trainers, stats and their like. A group that does not exist is an "
-             "error."},
-    {.name = "admin_groups",
-     .type = LEAT_ARG_TEXTS,
-     .offset = MEMBER(admin_groups),
-     .fallback = "leat-admin",
-     .min = 0,
-     .max = LEAT_SETTINGS_MAX_GROUPS,
-     .help = "Groups whose members may also change things: drain, reload, kick, log level, trace. "
-             "The daemon's own user and root may do all."},
-    {.name = "http_listen",
-     .type = LEAT_ARG_TEXT,
-     .offset = MEMBER(http_listen),
-     .help =
-         "Where metrics and a status page are to be had over HTTP: 127.0.0.1:PORT, [::1]:PORT, "
-         "or unix:PATH. If not given, nowhere. A private daemon (leatctl run, Python) has none. "
-         "Any user of the machine may look at a port unless there is http_token_file; at a Unix "
-         "socket those who may look on the control socket."},
-    {.name = "http_token_file",
-     .type = LEAT_ARG_PATH,
-     .offset = MEMBER(http_token_file),
-     .help = "A file with a token, 16 to 256 characters in one line, without which HTTP gives no "
+             "error.",
+             .fallback = "leat-clients", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
+    LEAT_ARG(leat_settings, admin_groups, TEXTS,
+             "Groups whose members may also change things: drain, reload, kick, log level, trace. "
+             "The daemon's own user and root may do all.",
+             .fallback = "leat-admin", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
+    LEAT_ARG(leat_settings, http_listen, TEXT,
+             "Where metrics and a status page are to be had over HTTP: 127.0.0.1:PORT, [::1]:PORT, "
+             "or unix:PATH. If not given, nowhere. A private daemon (leatctl run, Python) has "
+             "none. Any user of the machine may look at a port unless there is http_token_file; at "
+             "a Unix socket those who may look on the control socket."),
+    LEAT_ARG(leat_settings, http_token_file, PATH,
+             "A file with a token, 16 to 256 characters in one line, without which HTTP gives no "
              "figures: `Authorization: Bearer TOKEN`, or ?token=TOKEN. It must belong to root or "
-             "the daemon's user, and be for no others to read."},
-    {.name = "roots",
-     .type = LEAT_ARG_PATHS,
-     .offset = MEMBER(roots),
-     .min = 0,
-     .max = 64,
-     .help = "Directories below which streams of trainers may name files. If not given, only "
-             "trainers of the daemon's own user may describe streams, and may name any file."},
-    {.name = "max_sessions",
-     .type = LEAT_ARG_INT,
-     .offset = MEMBER(max_sessions),
-     .fallback = "1024",
-     .min = 1,
-     .max = LEAT_SETTINGS_MAX_SESSIONS,
-     .help = "Trainers connected at once."},
-    {.name = "max_user_sessions",
-     .type = LEAT_ARG_INT,
-     .offset = MEMBER(max_user_sessions),
-     .fallback = "256",
-     .min = 1,
-     .max = LEAT_SETTINGS_MAX_SESSIONS,
-     .help = "Trainers of one user connected at once."},
-    {.name = "memory_limit",
-     .type = LEAT_ARG_BYTES,
-     .offset = MEMBER(memory_limit),
-     .min = 32 << 20,
-     .max = 1e15,
-     .help =
-         "Memory of the daemon: rings, blocks, tokenizers, workspaces and caches of all streams. "
-         "A stream for whose least needs there is no room is refused. If not given, three quarters "
-         "of what its control group allows or, where that allows any, the machine has."},
-    {.name = "max_user_memory",
-     .type = LEAT_ARG_BYTES,
-     .offset = MEMBER(max_user_memory),
-     .min = 16 << 20,
-     .max = 1e15,
-     .help = "Of that what is for one user's trainers. No user gets more than its part, a half of "
-             "it or as much as each other user, unless this is as large as memory_limit."},
-    {.name = "max_ring_bytes",
-     .type = LEAT_ARG_INT,
-     .offset = MEMBER(max_ring_bytes),
-     .fallback = "8589934592",
-     .min = 1 << 20,
-     .max = 1e15,
-     .help = "Memory of all batches together: shared, and of copies under way."},
-    {.name = "max_user_ring_bytes",
-     .type = LEAT_ARG_INT,
-     .offset = MEMBER(max_user_ring_bytes),
-     .fallback = "4294967296",
-     .min = 1 << 20,
-     .max = 1e15,
-     .help = "The same of one user's trainers."},
-    {.name = "max_streams",
-     .type = LEAT_ARG_INT,
-     .offset = MEMBER(max_streams),
-     .fallback = "256",
-     .min = 0,
-     .max = LEAT_SETTINGS_MAX_SESSIONS,
-     .help = "Open streams that trainers described themselves."},
-    {.name = "max_user_streams",
-     .type = LEAT_ARG_INT,
-     .offset = MEMBER(max_user_streams),
-     .fallback = "64",
-     .min = 0,
-     .max = LEAT_SETTINGS_MAX_SESSIONS,
-     .help = "Open streams that the trainers of one user described themselves."},
-    {.name = WEIGHTS_KEY,
-     .type = LEAT_ARG_MAP,
-     .offset = MEMBER(user_weights),
-     .min = 0,
-     .max = MAX_WEIGHTS,
-     .help = "Shares of the workers: names or uids of users, each with a weight of 1 to 1000. Of "
-             "who is not named it is 1."},
-    {.name = "window",
-     .type = LEAT_ARG_INT,
-     .offset = MEMBER(window),
-     .fallback = "4",
-     .min = 1,
-     .max = LEAT_SETTINGS_MAX_WINDOW,
-     .help = "Batches that a trainer holds at once unless it asks for another number; more if "
-             "they are small."},
-    {.name = "max_window",
-     .type = LEAT_ARG_INT,
-     .offset = MEMBER(max_window),
-     .fallback = "128",
-     .min = 1,
-     .max = LEAT_SETTINGS_MAX_WINDOW,
-     .help = "The most batches that a trainer may ask to hold at once."},
-    {.name = "worker_timeout",
-     .type = LEAT_ARG_SECONDS,
-     .offset = MEMBER(worker_timeout),
-     .fallback = "60s",
-     .min = 0,
-     .max = 30 * 86400,
-     .help = "How long a worker may be at one task before its stream counts as stalled, which is "
+             "the daemon's user, and be for no others to read."),
+    LEAT_ARG(leat_settings, roots, PATHS,
+             "Directories below which streams of trainers may name files. If not given, only "
+             "trainers of the daemon's own user may describe streams, and may name any file.",
+             .min = 0, .max = 64),
+    LEAT_ARG(leat_settings, max_sessions, INT, "Trainers connected at once.", .fallback = "1024",
+             .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(leat_settings, max_user_sessions, INT, "Trainers of one user connected at once.",
+             .fallback = "256", .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(leat_settings, memory_limit, BYTES,
+             "Memory of the daemon: rings, blocks, tokenizers, workspaces and caches of all "
+             "streams. A stream for whose least needs there is no room is refused. If not given, "
+             "three quarters of what its control group allows or, where that allows any, the "
+             "machine has.",
+             .min = 32 << 20, .max = 1e15),
+    LEAT_ARG(leat_settings, max_user_memory, BYTES,
+             "Of that what is for one user's trainers. No user gets more than its part, a half of "
+             "it or as much as each other user, unless this is as large as memory_limit.",
+             .min = 16 << 20, .max = 1e15),
+    LEAT_ARG(leat_settings, max_ring_bytes, INT,
+             "Memory of all batches together: shared, and of copies under way.",
+             .fallback = "8589934592", .min = 1 << 20, .max = 1e15),
+    LEAT_ARG(leat_settings, max_user_ring_bytes, INT, "The same of one user's trainers.",
+             .fallback = "4294967296", .min = 1 << 20, .max = 1e15),
+    LEAT_ARG(leat_settings, max_streams, INT, "Open streams that trainers described themselves.",
+             .fallback = "256", .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(leat_settings, max_user_streams, INT,
+             "Open streams that the trainers of one user described themselves.", .fallback = "64",
+             .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG_NAMED(
+        WEIGHTS_KEY, leat_settings, user_weights, MAP,
+        "Shares of the workers: names or uids of users, each with a weight of 1 to 1000. Of "
+        "who is not named it is 1.",
+        .min = 0, .max = MAX_WEIGHTS),
+    LEAT_ARG(leat_settings, window, INT,
+             "Batches that a trainer holds at once unless it asks for another number; more if they "
+             "are small.",
+             .fallback = "4", .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
+    LEAT_ARG(leat_settings, max_window, INT,
+             "The most batches that a trainer may ask to hold at once.", .fallback = "128",
+             .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
+    LEAT_ARG(leat_settings, worker_timeout, SECONDS,
+             "How long a worker may be at one task before its stream counts as stalled, which is "
              "logged; one that then is stopped, dead or waits for a lock for good makes the "
-             "service manager start the daemon again. 0: never."},
-    {.name = "exec",
-     .type = LEAT_ARG_CHOICE,
-     .offset = MEMBER(exec),
-     .fallback = "settings",
-     .choices = exec_choices,
-     .help = "Whose streams may start programs, which run as the daemon's user: nobody's, those of "
-             "this file, or also those that trainers of the daemon's own user describe."},
-    {.name = "tuner",
-     .type = LEAT_ARG_CHOICE,
-     .offset = MEMBER(tuner),
-     .fallback = "on",
-     .choices = tuner_choices,
-     .help = "Whether block size, blocks in flight, batches ahead and batches of a job are turned "
-             "while streams run, where these do not say otherwise. Never changes the batches."},
-    {.name = "state_directory",
-     .type = LEAT_ARG_PATH,
-     .offset = MEMBER(state_directory),
-     .help = "Where the tuner keeps what it found, for the next run, and descriptions of what was "
-             "served, for positions that do not fit any more; if not given, "
-             "$STATE_DIRECTORY (systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."},
-    {.name = "log",
-     .type = LEAT_ARG_CHOICE,
-     .offset = MEMBER(log),
-     .fallback = "auto",
-     .choices = log_formats,
-     .help = "Form of the log: text or JSON lines on stderr, or the journal; auto: the journal if "
-             "stderr leads there, else text."},
-    {.name = "log_level",
-     .type = LEAT_ARG_CHOICE,
-     .offset = MEMBER(log_level),
-     .fallback = "notice",
-     .choices = log_levels,
-     .help = "The least important events that are logged."},
-    {.name = "include",
-     .type = LEAT_ARG_PATH,
-     .offset = MEMBER(include),
-     .help = "A folder whose files *.yaml hold more streams, in the order of their names; if not "
-             "given, streams.d beside this file, if that is there."},
+             "service manager start the daemon again. 0: never.",
+             .fallback = "60s", .min = 0, .max = 30 * 86400),
+    LEAT_ARG(leat_settings, exec, CHOICE,
+             "Whose streams may start programs, which run as the daemon's user: nobody's, those of "
+             "this file, or also those that trainers of the daemon's own user describe.",
+             .fallback = "settings", .choices = exec_choices),
+    LEAT_ARG(leat_settings, tuner, CHOICE,
+             "Whether block size, blocks in flight, batches ahead and batches of a job are turned "
+             "while streams run, where these do not say otherwise. Never changes the batches.",
+             .fallback = "on", .choices = tuner_choices),
+    LEAT_ARG(leat_settings, state_directory, PATH,
+             "Where the tuner keeps what it found, for the next run, and descriptions of what was "
+             "served, for positions that do not fit any more; if not given, $STATE_DIRECTORY "
+             "(systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."),
+    LEAT_ARG(leat_settings, log, CHOICE,
+             "Form of the log: text or JSON lines on stderr, or the journal; auto: the journal if "
+             "stderr leads there, else text.",
+             .fallback = "auto", .choices = log_formats),
+    LEAT_ARG(leat_settings, log_level, CHOICE, "The least important events that are logged.",
+             .fallback = "notice", .choices = log_levels),
+    LEAT_ARG(leat_settings, include, PATH,
+             "A folder whose files *.yaml hold more streams, in the order of their names; if not "
+             "given, streams.d beside this file, if that is there."),
     LEAT_ARGS_END,
 };
 
-/* Sockets are bound and threads made once; tuner and positions write into the folder from any
- * thread; and where there was no limit of memory nobody was guaranteed any. */
+/* Sockets and threads are made once, and any thread may write into the state folder. */
 const char *const leat_settings_at_start[] = {
     "workers",     "trainer_socket",  "copy_socket",     "control_socket",
     "http_listen", "http_token_file", "state_directory", "log",
@@ -260,7 +167,7 @@ static int check_keys(const struct leat_settings *settings, struct leat_error *e
 static int split_document(struct leat_settings *settings, struct leat_error *err) {
     const struct leat_value *document = &settings->document;
     struct leat_value *values = &settings->values;
-    size_t n = 0, at = document->n_items; /* of `streams` */
+    size_t n = 0, at = document->n_items; /* at: of `streams` */
 
     *values = *document;
     values->n_items = 0;
@@ -305,7 +212,7 @@ static int resolve_path(const struct leat_settings *settings, const char **path,
     return 0;
 }
 
-/* Beside the path, "unix:" is kept. */
+/* Resolves the path of a Unix socket, and keeps "unix:" in front. */
 static int resolve_http(struct leat_settings *settings, struct leat_error *err) {
     struct leat_error why = LEAT_ERROR_INIT;
     struct leat_http_address address;
@@ -390,7 +297,7 @@ static int weight_error(const struct leat_settings *settings, size_t i, bool is_
     return -EINVAL;
 }
 
-/* A number is a uid, all else a name: 0 or -ENOENT. */
+/* A number is a uid, anything else a name: 0 or -ENOENT. */
 static int find_user(const char *name, uid_t *ret_uid) {
     struct passwd passwd, *found = NULL;
     char buffer[4096];
@@ -398,7 +305,7 @@ static int find_user(const char *name, uid_t *ret_uid) {
 
     if (leat_parse_int(name, strlen(name), &number) == 0) {
         *ret_uid = (uid_t)number;
-        return number >= 0 && number < UINT32_MAX ? 0 : -ENOENT; /* (uid_t)-1 is nobody at all */
+        return number >= 0 && number < UINT32_MAX ? 0 : -ENOENT; /* (uid_t)-1 is no user */
     }
     if (getpwnam_r(name, &passwd, buffer, sizeof(buffer), &found) != 0 || !found)
         return -ENOENT;
@@ -455,7 +362,7 @@ static int group_error(const struct leat_settings *settings, const char *key, si
     return -EINVAL;
 }
 
-/* Groups that are named must exist; those of the package, which are the default, need not. */
+/* Groups in the file must exist; the default ones, which the package makes, need not. */
 static int check_groups(const struct leat_settings *settings, const char *key,
                         const struct leat_texts *names, struct leat_error *err) {
     gid_t gid;
@@ -474,7 +381,8 @@ static bool is_of_stream(const char *override) {
     return strncmp(override, STREAMS_KEY ".", strlen(STREAMS_KEY ".")) == 0;
 }
 
-/* Those of settings before anything is looked at; those of streams once all files are there. */
+/* Applies the overrides: of settings before anything is checked, of streams once all files are
+ * read. */
 static int override(struct leat_settings *settings, const struct leat_settings_overrides *overrides,
                     bool of_streams, struct leat_error *err) {
     int r = 0;
@@ -491,7 +399,7 @@ static int override(struct leat_settings *settings, const struct leat_settings_o
     return r;
 }
 
-/* The folder that the file names must be there. */
+/* A folder that the file names must exist; the default one need not. */
 static int read_files(struct leat_settings *settings, bool has_folder, struct leat_error *err) {
     char *folder;
     int r;

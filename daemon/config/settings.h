@@ -5,9 +5,9 @@
  * arguments of stages; everything is checked before anything is used. Relative paths are relative
  * to the file that names them. Immutable once loaded; may be read by any thread.
  *
- * A reload (reload.h) puts other settings in the place of these: who needs a value reads it from
- * daemon->settings when it is needed, on the loop, or is told by leat_reload_apply; what can be
- * neither is named in leat_settings_at_start.
+ * A reload (reload.h) replaces these settings. The loop reads a value from env->settings when it is
+ * needed, or the reload hands it over. Settings for which neither is possible are named in
+ * leat_settings_at_start.
  */
 #pragma once
 
@@ -17,11 +17,9 @@
 #include "pipeline/spec/override.h"
 #include "proto/spec.h"
 
-#define LEAT_SETTINGS_MAX_WORKERS  1024 /* as libuv's pool */
+#define LEAT_SETTINGS_MAX_WORKERS  1024 /* as in libuv's pool */
 #define LEAT_SETTINGS_MAX_SESSIONS 16384
-#define LEAT_SETTINGS_MAX_GROUPS   16
 #define LEAT_SETTINGS_MAX_WINDOW   128 /* this many notices always fit into a socket's buffer */
-#define LEAT_SETTINGS_MAX_STREAMS  1024
 
 /* Whose streams may start programs (the stage `exec`). */
 enum leat_settings_exec {
@@ -65,22 +63,22 @@ struct leat_settings {
 };
 
 extern const struct leat_arg leat_settings_args[];
-/* Those that are in force until the next start whatever a reload finds; ends with NULL. */
+/* The names of settings that a reload does not change; ends with NULL. */
 extern const char *const leat_settings_at_start[];
 
-/* Values in place of those that are written: see pipeline/spec/override.h. */
+/* Values that replace those of the file: see pipeline/spec/override.h. */
 struct leat_settings_overrides {
     size_t n_items;
     const char *items[LEAT_OVERRIDES_MAX];
-    size_t n_dropped; /* keys of the file that are passed over, to find what else is wrong */
+    size_t n_dropped; /* keys of the file that are ignored, to find further faults */
     const char *dropped[LEAT_ARG_MAX + 1];
-    bool is_alone; /* the folder beside the file is no part of it unless it says so */
+    bool is_alone; /* the folder beside the file is only read if the file names it */
 };
 
-/* Reads and checks a file (NULL: none, all is at its default); overrides may be NULL. May block. */
+/* Reads and checks a file. file NULL: all defaults. overrides may be NULL. May block. */
 int leat_settings_load(const char *file, const struct leat_settings_overrides *overrides,
                        struct leat_settings **ret_settings, struct leat_error *err);
-/* The same from its text; without a folder, unless it names one. */
+/* The same from a text; reads no folder unless the text names one. */
 int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
                         const struct leat_settings_overrides *overrides,
                         struct leat_settings **ret_settings, struct leat_error *err);

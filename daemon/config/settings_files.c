@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/config/settings.h"
 #include "pipeline/io/opener.h"
 #include "pipeline/spec/yaml.h"
 
@@ -23,7 +22,7 @@ static int is_one(const struct dirent *entry) {
            strcmp(entry->d_name + n - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-/* By bytes, whatever the locale. */
+/* Compares bytes, independent of the locale. */
 static int compare_entries(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -208,7 +207,7 @@ static int compare_names(const void *a, const void *b) {
     return (first->index > second->index) - (first->index < second->index);
 }
 
-/* The first one, in the order of the files, that was there before. */
+/* Reports the first stream, in the order of the files, whose name was declared before. */
 static int check_once(const struct named *names, size_t n, struct leat_error *err) {
     const struct named *second = NULL, *first = NULL;
 

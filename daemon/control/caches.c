@@ -1,31 +1,30 @@
-/* control/caches.c: the verb that tells what is in the folders that streams of the settings name
- * for their caches. The folders are the daemon's, so that often nobody else may look into them.
+/* control/caches.c: the verb caches: lists the cache folders of the settings' streams, which often
+ * only the daemon's user may read.
  *
- * Owner: loop; while the task is on the pool only what stands under `task` is touched by the
- * worker.
+ * Owner: loop; while the task is on the pool the worker has all of it.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
+#include "daemon/stream/feeds.h"
 #include "pipeline/cache/store.h"
 #include "pipeline/io/files.h"
 #include "pipeline/tokenizer/json.h"
+#include "proto/base/clock.h"
 
 #define CACHES_MAX 1000 /* of a reply */
 
 struct folder {
     char *path;
-    char *stream; /* that names it */
+    char *stream; /* whose spec names the folder */
     struct leat_cache_entry *entries;
     size_t n_entries;
     struct leat_error error;
 };
 
-/* One file, as it is told. */
+/* One row of the reply: a file, or a folder without files. */
 struct row {
     const struct folder *folder;
     const struct leat_cache_entry *entry; /* NULL: there is none */
@@ -35,35 +34,28 @@ struct row {
 };
 
 struct leat_control_caches {
-    struct leat_task task;
+    struct leat_control_job job;
     struct folder *folders;
     size_t n_folders;
     struct row rows[CACHES_MAX];
     size_t n_rows, n_left;
-
-    struct leat_daemon *daemon;
-    struct leat_user *user;
-    struct leat_control *control; /* NULL: it has gone */
 };
 
-static void caches_free(struct leat_control_caches *caches) {
+static void caches_free(struct leat_control_job *job) {
+    struct leat_control_caches *caches = (struct leat_control_caches *)job;
+
     for (size_t i = 0; i < caches->n_folders; i++) {
         free(caches->folders[i].path);
         free(caches->folders[i].stream);
         free(caches->folders[i].entries);
     }
     free(caches->folders);
-    leat_user_unref(caches->user);
     free(caches);
-}
-
-void leat_control_caches_abandon(struct leat_control_caches *caches) {
-    caches->control = NULL;
 }
 
 /* ---- on the pool ---- */
 
-/* For which stream it was made is told by the file, which is believed no more than that. */
+/* The file names the stream that it was made for; nothing else is taken from its description. */
 static void read_stream(struct row *row, const char *description) {
     size_t n = strlen(description), n_text;
     struct leat_json *json;
@@ -134,11 +126,8 @@ static const char *state_of(const struct row *row) {
 }
 
 static uint64_t idle_ns(const struct leat_cache_entry *entry) {
-    struct timespec now;
-    int64_t now_ns;
+    int64_t now_ns = (int64_t)leat_unix_ns();
 
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     return now_ns > entry->used_ns ? (uint64_t)(now_ns - entry->used_ns) : 0;
 }
 
@@ -155,7 +144,8 @@ static void describe(const struct row *row, Leat__Cache *message) {
     message->idle_ns = idle_ns(row->entry);
 }
 
-static void answer(const struct leat_control_caches *caches) {
+static void answer(struct leat_control_job *job) {
+    const struct leat_control_caches *caches = (const struct leat_control_caches *)job;
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__CachesReply message = LEAT__CACHES_REPLY__INIT;
     Leat__Cache *rows = calloc(caches->n_rows + 1, sizeof(*rows));
@@ -169,28 +159,11 @@ static void answer(const struct leat_control_caches *caches) {
     reply.verb_case = LEAT__CONTROL_REPLY__VERB_CACHES;
     reply.caches = &message;
     if (rows && message.caches)
-        leat_control_reply(caches->control, &reply);
+        leat_control_reply(job->control, &reply);
     else
-        leat_control_fail_memory(caches->control);
+        leat_control_fail_memory(job->control);
     free(rows);
     free(message.caches);
-}
-
-static void caches_done(struct leat_task *task) {
-    struct leat_control_caches *caches = (struct leat_control_caches *)task;
-    struct leat_control *control = caches->control;
-
-    if (control) {
-        control->caches = NULL;
-        leat_control_pace_begin(control);
-        leat_control_pace_worked(control, caches->task.taken_ns);
-        answer(caches);
-        leat_control_pace_end(control);
-        if (!control->is_closed)
-            leat_channel_pause(&control->channel, false);
-    }
-    leat_daemon_on_ended(caches->daemon);
-    caches_free(caches);
 }
 
 static int add_folder(struct leat_control_caches *caches, const struct leat_spec *spec) {
@@ -205,7 +178,7 @@ static int add_folder(struct leat_control_caches *caches, const struct leat_spec
     directory = leat_files_directory(spec->file ? spec->file : ".");
     folder->path = directory ? leat_files_join(directory, path->text) : NULL;
     free(directory);
-    caches->n_folders++; /* with what it has: it is freed */
+    caches->n_folders++; /* even if it is incomplete, so that it is freed */
     if (!folder->path || !folder->stream)
         return -ENOMEM;
     for (size_t i = 0; i + 1 < caches->n_folders; i++) {
@@ -219,8 +192,7 @@ static int add_folder(struct leat_control_caches *caches, const struct leat_spec
     return 0;
 }
 
-static int add_folders(struct leat_control_caches *caches) {
-    const struct leat_streams *streams = &caches->daemon->streams;
+static int add_folders(struct leat_control_caches *caches, const struct leat_streams *streams) {
     size_t n = 0;
 
     for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
@@ -240,21 +212,17 @@ void leat_control_caches(struct leat_control *control, const Leat__ControlReques
 
     (void)request;
     (void)arena;
-    if (caches) {
-        caches->daemon = control->daemon;
-        caches->control = control;
-        caches->user = leat_user_ref(control->user);
-    }
-    if (!caches || add_folders(caches) < 0) {
+    if (!caches || add_folders(caches, &control->controls->feeds->streams) < 0) {
         if (caches)
-            caches_free(caches);
+            caches_free(&caches->job);
         leat_control_fail_memory(control);
         return;
     }
-    control->caches = caches;
-    leat_channel_pause(&control->channel, true);
-    caches->task.class = LEAT_TASK_SLOW;
-    caches->task.work = caches_work;
-    caches->task.done = caches_done;
-    leat_scheduler_add(&control->daemon->scheduler, &caches->user->queue, &caches->task);
+    caches->job = (struct leat_control_job){
+        .task = {.work = caches_work, .done = leat_control_job_done},
+        .answer = answer,
+        .free = caches_free,
+    };
+    leat_control_job_begin(&caches->job, control);
+    leat_scheduler_add(control->controls->env->scheduler, &control->user->queue, &caches->job.task);
 }

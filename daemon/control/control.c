@@ -1,4 +1,4 @@
-/* control.c: connections and the table of verbs. */
+/* control.c: control connections, and the table of verbs. */
 #include "daemon/control/control.h"
 
 #include <errno.h>
@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "daemon/control/packed.h"
-#include "daemon/core/daemon.h"
-#include "daemon/core/reload.h"
 #include "daemon/stream/tracing.h"
 #include "daemon/trainer/delivery.h"
 #include "daemon/trainer/session.h"
+#include "proto/base/clock.h"
+#include "proto/base/list.h"
 #include "proto/error_message.h"
 #include "proto/message.h"
 
@@ -32,10 +32,10 @@ static const struct {
 
 /* ---- out ---- */
 
-/* NULL: there is no memory for it. */
+/* packed NULL: there was no memory for it. */
 static void send_packed(struct leat_control *control, struct leat_packed *packed) {
     if (!packed || control->channel.queued_bytes > LEAT_CONTROL_QUEUE_MAX ||
-        !leat_packed_send(packed, control))
+        !leat_packed_send(packed, &control->channel))
         leat_control_close(control);
 }
 
@@ -53,7 +53,8 @@ void leat_control_reply(struct leat_control *control, const Leat__ControlReply *
     }
     packed = leat_packed_new(reply);
     if (packed && control->request && !reply->error)
-        leat_packed_remember(control->daemon, control->request, control->n_request, packed);
+        leat_packed_remember(&control->controls->answer, control->request, control->n_request,
+                             packed);
     send_packed(control, packed);
     leat_packed_unref(packed);
 }
@@ -75,13 +76,18 @@ void leat_control_fail_memory(struct leat_control *control) {
 }
 
 void leat_control_log(const struct leat_control *control, const char *what) {
-    leat_log_write(&control->daemon->log, LEAT_EVENT_ASKED,
+    leat_log_write(control->controls->env->log, LEAT_EVENT_ASKED,
                    (struct leat_log_field[]){
                        LEAT_LOG_T("what", what),
                        LEAT_LOG_N("uid", control->peer.uid),
                        LEAT_LOG_N("pid", control->peer.pid),
                        LEAT_LOG_FIELDS_END,
                    });
+}
+
+void leat_control_charge_work(struct leat_control *control, uint64_t taken_ns) {
+    if (control->right < LEAT_RIGHT_OPERATE)
+        leat_control_rest_work(&control->rest, taken_ns);
 }
 
 static void reply_done(struct leat_control *control) {
@@ -93,16 +99,45 @@ static void reply_done(struct leat_control *control) {
     leat_control_reply(control, &reply);
 }
 
+/* ---- from a worker thread ---- */
+
+void leat_control_job_begin(struct leat_control_job *job, struct leat_control *control) {
+    job->control = control;
+    job->user = leat_user_ref(control->user);
+    job->task.class = LEAT_TASK_SLOW;
+    control->job = job;
+    leat_channel_pause(&control->channel, true);
+}
+
+void leat_control_job_done(struct leat_task *task) {
+    struct leat_control_job *job = (struct leat_control_job *)task;
+    struct leat_control *control = job->control;
+    struct leat_user *user = job->user;
+
+    if (control) {
+        control->job = NULL;
+        leat_control_rest_begin(&control->rest);
+        leat_control_charge_work(control, task->taken_ns);
+        job->answer(job);
+        if (!control->is_closed)
+            leat_channel_pause(&control->channel, false);
+    }
+    job->free(job);
+    if (control)
+        leat_control_rest_end(&control->rest);
+    leat_user_unref(user);
+}
+
 /* ---- in ---- */
 
-/* Who asked, of a daemon before this one perhaps, and did not wait: its socket lay in line. */
+/* True if the client has hung up. It may have asked an earlier daemon on the same socket. */
 static bool has_gone(const struct leat_control *control) {
     struct pollfd poll_fd = {.fd = control->channel.fd, .events = POLLRDHUP};
 
     return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* Answered when all is drained, just before the daemon ends. */
+/* Answered when everything is drained, just before the daemon ends. */
 void leat_control_drain(struct leat_control *control, const Leat__ControlRequest *request,
                         struct leat_arena *arena) {
     (void)arena;
@@ -112,7 +147,7 @@ void leat_control_drain(struct leat_control *control, const Leat__ControlRequest
     }
     leat_control_log(control, "drain");
     control->waits_for_drain = true;
-    leat_daemon_begin_drain(control->daemon, request->drain->timeout_ms);
+    control->controls->ops->drain(control->controls, request->drain->timeout_ms);
 }
 
 static int check(const struct leat_control *control, const Leat__ControlRequest *request,
@@ -131,11 +166,11 @@ static int check(const struct leat_control *control, const Leat__ControlRequest 
     *ret_verb = i;
     if (control->right >= verbs[i].right)
         return 0;
-    return leat_rights_refuse(&control->daemon->rights, verbs[i].right, control->peer.uid,
+    return leat_rights_refuse(&control->controls->rights, verbs[i].right, control->peer.uid,
                               verbs[i].name, err);
 }
 
-/* Whether the answer is the same for everybody, and given at once. */
+/* True if the answer is the same for all clients, and given at once. */
 static bool is_for_all(Leat__ControlRequest__VerbCase verb) {
     return verb == LEAT__CONTROL_REQUEST__VERB_STATUS ||
            verb == LEAT__CONTROL_REQUEST__VERB_STREAMS ||
@@ -156,13 +191,13 @@ static void handle(struct leat_control *control, const Leat__ControlRequest *req
     }
     control->request = is_for_all(verbs[verb].verb) ? frame : NULL;
     control->n_request = n_bytes;
-    start_ns = leat_control_pace_now_ns();
+    start_ns = leat_thread_ns();
     leat_arena_init(&arena);
     verbs[verb].handle(control, request, &arena);
     leat_arena_deinit(&arena);
     control->request = NULL;
     if (verbs[verb].right == LEAT_RIGHT_OPERATE)
-        leat_control_pace_waive(control, start_ns);
+        leat_control_rest_waive(&control->rest, start_ns);
 }
 
 static struct leat_control *control_of(struct leat_channel *channel) {
@@ -171,9 +206,9 @@ static struct leat_control *control_of(struct leat_channel *channel) {
 
 static void on_turn(struct leat_channel *channel, bool begins) {
     if (begins)
-        leat_control_pace_begin(control_of(channel));
+        leat_control_rest_begin(&control_of(channel)->rest);
     else
-        leat_control_pace_end(control_of(channel));
+        leat_control_rest_end(&control_of(channel)->rest);
 }
 
 static void parse(struct leat_control *control, const uint8_t *frame, size_t n_bytes) {
@@ -194,13 +229,13 @@ static void parse(struct leat_control *control, const uint8_t *frame, size_t n_b
 
 static void on_frame(struct leat_channel *channel, const uint8_t *frame, size_t n_bytes) {
     struct leat_control *control = control_of(channel);
-    struct leat_packed *packed = leat_packed_find(control->daemon, frame, n_bytes);
+    struct leat_packed *packed = leat_packed_find(&control->controls->answer, frame, n_bytes);
 
     if (packed)
         send_packed(control, packed);
     else
         parse(control, frame, n_bytes);
-    leat_control_pace_served(control);
+    leat_control_rest_serve(&control->rest);
 }
 
 static void on_end(struct leat_channel *channel, const struct leat_error *err) {
@@ -222,17 +257,15 @@ static void on_drained(struct leat_channel *channel) {
 
 static void on_closed(struct leat_channel *channel) {
     struct leat_control *control = control_of(channel);
-    struct leat_daemon *daemon = control->daemon;
+    struct leat_controls *controls = control->controls;
 
     if (control->rest.since_ns > 0)
-        leat_control_pace_end(control);
-    *control->link = control->next;
-    if (control->next)
-        control->next->link = control->link;
+        leat_control_rest_end(&control->rest);
+    LEAT_LIST_REMOVE(control);
     leat_user_discharge(control->user, LEAT_CHARGE_CONTROLS, 1);
     leat_user_unref(control->user);
     free(control);
-    leat_daemon_on_ended(daemon);
+    leat_env_ended(controls->env);
 }
 
 static const struct leat_channel_ops channel_ops = {
@@ -247,18 +280,13 @@ void leat_control_close(struct leat_control *control) {
     if (control->is_closed)
         return;
     control->is_closed = true;
-    leat_control_rest_end(control);
-    if (control->plan)
-        leat_control_plan_abandon(control->plan);
-    control->plan = NULL;
-    if (control->caches)
-        leat_control_caches_abandon(control->caches);
-    control->caches = NULL;
+    leat_control_rest_close(&control->rest);
+    if (control->job)
+        control->job->control = NULL;
+    control->job = NULL;
     control->subscription = leat_subscription_free(control->subscription);
-    leat_reload_abandon(control);
-    if (control->why)
-        leat_control_why_abandon(control->why);
-    control->why = NULL;
+    if (control->reload)
+        control->controls->ops->abandon_reload(control);
     control->tracing = leat_tracing_free(control->tracing);
     leat_channel_close(&control->channel);
 }
@@ -271,23 +299,34 @@ void leat_control_leave(struct leat_control *control) {
         leat_control_close(control);
 }
 
+void leat_controls_init(struct leat_controls *controls) {
+    leat_control_pace_init(&controls->pace, controls->env->loop, controls->env->n_workers);
+    (void)uv_timer_init(controls->env->loop, &controls->updates);
+    controls->updates.data = controls;
+}
+
+void leat_controls_close(struct leat_controls *controls) {
+    leat_control_pace_close(&controls->pace);
+    uv_close((uv_handle_t *)&controls->updates, NULL);
+}
+
 static int start(struct leat_control *control, int take_fd, struct leat_error *err) {
-    struct leat_daemon *daemon = control->daemon;
+    struct leat_controls *controls = control->controls;
     int r = leat_peer_identify(&control->peer, take_fd);
 
     if (r < 0)
         return leat_error_set(err, r, "who is at the other end? %s", strerror(-r));
-    control->right = leat_rights_of(&daemon->rights, &control->peer, take_fd);
+    control->right = leat_rights_of(&controls->rights, &control->peer, take_fd);
     if (control->right == LEAT_RIGHT_NONE)
-        return leat_rights_refuse(&daemon->rights, LEAT_RIGHT_READ, control->peer.uid,
+        return leat_rights_refuse(&controls->rights, LEAT_RIGHT_READ, control->peer.uid,
                                   "the control socket", err);
-    control->user = leat_users_get(&daemon->users, control->peer.uid);
+    control->user = leat_users_get(controls->env->users, control->peer.uid);
     if (!control->user)
         return leat_error_oom(err);
     r = leat_user_charge(control->user, LEAT_CHARGE_CONTROLS, 1, err);
     if (r < 0)
         return r;
-    r = leat_channel_open(&control->channel, &daemon->loop, &daemon->reaper, take_fd,
+    r = leat_channel_open(&control->channel, controls->env->loop, controls->env->closer, take_fd,
                           LEAT_CONTROL_FRAME_MAX, &channel_ops);
     if (r < 0)
         leat_user_discharge(control->user, LEAT_CHARGE_CONTROLS, 1);
@@ -310,36 +349,34 @@ static void say_why(int fd, const struct leat_error *err) {
     }
 }
 
-void leat_control_turn_away(struct leat_daemon *daemon, int take_fd, const struct leat_error *err) {
+void leat_control_turn_away(struct leat_controls *controls, int take_fd,
+                            const struct leat_error *err) {
     if (err)
         say_why(take_fd, err);
-    leat_reaper_dispose(&daemon->reaper, take_fd);
+    leat_socket_closer_dispose(controls->env->closer, take_fd);
 }
 
-int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
+int leat_control_accept(struct leat_controls *controls, int take_fd) {
     struct leat_control *control = calloc(1, sizeof(*control));
-    uint64_t start_ns = leat_control_pace_now_ns();
+    uint64_t start_ns = leat_thread_ns();
     struct leat_error err = LEAT_ERROR_INIT;
 
-    (void)leat_reaper_refuse_descriptors(take_fd);
+    (void)leat_socket_refuse_descriptors(take_fd);
     if (control)
-        control->daemon = daemon;
+        control->controls = controls;
     else
         leat_error_oom(&err);
     if (!control || start(control, take_fd, &err) < 0) {
-        leat_control_turn_away(daemon, take_fd, &err);
+        leat_control_turn_away(controls, take_fd, &err);
         if (control && control->user)
-            leat_control_pace_charge(control->user, leat_control_pace_now_ns() - start_ns);
+            leat_control_pace_charge(control->user, leat_thread_ns() - start_ns);
         if (control)
             leat_user_unref(control->user);
         free(control);
         return 0;
     }
-    control->next = daemon->controls;
-    control->link = &daemon->controls;
-    if (control->next)
-        control->next->link = &control->next;
-    daemon->controls = control;
-    leat_control_pace_accepted(control, start_ns);
+    LEAT_LIST_ADD(&controls->first, control);
+    leat_control_rest_init(&control->rest, &controls->pace, &control->channel, control->user,
+                           start_ns);
     return 0;
 }

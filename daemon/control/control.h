@@ -1,66 +1,111 @@
-/* control.h: the control socket: one request, one reply, in frames of protobuf (leatctl).
+/* control.h: connections to the control socket (leatctl). Requests and replies are frames of
+ * protobuf.
  *
- * Who may ask what stands in proto/control_verbs.def; see rights.h. Requests that read files are
- * answered from the pool; while one is under way no further one is read from that connection. A
+ * proto/control_verbs.def has the right that each verb needs (rights.h). Requests that read files
+ * are answered from a worker thread; meanwhile no further request of that connection is read. A
  * client that does not read its replies is dropped. Owner: loop.
  */
 #pragma once
 
 #include "daemon/config/rights.h"
 #include "daemon/control/pace.h"
+#include "daemon/control/packed.h"
+#include "daemon/metrics/monitor.h"
 #include "daemon/net/channel.h"
+#include "daemon/schedule/scheduler.h"
+#include "daemon/stream/feeds.h"
+#include "daemon/system/env.h"
+#include "daemon/trainer/sessions.h"
 #include "daemon/users/peer.h"
 #include "daemon/users/user.h"
 #include "pipeline/memory/arena.h"
 #include "proto/leat.pb-c.h"
 
-#define LEAT_CONTROL_QUEUE_MAX (2U << 20) /* bytes of replies that wait */
+#define LEAT_CONTROL_QUEUE_MAX (2U << 20) /* bytes of queued replies */
 
-struct leat_daemon;
-struct leat_control_plan;
-struct leat_control_caches;
+struct leat_control;
+struct leat_controls;
+struct leat_control_job;
 struct leat_subscription;
 struct leat_reload;
-struct leat_control_why;
 struct leat_tracing;
 
+/* Operations that only core can do. */
+struct leat_control_ops {
+    void (*drain)(struct leat_controls *controls, uint32_t timeout_ms);
+    /* Answers when the reload is over; the connection is paused until then. */
+    void (*reload)(struct leat_control *control, bool only_checks);
+    /* The connection is closed, and does not wait for its reload any more. */
+    void (*abandon_reload)(struct leat_control *control);
+};
+
+struct leat_controls {
+    struct leat_env *env;
+    struct leat_feeds *feeds;
+    struct leat_sessions *sessions;
+    struct leat_monitor *monitor;
+    const struct leat_control_ops *ops;
+    struct leat_rights rights; /* on the control socket */
+    struct leat_control *first;
+    struct leat_control_pace pace;
+    struct leat_packed_answer answer;
+    uv_timer_t updates; /* fires when the next update of a subscription is due */
+};
+
 struct leat_control {
-    struct leat_control *next, **link; /* of the daemon's */
-    struct leat_daemon *daemon;
-    struct leat_peer peer; /* only who, not watched */
+    struct leat_control *next, **link;
+    struct leat_controls *controls;
+    struct leat_peer peer; /* identified, but not watched */
     enum leat_right right;
     struct leat_user *user;
     struct leat_channel channel;
-    struct leat_control_plan *plan;         /* on the pool */
-    struct leat_control_caches *caches;     /* likewise */
-    struct leat_reload *reload;             /* that it waits for */
-    struct leat_control_why *why;           /* likewise */
+    struct leat_control_job *job;           /* that it waits for; NULL: none */
+    struct leat_reload *reload;             /* likewise */
     struct leat_subscription *subscription; /* NULL: none */
     struct leat_control_rest rest;
-    const uint8_t *request; /* that is being answered, if its answer is the same for all */
+    const uint8_t *request; /* during its answer, if that is the same for all clients */
     size_t n_request;
     struct leat_tracing *tracing; /* of this connection; NULL: none */
     bool waits_for_drain, closes_when_sent, is_closed;
 };
 
+/* Inits the timers, once the loop and the number of workers are known. */
+void leat_controls_init(struct leat_controls *controls);
+void leat_controls_close(struct leat_controls *controls);
 /* As leat_session_accept. */
-int leat_control_accept(struct leat_daemon *daemon, int take_fd);
-/* Ends a fresh connection that gets no answers, and tells it why if it takes that at once. err
- * NULL: it is told nothing. */
-void leat_control_turn_away(struct leat_daemon *daemon, int take_fd, const struct leat_error *err);
-/* The daemon stops: answers who waits for that, then closes. */
+int leat_control_accept(struct leat_controls *controls, int take_fd);
+/* Ends a fresh connection without answers, and sends the reason, unless err is NULL. */
+void leat_control_turn_away(struct leat_controls *controls, int take_fd,
+                            const struct leat_error *err);
+/* The daemon stops: answers a drain that waits for that, then closes. */
 void leat_control_leave(struct leat_control *control);
 void leat_control_close(struct leat_control *control);
 
-/* Answers; the reply is packed at once. */
+/* Packs the reply and sends it. */
 void leat_control_reply(struct leat_control *control, const Leat__ControlReply *reply);
 void leat_control_fail(struct leat_control *control, const struct leat_error *err);
 void leat_control_fail_memory(struct leat_control *control);
-/* One line for what changes the daemon: who asked for what. */
+/* Users without the right to operate pay for the work of worker threads, too. */
+void leat_control_charge_work(struct leat_control *control, uint64_t taken_ns);
+/* Logs a request that changes the daemon. */
 void leat_control_log(const struct leat_control *control, const char *what);
 
-/* The verbs; each answers now or later. Messages are made in `arena`, which lives until the call
- * returns. */
+/* A request that is answered from a worker thread. A connection has one at a time, and no further
+ * request is read before the answer. If it is closed meanwhile, there is no answer. */
+struct leat_control_job {
+    struct leat_task task;        /* first */
+    struct leat_control *control; /* NULL: it was closed */
+    struct leat_user *user;       /* a reference, for what outlives the connection */
+    void (*answer)(struct leat_control_job *job);
+    void (*free)(struct leat_control_job *job);
+};
+
+/* Pauses the connection; the verb then adds the task. */
+void leat_control_job_begin(struct leat_control_job *job, struct leat_control *control);
+/* The task's `done`, or called by that: answers, and frees the job. */
+void leat_control_job_done(struct leat_task *task);
+
+/* The verbs; each answers now or later. `arena`, for messages, lives until the call returns. */
 typedef void leat_control_verb(struct leat_control *control, const Leat__ControlRequest *request,
                                struct leat_arena *arena);
 #define LEAT_CONTROL_VERB(upper, name, right) leat_control_verb leat_control_##name;
@@ -68,8 +113,3 @@ typedef void leat_control_verb(struct leat_control *control, const Leat__Control
 #undef LEAT_CONTROL_VERB
 
 struct leat_subscription *leat_subscription_free(struct leat_subscription *subscription);
-
-/* The reply to a request that was on the pool is not wanted any more. */
-void leat_control_plan_abandon(struct leat_control_plan *plan);
-void leat_control_caches_abandon(struct leat_control_caches *caches);
-void leat_control_why_abandon(struct leat_control_why *why);

@@ -1,15 +1,14 @@
-/* control/kick.c: the verb that ends sessions of trainers.
+/* control/kick.c: the verb kick: ends sessions of trainers.
  *
- * A trainer that is kicked is told why with a code that libleat takes for the last word
- * (-ECANCELED): it does not come back by itself, as it would to the next daemon. What it holds it
- * may still read and give back, as when a daemon drains. Owner: loop.
+ * The trainer gets the reason with the code -ECANCELED, after which libleat does not connect again
+ * by itself. It may still read and give back the batches that it holds, as in a drain. Owner: loop.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
 #include "daemon/trainer/session.h"
+#include "daemon/trainer/sessions.h"
 
 #define REASON_MAX 200
 
@@ -27,22 +26,22 @@ static bool fits(const struct leat_session *session, const Leat__KickRequest *ki
            (!kick->stream[0] || strcmp(kick->stream, stream) == 0);
 }
 
-static size_t count(const struct leat_daemon *daemon, const Leat__KickRequest *kick) {
+static size_t count(const struct leat_sessions *sessions, const Leat__KickRequest *kick) {
     size_t n = 0;
 
-    for (const struct leat_session *session = daemon->sessions; session; session = session->next)
+    for (const struct leat_session *session = sessions->first; session; session = session->next)
         n += fits(session, kick);
     return n;
 }
 
-static int check(const struct leat_daemon *daemon, const Leat__KickRequest *kick,
+static int check(const struct leat_sessions *sessions, const Leat__KickRequest *kick,
                  struct leat_error *err) {
     if (!says_whom(kick))
         return leat_error_set(err, -EINVAL, "whom? Name a session, a process, a user or a stream");
     if (strlen(kick->reason) > REASON_MAX)
         return leat_error_set(err, -EINVAL, "the reason has %zu bytes; at most %d are told",
                               strlen(kick->reason), REASON_MAX);
-    if (count(daemon, kick) == 0)
+    if (count(sessions, kick) == 0)
         return leat_error_set(err, -ENOENT,
                               "no session is the one that is meant: see "
                               "`leatctl streams --trainers`");
@@ -61,19 +60,20 @@ void leat_control_kick(struct leat_control *control, const Leat__ControlRequest 
     Leat__KickReply kicked = LEAT__KICK_REPLY__INIT;
     struct leat_error err = LEAT_ERROR_INIT, why = LEAT_ERROR_INIT;
 
-    if (check(control->daemon, kick, &err) < 0) {
+    if (check(control->controls->sessions, kick, &err) < 0) {
         leat_control_fail(control, &err);
         return;
     }
-    kicked.sessions =
-        leat_arena_alloc(arena, count(control->daemon, kick) * sizeof(*kicked.sessions));
+    kicked.sessions = leat_arena_alloc(arena, count(control->controls->sessions, kick) *
+                                                  sizeof(*kicked.sessions));
     if (!kicked.sessions) {
         leat_control_fail_memory(control);
         return;
     }
     leat_control_log(control, "kick");
     set_reason(&why, kick->reason);
-    for (struct leat_session *session = control->daemon->sessions, *next; session; session = next) {
+    for (struct leat_session *session = control->controls->sessions->first, *next; session;
+         session = next) {
         next = session->next;
         if (!fits(session, kick))
             continue;

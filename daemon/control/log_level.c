@@ -1,14 +1,13 @@
-/* control/log_level.c: the verb that tells and sets the least important level that is logged, of
- * all rooms or of one. It is in force until the daemon ends, or the settings say something new.
- * Owner: loop. */
+/* control/log_level.c: the verb log-level: tells and sets the least important level that is logged,
+ * of all rooms or of one, until the daemon ends or its setting changes. Owner: loop. */
 #include <errno.h>
 #include <stdio.h>
 
 #include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
+#include "daemon/log/log.h"
 
 static void set(struct leat_control *control, int room, int level) {
-    struct leat_log *log = &control->daemon->log;
+    struct leat_log *log = control->controls->env->log;
     char what[64];
 
     (void)snprintf(what, sizeof(what), "log level of %s: %s",
@@ -55,7 +54,8 @@ void leat_control_log_level(struct leat_control *control, const Leat__ControlReq
         rooms[i] = &levels[i];
         leat__room_level__init(rooms[i]);
         levels[i].room = (char *)(uintptr_t)leat_log_room_name((enum leat_log_room)i);
-        levels[i].level = (char *)(uintptr_t)leat_log_level_name(control->daemon->log.levels[i]);
+        levels[i].level =
+            (char *)(uintptr_t)leat_log_level_name(control->controls->env->log->levels[i]);
     }
     message.rooms = rooms;
     message.n_rooms = LEAT_N_LOG_ROOMS;

@@ -4,22 +4,22 @@
 #include <string.h>
 
 #include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
 #include "daemon/metrics/metrics.h"
+#include "daemon/stream/feeds.h"
 #include "proto/frame.h"
 
 #define REPLY_MAX (LEAT_CONTROL_FRAME_MAX - 4096)
 
 void leat_control_history(struct leat_control *control, const Leat__ControlRequest *request,
                           struct leat_arena *arena) {
-    const struct leat_history *samples = &control->daemon->monitor.history;
+    const struct leat_history *samples = &control->controls->monitor->history;
     const char *name = request->history->stream[0] ? request->history->stream : NULL;
     struct leat_error err = LEAT_ERROR_INIT;
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__HistoryReply history = LEAT__HISTORY_REPLY__INIT;
 
-    if (name && !leat_streams_look(&control->daemon->streams, name, &err) &&
-        !leat_history_has(samples, name)) { /* of one that was forgotten there may be some */
+    if (name && !leat_streams_peek(&control->controls->feeds->streams, name, &err) &&
+        !leat_history_has(samples, name)) { /* a forgotten stream may have samples */
         leat_control_fail(control, &err);
         return;
     }
@@ -62,7 +62,7 @@ void leat_control_metrics(struct leat_control *control, const Leat__ControlReque
         leat_control_fail(control, &err);
         return;
     }
-    reading = leat_monitor_read(&control->daemon->monitor, control->daemon);
+    reading = leat_monitor_read(control->controls->monitor);
     if (reading)
         leat_metrics_render(&text, reading, format);
     free(reading);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
+#include "daemon/net/channel.h"
+#include "proto/frame.h"
 
 struct outgoing {
     struct leat_outgoing base; /* first */
@@ -37,7 +37,7 @@ static void on_sent(struct leat_outgoing *base) {
     free(outgoing);
 }
 
-bool leat_packed_send(struct leat_packed *packed, struct leat_control *control) {
+bool leat_packed_send(struct leat_packed *packed, struct leat_channel *channel) {
     struct outgoing *outgoing = malloc(sizeof(*outgoing));
 
     if (!outgoing)
@@ -46,33 +46,29 @@ bool leat_packed_send(struct leat_packed *packed, struct leat_control *control) 
         .base = {.payload = packed->bytes, .payload_bytes = packed->n_bytes, .on_sent = on_sent},
         .packed = packed};
     packed->n_refs++;
-    leat_channel_send(&control->channel, &outgoing->base, NULL, 0);
+    leat_channel_send(channel, &outgoing->base, NULL, 0);
     return true;
 }
 
-struct leat_packed *leat_packed_find(const struct leat_daemon *daemon, const uint8_t *request,
-                                     size_t n_bytes) {
-    const struct leat_packed_answer *answer = &daemon->answer;
-
+struct leat_packed *leat_packed_find(const struct leat_packed_answer *answer,
+                                     const uint8_t *request, size_t n_bytes) {
     return answer->packed && answer->n_request == n_bytes &&
                    memcmp(answer->request, request, n_bytes) == 0
                ? answer->packed
                : NULL;
 }
 
-void leat_packed_remember(struct leat_daemon *daemon, const uint8_t *request, size_t n_bytes,
+void leat_packed_remember(struct leat_packed_answer *answer, const uint8_t *request, size_t n_bytes,
                           struct leat_packed *packed) {
-    struct leat_packed_answer *answer = &daemon->answer;
-
     if (n_bytes > LEAT_CONTROL_REMEMBERED_MAX)
         return;
     packed->n_refs++;
-    leat_packed_forget(daemon);
+    leat_packed_forget(answer);
     answer->packed = packed;
     memcpy(answer->request, request, n_bytes);
     answer->n_request = n_bytes;
 }
 
-void leat_packed_forget(struct leat_daemon *daemon) {
-    daemon->answer.packed = leat_packed_unref(daemon->answer.packed);
+void leat_packed_forget(struct leat_packed_answer *answer) {
+    answer->packed = leat_packed_unref(answer->packed);
 }

@@ -1,8 +1,8 @@
-/* control/packed.h: replies as they are sent: packed once, and sent to whoever gets the same.
+/* control/packed.h: replies that are packed once, and sent to all who get the same.
  *
- * What was answered to a request that only looks is the answer to the same request of another
- * connection too, as long as the loop has not driven anything in between: then it is forgotten. So
- * many who ask at once cost little more than one. Owner: loop.
+ * The answer to a request that only reads is remembered until the loop drives feeds again. Other
+ * connections with the same request get it, too, so many at once cost little more than one.
+ * Owner: loop.
  */
 #pragma once
 
@@ -14,8 +14,7 @@
 
 #define LEAT_CONTROL_REMEMBERED_MAX 80 /* bytes of a request whose answer is remembered */
 
-struct leat_daemon;
-struct leat_control;
+struct leat_channel;
 
 struct leat_packed {
     uint32_t n_refs;
@@ -23,24 +22,24 @@ struct leat_packed {
     uint8_t bytes[];
 };
 
-/* What was answered last; of the daemon. */
+/* The last answer, of all connections. */
 struct leat_packed_answer {
     struct leat_packed *packed; /* NULL: nothing is remembered */
     uint8_t request[LEAT_CONTROL_REMEMBERED_MAX];
     size_t n_request;
 };
 
-/* NULL: it is larger than a frame may be, or there is no memory. */
+/* NULL: the reply is larger than a frame, or there is no memory. */
 struct leat_packed *leat_packed_new(const Leat__ControlReply *reply);
 struct leat_packed *leat_packed_unref(struct leat_packed *packed); /* accepts NULL */
 
-/* false: there is no memory. */
-bool leat_packed_send(struct leat_packed *packed, struct leat_control *control);
+/* False without memory. */
+bool leat_packed_send(struct leat_packed *packed, struct leat_channel *channel);
 
-/* The answer to that request, by its bytes; NULL: it is not known. */
-struct leat_packed *leat_packed_find(const struct leat_daemon *daemon, const uint8_t *request,
-                                     size_t n_bytes);
-/* From now on this is; it takes a reference. */
-void leat_packed_remember(struct leat_daemon *daemon, const uint8_t *request, size_t n_bytes,
+/* The remembered answer to a request of these bytes, or NULL. */
+struct leat_packed *leat_packed_find(const struct leat_packed_answer *answer,
+                                     const uint8_t *request, size_t n_bytes);
+/* Remembers the answer to the request, with a reference. */
+void leat_packed_remember(struct leat_packed_answer *answer, const uint8_t *request, size_t n_bytes,
                           struct leat_packed *packed);
-void leat_packed_forget(struct leat_daemon *daemon);
+void leat_packed_forget(struct leat_packed_answer *answer);

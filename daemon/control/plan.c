@@ -1,22 +1,22 @@
-/* control/plan.c: the verbs that need a plan, which is built on the pool: explain, check.
+/* control/plan.c: the verbs explain and check, which build a plan on the pool.
  *
- * Owner: loop; while the task is on the pool only the fields under `task` are touched by the
- * worker.
+ * Owner: loop; while the task is on the pool the worker has the fields up to `error`.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/config/roots.h"
+#include "daemon/config/settings.h"
 #include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
 #include "daemon/stream/admission.h"
+#include "daemon/stream/feeds.h"
 #include "pipeline/inspect/explain.h"
-#include "pipeline/plan/data_digest.h"
-#include "pipeline/work/steps.h"
+#include "pipeline/run/pipeline.h"
 
 struct leat_control_plan {
-    struct leat_task task;
+    struct leat_control_job job;
     struct leat_spec *spec; /* a copy of the stream's, or that of the request */
     const struct leat_opener *opener;
     uint32_t n_workers;
@@ -26,38 +26,35 @@ struct leat_control_plan {
     char *text, *json;
     struct leat_error error;
 
-    struct leat_daemon *daemon;
-    struct leat_user *user;
+    struct leat_controls *controls;
     struct leat_loading loading;
-    struct leat_control *control; /* NULL: it has gone */
-    struct leat_roots *roots;     /* of the opener; NULL: it has none */
+    struct leat_roots *roots; /* of the opener; NULL: it has none */
 };
 
-static void plan_free(struct leat_control_plan *plan) {
+static void plan_free(struct leat_control_job *job) {
+    struct leat_control_plan *plan = (struct leat_control_plan *)job;
+
+    leat_loading_release(&plan->loading);
     leat_plan_unref(plan->plan);
     free(plan->text);
     free(plan->json);
     leat_spec_free(plan->spec);
     leat_roots_unref(plan->roots);
-    leat_user_unref(plan->user);
     free(plan);
-}
-
-void leat_control_plan_abandon(struct leat_control_plan *plan) {
-    plan->control = NULL;
 }
 
 static void plan_work(struct leat_task *task) {
     struct leat_control_plan *plan = (struct leat_control_plan *)task;
     struct leat_explain_options options = {.n_workers = plan->n_workers,
-                                           .is_unfused = plan->daemon->options.is_unfused};
+                                           .is_unfused = plan->controls->env->is_unfused};
 
     if (leat_loading_check(&plan->loading, plan->spec, &plan->error) < 0 ||
-        leat_plan_new(plan->spec, plan->opener, &plan->plan, &plan->error) < 0 || !plan->wants_text)
+        leat_pipeline_open(plan->spec, plan->opener, &plan->plan, &plan->error) < 0 ||
+        !plan->wants_text)
         return;
-    options.has_index = leat_daemon_index_folder(plan->daemon) != NULL;
-    leat_data_measure(plan->plan, plan->opener);
-    leat_steps_look(plan->plan, plan->opener, leat_daemon_index_folder(plan->daemon));
+    options.has_index = leat_feeds_index_folder(plan->controls->feeds) != NULL;
+    leat_plan_measure_data(plan->plan, plan->opener);
+    leat_steps_find_rows(plan->plan, plan->opener, leat_feeds_index_folder(plan->controls->feeds));
     options.format = plan->format;
     plan->text = leat_explain(plan->plan, &options);
     options.format = LEAT_EXPLAIN_JSON;
@@ -66,13 +63,14 @@ static void plan_work(struct leat_task *task) {
         leat_error_oom(&plan->error);
 }
 
-static void answer(const struct leat_control_plan *plan) {
+static void answer(struct leat_control_job *job) {
+    const struct leat_control_plan *plan = (const struct leat_control_plan *)job;
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__ExplainReply explain = LEAT__EXPLAIN_REPLY__INIT;
     Leat__Empty done = LEAT__EMPTY__INIT;
 
     if (plan->error.code) {
-        leat_control_fail(plan->control, &plan->error);
+        leat_control_fail(job->control, &plan->error);
         return;
     }
     if (plan->wants_text) {
@@ -84,56 +82,43 @@ static void answer(const struct leat_control_plan *plan) {
         reply.verb_case = LEAT__CONTROL_REPLY__VERB_DONE;
         reply.done = &done;
     }
-    leat_control_reply(plan->control, &reply);
+    leat_control_reply(job->control, &reply);
 }
 
 static void plan_done(struct leat_task *task) {
     struct leat_control_plan *plan = (struct leat_control_plan *)task;
-    struct leat_control *control = plan->control;
 
-    if (control && leat_loading_again(plan->daemon, &plan->loading)) {
+    if (plan->job.control && leat_loading_again(plan->controls->feeds, &plan->loading))
         plan->error = LEAT_ERROR_INIT;
-        return;
-    }
-    if (control) {
-        control->plan = NULL;
-        leat_control_pace_begin(control);
-        leat_control_pace_worked(control, plan->task.taken_ns);
-        answer(plan);
-        if (!control->is_closed)
-            leat_channel_pause(&control->channel, false);
-    }
-    leat_loading_release(&plan->loading);
-    plan_free(plan);
-    if (control)
-        leat_control_pace_end(control);
+    else
+        leat_control_job_done(task);
 }
 
-/* A stream of the settings may read any file; a spec from the socket only what its sender may. No
- * program is started for a plan. */
-static int choose_spec(struct leat_control_plan *plan, const char *name,
+/* A stream of the settings may read any file, a spec from the socket only files that its sender may
+ * read. A plan starts no program. */
+static int choose_spec(struct leat_control_plan *plan, uid_t uid, const char *name,
                        const Leat__StreamSpec *message, struct leat_error *err) {
-    struct leat_daemon *daemon = plan->daemon;
-    uid_t uid = plan->control->peer.uid;
+    struct leat_controls *controls = plan->controls;
     struct leat_daemon_stream *stream;
     int r;
 
-    plan->opener = daemon->settings->exec == LEAT_SETTINGS_EXEC_NEVER ? &leat_opener_any
-                                                                      : &leat_opener_operator;
+    plan->opener = controls->env->settings->exec == LEAT_SETTINGS_EXEC_NEVER
+                       ? &leat_opener_any
+                       : &leat_opener_operator;
     if (!message) {
-        stream = leat_streams_find(&daemon->streams, name, err);
+        stream = leat_streams_find(&controls->feeds->streams, name, err);
         if (!stream)
             return -ENOENT;
         r = leat_spec_copy(stream->spec, &plan->spec);
-        leat_streams_unref(&daemon->streams, stream);
+        leat_streams_unref(&controls->feeds->streams, stream);
         return r < 0 ? leat_error_oom(err) : 0;
     }
     if (uid != 0 && uid != geteuid())
-        plan->opener = &(plan->roots = leat_roots_ref(daemon->roots))->opener;
+        plan->opener = &(plan->roots = leat_roots_ref(controls->env->roots))->opener;
     return leat_spec_unpack(message, &plan->spec, err);
 }
 
-/* Unknown drawings are texts. */
+/* An unknown drawing is a text. */
 static enum leat_explain_format format_of(const char *drawing) {
     return strcmp(drawing, "dot") == 0   ? LEAT_EXPLAIN_DOT
            : strcmp(drawing, "svg") == 0 ? LEAT_EXPLAIN_SVG
@@ -146,27 +131,22 @@ static void start(struct leat_control *control, const char *name, const Leat__St
     struct leat_error err = LEAT_ERROR_INIT;
 
     if (!plan) {
-        leat_error_oom(&err);
-        leat_control_fail(control, &err);
+        leat_control_fail_memory(control);
         return;
     }
-    plan->daemon = control->daemon;
-    plan->control = control;
-    plan->user = leat_user_ref(control->user);
-    plan->n_workers = control->daemon->n_workers;
+    plan->controls = control->controls;
+    plan->job = (struct leat_control_job){
+        .task = {.work = plan_work, .done = plan_done}, .answer = answer, .free = plan_free};
+    plan->n_workers = control->controls->env->n_workers;
     plan->wants_text = drawing != NULL;
     plan->format = drawing ? format_of(drawing) : LEAT_EXPLAIN_TEXT;
-    if (choose_spec(plan, name, message, &err) < 0) {
+    if (choose_spec(plan, control->peer.uid, name, message, &err) < 0) {
         leat_control_fail(control, &err);
-        plan_free(plan);
+        plan_free(&plan->job);
         return;
     }
-    control->plan = plan;
-    leat_channel_pause(&control->channel, true);
-    plan->task.class = LEAT_TASK_SLOW;
-    plan->task.work = plan_work;
-    plan->task.done = plan_done;
-    leat_loading_start(control->daemon, &plan->loading, plan->user, &plan->task);
+    leat_control_job_begin(&plan->job, control);
+    leat_loading_start(control->controls->feeds, &plan->loading, control->user, &plan->job.task);
 }
 
 void leat_control_explain(struct leat_control *control, const Leat__ControlRequest *request,

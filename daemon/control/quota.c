@@ -1,8 +1,7 @@
-/* control/quota.c: the verb quota: what each user has taken of the daemon, and how much it may. */
+/* control/quota.c: the verb quota: what each user has taken of the daemon, and its limits. */
 #include <errno.h>
 
 #include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
 
 #define N_CHARGES (LEAT_N_CHARGES + 1) /* and memory */
 
@@ -77,10 +76,9 @@ static int describe_users(const struct leat_users *users, Leat__QuotaReply *mess
 
 void leat_control_quota(struct leat_control *control, const Leat__ControlRequest *request,
                         struct leat_arena *arena) {
-    const struct leat_users *users = &control->daemon->users;
+    const struct leat_users *users = control->controls->env->users;
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__QuotaReply quota = LEAT__QUOTA_REPLY__INIT;
-    struct leat_error err = LEAT_ERROR_INIT;
 
     (void)request;
     quota.n_totals = N_CHARGES;
@@ -88,8 +86,7 @@ void leat_control_quota(struct leat_control *control, const Leat__ControlRequest
     if (describe_charges(users->used, users->limits.total, users->budget->claimed_bytes,
                          users->budget->limit_bytes, &quota.totals, arena) < 0 ||
         describe_users(users, &quota, arena) < 0) {
-        leat_error_oom(&err);
-        leat_control_fail(control, &err);
+        leat_control_fail_memory(control);
         return;
     }
     reply.verb_case = LEAT__CONTROL_REPLY__VERB_QUOTA;

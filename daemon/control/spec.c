@@ -1,14 +1,15 @@
-/* control/spec.c: the verb that tells a stream's spec, as the settings have it with all that was
- * set in their place, for who is to compute something of it elsewhere. Owner: loop. */
+/* control/spec.c: the verb spec: a stream's spec with all overrides, for clients that compute
+ * something from it. Owner: loop. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
+#include "daemon/stream/feeds.h"
 
-/* Paths in it are relative to its file, which was named relative to where the daemon began. */
+#include "daemon/control/control.h"
+
+/* Paths in the spec are relative to its file, whose name is relative to the daemon's directory. */
 static int make_absolute(Leat__StreamSpec *message) {
     char *path = message->file[0] ? realpath(message->file, NULL) : NULL;
 
@@ -21,7 +22,7 @@ static int make_absolute(Leat__StreamSpec *message) {
     return 0;
 }
 
-/* A variable of a program's environment may be one. */
+/* A variable of a program's environment may be a secret. */
 static bool is_with_secrets(const char *name, const struct leat_value *value) {
     bool is_found = name && strcmp(name, "exec") == 0 && leat_value_get(value, "environment");
 
@@ -39,20 +40,20 @@ static bool has_secrets(const struct leat_spec *spec) {
 }
 
 static int answer(struct leat_control *control, const char *name, struct leat_error *err) {
-    struct leat_daemon *daemon = control->daemon;
-    struct leat_daemon_stream *stream = leat_streams_find(&daemon->streams, name, err);
+    struct leat_controls *controls = control->controls;
+    struct leat_daemon_stream *stream = leat_streams_find(&controls->feeds->streams, name, err);
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     int r;
 
     if (!stream)
         return -ENOENT;
     if (control->right < LEAT_RIGHT_OPERATE && has_secrets(stream->spec)) {
-        leat_streams_unref(&daemon->streams, stream);
-        return leat_rights_refuse(&daemon->rights, LEAT_RIGHT_OPERATE, control->peer.uid,
+        leat_streams_unref(&controls->feeds->streams, stream);
+        return leat_rights_refuse(&controls->rights, LEAT_RIGHT_OPERATE, control->peer.uid,
                                   "spec, of a stream with an environment for its program", err);
     }
     r = leat_spec_pack(stream->spec, &reply.spec);
-    leat_streams_unref(&daemon->streams, stream);
+    leat_streams_unref(&controls->feeds->streams, stream);
     if (r < 0)
         return leat_error_oom(err);
     r = make_absolute(reply.spec);

@@ -1,9 +1,9 @@
-/* control/subscribe.c: the verb by which a connection is told, each interval, how the daemon is.
+/* control/subscribe.c: the verb subscribe: sends a connection the state of the daemon at intervals.
  *
- * Intervals are counted from the daemon's start, so that those who want the same at the same pace
- * are told at the same moment: it is described and packed once for all of them. A subscriber that
- * has not taken the last update is not given another one; one that takes none of several is
- * dropped: it costs what it has in its queue, which is one update, and no time. Owner: loop.
+ * Intervals are counted from the daemon's start. So subscribers with the same interval get their
+ * updates at the same moment, and each is described and packed once. A subscriber that has not
+ * taken its last update gets no further one, and is dropped if it misses several. So it costs the
+ * memory of one update at most. Owner: loop.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,8 @@
 
 #include "daemon/control/control.h"
 #include "daemon/control/describe.h"
-#include "daemon/core/daemon.h"
+#include "daemon/stream/feeds.h"
+#include "proto/base/clock.h"
 
 #define INTERVAL_MIN_MS 100
 #define INTERVAL_MAX_MS 60000
@@ -24,9 +25,9 @@ struct leat_subscription {
     char stream[LEAT_NAME_MAX + 1];
 };
 
-/* What is told of one stream, or of all, at one moment. */
+/* An update of one stream, or of all, at one moment. */
 struct update {
-    struct update *next; /* of that moment's */
+    struct update *next; /* of the same moment */
     struct leat_packed *packed;
     char stream[LEAT_NAME_MAX + 1]; /* empty: all */
 };
@@ -36,7 +37,7 @@ struct leat_subscription *leat_subscription_free(struct leat_subscription *subsc
     return NULL;
 }
 
-/* ---- what is told ---- */
+/* ---- updates ---- */
 
 static struct update *update_free(struct update *update) {
     if (update)
@@ -45,7 +46,7 @@ static struct update *update_free(struct update *update) {
     return NULL;
 }
 
-static struct leat_packed *describe(struct leat_daemon *daemon, const char *stream) {
+static struct leat_packed *describe(const struct leat_sessions *sessions, const char *stream) {
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__Update message = LEAT__UPDATE__INIT;
     Leat__StatusReply status = LEAT__STATUS_REPLY__INIT;
@@ -55,21 +56,21 @@ static struct leat_packed *describe(struct leat_daemon *daemon, const char *stre
     struct leat_arena arena;
 
     leat_arena_init(&arena);
-    message.at_ns = leat_daemon_now_ns();
+    message.at_ns = leat_now_ns();
     message.status = &status;
     message.streams = &streams;
     message.stats = &stats;
     reply.verb_case = LEAT__CONTROL_REPLY__VERB_UPDATE;
     reply.update = &message;
-    if (leat_control_describe_status(daemon, &arena, &status) == 0 &&
-        leat_control_describe_streams(daemon, stream, &arena, &streams) == 0 &&
-        leat_control_describe_stats(daemon, stream, &arena, &stats) == 0)
+    if (leat_control_describe_status(sessions, &arena, &status) == 0 &&
+        leat_control_describe_streams(sessions, stream, &arena, &streams) == 0 &&
+        leat_control_describe_stats(sessions, stream, &arena, &stats) == 0)
         packed = leat_packed_new(&reply);
     leat_arena_deinit(&arena);
     return packed;
 }
 
-/* The one that this moment's others got, or a new one. */
+/* The update that other subscribers got at this moment, or a new one. */
 static struct update *find(struct leat_control *control, struct update **updates) {
     const char *stream = control->subscription->stream;
     struct update *update;
@@ -81,7 +82,7 @@ static struct update *find(struct leat_control *control, struct update **updates
     if (!update)
         return NULL;
     (void)snprintf(update->stream, sizeof(update->stream), "%s", stream);
-    update->packed = describe(control->daemon, stream);
+    update->packed = describe(control->controls->sessions, stream);
     if (!update->packed)
         return update_free(update);
     update->next = *updates;
@@ -89,7 +90,7 @@ static struct update *find(struct leat_control *control, struct update **updates
     return update;
 }
 
-/* ---- who is told ---- */
+/* ---- subscribers ---- */
 
 static void give_up(struct leat_control *control) {
     struct leat_error err = LEAT_ERROR_INIT;
@@ -103,7 +104,7 @@ static void give_up(struct leat_control *control) {
 
 static void tell(struct leat_control *control, struct update **updates) {
     struct leat_subscription *subscription = control->subscription;
-    bool may_have = leat_control_may_spend(control);
+    bool may_have = leat_control_rest_may_spend(&control->rest);
     struct update *update;
 
     if (control->channel.first) {
@@ -115,59 +116,59 @@ static void tell(struct leat_control *control, struct update **updates) {
     if (!may_have)
         return;
     update = find(control, updates);
-    if (!update || !leat_packed_send(update->packed, control))
+    if (!update || !leat_packed_send(update->packed, &control->channel))
         give_up(control);
 }
 
 /* The next multiple of the interval. */
-static uint64_t next_after(const struct leat_daemon *daemon, uint64_t now_ns,
+static uint64_t next_after(const struct leat_controls *controls, uint64_t now_ns,
                            uint64_t interval_ns) {
-    uint64_t since_ns = now_ns - daemon->start_ns;
+    uint64_t since_ns = now_ns - controls->env->start_ns;
 
-    return daemon->start_ns + (since_ns / interval_ns + 1) * interval_ns;
+    return controls->env->start_ns + (since_ns / interval_ns + 1) * interval_ns;
 }
 
-static void wait_for_next(struct leat_daemon *daemon);
+static void wait_for_next(struct leat_controls *controls);
 
 static void on_tell(uv_timer_t *timer) {
-    struct leat_daemon *daemon = timer->data;
-    uint64_t now_ns = leat_daemon_now_ns();
+    struct leat_controls *controls = timer->data;
+    uint64_t now_ns = leat_now_ns();
     struct update *updates = NULL, *next;
 
-    for (struct leat_control *control = daemon->controls; control; control = control->next) {
+    for (struct leat_control *control = controls->first; control; control = control->next) {
         struct leat_subscription *subscription = control->subscription;
 
         if (control->is_closed || !subscription || subscription->next_ns > now_ns)
             continue;
-        subscription->next_ns = next_after(daemon, now_ns, subscription->interval_ns);
-        leat_control_pace_begin(control);
+        subscription->next_ns = next_after(controls, now_ns, subscription->interval_ns);
+        leat_control_rest_begin(&control->rest);
         tell(control, &updates);
-        leat_control_pace_end(control);
+        leat_control_rest_end(&control->rest);
     }
     for (; updates; updates = next) {
         next = updates->next;
         (void)update_free(updates);
     }
-    wait_for_next(daemon);
+    wait_for_next(controls);
 }
 
-static void wait_for_next(struct leat_daemon *daemon) {
-    uint64_t now_ns = leat_daemon_now_ns(), next_ns = UINT64_MAX;
+static void wait_for_next(struct leat_controls *controls) {
+    uint64_t now_ns = leat_now_ns(), next_ns = UINT64_MAX;
 
-    for (const struct leat_control *control = daemon->controls; control; control = control->next)
+    for (const struct leat_control *control = controls->first; control; control = control->next)
         if (!control->is_closed && control->subscription &&
             control->subscription->next_ns < next_ns)
             next_ns = control->subscription->next_ns;
-    if (next_ns == UINT64_MAX || uv_is_closing((uv_handle_t *)&daemon->pace.tell))
-        (void)uv_timer_stop(&daemon->pace.tell);
+    if (next_ns == UINT64_MAX || uv_is_closing((uv_handle_t *)&controls->updates))
+        (void)uv_timer_stop(&controls->updates);
     else
-        (void)uv_timer_start(&daemon->pace.tell, on_tell,
+        (void)uv_timer_start(&controls->updates, on_tell,
                              next_ns > now_ns ? (next_ns - now_ns + 999999) / 1000000 : 0, 0);
 }
 
 /* ---- the verb ---- */
 
-static int check(struct leat_daemon *daemon, const Leat__SubscribeRequest *request,
+static int check(struct leat_controls *controls, const Leat__SubscribeRequest *request,
                  struct leat_error *err) {
     struct leat_daemon_stream *stream;
 
@@ -176,10 +177,10 @@ static int check(struct leat_daemon *daemon, const Leat__SubscribeRequest *reque
                               request->interval_ms, INTERVAL_MIN_MS, INTERVAL_MAX_MS);
     if (!request->stream[0])
         return 0;
-    stream = leat_streams_find(&daemon->streams, request->stream, err);
+    stream = leat_streams_find(&controls->feeds->streams, request->stream, err);
     if (!stream)
         return -ENOENT;
-    leat_streams_unref(&daemon->streams, stream);
+    leat_streams_unref(&controls->feeds->streams, stream);
     return 0;
 }
 
@@ -191,7 +192,7 @@ void leat_control_subscribe(struct leat_control *control, const Leat__ControlReq
     struct leat_error err = LEAT_ERROR_INIT;
 
     (void)arena;
-    if (check(control->daemon, wanted, &err) < 0) {
+    if (check(control->controls, wanted, &err) < 0) {
         leat_control_fail(control, &err);
         return;
     }
@@ -204,5 +205,5 @@ void leat_control_subscribe(struct leat_control *control, const Leat__ControlReq
     (void)snprintf(subscription->stream, sizeof(subscription->stream), "%s", wanted->stream);
     (void)leat_subscription_free(control->subscription);
     control->subscription = subscription;
-    wait_for_next(control->daemon);
+    wait_for_next(control->controls);
 }

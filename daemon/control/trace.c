@@ -1,7 +1,8 @@
-/* control/trace.c: the verb `trace`: what the runs of a stream do, in pieces that are asked for.
+/* control/trace.c: the verb trace: events of a stream's runs, some for each request.
  *
- * The connection is the trace: it begins with the first request and ends, at the latest, with the
- * connection. A reply has a bounded number of events, so that packing it does not keep the loop.
+ * A trace belongs to a connection. It begins with the first request, and ends with the connection
+ * at the latest. A reply has a bounded number of events, so that packing it does not hold up the
+ * loop.
  */
 #include <errno.h>
 
@@ -47,11 +48,9 @@ static void answer(struct leat_control *control, struct leat_arena *arena) {
     struct leat_trace *trace = control->tracing->trace;
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__TraceReply message = LEAT__TRACE_REPLY__INIT;
-    struct leat_error err = LEAT_ERROR_INIT;
 
     if (fill_events(&message, trace, arena) < 0) {
-        leat_error_oom(&err);
-        leat_control_fail(control, &err);
+        leat_control_fail_memory(control);
         return;
     }
     message.names = (char **)(uintptr_t)trace->names;
@@ -76,7 +75,7 @@ void leat_control_trace(struct leat_control *control, const Leat__ControlRequest
         leat_error_set(&err, -EINVAL,
                        "this connection traces no stream: the first request names it");
     else if (stream[0])
-        (void)leat_tracing_new(control->daemon, stream, &control->tracing, &err);
+        (void)leat_tracing_new(control->controls->feeds, stream, &control->tracing, &err);
     if (err.code) {
         leat_control_fail(control, &err);
         return;

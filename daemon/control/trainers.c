@@ -1,10 +1,11 @@
-/* control/trainers.c: the verb that tells of every trainer, and what it waits for. Owner: loop. */
+/* control/trainers.c: the verb trainers: all trainers, and what each waits for. Owner: loop. */
 #include <errno.h>
 
 #include "daemon/control/control.h"
 #include "daemon/control/describe.h"
-#include "daemon/core/daemon.h"
 #include "daemon/trainer/session.h"
+#include "daemon/trainer/sessions.h"
+#include "proto/base/clock.h"
 
 #define TRAINERS_MAX 4096 /* of a reply: about 600 KB */
 
@@ -14,7 +15,7 @@ static uint64_t since(uint64_t start_ns, uint64_t now_ns) {
 
 static Leat__Trainer *describe(const struct leat_session *session, struct leat_arena *arena) {
     Leat__Trainer *message = leat_arena_alloc(arena, sizeof(*message));
-    uint64_t now_ns = leat_daemon_now_ns();
+    uint64_t now_ns = leat_now_ns();
 
     if (!message)
         return NULL;
@@ -30,10 +31,10 @@ static Leat__Trainer *describe(const struct leat_session *session, struct leat_a
     return message->session ? message : NULL;
 }
 
-static int describe_all(const struct leat_daemon *daemon, struct leat_arena *arena,
+static int describe_all(const struct leat_sessions *sessions, struct leat_arena *arena,
                         Leat__TrainersReply *reply) {
-    size_t n = daemon->n_sessions < TRAINERS_MAX ? daemon->n_sessions : TRAINERS_MAX;
-    const struct leat_session *session = daemon->sessions;
+    size_t n = sessions->n_sessions < TRAINERS_MAX ? sessions->n_sessions : TRAINERS_MAX;
+    const struct leat_session *session = sessions->first;
 
     reply->trainers = leat_arena_alloc(arena, n * sizeof(*reply->trainers));
     if (!reply->trainers)
@@ -43,7 +44,7 @@ static int describe_all(const struct leat_daemon *daemon, struct leat_arena *are
         if (!reply->trainers[reply->n_trainers++])
             return -ENOMEM;
     }
-    reply->n_left = daemon->n_sessions - (uint32_t)n;
+    reply->n_left = sessions->n_sessions - (uint32_t)n;
     return 0;
 }
 
@@ -53,7 +54,7 @@ void leat_control_trainers(struct leat_control *control, const Leat__ControlRequ
     Leat__TrainersReply trainers = LEAT__TRAINERS_REPLY__INIT;
 
     (void)request;
-    if (describe_all(control->daemon, arena, &trainers) < 0) {
+    if (describe_all(control->controls->sessions, arena, &trainers) < 0) {
         leat_control_fail_memory(control);
         return;
     }

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "daemon/stream/feed.h"
+#include "daemon/trainer/sessions.h"
 
 #define TUNERS_MAX 4 /* of a stream */
 
@@ -74,7 +75,7 @@ static int add_tuner(const struct leat_tuner *tuner, bool has_ended, size_t n_de
     return add_decisions(tuner, n_decisions, stats, arena);
 }
 
-/* The values of a run that nobody turns. */
+/* The values of a run without a tuner. */
 static int add_untuned(const struct leat_feed *feed, Leat__StreamStats *message,
                        struct leat_arena *arena) {
     Leat__TunerStats *stats = add_message(message, arena);
@@ -91,7 +92,7 @@ static int add_untuned(const struct leat_feed *feed, Leat__StreamStats *message,
     return add_knobs(&knobs, &knobs, is_pinned, stats, arena);
 }
 
-int leat_control_describe_tuners(const struct leat_daemon *daemon,
+int leat_control_describe_tuners(const struct leat_sessions *sessions,
                                  const struct leat_daemon_stream *stream, size_t n_decisions,
                                  Leat__StreamStats *message, struct leat_arena *arena) {
     int r = 0;
@@ -99,7 +100,7 @@ int leat_control_describe_tuners(const struct leat_daemon *daemon,
     message->tuners = leat_arena_alloc(arena, TUNERS_MAX * sizeof(*message->tuners));
     if (!message->tuners)
         return -ENOMEM;
-    for (const struct leat_feed *feed = daemon->feeds; feed && r == 0; feed = feed->next) {
+    for (const struct leat_feed *feed = sessions->feeds->first; feed && r == 0; feed = feed->next) {
         if (feed->stream != stream || !feed->run || message->n_tuners == TUNERS_MAX)
             continue;
         r = feed->tuner.is_on ? add_tuner(&feed->tuner.tuner, false, n_decisions, message, arena)

@@ -1,21 +1,24 @@
-/* control/why.c: the verb why: what bounds a stream, from the looks at its counters that there are.
+/* control/why.c: the verb why: what bounds a stream, from samples of its counters.
  *
- * What it would take to read a cache that there is not yet is tried on the pool, with the first
- * blocks of the source: some ms of one worker. Where that cannot be, its gain is not told.
- * Owner: loop; while the task is on the pool only the fields under `task` are the worker's.
+ * What a cache would gain is tried on the pool with the first blocks of the source, which takes a
+ * worker some ms. If that is not possible, its gain is left out. Owner: loop; while the task is on
+ * the pool the worker has the fields up to `tried_ns`.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "daemon/config/roots.h"
 #include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
-#include "daemon/metrics/look.h"
+#include "daemon/metrics/verdict_samples.h"
 #include "daemon/metrics/verdict_text.h"
+#include "daemon/stream/feeds.h"
 #include "daemon/stream/share.h"
 #include "pipeline/inspect/measure.h"
-#include "pipeline/work/memory_plan.h"
+#include "pipeline/run/pipeline.h"
+#include "proto/base/clock.h"
+#include "proto/base/json_writer.h"
 
 #define INTERVAL_MS     10000
 #define SECOND_NS       UINT64_C(1000000000)
@@ -24,35 +27,31 @@
 #define TRIAL_NS        (UINT64_C(60) * 1000000)
 
 struct leat_control_why {
-    struct leat_task task;
+    struct leat_control_job job;
     const struct leat_opener *opener;
-    struct leat_roots *roots; /* whose it may be; NULL */
-    struct leat_user *user;   /* who asks: its task, that it waits for */
+    struct leat_roots *roots; /* of the opener; may be NULL */
     struct leat_plan *plan;
-    struct leat_plan view;       /* of it: the worker does not look where references are counted */
+    struct leat_plan view;       /* a copy for the worker, without the count of references */
     double load_ns, tried_ns;    /* of a record; 0: unknown */
-    struct leat_account account; /* of the trial's memory, claimed for who asks */
+    struct leat_account account; /* of the trial's memory, claimed for the user who asks */
 
-    struct leat_control *control; /* NULL: it has gone */
-    struct leat_daemon *daemon;
+    struct leat_controls *controls;
     struct leat_daemon_stream *stream;
-    struct leat_looks_facts facts;
+    struct leat_verdict_interval facts;
 };
 
-static void why_free(struct leat_control_why *why) {
+static void why_free(struct leat_control_job *job) {
+    struct leat_control_why *why = (struct leat_control_why *)job;
+
     if (why->plan) /* it was tried */
-        leat_streams_unref(&why->daemon->streams, why->stream);
+        leat_streams_unref(&why->controls->feeds->streams, why->stream);
+    leat_account_close(&why->account);
     leat_plan_unref(why->plan);
     leat_roots_unref(why->roots);
-    leat_user_unref(why->user);
     free(why);
 }
 
-void leat_control_why_abandon(struct leat_control_why *why) {
-    why->control = NULL;
-}
-
-/* What keeps it from being read at all; and what did so before. */
+/* Adds that the stream is stalled, and how it last failed. */
 static void add_trouble(const struct leat_daemon_stream *stream, struct leat_text *text) {
     const struct leat_failure *failure = &stream->failure;
     time_t seconds = (time_t)(failure->unix_ns / SECOND_NS);
@@ -73,38 +72,32 @@ static void add_trouble(const struct leat_daemon_stream *stream, struct leat_tex
     leat_text_add(text, "\n");
 }
 
-/* As more members of the object. */
-static void add_trouble_json(const struct leat_daemon_stream *stream, struct leat_text *text) {
-    if (text->failed || text->n_bytes == 0)
-        return;
-    text->n_bytes--; /* its brace */
-    leat_text_add(text, ", \"n_stalled\": %u, \"last_failure\": ", stream->n_stalled);
-    leat_failure_json(&stream->failure, text);
-    leat_text_add(text, "}");
-}
-
-static void answer(struct leat_control_why *why) {
+static void answer(struct leat_control_job *job) {
+    struct leat_control_why *why = (struct leat_control_why *)job;
     struct leat_text text = {.data = NULL}, json = {.data = NULL};
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__WhyReply message = LEAT__WHY_REPLY__INIT;
-    struct leat_error err = LEAT_ERROR_INIT;
     struct leat_verdict verdict;
 
+    why->facts.facts.load_ns = why->load_ns;
+    why->facts.facts.tried_ns = why->tried_ns;
     leat_verdict_make(&why->facts.facts, &verdict);
     leat_verdict_text(why->stream->name, &why->facts.facts, &verdict, &text);
     add_trouble(why->stream, &text);
-    leat_verdict_json(why->stream->name, &why->facts.facts, &verdict, &json);
-    add_trouble_json(why->stream, &json);
+    leat_json_open(&json, NULL, '{');
+    leat_verdict_json(&json, why->stream->name, &why->facts.facts, &verdict);
+    leat_json_add_uint(&json, "n_stalled", why->stream->n_stalled);
+    leat_failure_json(&json, "last_failure", &why->stream->failure);
+    leat_json_close(&json, '}');
     if (text.failed || json.failed) {
-        leat_error_oom(&err);
-        leat_control_fail(why->control, &err);
+        leat_control_fail_memory(job->control);
     } else {
         message.verdict = (char *)(uintptr_t)leat_bound_name(verdict.bound);
         message.text = text.data;
         message.json = json.data;
         reply.verb_case = LEAT__CONTROL_REPLY__VERB_WHY;
         reply.why = &message;
-        leat_control_reply(why->control, &reply);
+        leat_control_reply(job->control, &reply);
     }
     free(text.data);
     free(json.data);
@@ -112,19 +105,12 @@ static void answer(struct leat_control_why *why) {
 
 /* ---- the trial ---- */
 
-static uint64_t busy_ns(void) {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 static void try_cache(struct leat_task *task) {
     struct leat_control_why *why = (struct leat_control_why *)task;
     struct leat_measure_options options = {.max_bytes = TRIAL_BYTES,
                                            .max_ns = TRIAL_NS,
-                                           .now_ns = leat_daemon_now_ns,
-                                           .busy_ns = busy_ns,
+                                           .now_ns = leat_now_ns,
+                                           .busy_ns = leat_thread_ns,
                                            .tries_cache = true};
     struct leat_measurement measured;
     struct leat_error err = LEAT_ERROR_INIT;
@@ -140,61 +126,39 @@ static void try_cache(struct leat_task *task) {
     leat_measurement_deinit(&measured);
 }
 
-static void on_tried(struct leat_task *task) {
-    struct leat_control_why *why = (struct leat_control_why *)task;
-    struct leat_control *control = why->control;
-
-    leat_account_close(&why->account);
-    why->facts.facts.load_ns = why->load_ns;
-    why->facts.facts.tried_ns = why->tried_ns;
-    if (control) {
-        control->why = NULL;
-        leat_control_pace_begin(control);
-        leat_control_pace_worked(control, why->task.taken_ns);
-        answer(why);
-        leat_control_pace_end(control);
-        if (!control->is_closed)
-            leat_channel_pause(&control->channel, false);
-    }
-    why_free(why);
-}
-
-/* Only a stream that is being run is tried, which has references: one more keeps it meanwhile. */
+/* Only a stream that is being run is tried: it has references, so that one more keeps it. */
 static const struct leat_feed *feed_to_try(const struct leat_control_why *why) {
-    const struct leat_daemon *daemon = why->daemon;
-    const struct leat_feed *feed = daemon->feeds;
+    const struct leat_controls *controls = why->controls;
+    const struct leat_feed *feed = controls->feeds->first;
 
     if (why->facts.facts.n_sessions == 0 || why->facts.facts.has_cache ||
-        !why->facts.facts.may_cache || daemon->is_stopping)
+        !why->facts.facts.may_cache || controls->env->is_stopping)
         return NULL;
     while (feed && (feed->stream != why->stream || !feed->run))
         feed = feed->next;
     return feed;
 }
 
-/* The trial reads, maps and loads one block at a time. -ENOMEM: there is no room for that. */
-static int claim_memory(struct leat_control_why *why, const struct leat_plan *plan) {
+/* The trial reads, maps and loads one block at a time. -ENOMEM: there is not enough memory. */
+static int claim_memory(struct leat_control_why *why, struct leat_user *user,
+                        const struct leat_plan *plan) {
     struct leat_memory_plan memory;
 
-    leat_memory_plan(plan, 0, 0, 0, &memory);
-    return leat_account_open_of(&why->account, &why->control->user->memory,
+    leat_memory_plan(plan, 0, &memory);
+    return leat_account_open_of(&why->account, &user->memory,
                                 2 * memory.block_bytes + memory.scratch_bytes +
                                     memory.workspace_bytes + memory.decoder_bytes);
 }
 
-static void start_trial(struct leat_control_why *why, const struct leat_feed *feed) {
+static void start_trial(struct leat_control_why *why, struct leat_control *control,
+                        const struct leat_feed *feed) {
     (void)leat_daemon_stream_ref(why->stream);
     why->plan = leat_plan_ref(feed->plan);
     why->view = *why->plan;
     why->opener = feed->share->options.opener;
     why->roots = feed->share->roots ? leat_roots_ref(feed->share->roots) : NULL;
-    why->user = leat_user_ref(why->control->user);
-    why->task.class = LEAT_TASK_SLOW;
-    why->task.work = try_cache;
-    why->task.done = on_tried;
-    why->control->why = why;
-    leat_channel_pause(&why->control->channel, true);
-    leat_scheduler_add(&why->daemon->scheduler, &why->user->queue, &why->task);
+    leat_control_job_begin(&why->job, control);
+    leat_scheduler_add(why->controls->env->scheduler, &control->user->queue, &why->job.task);
 }
 
 /* ---- the verb ---- */
@@ -202,25 +166,29 @@ static void start_trial(struct leat_control_why *why, const struct leat_feed *fe
 static void start(struct leat_control *control, struct leat_daemon_stream *stream,
                   uint64_t interval_ns) {
     struct leat_control_why *why = calloc(1, sizeof(*why));
-    struct leat_error err = LEAT_ERROR_INIT;
     const struct leat_feed *feed;
 
     if (!why) {
-        leat_error_oom(&err);
-        leat_control_fail(control, &err);
+        leat_control_fail_memory(control);
         return;
     }
-    why->control = control;
-    why->daemon = control->daemon;
+    why->job = (struct leat_control_job){
+        .task = {.work = try_cache, .done = leat_control_job_done},
+        .control = control,
+        .answer = answer,
+        .free = why_free,
+    };
+    why->controls = control->controls;
     why->stream = stream;
-    (void)leat_looks_facts(why->daemon, stream, interval_ns, true, &why->facts);
+    (void)leat_verdict_samples_facts(why->controls->sessions, stream, interval_ns, true,
+                                     &why->facts);
     feed = feed_to_try(why);
-    if (feed && claim_memory(why, feed->plan) == 0) {
-        start_trial(why, feed);
+    if (feed && claim_memory(why, control->user, feed->plan) == 0) {
+        start_trial(why, control, feed);
         return;
     }
-    answer(why);
-    why_free(why);
+    answer(&why->job);
+    why_free(&why->job);
 }
 
 void leat_control_why(struct leat_control *control, const Leat__ControlRequest *request,
@@ -235,7 +203,7 @@ void leat_control_why(struct leat_control *control, const Leat__ControlRequest *
         leat_error_set(&err, -ERANGE, "an interval of %u ms is above %d", interval_ms,
                        INTERVAL_MS_MAX);
     else
-        stream = leat_streams_look(&control->daemon->streams, why->stream, &err);
+        stream = leat_streams_peek(&control->controls->feeds->streams, why->stream, &err);
     if (!stream)
         leat_control_fail(control, &err);
     else

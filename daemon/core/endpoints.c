@@ -14,13 +14,15 @@
 #include "daemon/config/configuration.h"
 #include "daemon/control/control.h"
 #include "daemon/trainer/session.h"
+#include "daemon/users/client_log.h"
+#include "proto/base/clock.h"
 
 static const struct {
     const char *name; /* FileDescriptorName= of the socket unit; NAME.sock in the directory */
     int type;
-    const char *group; /* that may connect; NULL: see group_of() */
+    const char *group; /* whose members may connect; NULL: see group_of() */
     size_t setting;    /* offset of its path in the settings */
-} endpoints[LEAT_N_ENDPOINTS] = {
+} kinds[LEAT_N_ENDPOINTS] = {
     [LEAT_ENDPOINT_TRAINER] = {"trainer", SOCK_SEQPACKET, "leat-clients",
                                offsetof(struct leat_settings, trainer_socket)},
     [LEAT_ENDPOINT_COPY] = {"copy", SOCK_STREAM, "leat-clients",
@@ -29,33 +31,33 @@ static const struct {
                                offsetof(struct leat_settings, control_socket)},
 };
 
-#define HTTP_NAME "http" /* of the socket of metrics and status page, if there is one */
+#define HTTP_NAME "http" /* the socket of metrics and status page; optional */
 
 static int find_endpoint(const char *name) {
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
-        if (strcmp(endpoints[i].name, name) == 0)
+        if (strcmp(kinds[i].name, name) == 0)
             return i;
     return -ENOENT;
 }
 
-static int adopt_named(struct leat_daemon *daemon, int take_fd, const char *name,
+static int adopt_named(struct leat_endpoints *endpoints, int take_fd, const char *name,
                        struct leat_error *err) {
     int i = find_endpoint(name);
 
-    if (strcmp(name, HTTP_NAME) == 0 && !leat_http_is_open(&daemon->http))
-        return leat_http_adopt(&daemon->http, take_fd, err);
-    if (i < 0 || daemon->listeners[i].fd >= 0) {
+    if (strcmp(name, HTTP_NAME) == 0 && !leat_http_is_open(endpoints->http))
+        return leat_http_adopt(endpoints->http, take_fd, err);
+    if (i < 0 || endpoints->listeners[i].fd >= 0) {
         (void)close(take_fd);
         return leat_error_set(err, -EINVAL,
                               "the service manager passed a socket named \"%.64s\"%s; the names "
                               "are trainer, copy, control and http (FileDescriptorName=)",
                               name, i < 0 ? "" : " twice");
     }
-    return leat_listener_adopt(&daemon->listeners[i], take_fd, endpoints[i].type, err);
+    return leat_listener_adopt(&endpoints->listeners[i], take_fd, kinds[i].type, err);
 }
 
-/* How many were passed, or -errno. */
-static int adopt_all(struct leat_daemon *daemon, struct leat_error *err) {
+/* The number of passed sockets, or -errno. */
+static int adopt_all(struct leat_endpoints *endpoints, struct leat_error *err) {
     char **names = NULL;
     int n = sd_listen_fds_with_names(1, &names), r = 0;
 
@@ -63,11 +65,17 @@ static int adopt_all(struct leat_daemon *daemon, struct leat_error *err) {
         return leat_error_set(err, n, "sockets of the service manager: %s", strerror(-n));
     for (int i = 0; i < n; i++) {
         if (r == 0)
-            r = adopt_named(daemon, SD_LISTEN_FDS_START + i, names[i], err);
+            r = adopt_named(endpoints, SD_LISTEN_FDS_START + i, names[i], err);
         free(names[i]);
     }
     free(names);
     return r < 0 ? r : n;
+}
+
+void leat_endpoints_init(struct leat_endpoints *endpoints) {
+    leat_http_init(endpoints->http);
+    for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
+        endpoints->listeners[i].fd = endpoints->listeners[i].reserve_fd = -1;
 }
 
 int leat_endpoints_directory(char *buffer, size_t size, struct leat_error *err) {
@@ -86,86 +94,86 @@ int leat_endpoints_directory(char *buffer, size_t size, struct leat_error *err) 
     return 0;
 }
 
-/* Everybody may connect to the control socket, and rights.h tells them what they may: two groups
- * share it. But to a daemon of somebody's own only if its settings say who. */
-static const char *group_of(const struct leat_daemon *daemon, int i) {
-    const struct leat_config *given = &daemon->settings->base;
+/* The group of a socket. All users may connect to the control socket, as two groups share it and
+ * rights.h checks each request; but to a user's own daemon only if its settings name groups. */
+static const char *group_of(const struct leat_endpoints *endpoints, int i) {
+    const struct leat_config *given = &endpoints->env->settings->base;
     bool says_who = geteuid() == 0 || leat_config_given(given, "control_groups") ||
                     leat_config_given(given, "admin_groups");
 
-    return endpoints[i].group ? endpoints[i].group : says_who ? NULL : "";
+    return kinds[i].group ? kinds[i].group : says_who ? NULL : "";
 }
 
-static void fit(const struct leat_daemon *daemon, const struct leat_listener *listener) {
+static void fit(const struct leat_endpoints *endpoints, const struct leat_listener *listener) {
     if (listener->path)
-        (void)chmod(listener->path, group_of(daemon, LEAT_ENDPOINT_CONTROL) ? 0600 : 0666);
+        (void)chmod(listener->path, group_of(endpoints, LEAT_ENDPOINT_CONTROL) ? 0600 : 0666);
 }
 
-void leat_endpoints_fit_control(struct leat_daemon *daemon) {
-    fit(daemon, &daemon->listeners[LEAT_ENDPOINT_CONTROL]);
-    fit(daemon, &daemon->http.listener);
-    leat_http_set_rights(&daemon->http, &daemon->rights);
+void leat_endpoints_fit_control(struct leat_endpoints *endpoints) {
+    fit(endpoints, &endpoints->listeners[LEAT_ENDPOINT_CONTROL]);
+    fit(endpoints, &endpoints->http->listener);
+    leat_http_set_rights(endpoints->http, &endpoints->controls->rights);
 }
 
-static int bind_one(struct leat_daemon *daemon, int i, struct leat_error *err) {
+static int bind_one(struct leat_endpoints *endpoints, int i, struct leat_error *err) {
     const char *setting =
-        *(const char *const *)((const char *)daemon->settings + endpoints[i].setting);
-    const char *directory = daemon->options.socket_dir;
+        *(const char *const *)((const char *)endpoints->env->settings + kinds[i].setting);
+    const char *directory = endpoints->directory;
     char fallback[4096], path[sizeof(fallback) + 32];
 
     if (setting && !directory) {
         char name[32];
-        int r = leat_listener_bind(&daemon->listeners[i], setting, endpoints[i].type,
-                                   group_of(daemon, i), err);
+        int r = leat_listener_bind(&endpoints->listeners[i], setting, kinds[i].type,
+                                   group_of(endpoints, i), err);
 
-        (void)snprintf(name, sizeof(name), "%s_socket", endpoints[i].name);
-        leat_configuration_blame(daemon->settings, name, err);
+        (void)snprintf(name, sizeof(name), "%s_socket", kinds[i].name);
+        leat_configuration_blame(endpoints->env->settings, name, err);
         return r;
     }
     if (!directory && leat_endpoints_directory(fallback, sizeof(fallback), err) < 0)
         return err->code;
     (void)snprintf(path, sizeof(path), "%s/%s.sock", directory ? directory : fallback,
-                   endpoints[i].name);
-    return leat_listener_bind(&daemon->listeners[i], path, endpoints[i].type, group_of(daemon, i),
+                   kinds[i].name);
+    return leat_listener_bind(&endpoints->listeners[i], path, kinds[i].type, group_of(endpoints, i),
                               err);
 }
 
-/* Beside sockets that were passed, only those that were asked for are made. */
-static bool is_wanted(const struct leat_daemon *daemon, int i, int n_passed) {
+/* If sockets were passed, only those that are configured are made besides. */
+static bool is_wanted(const struct leat_endpoints *endpoints, int i, int n_passed) {
     const char *setting =
-        *(const char *const *)((const char *)daemon->settings + endpoints[i].setting);
+        *(const char *const *)((const char *)endpoints->env->settings + kinds[i].setting);
 
-    return daemon->listeners[i].fd < 0 && (n_passed == 0 || daemon->options.socket_dir || setting);
+    return endpoints->listeners[i].fd < 0 && (n_passed == 0 || endpoints->directory || setting);
 }
 
-static int guard_http(struct leat_daemon *daemon, struct leat_error *err) {
-    const char *file = daemon->settings->http_token_file;
+static int guard_http(struct leat_endpoints *endpoints, struct leat_error *err) {
+    const char *file = endpoints->env->settings->http_token_file;
     int r;
 
-    leat_http_set_rights(&daemon->http, &daemon->rights);
-    r = file ? leat_http_set_token(&daemon->http, file, err) : 0;
+    leat_http_set_rights(endpoints->http, &endpoints->controls->rights);
+    r = file ? leat_http_set_token(endpoints->http, file, err) : 0;
     if (r < 0)
-        leat_configuration_blame(daemon->settings, "http_token_file", err);
+        leat_configuration_blame(endpoints->env->settings, "http_token_file", err);
     return r;
 }
 
-int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
-    int n_passed = adopt_all(daemon, err), r = n_passed < 0 ? n_passed : 0;
+int leat_endpoints_open(struct leat_endpoints *endpoints, struct leat_error *err) {
+    int n_passed = adopt_all(endpoints, err), r = n_passed < 0 ? n_passed : 0;
 
     for (int i = 0; i < LEAT_N_ENDPOINTS && r == 0; i++)
-        if (is_wanted(daemon, i, n_passed))
-            r = bind_one(daemon, i, err);
-    /* a daemon that belongs to a process may share its file with the machine's */
-    if (r == 0 && daemon->settings->http_listen && !daemon->options.end_with &&
-        !leat_http_is_open(&daemon->http)) {
-        r = leat_http_bind(&daemon->http, daemon->settings->http_listen,
-                           group_of(daemon, LEAT_ENDPOINT_CONTROL), err);
-        leat_configuration_blame(daemon->settings, "http_listen", err);
+        if (is_wanted(endpoints, i, n_passed))
+            r = bind_one(endpoints, i, err);
+    /* a daemon that belongs to a process may share its file with that of the machine */
+    if (r == 0 && endpoints->env->settings->http_listen && !endpoints->is_of_process &&
+        !leat_http_is_open(endpoints->http)) {
+        r = leat_http_bind(endpoints->http, endpoints->env->settings->http_listen,
+                           group_of(endpoints, LEAT_ENDPOINT_CONTROL), err);
+        leat_configuration_blame(endpoints->env->settings, "http_listen", err);
     }
-    return r == 0 && leat_http_is_open(&daemon->http) ? guard_http(daemon, err) : r;
+    return r == 0 && leat_http_is_open(endpoints->http) ? guard_http(endpoints, err) : r;
 }
 
-/* A user's own, whose sockets nobody else may connect to. */
+/* True if no other user may connect to the socket, or there is none. */
 static bool is_own_socket(const struct leat_listener *listener) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     socklen_t size = sizeof(address) - 1;
@@ -176,65 +184,70 @@ static bool is_own_socket(const struct leat_listener *listener) {
             stat(address.sun_path, &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0);
 }
 
-bool leat_endpoints_are_private(const struct leat_daemon *daemon) {
-    return daemon->options.end_with ||
-           (geteuid() != 0 && is_own_socket(&daemon->listeners[LEAT_ENDPOINT_TRAINER]) &&
-            is_own_socket(&daemon->listeners[LEAT_ENDPOINT_COPY]));
+bool leat_endpoints_are_private(const struct leat_endpoints *endpoints) {
+    return endpoints->is_of_process ||
+           (geteuid() != 0 && is_own_socket(&endpoints->listeners[LEAT_ENDPOINT_TRAINER]) &&
+            is_own_socket(&endpoints->listeners[LEAT_ENDPOINT_COPY]));
+}
+
+static struct leat_endpoints *owner_of(const struct leat_listener *listener) {
+    return listener->owner;
 }
 
 static int on_trainer(struct leat_listener *listener, int take_fd) {
-    return leat_session_accept(listener->owner, take_fd, &leat_delivery_shared);
+    return leat_session_accept(owner_of(listener)->sessions, take_fd, &leat_delivery_shared);
 }
 
 static int on_copy(struct leat_listener *listener, int take_fd) {
-    return leat_session_accept(listener->owner, take_fd, &leat_delivery_copy);
+    return leat_session_accept(owner_of(listener)->sessions, take_fd, &leat_delivery_copy);
 }
 
 static int on_control(struct leat_listener *listener, int take_fd) {
-    return leat_control_accept(listener->owner, take_fd);
+    return leat_control_accept(owner_of(listener)->controls, take_fd);
 }
 
-static void log_refusal(struct leat_daemon *daemon, uid_t uid, const struct leat_error *err) {
+static void log_refusal(const struct leat_env *env, uid_t uid, const struct leat_error *err) {
     if (err)
-        leat_daemon_log_client(daemon, uid, LEAT_EVENT_REFUSED,
-                               (struct leat_log_field[]){
-                                   LEAT_LOG_N("uid", uid),
-                                   LEAT_LOG_T("error", err->message),
-                                   LEAT_LOG_FIELDS_END,
-                               });
+        leat_client_log_event(env, uid, LEAT_EVENT_REFUSED,
+                              (struct leat_log_field[]){
+                                  LEAT_LOG_N("uid", uid),
+                                  LEAT_LOG_T("error", err->message),
+                                  LEAT_LOG_FIELDS_END,
+                              });
 }
 
 static void on_refused_trainer(struct leat_listener *listener, int take_fd, uid_t uid,
                                const struct leat_error *err) {
-    log_refusal(listener->owner, uid, err);
-    leat_session_turn_away(listener->owner, take_fd, &leat_delivery_shared, err);
+    log_refusal(owner_of(listener)->env, uid, err);
+    leat_session_turn_away(owner_of(listener)->sessions, take_fd, &leat_delivery_shared, err);
 }
 
 static void on_refused_copy(struct leat_listener *listener, int take_fd, uid_t uid,
                             const struct leat_error *err) {
-    log_refusal(listener->owner, uid, err);
-    leat_session_turn_away(listener->owner, take_fd, &leat_delivery_copy, err);
+    log_refusal(owner_of(listener)->env, uid, err);
+    leat_session_turn_away(owner_of(listener)->sessions, take_fd, &leat_delivery_copy, err);
 }
 
 static void on_refused_control(struct leat_listener *listener, int take_fd, uid_t uid,
                                const struct leat_error *err) {
-    log_refusal(listener->owner, uid, err);
-    leat_control_turn_away(listener->owner, take_fd, err);
+    log_refusal(owner_of(listener)->env, uid, err);
+    leat_control_turn_away(owner_of(listener)->controls, take_fd, err);
 }
 
 static void on_exhausted(struct leat_listener *listener) {
-    struct leat_daemon *daemon = listener->owner;
-    uint64_t now_ns = leat_daemon_now_ns();
+    struct leat_endpoints *endpoints = owner_of(listener);
+    uint64_t now_ns = leat_now_ns();
 
-    if (daemon->exhausted_ns && now_ns - daemon->exhausted_ns < LEAT_CLIENT_LOG_NS)
+    if (endpoints->exhausted_ns && now_ns - endpoints->exhausted_ns < LEAT_CLIENT_LOG_NS)
         return;
-    daemon->exhausted_ns = now_ns;
+    endpoints->exhausted_ns = now_ns;
     leat_log_write(
-        &daemon->log, LEAT_EVENT_DESCRIPTORS,
-        (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->n_sessions), LEAT_LOG_FIELDS_END});
+        endpoints->env->log, LEAT_EVENT_DESCRIPTORS,
+        (struct leat_log_field[]){LEAT_LOG_N("sessions", endpoints->sessions->n_sessions),
+                                  LEAT_LOG_FIELDS_END});
 }
 
-int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err) {
+int leat_endpoints_start(struct leat_endpoints *endpoints, struct leat_error *err) {
     static const struct {
         int (*on_accept)(struct leat_listener *, int);
         void (*on_refuse)(struct leat_listener *, int, uid_t, const struct leat_error *);
@@ -245,33 +258,39 @@ int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err) {
     };
 
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++) {
-        struct leat_listener *listener = &daemon->listeners[i];
+        struct leat_listener *listener = &endpoints->listeners[i];
         int r;
 
         if (listener->fd < 0)
             continue;
-        listener->owner = daemon;
+        listener->owner = endpoints;
         listener->on_accept = guests[i].on_accept;
         listener->on_refuse = guests[i].on_refuse;
-        listener->door = &daemon->door;
-        listener->n_at_once = &daemon->users.limits.user[LEAT_CHARGE_SESSIONS];
+        listener->limit = &endpoints->limit;
+        listener->n_at_once = &endpoints->env->users->limits.user[LEAT_CHARGE_SESSIONS];
         listener->on_exhausted = on_exhausted;
-        r = leat_listener_start(listener, &daemon->loop, i == LEAT_ENDPOINT_CONTROL);
+        r = leat_listener_start(listener, endpoints->env->loop, i == LEAT_ENDPOINT_CONTROL);
         if (r < 0)
-            return leat_error_set(err, r, "listening on the %s socket: %s", endpoints[i].name,
+            return leat_error_set(err, r, "listening on the %s socket: %s", kinds[i].name,
                                   strerror(-r));
     }
-    return leat_http_start(&daemon->http, leat_monitor_bytes(daemon->budget.limit_bytes), err);
+    return leat_http_start(endpoints->http, leat_monitor_bytes(endpoints->env->budget->limit_bytes),
+                           err);
 }
 
-void leat_endpoints_leave_trainers(struct leat_daemon *daemon) {
+void leat_endpoints_leave_trainers(struct leat_endpoints *endpoints) {
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
-        if (i != LEAT_ENDPOINT_CONTROL && daemon->listeners[i].is_passed)
-            leat_listener_stop(&daemon->listeners[i]);
+        if (i != LEAT_ENDPOINT_CONTROL && endpoints->listeners[i].is_passed)
+            leat_listener_stop(&endpoints->listeners[i]);
 }
 
-void leat_endpoints_stop(struct leat_daemon *daemon) {
+void leat_endpoints_resume(struct leat_endpoints *endpoints) {
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
-        leat_listener_stop(&daemon->listeners[i]);
-    leat_http_stop(&daemon->http);
+        leat_listener_resume(&endpoints->listeners[i]);
+}
+
+void leat_endpoints_stop(struct leat_endpoints *endpoints) {
+    for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
+        leat_listener_stop(&endpoints->listeners[i]);
+    leat_http_stop(endpoints->http);
 }

@@ -16,11 +16,11 @@
 #include "daemon/schedule/heap.h"
 #include "daemon/system/process.h"
 
-#define EXIT_STUCK EXIT_SUCCESS /* a job hangs on its storage: that is no reason to fail a stop */
+#define EXIT_STUCK EXIT_SUCCESS /* a job that hangs on its storage does not make a stop fail */
 #define EXIT_GIVEN_UP                                                                              \
     6 /* EXIT_NOTCONFIGURED, see systemd.exec(5): RestartPreventExitStatus= of the unit */
 
-/* What is said of the next start; "": nothing. */
+/* Bytes of a text about the next start, which may be empty. */
 #define THEN_MAX 64
 
 static int complain(const struct leat_error *err, const char *then) {
@@ -47,7 +47,7 @@ static void tell_status(const struct leat_error *err, const char *then) {
     (void)leat_notify(line);
 }
 
-/* It cannot start, but may be started again. */
+/* The daemon cannot start; reports whether and when it is started again. */
 static int fail(const struct leat_error *err) {
     char then[THEN_MAX] = "";
     struct leat_retry retry;
@@ -92,7 +92,7 @@ static int check_config(const struct leat_daemon_options *options) {
     return EXIT_SUCCESS;
 }
 
-/* The daemon logs it itself. */
+/* Prints the error, but does not log it, as the daemon does so. */
 static int complain_reload(const struct leat_error *err) {
     char text[LEAT_ERROR_PRINT_MAX];
 

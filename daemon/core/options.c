@@ -156,7 +156,7 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
     opterr = 0;
     while (r == 0 && (option = getopt_long(argc, argv, ":c:s:w:Vh", long_options, NULL)) != -1)
         r = take(options, option, argv, err);
-    /* `--check-config FILE` reads as it is meant */
+    /* getopt takes the FILE of `--check-config FILE` for an argument of its own */
     if (r == 0 && options->checks_config && optind == argc - 1)
         options->daemon.config_file = argv[optind++];
     if (r == 0 && optind < argc)

@@ -1,5 +1,5 @@
-/* reference.h: what there is to know of the daemon that stands in its tables: settings, events of
- * its log, metrics. As JSON: the manual pages are made of it. */
+/* reference.h: the daemon's tables of settings, events and metrics as JSON, from which the manual
+ * pages are made. */
 #pragma once
 
 #include "proto/base/text.h"

@@ -1,4 +1,4 @@
-/* reload.c: the way of a reload, from who asks to what is answered. See reload.h. */
+/* reload.c: reads the configuration, replaces the present one, and answers. See reload.h. */
 #include "daemon/core/reload.h"
 
 #include <assert.h>
@@ -8,8 +8,12 @@
 
 #include "daemon/config/configuration.h"
 #include "daemon/control/control.h"
-#include "daemon/core/daemon.h"
+#include "daemon/core/endpoints.h"
+#include "daemon/core/service.h"
 #include "daemon/net/notify.h"
+#include "daemon/stream/share.h"
+#include "daemon/trainer/session.h"
+#include "proto/base/clock.h"
 #include "proto/base/shown.h"
 
 static void begin(struct leat_reload *reload);
@@ -20,7 +24,7 @@ static void reload_free(struct leat_reload *reload) {
     for (size_t i = 0; i < reload->n_looks; i++) {
         reload->looks[i].stream->look = 0;
         leat_spec_free(reload->looks[i].variant);
-        leat_streams_unref(&reload->daemon->streams, reload->looks[i].stream);
+        leat_streams_unref(&reload->reloads->sessions->feeds->streams, reload->looks[i].stream);
     }
     free(reload->looks);
     if (reload->streams.last)
@@ -30,21 +34,21 @@ static void reload_free(struct leat_reload *reload) {
     free(reload);
 }
 
-/* Its asker is answered, or has gone; the next one in line begins. */
+/* Frees the reload, whose request is answered, and begins the next one. */
 static void finish(struct leat_reload *reload) {
-    struct leat_daemon *daemon = reload->daemon;
+    struct leat_reloads *reloads = reload->reloads;
     struct leat_control *control = reload->control;
 
-    assert(daemon->reloads == reload);
-    daemon->reloads = reload->next;
+    assert(reloads->first == reload);
+    reloads->first = reload->next;
     if (control)
         control->reload = NULL;
     reload_free(reload);
-    if (daemon->reloads)
-        begin(daemon->reloads);
-    leat_daemon_on_ended(daemon);
+    if (reloads->first)
+        begin(reloads->first);
+    leat_env_ended(reloads->env);
     if (control && !control->is_closed)
-        leat_channel_pause(&control->channel, false); /* the next request may be a reload, too */
+        leat_channel_pause(&control->channel, false); /* may start a reload at once */
 }
 
 static void answer(struct leat_reload *reload, Leat__ReloadReply *report) {
@@ -57,24 +61,24 @@ static void answer(struct leat_reload *reload, Leat__ReloadReply *report) {
     leat_control_reply(reload->control, &reply);
 }
 
-static void log_failure(struct leat_daemon *daemon, const struct leat_error *err) {
+static void log_failure(struct leat_reloads *reloads, const struct leat_error *err) {
     char text[LEAT_ERROR_PRINT_MAX];
 
     (void)leat_error_print(err, text, sizeof(text));
-    leat_log_write(&daemon->log, LEAT_EVENT_RELOAD_FAILED,
+    leat_log_write(reloads->env->log, LEAT_EVENT_RELOAD_FAILED,
                    (struct leat_log_field[]){LEAT_LOG_T("error", text), LEAT_LOG_FIELDS_END});
 }
 
-static void log_success(struct leat_daemon *daemon, const Leat__ReloadReply *report) {
+static void log_success(struct leat_reloads *reloads, const Leat__ReloadReply *report) {
     uint64_t n_changed = 0, n_sessions = 0;
 
     for (size_t i = 0; i < report->n_streams; i++) {
         n_changed += strcmp(report->streams[i]->change, "unchanged") != 0;
         n_sessions += report->streams[i]->what[0] ? report->streams[i]->n_sessions : 0;
     }
-    leat_log_write(&daemon->log, LEAT_EVENT_RELOADED,
+    leat_log_write(reloads->env->log, LEAT_EVENT_RELOADED,
                    (struct leat_log_field[]){
-                       LEAT_LOG_T("config", daemon->settings->file),
+                       LEAT_LOG_T("config", reloads->env->settings->file),
                        LEAT_LOG_N("streams", report->n_streams), LEAT_LOG_N("changed", n_changed),
                        LEAT_LOG_N("sessions", n_sessions),
                        LEAT_LOG_N("settings", report->n_settings),
@@ -82,27 +86,26 @@ static void log_success(struct leat_daemon *daemon, const Leat__ReloadReply *rep
 }
 
 static void keep_result(struct leat_reload *reload) {
-    struct leat_daemon *daemon = reload->daemon;
+    struct leat_reloads *reloads = reload->reloads;
 
     if (reload->only_checks)
         return;
-    daemon->last_reload_ns = leat_daemon_now_ns();
-    daemon->last_reload_ok = reload->error.code == 0;
-    leat_service_tell_ready(daemon);
+    reloads->env->is_reload_good = reload->error.code == 0;
+    leat_service_tell_ready(reloads->service);
 }
 
 static void fail(struct leat_reload *reload) {
     keep_result(reload);
-    if (!reload->only_checks && !reload->daemon->is_stopping)
-        log_failure(reload->daemon, &reload->error);
+    if (!reload->only_checks && !reload->reloads->env->is_stopping)
+        log_failure(reload->reloads, &reload->error);
     if (reload->control)
         leat_control_fail(reload->control, &reload->error);
     finish(reload);
 }
 
-/* What is guaranteed to somebody cannot be taken back. */
+/* Fails if the new limit is below what is guaranteed to runs, which cannot be taken back. */
 static int check_budget(struct leat_reload *reload) {
-    const struct leat_budget *budget = &reload->daemon->budget;
+    const struct leat_budget *budget = reload->reloads->env->budget;
     const struct leat_settings *settings = reload->settings;
     struct leat_budget next = *budget;
     char limit[LEAT_SHOW_BYTES_MAX], taken[LEAT_SHOW_BYTES_MAX];
@@ -114,6 +117,178 @@ static int check_budget(struct leat_reload *reload) {
                              "%s is less than the %s that are guaranteed to what runs now",
                              leat_show_bytes(next.limit_bytes, limit),
                              leat_show_bytes(budget->guaranteed_bytes, taken));
+}
+
+/* ---- settings ---- */
+
+static bool is_same_text(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_same_list(char *const *a, char *const *b, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(a[i], b[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool is_same_map(const struct leat_text_map *a, const struct leat_text_map *b) {
+    return a->n_items == b->n_items && is_same_list(a->keys, b->keys, a->n_items) &&
+           is_same_list(a->values, b->values, a->n_items);
+}
+
+/* Compares two values of a setting, however they were written. */
+static bool is_same_value(const struct leat_arg *arg, const void *a, const void *b) {
+    const struct leat_texts *texts_a = a, *texts_b = b;
+
+    switch (arg->type) {
+    case LEAT_ARG_BOOL:
+        return *(const bool *)a == *(const bool *)b;
+    case LEAT_ARG_INT:
+    case LEAT_ARG_BYTES:
+    case LEAT_ARG_SECONDS:
+        return *(const int64_t *)a == *(const int64_t *)b;
+    case LEAT_ARG_FLOAT:
+        return memcmp(a, b, sizeof(double)) == 0;
+    case LEAT_ARG_CHOICE:
+    case LEAT_ARG_DTYPE:
+        return *(const int *)a == *(const int *)b;
+    case LEAT_ARG_TEXT:
+    case LEAT_ARG_FIELD:
+    case LEAT_ARG_PATH:
+        return is_same_text(*(const char *const *)a, *(const char *const *)b);
+    case LEAT_ARG_TEXTS:
+    case LEAT_ARG_FIELDS:
+    case LEAT_ARG_PATHS:
+        return texts_a->n_items == texts_b->n_items &&
+               is_same_list(texts_a->items, texts_b->items, texts_a->n_items);
+    case LEAT_ARG_MAP:
+        return is_same_map(a, b);
+    case LEAT_ARG_TOKEN:
+    case LEAT_ARG_GROUP:
+    case LEAT_ARG_SOURCES: /* no setting has such a type */
+        break;
+    }
+    return true;
+}
+
+bool leat_reload_keeps(const struct leat_reload *reload, const struct leat_arg *arg) {
+    return is_same_value(arg, (const char *)reload->reloads->env->settings + arg->offset,
+                         (const char *)reload->settings + arg->offset);
+}
+
+bool leat_reload_is_at_start(const struct leat_arg *arg) {
+    for (size_t i = 0; leat_settings_at_start[i]; i++)
+        if (strcmp(leat_settings_at_start[i], arg->name) == 0)
+            return true;
+    return false;
+}
+
+/* ---- replacing ---- */
+
+/* Chooses the epoch from which the sessions of a share get the new stream. It never moves back, as
+ * some sessions may have changed already. */
+static void choose_epochs(struct leat_reloads *reloads) {
+    struct leat_session *session;
+
+    for (session = reloads->sessions->first; session; session = session->next)
+        if (session->consumer.share)
+            session->consumer.share->change_epoch = 0;
+    for (session = reloads->sessions->first; session; session = session->next) {
+        struct leat_share *share = session->consumer.share;
+        uint64_t own;
+
+        if (!share || session->state >= LEAT_SESSION_LEAVING)
+            continue;
+        own = leat_session_fresh_epoch(session);
+        if (session->change.is_set && session->change.epoch > own)
+            own = session->change.epoch;
+        if (own > share->change_epoch)
+            share->change_epoch = own;
+    }
+}
+
+static void change_sessions(struct leat_reloads *reloads) {
+    struct leat_session *session;
+
+    choose_epochs(reloads);
+    for (session = reloads->sessions->first; session; session = session->next) {
+        if (session->reload_fate == LEAT_RELOAD_FINISHES ||
+            session->reload_fate == LEAT_RELOAD_ENDS)
+            leat_session_set_change(session, session->consumer.share->change_epoch);
+        else if (session->change.is_set && session->reload_fate == LEAT_RELOAD_STAYS)
+            leat_session_clear_change(session);
+    }
+}
+
+static void replace_streams(struct leat_reload *reload) {
+    leat_streams_replace(&reload->reloads->sessions->feeds->streams, &reload->streams);
+    for (size_t i = 0; i < reload->n_looks; i++) {
+        struct leat_reload_inspection *look = &reload->looks[i];
+        struct leat_daemon_stream *stream = look->stream;
+
+        if (!stream->origin.name)
+            continue;
+        stream->is_removed = !look->variant;
+        if (look->variant)
+            leat_daemon_stream_set_spec(stream, look->variant);
+        look->variant = NULL;
+    }
+}
+
+static bool has_changed(const struct leat_reload *reload, const char *name) {
+    for (const struct leat_arg *arg = leat_settings_args; arg->name; arg++)
+        if (strcmp(arg->name, name) == 0)
+            return !leat_reload_keeps(reload, arg);
+    return false;
+}
+
+/* Levels that the verb log-level set stay, unless the level in the file has changed. */
+static void replace_log_level(const struct leat_reload *reload) {
+    struct leat_log *log = reload->reloads->env->log;
+
+    for (int room = 0; room < LEAT_N_LOG_ROOMS && has_changed(reload, "log_level"); room++)
+        log->levels[room] = (enum leat_log_level)(LEAT_LOG_ERROR + reload->settings->log_level);
+}
+
+/* Plans that opened files through the old roots keep a reference to them. */
+static void replace_settings(struct leat_reload *reload) {
+    struct leat_reloads *reloads = reload->reloads;
+    struct leat_settings *old = reloads->env->settings;
+
+    replace_log_level(reload);
+    if (has_changed(reload, "roots")) {
+        struct leat_roots *roots = reloads->env->roots;
+
+        reloads->env->roots = reload->roots;
+        reload->roots = roots;
+    }
+    reloads->controls->rights = reload->rights;
+    reloads->service->heartbeat.timeout_ns =
+        (uint64_t)reload->settings->worker_timeout * UINT64_C(1000000000);
+    reloads->env->users->limits = reload->limits;
+    leat_users_set_weights(reloads->env->users, reload->settings->weights,
+                           reload->settings->n_weights);
+    leat_configuration_fit_budget(reload->settings, leat_endpoints_are_private(reloads->endpoints),
+                                  reloads->env->budget);
+    reloads->env->settings = reload->settings;
+    reload->settings = old;
+}
+
+static void apply(struct leat_reload *reload) {
+    struct leat_reloads *reloads = reload->reloads;
+
+    change_sessions(reloads);
+    replace_streams(reload);
+    replace_settings(reload);
+    leat_endpoints_fit_control(reloads->endpoints);
+    reloads->env->n_reloads++;
+    for (struct leat_session *session = reloads->sessions->first, *next; session; session = next) {
+        next = session->next;
+        if (session->reload_fate == LEAT_RELOAD_TOLD)
+            leat_session_tell_now(session);
+    }
+    leat_endpoints_resume(reloads->endpoints);
 }
 
 static void succeed(struct leat_reload *reload) {
@@ -130,8 +305,8 @@ static void succeed(struct leat_reload *reload) {
         return;
     }
     if (!reload->only_checks) {
-        leat_reload_apply(reload);
-        log_success(reload->daemon, report);
+        apply(reload);
+        log_success(reload->reloads, report);
     }
     keep_result(reload);
     answer(reload, report);
@@ -142,16 +317,16 @@ static void succeed(struct leat_reload *reload) {
 /* ---- streams in use ---- */
 
 static void look_work(struct leat_task *task) {
-    leat_reload_look((struct leat_reload *)task);
+    leat_reload_inspect((struct leat_reload *)task);
 }
 
 static void go_on(struct leat_reload *reload);
 
 static void look_done(struct leat_task *task) {
     struct leat_reload *reload = (struct leat_reload *)task;
-    struct leat_daemon *daemon = reload->daemon;
+    struct leat_reloads *reloads = reload->reloads;
 
-    if (leat_loading_again(daemon, &reload->loading)) {
+    if (leat_loading_again(reloads->sessions->feeds, &reload->loading)) {
         reload->error = LEAT_ERROR_INIT;
         return;
     }
@@ -161,11 +336,12 @@ static void look_done(struct leat_task *task) {
     go_on(reload);
 }
 
-/* Trainers may have come while others' streams were looked at: until all were. */
+/* Trainers may have opened further streams while others were looked at, so all are searched again.
+ */
 static void go_on(struct leat_reload *reload) {
-    struct leat_daemon *daemon = reload->daemon;
+    struct leat_reloads *reloads = reload->reloads;
 
-    if (daemon->is_stopping && !reload->error.code)
+    if (reloads->env->is_stopping && !reload->error.code)
         leat_error_set(&reload->error, -ESHUTDOWN, "the daemon is shutting down");
     if (!reload->error.code && reload->next_look == reload->n_looks &&
         leat_reload_find_streams(reload) < 0)
@@ -175,7 +351,7 @@ static void go_on(struct leat_reload *reload) {
     } else if (reload->next_look < reload->n_looks) {
         reload->task.work = look_work;
         reload->task.done = look_done;
-        leat_loading_start(daemon, &reload->loading, NULL, &reload->task);
+        leat_loading_start(reloads->sessions->feeds, &reload->loading, NULL, &reload->task);
     } else {
         succeed(reload);
     }
@@ -185,16 +361,17 @@ static void go_on(struct leat_reload *reload) {
 
 static void read_work(struct leat_task *task) {
     struct leat_reload *reload = (struct leat_reload *)task;
-    const struct leat_daemon_options *options = &reload->daemon->options;
+    const struct leat_reloads *reloads = reload->reloads;
     struct leat_error *err = &reload->error;
     struct leat_configuration configuration;
 
-    if (leat_configuration_read(options->config_file, &options->overrides, &configuration, err) < 0)
+    if (leat_configuration_read(reloads->config_file, reloads->overrides, &configuration, err) < 0)
         return;
     reload->settings = configuration.settings;
     reload->limits = configuration.limits;
     reload->roots = configuration.roots;
-    leat_rights_init(&reload->rights, reload->settings);
+    leat_rights_init(&reload->rights, &reload->settings->control_groups,
+                     &reload->settings->admin_groups);
     if (leat_streams_init(&reload->streams, reload->settings->streams,
                           reload->settings->n_streams) < 0)
         leat_error_oom(err);
@@ -205,22 +382,22 @@ static void read_done(struct leat_task *task) {
 }
 
 static void begin(struct leat_reload *reload) {
-    if (!reload->only_checks && reload->daemon->service.is_ready)
+    if (!reload->only_checks && reload->reloads->service->is_ready)
         (void)leat_notify("RELOADING=1");
     reload->task.class = LEAT_TASK_SLOW;
     reload->task.work = read_work;
     reload->task.done = read_done;
-    leat_scheduler_add(&reload->daemon->scheduler, NULL, &reload->task);
+    leat_scheduler_add(reload->reloads->env->scheduler, NULL, &reload->task);
 }
 
-/* ---- who asks ---- */
+/* ---- requests ---- */
 
-static struct leat_reload *add(struct leat_daemon *daemon, bool only_checks) {
-    struct leat_reload *reload = calloc(1, sizeof(*reload)), **last = &daemon->reloads;
+static struct leat_reload *add(struct leat_reloads *reloads, bool only_checks) {
+    struct leat_reload *reload = calloc(1, sizeof(*reload)), **last = &reloads->first;
 
     if (!reload)
         return NULL;
-    reload->daemon = daemon;
+    reload->reloads = reloads;
     reload->only_checks = only_checks;
     while (*last)
         last = &(*last)->next;
@@ -228,9 +405,9 @@ static struct leat_reload *add(struct leat_daemon *daemon, bool only_checks) {
     return reload;
 }
 
-void leat_reload_start(struct leat_control *control, bool only_checks) {
-    struct leat_daemon *daemon = control->daemon;
-    struct leat_reload *reload = add(daemon, only_checks);
+void leat_reload_start(struct leat_reloads *reloads, struct leat_control *control,
+                       bool only_checks) {
+    struct leat_reload *reload = add(reloads, only_checks);
 
     if (!reload) {
         leat_control_fail_memory(control);
@@ -239,37 +416,36 @@ void leat_reload_start(struct leat_control *control, bool only_checks) {
     reload->control = control;
     control->reload = reload;
     leat_channel_pause(&control->channel, true);
-    if (daemon->reloads == reload)
+    if (reloads->first == reload)
         begin(reload);
 }
 
-/* One that nobody waits for and that has not begun would find the same. */
-static bool is_in_line(const struct leat_daemon *daemon) {
-    const struct leat_reload *reload = daemon->reloads ? daemon->reloads->next : NULL;
+/* True if a reload is queued already that no request waits for: it would find the same. */
+static bool is_in_line(const struct leat_reloads *reloads) {
+    const struct leat_reload *reload = reloads->first ? reloads->first->next : NULL;
 
     while (reload && (reload->control || reload->only_checks))
         reload = reload->next;
     return reload != NULL;
 }
 
-void leat_reload_by_signal(struct leat_daemon *daemon) {
+void leat_reload_by_signal(struct leat_reloads *reloads) {
     struct leat_reload *reload;
 
-    if (daemon->is_stopping || is_in_line(daemon))
+    if (reloads->env->is_stopping || is_in_line(reloads))
         return;
-    reload = add(daemon, false);
+    reload = add(reloads, false);
     if (!reload) {
         struct leat_error err = LEAT_ERROR_INIT;
 
         leat_error_oom(&err);
-        log_failure(daemon, &err);
-    } else if (daemon->reloads == reload) {
+        log_failure(reloads, &err);
+    } else if (reloads->first == reload) {
         begin(reload);
     }
 }
 
 void leat_reload_abandon(struct leat_control *control) {
-    if (control->reload)
-        control->reload->control = NULL;
+    control->reload->control = NULL;
     control->reload = NULL;
 }

@@ -1,21 +1,19 @@
-/* reload.h: the configuration read anew, and put in the place of the present one if all of it is
- * right.
+/* reload.h: reads the configuration again, and replaces the present one if everything is right.
  *
  *     read (pool) -> look at each stream in use (pool, one after the other) -> replace (loop)
  *
- * Read and checked is what a start would read and check; whatever is wrong, with file, line and
- * column, leaves all as it was. For each stream that is in use a plan of its new spec is built, and
- * what it would give is compared with what its trainers get (struct leat_reload_look): digests,
- * so that the contents of tokenizers count and how something is written does not. Then all is
- * replaced at once, between two turns of the loop. Runs and sessions hold what they were made of
- * (plans, specs' copies, roots), and do not notice.
+ * A reload reads and checks what a start would, and any error leaves everything as it was. For each
+ * stream in use it builds a plan of the new spec, and compares its digests with those that trainers
+ * get now (struct leat_reload_inspection). So contents of tokenizers matter, but not how a spec is
+ * written. Then everything is replaced at once, on the loop. Runs and sessions hold references to
+ * the plans, specs and roots that they were made from, and go on.
  *
- * Trainers of a stream that has become another one never have an epoch of two specs. All that read
- * the same sequence (the ranks of one machine) change at the same epoch: the first that none of
- * them has begun. What happens there is session_change.c's.
+ * No trainer gets an epoch of two specs. All that read the same sequence, as the ranks of one
+ * machine do, change at the same epoch: the first that none of them has begun. session_change.c
+ * tells them then.
  *
- * One is under way at a time, the others wait in line; what they find is what is there then.
- * Owner: loop; while the task is on the pool the worker has all but `next`, `control` and `daemon`.
+ * One reload is under way at a time; the others are queued. Owner: loop; while the task is on the
+ * pool the worker has all but `next` and `control`.
  */
 #pragma once
 
@@ -29,74 +27,90 @@
 
 struct leat_arena;
 struct leat_control;
-struct leat_daemon;
+struct leat_controls;
+struct leat_endpoints;
+struct leat_env;
+struct leat_service;
 struct leat_session;
+struct leat_sessions;
 
-/* What a plan's batches are a function of, but for the data's bytes. */
+/* All that determines a plan's batches, except the bytes of the data. */
 struct leat_reload_identity {
     uint8_t spec_digest[LEAT_DIGEST_BYTES], skips_digest[LEAT_DIGEST_BYTES];
-    uint8_t files_digest[LEAT_DIGEST_BYTES]; /* of the names of its files */
+    uint8_t files_digest[LEAT_DIGEST_BYTES]; /* of the names of the files */
     int uneven;
 };
 
 enum leat_reload_fate {
-    LEAT_RELOAD_STAYS,    /* a session of no declared stream, or of the same as before */
-    LEAT_RELOAD_AFRESH,   /* it was not planned yet, and will be by what there is then */
-    LEAT_RELOAD_FINISHES, /* its epoch, then it goes on with the new one */
-    LEAT_RELOAD_ENDS,     /* the same, but there is none */
-    LEAT_RELOAD_TOLD,     /* at once */
+    LEAT_RELOAD_STAYS,    /* its stream is the same as before, or not a declared one */
+    LEAT_RELOAD_AFRESH,   /* it has no plan yet, and gets one of the new spec */
+    LEAT_RELOAD_FINISHES, /* it finishes its epoch, then goes on with the new stream */
+    LEAT_RELOAD_ENDS,     /* it finishes its epoch; then there is no stream any more */
+    LEAT_RELOAD_TOLD,     /* it is told at once, and ends */
     LEAT_N_RELOAD_FATES
 };
 
-/* What becomes of a stream that is in use: a declared one, or one as a trainer wants it. */
-struct leat_reload_look {
+/* A declared stream that is in use, or a trainer's variant of one, and what becomes of it. */
+struct leat_reload_inspection {
     struct leat_daemon_stream *stream; /* a reference */
-    const struct leat_spec *spec;      /* the new one; NULL: there is none any more */
-    struct leat_spec *variant;         /* the same, if it had to be made */
-    bool is_written_same;              /* letter by letter, in the same folder */
-    bool
-        may_fail; /* that goes on whatever it finds: its data may be gone; or cannot be looked at */
-    bool is_known;                     /* it could be planned: */
-    struct leat_reload_identity found; /* what it gives */
+    const struct leat_spec *spec;      /* the new one; NULL: it is not declared any more */
+    struct leat_spec *variant;         /* the same, if it was made for this */
+    bool is_written_same;              /* the specs are equal, and in the same folder */
+    bool may_fail;                     /* an error of the plan does not stop the reload */
+    bool is_known;                     /* a plan could be built; `found` is its identity */
+    struct leat_reload_identity found;
     uint32_t n_sessions, n_of[LEAT_N_RELOAD_FATES];
 };
 
 struct leat_reload {
     struct leat_task task;
-    struct leat_reload *next; /* of the daemon's */
-    struct leat_daemon *daemon;
-    struct leat_control *control; /* whose answer is waited for; NULL: nobody's */
+    struct leat_reload *next;
+    struct leat_reloads *reloads;
+    struct leat_control *control; /* waits for the answer; NULL: none does */
     bool only_checks;
     struct leat_loading loading;
     struct leat_error error;
 
-    struct leat_settings *settings; /* what was read, and what came of it: */
+    struct leat_settings *settings; /* what was read, and what was made from it: */
     struct leat_streams streams;
     struct leat_roots *roots;
     struct leat_rights rights;
     struct leat_limits limits;
     size_t n_looks, next_look;
-    struct leat_reload_look *looks;
+    struct leat_reload_inspection *looks;
 };
 
-void leat_reload_start(struct leat_control *control, bool only_checks);
-/* Nobody waits for it; what it says is logged. */
-void leat_reload_by_signal(struct leat_daemon *daemon);
-/* Its asker has gone. */
+/* All reloads, and what they change. */
+struct leat_reloads {
+    struct leat_env *env;
+    struct leat_sessions *sessions;
+    struct leat_controls *controls;
+    struct leat_endpoints *endpoints;
+    struct leat_service *service;
+    const char *config_file;
+    const struct leat_settings_overrides *overrides;
+    struct leat_reload *first; /* under way; the queued ones follow */
+};
+
+/* For the verb `reload`: control is answered when the reload is over. */
+void leat_reload_start(struct leat_reloads *reloads, struct leat_control *control,
+                       bool only_checks);
+/* For a signal: the result is only logged. */
+void leat_reload_by_signal(struct leat_reloads *reloads);
+/* The connection that waits for the answer is closed. */
 void leat_reload_abandon(struct leat_control *control);
 
-/* reload_look.c: finds the streams that are in use and were not looked at: 0 or -ENOMEM. */
+/* reload_inspect.c: finds streams in use that were not looked at yet. 0 or -ENOMEM. */
 int leat_reload_find_streams(struct leat_reload *reload);
-/* On the pool: looks at the next one. */
-void leat_reload_look(struct leat_reload *reload);
-/* When all were looked at: what becomes of each session, and how many of each look those are. */
+/* Looks at the next of them, on the pool. */
+void leat_reload_inspect(struct leat_reload *reload);
+/* When all were looked at: decides what becomes of each session, and counts that for each stream.
+ */
 void leat_reload_judge(struct leat_reload *reload);
 
-/* reload_report.c: what would happen, in words: NULL when memory is out; lives in the arena. */
+/* reload_report.c: describes all changes, in the arena; NULL without memory. */
 Leat__ReloadReply *leat_reload_report(const struct leat_reload *reload, struct leat_arena *arena);
-/* reload_apply.c: whether the setting has the value that it has now. */
+/* True if the setting has the value that it has now. */
 bool leat_reload_keeps(const struct leat_reload *reload, const struct leat_arg *arg);
-/* Whether it has to wait for the next start. */
+/* True if the setting is in force from the next start on only. */
 bool leat_reload_is_at_start(const struct leat_arg *arg);
-/* Puts all in its place. */
-void leat_reload_apply(struct leat_reload *reload);

@@ -1,4 +1,4 @@
-/* reload_ask.c: see reload_ask.h. One frame there, one frame back. */
+/* reload_ask.c: see reload_ask.h. Sends one frame and receives one. */
 #include "daemon/core/reload_ask.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static int send_request(int fd, struct leat_error *err) {
     n = leat__control_request__pack(&request, frame + LEAT_FRAME_HEAD_BYTES);
     leat_frame_head(frame, (uint32_t)n);
     n += LEAT_FRAME_HEAD_BYTES;
-    /* one that is turned away is told why before it is hung up on */
+    /* after EPIPE the reason of a refusal can still be read */
     if (send(fd, frame, n, MSG_NOSIGNAL) != (ssize_t)n && errno != EPIPE)
         return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
     return 0;

@@ -1,9 +1,9 @@
-/* reload_report.c: what a reload does, in words. See reload.h. */
+/* reload_report.c: describes the changes of a reload, for its reply. See reload.h. */
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/core/daemon.h"
 #include "daemon/core/reload.h"
+#include "daemon/trainer/sessions.h"
 #include "pipeline/memory/arena.h"
 
 #define WHAT_MAX 256
@@ -37,11 +37,11 @@ struct fates {
     uint32_t n_all, of[LEAT_N_RELOAD_FATES];
 };
 
-/* Of its own sessions, and of those that have it as they want it. */
+/* Counts the sessions of the stream and of all its variants. */
 static void count_fates(const struct leat_reload *reload, const char *name, struct fates *ret) {
     *ret = (struct fates){.n_all = 0};
     for (size_t i = 0; i < reload->n_looks; i++) {
-        const struct leat_reload_look *look = &reload->looks[i];
+        const struct leat_reload_inspection *look = &reload->looks[i];
         const struct leat_daemon_stream *stream = look->stream;
 
         if (strcmp(stream->origin.name ? stream->origin.name : stream->name, name) != 0)
@@ -95,7 +95,7 @@ static int add_change(Leat__ReloadReply *reply, const char *name, const char *ch
 
 static const struct leat_daemon_stream *find_present(const struct leat_reload *reload,
                                                      const char *name) {
-    const struct leat_daemon_stream *stream = reload->daemon->streams.first;
+    const struct leat_daemon_stream *stream = reload->reloads->sessions->feeds->streams.first;
 
     while (stream && (stream->is_own || stream->is_removed || strcmp(stream->name, name) != 0))
         stream = stream->next;
@@ -125,7 +125,8 @@ static int report_streams(const struct leat_reload *reload, Leat__ReloadReply *r
     size_t n = settings->n_streams;
     struct fates fates;
 
-    for (const struct leat_daemon_stream *old = reload->daemon->streams.first; old; old = old->next)
+    for (const struct leat_daemon_stream *old = reload->reloads->sessions->feeds->streams.first;
+         old; old = old->next)
         n++;
     reply->streams = leat_arena_alloc(arena, (n + 1) * sizeof(Leat__StreamChange *));
     if (!reply->streams)
@@ -138,8 +139,8 @@ static int report_streams(const struct leat_reload *reload, Leat__ReloadReply *r
                        &fates, arena) < 0)
             return -1;
     }
-    for (const struct leat_daemon_stream *old = reload->daemon->streams.first; old;
-         old = old->next) {
+    for (const struct leat_daemon_stream *old = reload->reloads->sessions->feeds->streams.first;
+         old; old = old->next) {
         if (old->is_own || old->is_removed || find_new(reload, old->name))
             continue;
         count_fates(reload, old->name, &fates);

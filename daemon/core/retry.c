@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "failing" /* holds the seconds of CLOCK_MONOTONIC since when */
+#include "proto/base/clock.h"
+
+#define NAME "failing" /* holds the time of the first failure, in seconds of CLOCK_MONOTONIC */
 
 static bool find_mark(char *path, size_t size) {
     const char *folder = getenv("RUNTIME_DIRECTORY");
@@ -21,13 +23,10 @@ static bool find_mark(char *path, size_t size) {
 }
 
 static int64_t now_s(void) {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    return (int64_t)(leat_now_ns() / UINT64_C(1000000000));
 }
 
-/* -1: it does not fail yet. */
+/* The time of the first failure; -1: there was none. */
 static int64_t read_since(const char *path) {
     int64_t since = -1;
     FILE *file = fopen(path, "re");

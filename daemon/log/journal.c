@@ -1,12 +1,12 @@
-/* journal.c: every value is a field of its own, LEAT_KEY, in a datagram to the journal: see
- * systemd's "Native Journal Protocol". Values have no line breaks left in them (log.h), so that
- * none can become a line or another field. sd_journal_sendv(3) would wait for a journal that does
- * not read. */
+/* journal.c: an entry is a datagram in which each value is a field LEAT_KEY (systemd's "Native
+ * Journal Protocol"). Values have no line breaks (event.h), so that none can become another field.
+ * sd_journal_sendv(3) is not used because it waits for a journal that does not read. */
 #include "daemon/log/journal.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -67,7 +67,7 @@ __attribute__((format(printf, 2, 3))) static void extend(char text[static FIELD_
     va_end(ap);
 }
 
-/* What people read: the message, what was said, and the other values in parentheses. */
+/* MESSAGE, for people: the event's message, its error or text, and other values in parentheses. */
 static void add_message(struct entry *entry, const char *message,
                         const struct leat_log_field *fields) {
     char text[FIELD_BYTES] = "", value[FIELD_BYTES / 2];

@@ -1,8 +1,8 @@
-/* journal.h: an event as an entry of systemd's journal. journal.c, or journal-off.c where leat is
- * built without it. */
+/* journal.h: writes an event to systemd's journal. journal.c; or journal-off.c in a build without
+ * it. */
 #pragma once
 
-#include "daemon/log/log.h"
+#include "daemon/log/event.h"
 
 /* 0, or -errno: then nothing was written. */
 int leat_journal_write(enum leat_event event, const struct leat_log_field *fields);

@@ -12,47 +12,6 @@
 
 #include "daemon/log/journal.h"
 
-const struct leat_log_event leat_log_events[LEAT_N_EVENTS] = {
-#define LEAT_EVENT(upper, room, name, level, id, message, advice)                                  \
-    {name, LEAT_LOG_ROOM_##room, level, id, message, advice},
-#include "daemon/log/log_events.def"
-#undef LEAT_EVENT
-};
-
-static const char *const room_names[LEAT_N_LOG_ROOMS] = {
-#define LEAT_LOG_ROOM(upper, name) name,
-    LEAT_LOG_ROOMS(LEAT_LOG_ROOM)
-#undef LEAT_LOG_ROOM
-};
-
-static const char *const level_names[] = {[LEAT_LOG_ERROR] = "error",
-                                          [LEAT_LOG_WARNING] = "warning",
-                                          [LEAT_LOG_NOTICE] = "notice",
-                                          [LEAT_LOG_INFO] = "info",
-                                          [LEAT_LOG_DEBUG] = "debug"};
-
-const char *leat_log_room_name(enum leat_log_room room) {
-    return room_names[room];
-}
-
-const char *leat_log_level_name(enum leat_log_level level) {
-    return level_names[level];
-}
-
-int leat_log_find_room(const char *name) {
-    for (int i = 0; i < LEAT_N_LOG_ROOMS; i++)
-        if (strcmp(room_names[i], name) == 0)
-            return i;
-    return -ENOENT;
-}
-
-int leat_log_find_level(const char *name) {
-    for (int i = LEAT_LOG_ERROR; i <= LEAT_LOG_DEBUG; i++)
-        if (strcmp(level_names[i], name) == 0)
-            return i;
-    return -ENOENT;
-}
-
 #define JSON_SPECIAL "\"\\"
 
 /* A line being written; what does not fit is cut. */
@@ -77,56 +36,6 @@ static void add(struct line *line, const char *text) {
     add_bytes(line, text, strlen(text));
 }
 
-static int is_plain(unsigned char byte) {
-    return byte >= 0x20 && byte < 0x7f && byte != '\\';
-}
-
-static int is_foreign_plain(unsigned char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == ':' || byte == '-';
-}
-
-static size_t escape(const char *text, size_t max_bytes, int (*may_stay)(unsigned char),
-                     char *buffer, size_t size) {
-    static const char digits[] = "0123456789abcdef";
-    size_t n = 0;
-
-    for (size_t i = 0; i < max_bytes && text[i]; i++) {
-        unsigned char byte = (unsigned char)text[i];
-
-        if (n + 5 > size)
-            break;
-        if (may_stay(byte)) {
-            buffer[n++] = (char)byte;
-            continue;
-        }
-        buffer[n++] = '\\';
-        buffer[n++] = 'x';
-        buffer[n++] = digits[byte >> 4];
-        buffer[n++] = digits[byte & 15];
-    }
-    buffer[n] = '\0';
-    return n;
-}
-
-size_t leat_log_escape_foreign(const char *text, char *buffer, size_t size) {
-    return escape(text, LEAT_LOG_FOREIGN_MAX, is_foreign_plain, buffer, size);
-}
-
-size_t leat_log_escape_plain(const char *text, char *buffer, size_t size) {
-    return escape(text, SIZE_MAX, is_plain, buffer, size);
-}
-
-const char *leat_log_field_text(const struct leat_log_field *field, char *buffer, size_t size) {
-    if (field->kind == LEAT_LOG_NUMBER)
-        (void)snprintf(buffer, size, "%lld", (long long)field->number);
-    else if (field->kind == LEAT_LOG_FOREIGN)
-        (void)leat_log_escape_foreign(field->text ? field->text : "", buffer, size);
-    else
-        (void)leat_log_escape_plain(field->text ? field->text : "", buffer, size);
-    return buffer;
-}
-
 static void add_time(struct line *line) {
     struct timespec now;
     struct tm parts;
@@ -140,7 +49,8 @@ static void add_time(struct line *line) {
     add(line, text);
 }
 
-/* In quotes; the escaped text holds no control character. A backslash before each of `special`. */
+/* Adds the text in quotes, with a backslash before each of `special`. The escaped text holds no
+ * control character. */
 static void add_quoted(struct line *line, const char *text, const char *special) {
     add(line, "\"");
     while (*text) {
@@ -177,7 +87,7 @@ static void format_text(struct line *line, enum leat_event event,
     }
 }
 
-/* Without the members for which there is no room, it is proper JSON all the same. */
+/* A member for which there is no room is left out, so that the line stays valid JSON. */
 static void add_json_field(struct line *line, const struct leat_log_field *field) {
     char value[LEAT_LOG_LINE_MAX / 4];
     size_t n_before = line->n;
@@ -252,7 +162,7 @@ void leat_log_tell_lost(struct leat_log *log) {
     log->n_dropped_told = log->n_dropped;
     leat_log_write(log, LEAT_EVENT_LOG_LOST,
                    (struct leat_log_field[]){LEAT_LOG_N("lines", n), LEAT_LOG_FIELDS_END});
-    if (log->n_dropped != log->n_dropped_told) /* that one too */
+    if (log->n_dropped != log->n_dropped_told) /* this line was dropped too */
         log->n_dropped_told -= n;
 }
 

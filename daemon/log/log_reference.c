@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/log/log.h"
+#include "daemon/log/event.h"
 
 #define TEXT_COLUMNS 78
 
@@ -21,7 +21,7 @@ int leat_reference_form(const char *name) {
     return -EINVAL;
 }
 
-/* In lines of that many columns, each with that before it. */
+/* Breaks the text into lines of TEXT_COLUMNS at most, each with `before` in front. */
 static void print_wrapped(const char *text, const char *before, FILE *file) {
     size_t most = TEXT_COLUMNS - strlen(before);
 

@@ -1,5 +1,5 @@
-/* log_reference.h: what the daemon may log and what an operator is to do then, for people, for the
- * documentation, and as a catalog of the journal (`journalctl -x`); made of log_events.def. */
+/* log_reference.h: prints all events (log_events.def), with advice for operators: as text, as
+ * Markdown, or as a catalog of the journal (`journalctl -x`). */
 #pragma once
 
 #include <stdio.h>

@@ -87,14 +87,10 @@ static uint64_t take_number(const uint8_t **bytes) {
 
 struct stream_change {
     Leat__StreamSample message;
+    struct leat_figure_list others;
     Leat__StageSample stages[LEAT_READING_MAX_STAGES];
     Leat__StageSample *pointers[LEAT_READING_MAX_STAGES];
 };
-
-/* One that was forgotten between the two counts from nothing again. */
-static uint64_t grown(uint64_t now, uint64_t before) {
-    return now >= before ? now - before : now;
-}
 
 static void describe_stages(struct stream_change *change, const struct leat_stream_reading *now,
                             const struct leat_stream_reading *before) {
@@ -104,12 +100,14 @@ static void describe_stages(struct stream_change *change, const struct leat_stre
         const struct leat_stage_reading *old =
             before ? leat_stream_reading_find(before, stage->name) : NULL;
         Leat__StageSample *message = &change->stages[change->message.n_stages];
+        struct leat_stage_figures figures;
 
         leat__stage_sample__init(message);
         message->name = (char *)(uintptr_t)stage->name;
         message->role = (char *)(uintptr_t)leat_role_name(stage->role);
-        message->busy_ns = grown(stage->figures.busy_ns, old ? old->figures.busy_ns : 0);
-        message->n_records = grown(stage->figures.n_records, old ? old->figures.n_records : 0);
+        leat_figures_subtract(leat_stage_figure_table, &stage->figures, old ? &old->figures : NULL,
+                              &figures);
+        leat_figures_to_message(leat_stage_figure_table, &figures, &message->base, NULL);
         if (message->busy_ns > 0 || message->n_records > 0)
             change->pointers[change->message.n_stages++] = message;
     }
@@ -118,46 +116,35 @@ static void describe_stages(struct stream_change *change, const struct leat_stre
 /* False: nothing happened to it, and nobody wants it. */
 static bool describe_stream(struct stream_change *change, const struct leat_stream_reading *now,
                             const struct leat_stream_reading *before) {
-    static const struct leat_stream_figures nothing;
-    const struct leat_stream_figures *new = &now->figures;
-    const struct leat_stream_figures *old = before ? &before->figures : &nothing;
     Leat__StreamSample *message = &change->message;
+    struct leat_stream_figures figures;
 
     leat__stream_sample__init(message);
     message->name = (char *)(uintptr_t)now->name;
     message->is_own = now->owner == LEAT_OWNER_TRAINER;
     message->is_other = now->owner == LEAT_OWNER_OTHER;
-    message->n_batches = grown(new->n_batches, old->n_batches);
-    message->n_rows = grown(new->n_rows, old->n_rows);
-    message->n_elements = grown(new->n_elements, old->n_elements);
-    message->n_source_bytes = grown(new->n_source_bytes, old->n_source_bytes);
-    message->n_bad_records = grown(new->n_bad_records, old->n_bad_records);
-    message->wait_ns = grown(new->wait_ns, old->wait_ns);
-    message->no_slot_ns = grown(new->no_slot_ns, old->no_slot_ns);
-    message->n_sessions = (uint32_t) new->n_sessions;
-    message->n_slots = (uint32_t) new->n_slots;
-    message->n_slots_free = (uint32_t) new->n_slots_free;
-    message->n_jobs = (uint32_t) new->n_jobs;
-    message->n_blocks = (uint32_t) new->n_blocks;
+    leat_figures_subtract(leat_stream_figure_table, &now->counts.figures,
+                          before ? &before->counts.figures : NULL, &figures);
+    for (const struct leat_figure *figure = leat_stream_figure_table; figure->member; figure++)
+        if (!figure->key)
+            *leat_figure_at(figure, &figures) = 0;
+    change->others.n = 0;
+    leat_figures_to_message(leat_stream_figure_table, &figures, &message->base, &change->others);
     describe_stages(change, now, before);
-    return message->n_stages > 0 || message->n_batches > 0 || new->n_sessions > 0 ||
-           new->n_slots > 0;
+    return message->n_stages > 0 || message->n_batches > 0 || figures.n_sessions > 0 ||
+           figures.n_slots > 0;
 }
 
 static void describe_daemon(Leat__Sample *message, const struct leat_reading *now,
                             const struct leat_reading *before) {
+    struct leat_daemon_figures figures;
+
     leat__sample__init(message);
     message->at_ns = now->at_ns;
     message->duration_ns = now->at_ns - before->at_ns;
     message->unix_ns = now->unix_ns;
-    message->rss_bytes = now->figures.rss_bytes;
-    message->ring_bytes = now->figures.ring_bytes;
-    message->memory_used_bytes = now->figures.memory_used_bytes;
-    message->cpu_ns = now->figures.cpu_ns - before->figures.cpu_ns;
-    message->loop_busy_ns = now->figures.loop_busy_ns - before->figures.loop_busy_ns;
-    message->worker_busy_ns = now->figures.worker_busy_ns - before->figures.worker_busy_ns;
-    message->n_workers = (uint32_t)now->figures.n_workers;
-    message->n_sessions = (uint32_t)now->figures.n_sessions;
+    leat_figures_subtract(leat_daemon_figure_table, &now->figures, &before->figures, &figures);
+    leat_figures_to_message(leat_daemon_figure_table, &figures, &message->base, NULL);
 }
 
 /* With room for n_more bytes behind what it has. */

@@ -1,10 +1,10 @@
 /* history.h: what the daemon did in the last minutes and hours, in bounded memory.
  *
- * Of the readings that come about once a second samples are made, of what happened between two of
- * them: one a second for ten minutes, and besides one of each ten seconds for six hours. A sample
- * is kept packed, as the message Sample of leat.proto, and has only streams and stages that
- * something happened to. When the bytes of one kind of samples are used up, the oldest ones go
- * before their time: many busy streams make the history shorter, never larger. Pure; on one thread.
+ * A sample is the difference of two readings: one a second is kept for ten minutes, and one each
+ * ten seconds for six hours. It is kept packed, as the message Sample of leat.proto, and has only
+ * streams and stages to which something happened. When the memory of one tier is used up, its
+ * oldest samples go: many busy streams make the history shorter, never larger. Pure; on one
+ * thread.
  */
 #pragma once
 
@@ -19,9 +19,9 @@ enum leat_history_tier { LEAT_HISTORY_SECONDS, LEAT_HISTORY_TENS, LEAT_N_HISTORY
 
 struct leat_history_sample {
     uint64_t at_ns, duration_ns;
-    uint32_t n_head;  /* bytes that are of no stream */
+    uint32_t n_head;  /* bytes before the streams */
     uint32_t n_bytes; /* with the streams */
-    uint8_t bytes[];  /* a Sample; see leat_history_next() */
+    uint8_t bytes[];  /* a Sample */
 };
 
 struct leat_history {
@@ -29,30 +29,29 @@ struct leat_history {
         uint64_t period_ns, max_bytes, n_bytes;
         size_t max_samples, first, n_samples;
         struct leat_history_sample **samples; /* [max_samples]: a ring */
-        struct leat_reading *before;          /* with which the next sample begins */
+        struct leat_reading *before;          /* The next sample is the difference to it. */
     } parts[LEAT_N_HISTORY_TIERS];
 };
 
-/* max_bytes: of all samples, about. 0 or -ENOMEM. */
+/* max_bytes: the approximate limit of all samples. 0 or -ENOMEM. */
 int leat_history_init(struct leat_history *history, uint64_t max_bytes);
 void leat_history_deinit(struct leat_history *history);
 
-/* A sample is made if the time has come for one. Returns of which tiers: a bit for each. Without
- * memory there is none. */
+/* Makes a sample in each tier that is due, unless memory is out. Returns a bit for each of them. */
 unsigned leat_history_add(struct leat_history *history, const struct leat_reading *reading);
 
-/* The i-th of a tier, the oldest first; NULL: there are not so many. */
+/* The i-th sample of a tier, the oldest first; NULL behind the last. */
 const struct leat_history_sample *leat_history_get(const struct leat_history *history,
                                                    enum leat_history_tier tier, size_t i);
-/* How many of a tier are not after that time. */
+/* The number of samples of a tier that are not after that time. */
 size_t leat_history_skip(const struct leat_history *history, enum leat_history_tier tier,
                          uint64_t after_ns);
 
-/* Whether a sample has something of that stream. */
+/* True if a sample has that stream. */
 bool leat_history_has(const struct leat_history *history, const char *stream);
 
-/* Appends samples after that time to a reply, until it has max_bytes: those of ten seconds up to
- * where those of a second begin. With a stream, only what is of that one. They refer to the history
- * and are made in `arena`. 0 or -ENOMEM. */
+/* Appends the samples after that time to a reply, until it has max_bytes: those of ten seconds up
+ * to the first of a second. stream: the only one in them; NULL: all. They refer to the history and
+ * are made in `arena`. 0 or -ENOMEM. */
 int leat_history_collect(const struct leat_history *history, const char *stream, uint64_t after_ns,
                          size_t max_bytes, struct leat_arena *arena, Leat__HistoryReply *reply);

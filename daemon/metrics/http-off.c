@@ -5,7 +5,7 @@
 #include "daemon/metrics/http.h"
 
 void leat_http_init(struct leat_http *http) {
-    *http = (struct leat_http){.listener = {.fd = -1, .reserve_fd = -1}, .to_thread = {-1, -1}};
+    *http = (struct leat_http){.listener = {.fd = -1, .reserve_fd = -1}, .shared.pipe = {-1, -1}};
 }
 
 bool leat_http_is_open(const struct leat_http *http) {

@@ -1,4 +1,4 @@
-/* http.c: see http.h: the loop's side. */
+/* http.c: see http.h. */
 #include "daemon/metrics/http.h"
 
 #include <errno.h>
@@ -8,14 +8,13 @@
 #include <unistd.h>
 
 #include "daemon/metrics/http_library.h"
-#include "daemon/metrics/http_thread.h"
 
 #define BACKLOG     64
 #define MAX_PENDING 4
 #define STACK_BYTES (256U << 10)
 
 void leat_http_init(struct leat_http *http) {
-    *http = (struct leat_http){.listener = {.fd = -1, .reserve_fd = -1}, .to_thread = {-1, -1}};
+    *http = (struct leat_http){.listener = {.fd = -1, .reserve_fd = -1}, .shared.pipe = {-1, -1}};
 }
 
 bool leat_http_is_open(const struct leat_http *http) {
@@ -23,17 +22,17 @@ bool leat_http_is_open(const struct leat_http *http) {
 }
 
 void leat_http_set_rights(struct leat_http *http, const struct leat_rights *rights) {
-    if (!http->has_mutex)
-        http->has_mutex = uv_mutex_init(&http->mutex) == 0;
-    if (!http->has_mutex)
-        return; /* nobody but root and the daemon's user may look then */
-    uv_mutex_lock(&http->mutex);
-    http->access.rights = *rights;
-    uv_mutex_unlock(&http->mutex);
+    if (!http->shared.has_mutex)
+        http->shared.has_mutex = uv_mutex_init(&http->shared.mutex) == 0;
+    if (!http->shared.has_mutex)
+        return;
+    uv_mutex_lock(&http->shared.mutex);
+    http->shared.rights = *rights;
+    uv_mutex_unlock(&http->shared.mutex);
 }
 
 int leat_http_set_token(struct leat_http *http, const char *path, struct leat_error *err) {
-    return leat_http_token_read(path, &http->access.token, err);
+    return leat_http_token_read(path, &http->shared.token, err);
 }
 
 static int bind_ip(struct leat_http *http, const struct leat_http_address *address,
@@ -42,7 +41,7 @@ static int bind_ip(struct leat_http *http, const struct leat_http_address *addre
     int yes = 1;
 
     http->listener.fd = fd;
-    http->access.is_ip = true;
+    http->shared.is_ip = true;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
         bind(fd, &address->ip.any, address->n_ip) < 0 || listen(fd, BACKLOG) < 0)
         return leat_error_set(err, -errno, "%s: %s%s", text, strerror(errno),
@@ -75,7 +74,7 @@ int leat_http_adopt(struct leat_http *http, int take_fd, struct leat_error *err)
     if (getsockname(take_fd, (struct sockaddr *)&address, &size) < 0 ||
         getsockopt(take_fd, SOL_SOCKET, SO_TYPE, &type, &n_type) < 0 || type != SOCK_STREAM)
         return leat_error_set(err, -EINVAL, "the socket named http is no stream socket");
-    http->access.is_ip = address.ss_family != AF_UNIX;
+    http->shared.is_ip = address.ss_family != AF_UNIX;
     if (fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0)
         return leat_error_set(err, -errno, "the socket named http: %s", strerror(errno));
     return 0;
@@ -94,9 +93,9 @@ int leat_http_start(struct leat_http *http, uint64_t history_bytes, struct leat_
     r = leat_http_library_load(err);
     if (r < 0)
         return r;
-    if (pipe2(http->to_thread, O_CLOEXEC | O_NONBLOCK) < 0)
+    if (pipe2(http->shared.pipe, O_CLOEXEC | O_NONBLOCK) < 0)
         return leat_error_set(err, -errno, "http: %s", strerror(errno));
-    r = leat_http_thread_new(http, history_bytes, &http->thread);
+    r = leat_http_thread_new(&http->shared, http->listener.fd, history_bytes, &http->thread);
     if (r == 0)
         r = uv_thread_create_ex(&http->uv_thread, &options, run_thread, http->thread);
     http->has_thread = r == 0;
@@ -107,7 +106,7 @@ static int send_pointer(const struct leat_http *http, struct leat_reading *readi
     ssize_t n;
 
     do {
-        n = write(http->to_thread[1], &reading, sizeof(reading));
+        n = write(http->shared.pipe[1], &reading, sizeof(reading));
     } while (n < 0 && errno == EINTR);
     return n == (ssize_t)sizeof(reading) ? 0 : -EPIPE;
 }
@@ -115,14 +114,14 @@ static int send_pointer(const struct leat_http *http, struct leat_reading *readi
 void leat_http_publish(struct leat_http *http, const struct leat_reading *reading) {
     struct leat_reading *copy;
 
-    if (!http->has_thread || atomic_load(&http->n_pending) >= MAX_PENDING)
+    if (!http->has_thread || atomic_load(&http->shared.n_pending) >= MAX_PENDING)
         return;
     copy = leat_reading_copy(reading);
     if (!copy)
         return;
-    atomic_fetch_add(&http->n_pending, 1);
+    atomic_fetch_add(&http->shared.n_pending, 1);
     if (send_pointer(http, copy) < 0) {
-        atomic_fetch_sub(&http->n_pending, 1);
+        atomic_fetch_sub(&http->shared.n_pending, 1);
         free(copy);
     }
 }
@@ -140,12 +139,12 @@ void leat_http_deinit(struct leat_http *http) {
         (void)uv_thread_join(&http->uv_thread);
     http->has_thread = false;
     http->thread = leat_http_thread_free(http->thread);
-    if (http->has_mutex)
-        uv_mutex_destroy(&http->mutex);
-    http->has_mutex = false;
+    if (http->shared.has_mutex)
+        uv_mutex_destroy(&http->shared.mutex);
+    http->shared.has_mutex = false;
     for (int i = 0; i < 2; i++) {
-        if (http->to_thread[i] >= 0)
-            (void)close(http->to_thread[i]);
-        http->to_thread[i] = -1;
+        if (http->shared.pipe[i] >= 0)
+            (void)close(http->shared.pipe[i]);
+        http->shared.pipe[i] = -1;
     }
 }

@@ -2,118 +2,132 @@
 #include "daemon/metrics/http_json.h"
 
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
-static void add_figures(struct leat_text *text, enum leat_meter_scope scope, const void *figures) {
-    const char *comma = "";
+#include "proto/base/json_writer.h"
 
-    leat_text_add(text, "\"figures\":{");
-    for (const struct leat_meter *meter = leat_meters; meter->name; meter++) {
-        if (meter->scope != scope)
+static void add_figures(struct leat_text *json, const struct leat_figure *table,
+                        const void *figures) {
+    leat_json_open(json, "figures", '{');
+    for (const struct leat_figure *figure = table; figure->member; figure++)
+        leat_json_add_uint(json, figure->member, leat_figure_get(figure, figures));
+    leat_json_close(json, '}');
+}
+
+/* What the page shows of each stream, and how. */
+static void add_columns(struct leat_text *json) {
+    static const char *const units[] = {
+        [LEAT_FIGURE_NONE] = "", [LEAT_FIGURE_NS] = "ns", [LEAT_FIGURE_BYTES] = "bytes"};
+
+    leat_json_open(json, "columns", '[');
+    for (const struct leat_figure *figure = leat_stream_figure_table; figure->member; figure++) {
+        if (!(figure->places & LEAT_FIGURE_PAGE))
             continue;
-        leat_text_add(text, "%s\"%s\":%" PRIu64, comma, meter->member,
-                      leat_meter_value(meter, figures));
-        comma = ",";
+        leat_json_open(json, NULL, '[');
+        leat_json_add_text(json, NULL, figure->member);
+        leat_json_add_text(json, NULL, figure->label);
+        leat_json_add_text(json, NULL, units[figure->unit]);
+        leat_json_close(json, ']');
     }
-    leat_text_add(text, "}");
+    leat_json_close(json, ']');
 }
 
-static void add_name(struct leat_text *text, const char *name) {
-    leat_text_add(text, "{\"name\":");
-    leat_text_add_json(text, name, strlen(name));
-}
-
-static void add_reading(struct leat_text *text, const struct leat_reading *reading) {
-    add_figures(text, LEAT_METER_DAEMON, &reading->figures);
-    leat_text_add(text, ",\"streams\":[");
+static void add_reading(struct leat_text *json, const struct leat_reading *reading) {
+    add_figures(json, leat_daemon_figure_table, &reading->figures);
+    add_columns(json);
+    leat_json_open(json, "streams", '[');
     for (size_t i = 0; i < reading->n_streams; i++) {
         const struct leat_stream_reading *stream = &reading->streams[i];
 
-        leat_text_add(text, i ? "," : "");
-        add_name(text, stream->name);
-        leat_text_add(text, ",\"is_own\":%s,\"is_other\":%s,",
-                      stream->owner == LEAT_OWNER_TRAINER ? "true" : "false",
-                      stream->owner == LEAT_OWNER_OTHER ? "true" : "false");
-        leat_text_add(text, "\"verdict\":");
-        leat_text_add_json(text, stream->verdict, strlen(stream->verdict));
-        leat_text_add(text, ",");
-        add_figures(text, LEAT_METER_STREAM, &stream->figures);
-        leat_text_add(text, ",\"failure\":");
-        leat_failure_json(&stream->failure, text);
-        leat_text_add(text, "}");
+        leat_json_open(json, NULL, '{');
+        leat_json_add_text(json, "name", stream->name);
+        leat_json_add_bool(json, "is_own", stream->owner == LEAT_OWNER_TRAINER);
+        leat_json_add_bool(json, "is_other", stream->owner == LEAT_OWNER_OTHER);
+        leat_json_add_text(json, "verdict", stream->verdict);
+        add_figures(json, leat_stream_figure_table, &stream->counts.figures);
+        leat_failure_json(json, "failure", &stream->failure);
+        leat_json_close(json, '}');
     }
-    leat_text_add(text, "],");
+    leat_json_close(json, ']');
 }
 
-static void add_stream(struct leat_text *text, const Leat__StreamSample *stream) {
-    add_name(text, stream->name);
-    leat_text_add(text,
-                  ",\"own\":%s,\"other\":%s,\"batches\":%" PRIu64 ",\"rows\":%" PRIu64
-                  ",\"tokens\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"bad\":%" PRIu64
-                  ",\"wait\":%" PRIu64 ",\"no_slot\":%" PRIu64
-                  ",\"sessions\":%u,\"slots\":%u,\"free\":%u,\"jobs\":%u,"
-                  "\"blocks\":%u,\"stages\":[",
-                  stream->is_own ? "true" : "false", stream->is_other ? "true" : "false",
-                  stream->n_batches, stream->n_rows, stream->n_elements, stream->n_source_bytes,
-                  stream->n_bad_records, stream->wait_ns, stream->no_slot_ns, stream->n_sessions,
-                  stream->n_slots, stream->n_slots_free, stream->n_jobs, stream->n_blocks);
+static void add_stream(struct leat_text *json, const Leat__StreamSample *stream) {
+    struct leat_stream_figures figures;
+
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", stream->name);
+    leat_json_add_bool(json, "own", stream->is_own);
+    leat_json_add_bool(json, "other", stream->is_other);
+    leat_figures_of_message(leat_stream_figure_table, &stream->base, &figures);
+    for (const struct leat_figure *figure = leat_stream_figure_table; figure->member; figure++)
+        if (figure->key)
+            leat_json_add_uint(json, figure->key, leat_figure_get(figure, &figures));
+    leat_json_open(json, "stages", '[');
     for (size_t i = 0; i < stream->n_stages; i++) {
         const Leat__StageSample *stage = stream->stages[i];
 
-        leat_text_add(text, i ? ",[" : "[");
-        leat_text_add_json(text, stage->name, strlen(stage->name));
-        leat_text_add(text, ",\"%s\",%" PRIu64 ",%" PRIu64 "]", stage->role, stage->busy_ns,
-                      stage->n_records);
+        leat_json_open(json, NULL, '[');
+        leat_json_add_text(json, NULL, stage->name);
+        leat_json_add_text(json, NULL, stage->role);
+        leat_json_add_uint(json, NULL, stage->busy_ns);
+        leat_json_add_uint(json, NULL, stage->n_records);
+        leat_json_close(json, ']');
     }
-    leat_text_add(text, "]}");
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
 }
 
-static void add_sample(struct leat_text *text, const struct leat_history_sample *packed) {
+static void add_sample(struct leat_text *json, const struct leat_history_sample *packed) {
     Leat__Sample *sample = leat__sample__unpack(NULL, packed->n_bytes, packed->bytes);
+    char at[24];
 
     if (!sample) {
-        text->failed = 1;
+        json->failed = 1;
         return;
     }
-    leat_text_add(text,
-                  "{\"at\":\"%" PRIu64 "\",\"t\":%" PRIu64 ",\"d\":%" PRIu64 ",\"rss\":%" PRIu64
-                  ",\"ring\":%" PRIu64 ",\"mem\":%" PRIu64 ",\"cpu\":%" PRIu64 ",\"loop\":%" PRIu64
-                  ",\"work\":%" PRIu64 ",\"workers\":%u,\"sessions\":%u,\"streams\":[",
-                  sample->at_ns, sample->unix_ns / 1000000, sample->duration_ns, sample->rss_bytes,
-                  sample->ring_bytes, sample->memory_used_bytes, sample->cpu_ns,
-                  sample->loop_busy_ns, sample->worker_busy_ns, sample->n_workers,
-                  sample->n_sessions);
-    for (size_t i = 0; i < sample->n_streams; i++) {
-        leat_text_add(text, i ? "," : "");
-        add_stream(text, sample->streams[i]);
-    }
-    leat_text_add(text, "]}");
+    (void)snprintf(at, sizeof(at), "%" PRIu64, sample->at_ns);
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "at", at);
+    leat_json_add_uint(json, "t", sample->unix_ns / 1000000);
+    leat_json_add_uint(json, "d", sample->duration_ns);
+    leat_json_add_uint(json, "rss", sample->rss_bytes);
+    leat_json_add_uint(json, "ring", sample->ring_bytes);
+    leat_json_add_uint(json, "mem", sample->memory_used_bytes);
+    leat_json_add_uint(json, "cpu", sample->cpu_ns);
+    leat_json_add_uint(json, "loop", sample->loop_busy_ns);
+    leat_json_add_uint(json, "work", sample->worker_busy_ns);
+    leat_json_add_uint(json, "workers", sample->n_workers);
+    leat_json_add_uint(json, "sessions", sample->n_sessions);
+    leat_json_open(json, "streams", '[');
+    for (size_t i = 0; i < sample->n_streams; i++)
+        add_stream(json, sample->streams[i]);
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
     leat__sample__free_unpacked(sample, NULL);
 }
 
-void leat_http_json(struct leat_text *text, const struct leat_history *history,
+void leat_http_json(struct leat_text *json, const struct leat_history *history,
                     const struct leat_reading *reading, enum leat_history_tier tier,
                     uint64_t after_ns, uint64_t now_ns, bool is_stale) {
     size_t i = leat_history_skip(history, tier, after_ns), n_head;
     const struct leat_history_sample *sample;
 
-    leat_text_add(text, "{\"version\":\"%s\",\"is_stale\":%s,", LEAT_VERSION,
-                  is_stale ? "true" : "false");
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "version", LEAT_VERSION);
+    leat_json_add_bool(json, "is_stale", is_stale);
     if (reading) {
         uint64_t age_ns = now_ns > reading->at_ns ? now_ns - reading->at_ns : 0;
 
-        leat_text_add(text, "\"now_ms\":%" PRIu64 ",", (reading->unix_ns + age_ns) / 1000000);
-        add_reading(text, reading);
+        leat_json_add_uint(json, "now_ms", (reading->unix_ns + age_ns) / 1000000);
+        add_reading(json, reading);
     }
-    leat_text_add(text, "\"samples\":[");
-    n_head = text->n_bytes;
-    for (const char *comma = ""; text->n_bytes - n_head < LEAT_HTTP_JSON_MAX &&
-                                 (sample = leat_history_get(history, tier, i));
-         i++) {
-        leat_text_add(text, "%s", comma);
-        add_sample(text, sample);
-        comma = ",\n";
-    }
-    leat_text_add(text, "],\"has_more\":%s}\n",
-                  leat_history_get(history, tier, i) ? "true" : "false");
+    leat_json_open(json, "samples", '[');
+    n_head = json->n_bytes;
+    while (json->n_bytes - n_head < LEAT_HTTP_JSON_MAX &&
+           (sample = leat_history_get(history, tier, i++)))
+        add_sample(json, sample);
+    leat_json_close(json, ']');
+    leat_json_add_bool(json, "has_more", leat_history_get(history, tier, i) != NULL);
+    leat_json_close(json, '}');
+    leat_text_add_bytes(json, "\n", 1);
 }

@@ -1,7 +1,7 @@
-/* http_site.h: what the HTTP listener has to say: which path is answered with what.
+/* http_site.h: the pages of the HTTP listener:
  *
- *   /              the status page, with /status.js and /status.css; nothing of it is from
- * elsewhere /metrics       the latest reading for Prometheus, in the format that it accepts
+ *   /              the status page, with /status.js and /status.css, from this server alone
+ *   /metrics       the latest reading for Prometheus, in the format that it accepts
  *   /history.json  the history after a time (after=NS of a sample's `at`), of seconds or (tens=1)
  *                  of ten seconds, with the latest reading
  *

@@ -3,8 +3,8 @@
  * that sends a byte now and then keep others out.
  *
  * A connection is for one question, as each answer says; it lives IDLE_S without a byte, and
- * LIFE_NS at most. Who connects more often than door.h allows is refused at a Unix socket. At a TCP
- * socket nobody can tell who it is: all share one account, and wait in the backlog for their turn.
+ * LIFE_NS at most. Users who connect more often than rate_limit.h allows are refused at a Unix
+ * socket. At a TCP socket the user is not known: all share one account, and wait in the backlog.
  */
 #include "daemon/metrics/http_thread.h"
 
@@ -17,10 +17,9 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "daemon/metrics/http.h"
 #include "daemon/metrics/http_library.h"
 #include "daemon/metrics/http_site.h"
-#include "daemon/net/door.h"
+#include "daemon/net/rate_limit.h"
 #include "daemon/users/peer.h"
 
 #define IDLE_S           10U
@@ -31,7 +30,7 @@
 #define MAX_ACCEPTS      16                /* a turn */
 #define REST_NS          UINT64_C(5000000) /* behind refusals */
 #define NICENESS         10                /* after streams */
-#define NOBODY           ((uid_t)-1)       /* whoever comes by TCP */
+#define NOBODY           ((uid_t)-1)       /* each user by TCP */
 
 struct connection {
     int fd; /* -1: free; closed by libmicrohttpd */
@@ -40,13 +39,13 @@ struct connection {
 };
 
 struct leat_http_thread {
-    struct leat_http *http; /* of which it reads who may look, and counts what is pending */
-    int listen_fd, input;
+    struct leat_http_shared *shared;
+    int listen_fd;
     struct MHD_Daemon *server;
     struct leat_http_site site;
     bool is_ending;
     uint64_t resume_ns; /* accepts nobody until then */
-    struct leat_door door;
+    struct leat_rate_limit limit;
     struct connection connections[LEAT_HTTP_MAX_CONNECTIONS];
 };
 
@@ -90,8 +89,8 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
                                  uv_hrtime());
 }
 
-/* A free place; if there is none, that of the connection that has been there for longest:
- * with a question each, it has had the most time for it. */
+/* Returns a free place. If there is none, ends the oldest connection: each has one request, and
+ * that one had the most time for it. */
 static struct connection *make_room(struct leat_http_thread *thread) {
     struct connection *row = find_connection(thread, -1), *oldest = &thread->connections[0];
 
@@ -109,28 +108,28 @@ static struct connection *make_room(struct leat_http_thread *thread) {
 static bool is_refused(struct leat_http_thread *thread, uid_t uid) {
     uint64_t now_ns = uv_hrtime(), opens_ns;
 
-    if (leat_door_knock(&thread->door, uid, 0, now_ns) != LEAT_DOOR_OPEN) {
+    if (leat_rate_limit_take(&thread->limit, uid, 0, now_ns) != LEAT_RATE_ALLOWED) {
         thread->resume_ns = now_ns + REST_NS;
         return true;
     }
-    opens_ns = leat_door_opens_ns(&thread->door, uid, 0, now_ns);
+    opens_ns = leat_rate_limit_next_ns(&thread->limit, uid, 0, now_ns);
     if (uid == NOBODY && opens_ns > now_ns)
         thread->resume_ns = opens_ns;
     return false;
 }
 
-/* By TCP whoever comes, as nobody knows who that is; peer: of a Unix socket. */
+/* True for each user by TCP, where users are not known; peer: of a Unix socket. */
 static bool may_look(struct leat_http_thread *thread, const struct leat_peer *peer, int fd) {
-    struct leat_http *http = thread->http;
+    struct leat_http_shared *shared = thread->shared;
     bool may;
 
-    if (http->access.is_ip)
+    if (shared->is_ip)
         return true;
-    if (peer->uid == NOBODY || !http->has_mutex)
+    if (peer->uid == NOBODY || !shared->has_mutex)
         return false;
-    uv_mutex_lock(&http->mutex);
-    may = leat_rights_of(&http->access.rights, peer, fd) >= LEAT_RIGHT_READ;
-    uv_mutex_unlock(&http->mutex);
+    uv_mutex_lock(&shared->mutex);
+    may = leat_rights_of(&shared->rights, peer, fd) >= LEAT_RIGHT_READ;
+    uv_mutex_unlock(&shared->mutex);
     return may;
 }
 
@@ -185,12 +184,12 @@ static void expire(struct leat_http_thread *thread, uint64_t now_ns) {
 static void take_readings(struct leat_http_thread *thread) {
     struct leat_reading *reading;
 
-    while (read(thread->input, &reading, sizeof(reading)) == (ssize_t)sizeof(reading)) {
+    while (read(thread->shared->pipe[0], &reading, sizeof(reading)) == (ssize_t)sizeof(reading)) {
         if (!reading) {
             thread->is_ending = true;
             return;
         }
-        atomic_fetch_sub(&thread->http->n_pending, 1);
+        atomic_fetch_sub(&thread->shared->n_pending, 1);
         leat_http_site_take(&thread->site, reading);
     }
 }
@@ -211,7 +210,7 @@ static void turn(struct leat_http_thread *thread) {
         leat_mhd.get_daemon_info(thread->server, MHD_DAEMON_INFO_EPOLL_FD);
     uint64_t now_ns = uv_hrtime();
     struct pollfd items[] = {
-        {.fd = thread->input, .events = POLLIN},
+        {.fd = thread->shared->pipe[0], .events = POLLIN},
         {.fd = info->epoll_fd, .events = POLLIN},
         {.fd = thread->resume_ns > now_ns ? -1 : thread->listen_fd, .events = POLLIN},
     };
@@ -231,7 +230,7 @@ void leat_http_thread_run(struct leat_http_thread *thread) {
         turn(thread);
 }
 
-/* ---- birth and death ---- */
+/* ---- life ---- */
 
 static struct MHD_Daemon *start_server(struct leat_http_thread *thread) {
     return leat_mhd.start_daemon(
@@ -242,7 +241,7 @@ static struct MHD_Daemon *start_server(struct leat_http_thread *thread) {
         on_connection, thread, MHD_OPTION_END);
 }
 
-int leat_http_thread_new(struct leat_http *http, uint64_t history_bytes,
+int leat_http_thread_new(struct leat_http_shared *shared, int listen_fd, uint64_t history_bytes,
                          struct leat_http_thread **ret_thread) {
     struct leat_http_thread *thread = calloc(1, sizeof(*thread));
     int r;
@@ -251,12 +250,11 @@ int leat_http_thread_new(struct leat_http *http, uint64_t history_bytes,
         return -ENOMEM;
     for (size_t i = 0; i < LEAT_HTTP_MAX_CONNECTIONS; i++)
         thread->connections[i].fd = -1;
-    thread->http = http;
-    thread->input = http->to_thread[0];
-    thread->listen_fd = fcntl(http->listener.fd, F_DUPFD_CLOEXEC, 0);
-    r = thread->listen_fd < 0 ? -errno
-                              : leat_http_site_init(&thread->site, http->access.is_ip,
-                                                    &http->access.token, history_bytes);
+    thread->shared = shared;
+    thread->listen_fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
+    r = thread->listen_fd < 0
+            ? -errno
+            : leat_http_site_init(&thread->site, shared->is_ip, &shared->token, history_bytes);
     if (r == 0) {
         thread->server = start_server(thread);
         r = thread->server ? 0 : -ENOMEM;

@@ -1,6 +1,6 @@
 /* metrics.c: see metrics.h; https://github.com/prometheus/OpenMetrics, specification 1.0, and
  * Prometheus' exposition formats. All samples of a metric stand together, so each line of
- * meters.def goes over all streams. */
+ * figures.def goes over all streams. */
 #include "daemon/metrics/metrics.h"
 
 #include <inttypes.h>
@@ -10,14 +10,14 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 static const char *const unit_suffixes[] = {
-    [LEAT_METER_NONE] = "", [LEAT_METER_NS] = "_seconds", [LEAT_METER_BYTES] = "_bytes"};
+    [LEAT_FIGURE_NONE] = "", [LEAT_FIGURE_NS] = "_seconds", [LEAT_FIGURE_BYTES] = "_bytes"};
 
-static const char *suffix(const struct leat_meter *meter) {
-    return meter->kind == LEAT_METER_COUNTER ? "_total" : "";
+static const char *suffix(const struct leat_figure *figure) {
+    return figure->kind == LEAT_FIGURE_COUNTER ? "_total" : "";
 }
 
-void leat_metrics_name(struct leat_text *text, const struct leat_meter *meter) {
-    leat_text_add(text, "%s%s%s", meter->name, unit_suffixes[meter->unit], suffix(meter));
+void leat_metrics_name(struct leat_text *text, const struct leat_figure *figure) {
+    leat_text_add(text, "%s%s%s", figure->metric, unit_suffixes[figure->unit], suffix(figure));
 }
 
 static void announce(struct leat_text *text, const char *name, const char *unit, const char *end,
@@ -51,104 +51,107 @@ static void add_stream_labels(struct leat_text *text, const struct leat_stream_r
     leat_text_add(text, ",owner=\"%s\"", leat_stream_owner_name(stream->owner));
 }
 
-static void add_number(struct leat_text *text, enum leat_meter_unit unit, uint64_t value) {
-    if (unit == LEAT_METER_NS)
+static void add_number(struct leat_text *text, enum leat_figure_unit unit, uint64_t value) {
+    if (unit == LEAT_FIGURE_NS)
         leat_text_add(text, " %" PRIu64 ".%09" PRIu64 "\n", value / SECOND_NS, value % SECOND_NS);
     else
         leat_text_add(text, " %" PRIu64 "\n", value);
 }
 
-static void add_value(struct leat_text *text, const struct leat_meter *meter, const void *figures) {
-    add_number(text, meter->unit, leat_meter_value(meter, figures));
+static void add_value(struct leat_text *text, const struct leat_figure *figure,
+                      const void *figures) {
+    add_number(text, figure->unit, leat_figure_get(figure, figures));
 }
 
-static void add_stages(struct leat_text *text, const struct leat_meter *meter,
-                       const struct leat_stream_reading *stream) {
+static void add_of_stream(struct leat_text *text, const struct leat_figure *figure,
+                          const struct leat_stream_reading *stream) {
+    leat_metrics_name(text, figure);
+    leat_text_add(text, "{");
+    add_stream_labels(text, stream);
+    leat_text_add(text, "%s%s}", figure->metric_label ? "," : "",
+                  figure->metric_label ? figure->metric_label : "");
+    add_value(text, figure, &stream->counts.figures);
+}
+
+static void add_of_stages(struct leat_text *text, const struct leat_figure *figure,
+                          const struct leat_stream_reading *stream) {
     for (size_t i = 0; i < stream->n_stages; i++) {
         const struct leat_stage_reading *stage = &stream->stages[i];
 
-        leat_metrics_name(text, meter);
+        leat_metrics_name(text, figure);
         leat_text_add(text, "{");
         add_stream_labels(text, stream);
         leat_text_add(text, ",");
         add_label(text, "stage", stage->name);
         leat_text_add(text, ",role=\"%s\"}", leat_role_name(stage->role));
-        add_value(text, meter, &stage->figures);
+        add_value(text, figure, &stage->figures);
     }
 }
 
-static void add_streams(struct leat_text *text, const struct leat_meter *meter,
-                        const struct leat_reading *reading) {
-    for (size_t i = 0; i < reading->n_streams; i++) {
-        const struct leat_stream_reading *stream = &reading->streams[i];
-
-        if (meter->scope == LEAT_METER_STAGE) {
-            add_stages(text, meter, stream);
-            continue;
-        }
-        leat_metrics_name(text, meter);
-        leat_text_add(text, "{");
-        add_stream_labels(text, stream);
-        leat_text_add(text, "%s%s}", meter->label ? "," : "", meter->label ? meter->label : "");
-        add_value(text, meter, &stream->figures);
-    }
+/* Announces a figure if it is a metric; of several of a name the first one. */
+static bool begin(struct leat_text *text, const struct leat_figure *figure,
+                  enum leat_metrics_format format) {
+    if (leat_figure_is_first(figure))
+        announce(text, figure->metric, unit_suffixes[figure->unit], suffix(figure),
+                 figure->kind == LEAT_FIGURE_COUNTER ? "counter" : "gauge", figure->help, format);
+    return figure->metric != NULL;
 }
 
 /* ---- histograms ---- */
 
-void leat_metrics_spread_name(struct leat_text *text, const struct leat_spread_meter *meter) {
-    leat_text_add(text, "%s%s", meter->name, unit_suffixes[meter->unit]);
+void leat_metrics_spread_name(struct leat_text *text, const struct leat_figure_spread *spread) {
+    leat_text_add(text, "%s%s", spread->metric, unit_suffixes[spread->unit]);
 }
 
-static void add_line(struct leat_text *text, const struct leat_spread_meter *meter,
+static void add_line(struct leat_text *text, const struct leat_figure_spread *spread,
                      const char *suffix, const struct leat_stream_reading *stream) {
-    leat_metrics_spread_name(text, meter);
+    leat_metrics_spread_name(text, spread);
     leat_text_add(text, "%s{", suffix);
     add_stream_labels(text, stream);
 }
 
 /* A bound is written in one way in both formats, as it is a label: with a point. */
-static void add_bound(struct leat_text *text, const struct leat_spread_meter *meter, size_t i) {
+static void add_bound(struct leat_text *text, const struct leat_figure_spread *spread, size_t i) {
     uint64_t bound;
 
-    if (i == meter->bounds->n) {
+    if (i == spread->bounds->n) {
         leat_text_add(text, ",le=\"+Inf\"}");
         return;
     }
-    bound = meter->bounds->at[i];
-    if (meter->unit == LEAT_METER_NS && bound < SECOND_NS)
+    bound = spread->bounds->at[i];
+    if (spread->unit == LEAT_FIGURE_NS && bound < SECOND_NS)
         leat_text_add(text, ",le=\"%g\"}", (double)bound / (double)SECOND_NS);
     else
         leat_text_add(text, ",le=\"%" PRIu64 ".0\"}",
-                      meter->unit == LEAT_METER_NS ? bound / SECOND_NS : bound);
+                      spread->unit == LEAT_FIGURE_NS ? bound / SECOND_NS : bound);
 }
 
-static void add_spread(struct leat_text *text, const struct leat_spread_meter *meter,
-                       const struct leat_stream_reading *stream, const struct leat_spread *spread) {
+static void add_spread(struct leat_text *text, const struct leat_figure_spread *spread,
+                       const struct leat_stream_reading *stream, const struct leat_spread *values) {
     uint64_t n = 0;
 
-    for (size_t i = 0; i <= meter->bounds->n; i++) {
-        n += spread->n[i];
-        add_line(text, meter, "_bucket", stream);
-        add_bound(text, meter, i);
+    for (size_t i = 0; i <= spread->bounds->n; i++) {
+        n += values->n[i];
+        add_line(text, spread, "_bucket", stream);
+        add_bound(text, spread, i);
         leat_text_add(text, " %" PRIu64 "\n", n);
     }
-    add_line(text, meter, "_sum", stream);
+    add_line(text, spread, "_sum", stream);
     leat_text_add(text, "}");
-    add_number(text, meter->unit, spread->total);
-    add_line(text, meter, "_count", stream);
+    add_number(text, spread->unit, values->total);
+    add_line(text, spread, "_count", stream);
     leat_text_add(text, "} %" PRIu64 "\n", n);
 }
 
 static void add_spreads(struct leat_text *text, const struct leat_reading *reading,
                         enum leat_metrics_format format) {
     for (size_t i = 0; i < LEAT_N_SPREADS; i++) {
-        const struct leat_spread_meter *meter = &leat_spread_meters[i];
+        const struct leat_figure_spread *spread = &leat_spread_table[i];
 
-        announce(text, meter->name, unit_suffixes[meter->unit], "", "histogram", meter->help,
+        announce(text, spread->metric, unit_suffixes[spread->unit], "", "histogram", spread->help,
                  format);
         for (size_t j = 0; j < reading->n_streams; j++)
-            add_spread(text, meter, &reading->streams[j], &reading->streams[j].spreads[i]);
+            add_spread(text, spread, &reading->streams[j], &reading->streams[j].counts.spreads[i]);
     }
 }
 
@@ -156,17 +159,19 @@ void leat_metrics_render(struct leat_text *text, const struct leat_reading *read
                          enum leat_metrics_format format) {
     announce(text, LEAT_METRICS_BUILD_INFO, "", "", "gauge", LEAT_METRICS_BUILD_INFO_HELP, format);
     leat_text_add(text, LEAT_METRICS_BUILD_INFO "{version=\"%s\"} 1\n", LEAT_VERSION);
-    for (const struct leat_meter *meter = leat_meters; meter->name; meter++) {
-        if (!meter->label || strcmp(meter[-1].name, meter->name) != 0)
-            announce(text, meter->name, unit_suffixes[meter->unit], suffix(meter),
-                     meter->kind == LEAT_METER_COUNTER ? "counter" : "gauge", meter->help, format);
-        if (meter->scope == LEAT_METER_DAEMON) {
-            leat_metrics_name(text, meter);
-            add_value(text, meter, &reading->figures);
-        } else {
-            add_streams(text, meter, reading);
+    for (const struct leat_figure *figure = leat_daemon_figure_table; figure->member; figure++)
+        if (begin(text, figure, format)) {
+            leat_metrics_name(text, figure);
+            add_value(text, figure, &reading->figures);
         }
-    }
+    for (const struct leat_figure *figure = leat_stream_figure_table; figure->member; figure++)
+        if (begin(text, figure, format))
+            for (size_t i = 0; i < reading->n_streams; i++)
+                add_of_stream(text, figure, &reading->streams[i]);
+    for (const struct leat_figure *figure = leat_stage_figure_table; figure->member; figure++)
+        if (begin(text, figure, format))
+            for (size_t i = 0; i < reading->n_streams; i++)
+                add_of_stages(text, figure, &reading->streams[i]);
     add_spreads(text, reading, format);
     if (format == LEAT_METRICS_OPENMETRICS)
         leat_text_add(text, "# EOF\n");

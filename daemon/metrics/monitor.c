@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
-#include "daemon/core/daemon.h"
+#include "daemon/metrics/http.h"
 #include "daemon/system/process.h"
+#include "daemon/trainer/sessions.h"
+#include "proto/base/clock.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define COUNT_NS  (10 * SECOND_NS) /* descriptors are counted so often */
@@ -18,10 +20,11 @@ uint64_t leat_monitor_bytes(uint64_t limit_bytes) {
     return bytes < LEAT_HISTORY_MAX_BYTES ? bytes : LEAT_HISTORY_MAX_BYTES;
 }
 
-int leat_monitor_init(struct leat_monitor *monitor, uint64_t max_bytes) {
+int leat_monitor_init(struct leat_monitor *monitor, const struct leat_sessions *sessions,
+                      struct leat_http *http, uint64_t max_bytes) {
     int r;
 
-    *monitor = (struct leat_monitor){.next_ns = 0};
+    *monitor = (struct leat_monitor){.sessions = sessions, .http = http};
     r = leat_history_init(&monitor->history, max_bytes);
     monitor->has_history = r == 0;
     return r;
@@ -34,8 +37,8 @@ void leat_monitor_deinit(struct leat_monitor *monitor) {
     leat_series_deinit(&monitor->series);
 }
 
-struct leat_reading *leat_monitor_read(struct leat_monitor *monitor, struct leat_daemon *daemon) {
-    struct leat_reading *reading = leat_series_read(&monitor->series, daemon);
+struct leat_reading *leat_monitor_read(struct leat_monitor *monitor) {
+    struct leat_reading *reading = leat_series_read(&monitor->series, monitor->sessions);
     struct leat_process process;
 
     if (!reading)
@@ -49,17 +52,17 @@ struct leat_reading *leat_monitor_read(struct leat_monitor *monitor, struct leat
     return reading;
 }
 
-void leat_monitor_tick(struct leat_monitor *monitor, struct leat_daemon *daemon) {
-    uint64_t now_ns = leat_daemon_now_ns();
+void leat_monitor_tick(struct leat_monitor *monitor) {
+    uint64_t now_ns = leat_now_ns();
     struct leat_reading *reading;
 
     if (now_ns < monitor->next_ns)
         return;
     monitor->next_ns = now_ns + SECOND_NS - SECOND_NS / 20;
-    reading = leat_monitor_read(monitor, daemon);
+    reading = leat_monitor_read(monitor);
     if (!reading)
         return;
     (void)leat_history_add(&monitor->history, reading);
-    leat_http_publish(&daemon->http, reading);
+    leat_http_publish(monitor->http, reading);
     free(reading);
 }

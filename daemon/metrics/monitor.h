@@ -5,20 +5,24 @@
 #include "daemon/metrics/history.h"
 #include "daemon/metrics/series.h"
 
-struct leat_daemon;
+struct leat_http;
+struct leat_sessions;
 
 struct leat_monitor {
+    const struct leat_sessions *sessions; /* which it watches */
+    struct leat_http *http;               /* which publishes what it reads */
     struct leat_series series;
     struct leat_history history;
     uint64_t next_ns, next_count_ns, n_fds;
     bool has_history;
 };
 
-/* What it may take, of what the daemon may take (UINT64_MAX: any). */
+/* Its limit, of that of the daemon (UINT64_MAX: none). */
 uint64_t leat_monitor_bytes(uint64_t limit_bytes);
-int leat_monitor_init(struct leat_monitor *monitor, uint64_t max_bytes);
+int leat_monitor_init(struct leat_monitor *monitor, const struct leat_sessions *sessions,
+                      struct leat_http *http, uint64_t max_bytes);
 void leat_monitor_deinit(struct leat_monitor *monitor);
-/* About once a second. */
-void leat_monitor_tick(struct leat_monitor *monitor, struct leat_daemon *daemon);
-/* As it is now, to be freed; or NULL. */
-struct leat_reading *leat_monitor_read(struct leat_monitor *monitor, struct leat_daemon *daemon);
+/* Called about once a second. */
+void leat_monitor_tick(struct leat_monitor *monitor);
+/* A reading of this moment, to be freed; NULL: memory is out. */
+struct leat_reading *leat_monitor_read(struct leat_monitor *monitor);

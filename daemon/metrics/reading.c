@@ -4,39 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OFFSET_DAEMON(member) offsetof(struct leat_daemon_figures, member)
-#define OFFSET_STREAM(member) offsetof(struct leat_stream_figures, member)
-#define OFFSET_STAGE(member)  offsetof(struct leat_stage_figures, member)
-
-const struct leat_meter leat_meters[] = {
-#define LEAT_FAILURES_HELP                                                                         \
-    "Runs and openings of the stream that failed. The label reason says what was wrong: spec, "    \
-    "data, file, changed, memory, program or other."
-#define LEAT_METER_BY(scope, kind, unit, member, name, help, label)                                \
-    {LEAT_METER_##scope,                                                                           \
-     LEAT_METER_##kind,                                                                            \
-     LEAT_METER_##unit,                                                                            \
-     OFFSET_##scope(member),                                                                       \
-     #member,                                                                                      \
-     name,                                                                                         \
-     help,                                                                                         \
-     label},
-#define LEAT_METER(scope, kind, unit, member, name, help)                                          \
-    LEAT_METER_BY(scope, kind, unit, member, name, help, NULL)
-#include "daemon/metrics/meters.def"
-#undef LEAT_METER
-#undef LEAT_METER_BY
-#undef LEAT_FAILURES_HELP
-    {.name = NULL},
-};
-
-const struct leat_spread_meter leat_spread_meters[LEAT_N_SPREADS] = {
-    [LEAT_SPREAD_WAIT] = {LEAT_METER_NS, &leat_spread_waits, "leat_stream_batch_wait",
-                          "How long a trainer waited for a batch, each time that it did."},
-    [LEAT_SPREAD_BATCH_BYTES] = {LEAT_METER_BYTES, &leat_spread_bytes, "leat_stream_batch",
-                                 "Bytes of a batch."},
-    [LEAT_SPREAD_BATCH_ROWS] = {LEAT_METER_NONE, &leat_spread_rows, "leat_stream_batch_rows",
-                                "Rows of a batch."},
+const struct leat_figure leat_daemon_figure_table[] = {
+#define LEAT_DAEMON_FIGURE(figure, kind_, unit_, metric_, help_)                                   \
+    {.member = #figure,                                                                            \
+     .kind = LEAT_FIGURE_##kind_,                                                                  \
+     .unit = LEAT_FIGURE_##unit_,                                                                  \
+     .metric = metric_,                                                                            \
+     .help = help_,                                                                                \
+     .offset = offsetof(struct leat_daemon_figures, figure)},
+#include "daemon/metrics/daemon_figures.def"
+#undef LEAT_DAEMON_FIGURE
+    {.member = NULL},
 };
 
 const char *leat_stream_owner_name(enum leat_stream_owner owner) {

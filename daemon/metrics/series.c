@@ -1,21 +1,18 @@
-/* series.c: see series.h. A series has what it saw last and what it tells: what came between two
- * looks is added; of a sum that has become less, because a stream was forgotten, nothing. */
+/* series.c: see series.h. A series keeps the sum that it read last, and what is told of it:
+ * growth since the last reading is added. A sum that fell, because a stream was forgotten, adds
+ * nothing. */
 #include "daemon/metrics/series.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "daemon/core/daemon.h"
-#include "daemon/metrics/look.h"
-#include "daemon/metrics/stats.h"
+#include "daemon/metrics/counts.h"
+#include "daemon/metrics/verdict_samples.h"
 #include "daemon/metrics/verdict_text.h"
 #include "daemon/stream/feed.h"
-#include "daemon/system/process.h"
-#include "daemon/trainer/session.h"
+#include "daemon/trainer/sessions.h"
+#include "proto/base/clock.h"
 
 #define OTHERS     "others"
 #define VERDICT_NS UINT64_C(10000000000) /* that the verdict on a stream is of */
@@ -69,142 +66,64 @@ static struct leat_stage_reading *find_stage(struct leat_stream_reading *sum, co
     return stage;
 }
 
-struct stage_counts {
-    const char *name;
-    enum leat_role role;
-    uint64_t n_records, n_bytes, busy_ns, n_errors, n_jobs;
-};
-
-/* n_before: stages of that name that come before it in its stream. */
-static void add_stage(struct leat_stream_reading *sum, const struct stage_counts *counts,
-                      size_t n_before) {
+/* n_before: the number of stages of that name before it in its stream. */
+static void add_stage(struct leat_stream_reading *sum, const char *stage, enum leat_role role,
+                      size_t n_before, const struct leat_stage_figures *figures) {
     char name[LEAT_READING_STAGE_NAME + 1];
-    struct leat_stage_figures *figures;
 
     if (n_before > 0)
-        (void)snprintf(name, sizeof(name), "%.*s[%zu]", LEAT_NAME_MAX, counts->name, n_before + 1);
+        (void)snprintf(name, sizeof(name), "%.*s[%zu]", LEAT_NAME_MAX, stage, n_before + 1);
     else
-        (void)snprintf(name, sizeof(name), "%.*s", LEAT_NAME_MAX, counts->name);
-    figures = &find_stage(sum, name, counts->role)->figures;
-    figures->n_records += counts->n_records;
-    figures->n_bytes += counts->n_bytes;
-    figures->busy_ns += counts->busy_ns;
-    figures->n_errors += counts->n_errors;
-    figures->n_jobs += counts->n_jobs;
+        (void)snprintf(name, sizeof(name), "%.*s", LEAT_NAME_MAX, stage);
+    leat_figures_add(leat_stage_figure_table, &find_stage(sum, name, role)->figures, figures);
 }
 
-static void add_ended(struct leat_stream_reading *sum, const struct leat_stream_totals *totals) {
-    struct leat_stream_figures *figures = &sum->figures;
-
-    figures->n_batches += totals->n_batches;
-    figures->n_rows += totals->n_rows;
-    figures->n_elements += totals->n_elements;
-    figures->n_source_bytes += totals->n_source_bytes;
-    figures->n_source_records += totals->n_source_records;
-    figures->n_bad_records += totals->n_bad_records;
-    figures->n_changed_files += totals->n_changed_files;
-    figures->n_waits += totals->n_waits;
-    figures->wait_ns += totals->wait_ns;
-    figures->no_slot_ns += totals->no_slot_ns;
-    figures->lifetime_ns += totals->lifetime_ns;
-    figures->n_failed_spec += totals->n_failures[LEAT_FAILURE_SPEC];
-    figures->n_failed_data += totals->n_failures[LEAT_FAILURE_DATA];
-    figures->n_failed_file += totals->n_failures[LEAT_FAILURE_FILE];
-    figures->n_failed_changed += totals->n_failures[LEAT_FAILURE_CHANGED];
-    figures->n_failed_memory += totals->n_failures[LEAT_FAILURE_MEMORY];
-    figures->n_failed_program += totals->n_failures[LEAT_FAILURE_PROGRAM];
-    figures->n_failed_other += totals->n_failures[LEAT_FAILURE_OTHER];
-    leat_spread_merge(&sum->spreads[LEAT_SPREAD_WAIT], &totals->waits);
-    leat_spread_merge(&sum->spreads[LEAT_SPREAD_BATCH_BYTES], &totals->batch_bytes);
-    leat_spread_merge(&sum->spreads[LEAT_SPREAD_BATCH_ROWS], &totals->batch_rows);
+static void add_ended_stages(struct leat_stream_reading *sum,
+                             const struct leat_stream_totals *totals) {
     for (size_t i = 0; i < totals->n_stages; i++) {
         const struct leat_stream_stage *stage = &totals->stages[i];
-        struct stage_counts counts = {stage->name,    stage->role,    stage->n_records,
-                                      stage->n_bytes, stage->busy_ns, stage->n_errors,
-                                      stage->times.n};
         size_t n_before = 0;
 
         for (size_t j = 0; j < i; j++)
             n_before += strcmp(totals->stages[j].name, stage->name) == 0;
-        add_stage(sum, &counts, n_before);
+        add_stage(sum, stage->name, stage->role, n_before, &stage->figures);
     }
 }
 
-static void add_run(struct leat_stream_reading *sum, const struct leat_run *run) {
-    struct leat_stream_figures *figures = &sum->figures;
+static void add_run_stages(struct leat_stream_reading *sum, const struct leat_run *run) {
     struct leat_run_stats stats;
 
     leat_run_get_stats(run, &stats);
-    figures->n_batches += stats.n_batches;
-    figures->n_rows += stats.n_rows;
-    figures->n_elements += stats.n_elements;
-    figures->n_source_bytes += stats.n_source_bytes;
-    figures->n_source_records += stats.n_source_records;
-    figures->n_bad_records += stats.n_bad_records;
-    figures->n_changed_files += stats.n_changed_files;
-    figures->no_slot_ns += stats.no_slot_ns;
-    figures->lifetime_ns += stats.lifetime_ns;
-    leat_spread_merge(&sum->spreads[LEAT_SPREAD_BATCH_BYTES], &stats.batch_bytes);
-    leat_spread_merge(&sum->spreads[LEAT_SPREAD_BATCH_ROWS], &stats.batch_rows);
-    figures->n_jobs += stats.n_jobs;
-    figures->n_blocks += stats.n_blocks;
     for (size_t i = 0; i < stats.n_stages && i < LEAT_STREAM_MAX_STAGES; i++) {
         const struct leat_run_stage_stats *stage = &stats.stages[i];
-        struct stage_counts counts = {stage->name,    stage->role,    stage->n_records,
-                                      stage->n_bytes, stage->busy_ns, stage->n_errors,
-                                      stage->times.n};
         size_t n_before = 0;
 
         for (size_t j = 0; j < i; j++)
             n_before += strcmp(stats.stages[j].name, stage->name) == 0;
-        add_stage(sum, &counts, n_before);
+        add_stage(sum, stage->name, stage->role, n_before, &stage->figures);
     }
-}
-
-static void add_feed(struct leat_stream_reading *sum, const struct leat_feed *feed) {
-    uint32_t n_slots, n_free;
-
-    leat_stats_feed_slots(feed, &n_slots, &n_free);
-    sum->figures.n_slots += n_slots;
-    sum->figures.n_slots_free += n_free;
-    for (int i = 0; i < LEAT_N_MEMORIES; i++)
-        sum->figures.memory_bytes += feed->account.pools[i].current_bytes;
-    if (feed->run)
-        add_run(sum, feed->run);
-}
-
-static void add_session(struct leat_stream_reading *sum, const struct leat_session *session,
-                        uint64_t now_ns) {
-    sum->figures.n_sessions++;
-    if (session->wait_start_ns)
-        sum->figures.wait_ns += now_ns - session->wait_start_ns;
 }
 
 /* ---- what is told ---- */
 
-/* What came since the last look. */
-static void grow(enum leat_meter_scope scope, void *told, const void *last, const void *now) {
-    for (const struct leat_meter *meter = leat_meters; meter->name; meter++) {
-        uint64_t value, before;
+/* Adds what came since the last reading. */
+static void grow(const struct leat_figure *table, void *told, const void *last, const void *now) {
+    for (const struct leat_figure *figure = table; figure->member; figure++) {
+        uint64_t value = leat_figure_get(figure, now);
+        uint64_t before = figure->kind == LEAT_FIGURE_COUNTER ? leat_figure_get(figure, last) : 0;
 
-        if (meter->scope != scope)
-            continue;
-        value = leat_meter_value(meter, now);
-        before = meter->kind == LEAT_METER_COUNTER ? leat_meter_value(meter, last) : 0;
         if (value > before)
-            *leat_meter_at(meter, told) += value - before;
+            *leat_figure_at(figure, told) += value - before;
     }
 }
 
 static void clear_gauges(struct leat_stream_reading *told) {
     told->verdict[0] = '\0';
     told->failure.unix_ns = 0;
-    for (const struct leat_meter *meter = leat_meters; meter->name; meter++)
-        if (meter->scope == LEAT_METER_STREAM && meter->kind == LEAT_METER_GAUGE)
-            *leat_meter_at(meter, &told->figures) = 0;
+    leat_figures_clear_gauges(leat_stream_figure_table, &told->counts.figures);
 }
 
-/* Those that go on come before those that are over, later ones before earlier ones. */
+/* A failure that goes on is worse than one that is over, and a later one than an earlier one. */
 static bool is_worse(const struct leat_failure *one, const struct leat_failure *other) {
     bool is_on = leat_failure_is_on(one);
 
@@ -224,16 +143,17 @@ static void tell(struct leat_stream_reading *told, const struct leat_stream_read
 
     if (!last)
         last = &none;
-    grow(LEAT_METER_STREAM, &told->figures, &last->figures, &now->figures);
+    grow(leat_stream_figure_table, &told->counts.figures, &last->counts.figures,
+         &now->counts.figures);
     for (int i = 0; i < LEAT_N_SPREADS; i++)
-        grow_spread(&told->spreads[i], &last->spreads[i], &now->spreads[i]);
+        grow_spread(&told->counts.spreads[i], &last->counts.spreads[i], &now->counts.spreads[i]);
     if (is_worse(&now->failure, &told->failure))
         told->failure = now->failure;
     for (size_t i = 0; i < now->n_stages; i++) {
         const struct leat_stage_reading *stage = &now->stages[i];
         const struct leat_stage_reading *before = leat_stream_reading_find(last, stage->name);
 
-        grow(LEAT_METER_STAGE, &find_stage(told, stage->name, stage->role)->figures,
+        grow(leat_stage_figure_table, &find_stage(told, stage->name, stage->role)->figures,
              before ? &before->figures : &none.stages[0].figures, &stage->figures);
     }
 }
@@ -256,8 +176,8 @@ static struct leat_stream_reading *new_told(const char *name, enum leat_stream_o
     return told;
 }
 
-/* Where it is told from now on: under its own name, if there is room for one more, or if it is in
- * use and one that is told is not; else among the others. */
+/* Chooses where a series is told from now on. It gets a place of its own if one is free, or if
+ * it is in use and one that is told is not; else it is one of the others. */
 static struct leat_stream_reading *choose_told(struct leat_series *series,
                                                struct leat_one_series *one) {
     struct leat_one_series *idle = NULL;
@@ -282,7 +202,8 @@ static struct leat_stream_reading *choose_told(struct leat_series *series,
     return series->other;
 }
 
-/* In the order in which they came. */
+/* The series of that name, which is made if there is none. They stay in the order of their
+ * birth. */
 static struct leat_one_series *find(struct leat_series *series, const char *name,
                                     enum leat_stream_owner owner) {
     struct leat_one_series **link = &series->first, *one;
@@ -298,46 +219,45 @@ static struct leat_one_series *find(struct leat_series *series, const char *name
     return *link = one;
 }
 
-/* All streams of the name and kind of this one, unless one before it was of these too. */
-static bool sum_up(const struct leat_daemon *daemon, const struct leat_daemon_stream *first,
-                   uint64_t now_ns, struct leat_stream_reading *ret_sum) {
+/* Sums up all streams of the name and kind of `first`. False: an earlier stream is one of them,
+ * with which they were summed up already. */
+static bool sum_up(const struct leat_sessions *sessions, const struct leat_daemon_stream *first,
+                   struct leat_stream_reading *ret_sum) {
+    struct leat_stream_counts counts;
     bool has_come = false;
 
     *ret_sum = (struct leat_stream_reading){.owner = owner_of(first)};
     (void)snprintf(ret_sum->name, sizeof(ret_sum->name), "%.*s", LEAT_NAME_MAX, first->name);
-    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+    for (const struct leat_daemon_stream *stream = sessions->feeds->streams.first; stream;
          stream = stream->next) {
         if (stream->is_own != first->is_own || strcmp(stream->name, first->name) != 0)
             continue;
         if (stream != first && !has_come)
             return false;
         has_come = true;
-        add_ended(ret_sum, &stream->totals);
-        ret_sum->figures.n_stalled += stream->n_stalled;
+        leat_stream_read_counts(sessions, stream, &counts);
+        leat_stream_counts_add(&ret_sum->counts, &counts);
+        add_ended_stages(ret_sum, &stream->totals);
         if (is_worse(&stream->failure, &ret_sum->failure))
             ret_sum->failure = stream->failure;
-        for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
-            if (feed->stream == stream)
-                add_feed(ret_sum, feed);
-        for (const struct leat_session *session = daemon->sessions; session;
-             session = session->next)
-            if (session->stream == stream)
-                add_session(ret_sum, session, now_ns);
+        for (const struct leat_feed *feed = sessions->feeds->first; feed; feed = feed->next)
+            if (feed->stream == stream && feed->run)
+                add_run_stages(ret_sum, feed->run);
     }
     return true;
 }
 
-/* Of several streams of that name, of one that is being read. */
-static void add_verdict(const struct leat_daemon *daemon, const struct leat_daemon_stream *first,
-                        struct leat_stream_reading *told) {
-    struct leat_looks_facts facts;
+/* Of several streams of that name, the verdict is on one that is being read. */
+static void add_verdict(const struct leat_sessions *sessions,
+                        const struct leat_daemon_stream *first, struct leat_stream_reading *told) {
+    struct leat_verdict_interval facts;
     struct leat_text line = {.data = NULL};
     struct leat_verdict verdict;
 
     for (const struct leat_daemon_stream *stream = first; stream && line.n_bytes == 0;
          stream = stream->next) {
         if (stream->is_own != first->is_own || strcmp(stream->name, first->name) != 0 ||
-            !leat_looks_facts(daemon, stream, VERDICT_NS, false, &facts))
+            !leat_verdict_samples_facts(sessions, stream, VERDICT_NS, false, &facts))
             continue;
         leat_verdict_make(&facts.facts, &verdict);
         leat_verdict_line(&facts.facts, &verdict, &line);
@@ -347,11 +267,11 @@ static void add_verdict(const struct leat_daemon *daemon, const struct leat_daem
     free(line.data);
 }
 
-/* Before any place is given away. */
-static void mark_used(struct leat_series *series, const struct leat_daemon *daemon) {
+/* Marks what the daemon knows and what is in use, before a place is given to another. */
+static void mark_used(struct leat_series *series, const struct leat_sessions *sessions) {
     for (struct leat_one_series *one = series->first; one; one = one->next)
         one->is_known = one->is_in_use = false;
-    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+    for (const struct leat_daemon_stream *stream = sessions->feeds->streams.first; stream;
          stream = stream->next) {
         struct leat_one_series *one = find(series, stream->name, owner_of(stream));
 
@@ -362,8 +282,8 @@ static void mark_used(struct leat_series *series, const struct leat_daemon *daem
     }
 }
 
-/* One of that name that comes again counts from nothing; what is told of it stays until its place
- * is needed. */
+/* Forgets streams that the daemon has forgotten: one of that name that comes again counts from 0.
+ * What is told of it stays until its place is needed. */
 static void forget_gone(struct leat_series *series) {
     for (struct leat_one_series **link = &series->first; *link;) {
         struct leat_one_series *one = *link;
@@ -381,107 +301,56 @@ static void forget_gone(struct leat_series *series) {
     }
 }
 
-/* Returns how many names are told together as the others. */
-static uint64_t look(struct leat_series *series, const struct leat_daemon *daemon,
-                     uint64_t now_ns) {
+/* Reads all streams. Returns how many names are told together as the others. */
+static uint64_t update(struct leat_series *series, const struct leat_sessions *sessions) {
     uint64_t n_other = 0;
 
-    mark_used(series, daemon);
+    mark_used(series, sessions);
     forget_gone(series);
     for (struct leat_one_series *one = series->first; one; one = one->next)
         if (one->told)
             clear_gauges(one->told);
     if (series->other)
         clear_gauges(series->other);
-    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+    for (const struct leat_daemon_stream *stream = sessions->feeds->streams.first; stream;
          stream = stream->next) {
         struct leat_stream_reading sum, *told, *now;
         struct leat_one_series *one;
 
-        if (!sum_up(daemon, stream, now_ns, &sum))
+        if (!sum_up(sessions, stream, &sum))
             continue;
         one = find(series, sum.name, sum.owner);
         told = one ? choose_told(series, one) : NULL;
         now = told ? copy(&sum) : NULL;
-        if (!now) /* the next look tells it */
+        if (!now) /* the next reading tells it */
             continue;
         n_other += told == series->other;
         tell(told, one->last, now);
         if (told != series->other)
-            add_verdict(daemon, stream, told);
+            add_verdict(sessions, stream, told);
         free(one->last);
         one->last = now;
     }
     return n_other;
 }
 
-/* ---- the daemon's own ---- */
-
-static void read_process(struct leat_daemon_figures *figures, const struct leat_reading *reading,
-                         const struct leat_daemon *daemon) {
-    struct leat_process process;
-    struct rlimit limit;
-
-    leat_process_read_usage(&process);
-    figures->cpu_ns = process.cpu_ns;
-    figures->rss_bytes = process.rss_bytes;
-    figures->start_unix_ns = daemon->start_unix_ns;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-        figures->max_fds = limit.rlim_cur;
-    figures->loop_longest_ns = daemon->turns.longest_ns;
-    figures->loop_busy_ns =
-        reading->at_ns - daemon->start_ns - uv_metrics_idle_time((uv_loop_t *)&daemon->loop);
-}
-
-static void read_daemon(struct leat_daemon_figures *figures, const struct leat_daemon *daemon) {
-    const struct leat_budget *budget = &daemon->budget;
-    uint32_t n_slots, n_free;
-
-    leat_stats_slots(daemon, &n_slots, &n_free);
-    figures->n_slots = n_slots;
-    figures->n_slots_free = n_free;
-    figures->n_workers = daemon->n_workers;
-    figures->n_tasks_running = daemon->scheduler.n_submitted;
-    figures->n_tasks_stalled = daemon->service.heartbeat.n_stalled;
-    figures->n_tasks_waiting = daemon->scheduler.n_waiting;
-    figures->n_sessions = daemon->n_sessions;
-    figures->n_refused = daemon->n_refused;
-    figures->n_batches = daemon->n_batches;
-    figures->n_rows = daemon->n_rows;
-    figures->ring_bytes = daemon->users.used[LEAT_CHARGE_RING_BYTES];
-    figures->memory_limit_bytes = budget->limit_bytes == UINT64_MAX ? 0 : budget->limit_bytes;
-    figures->memory_claimed_bytes = budget->claimed_bytes;
-    figures->memory_used_bytes = budget->used_bytes;
-    figures->n_memory_refused = budget->n_refused;
-    figures->n_quota_refused = daemon->users.n_refused;
-    figures->n_controls = daemon->users.used[LEAT_CHARGE_CONTROLS];
-    figures->n_log_dropped = daemon->log.n_dropped;
-    figures->n_reloads = daemon->n_reloads;
-    figures->is_reload_good = daemon->last_reload_ok;
-    figures->is_draining = daemon->is_draining;
-    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
-         stream = stream->next)
-        figures->n_streams++;
-}
-
-struct leat_reading *leat_series_read(struct leat_series *series, struct leat_daemon *daemon) {
-    uint64_t now_ns = leat_daemon_now_ns();
-    uint64_t n_other = look(series, daemon, now_ns);
+struct leat_reading *leat_series_read(struct leat_series *series,
+                                      const struct leat_sessions *sessions) {
+    uint64_t now_ns = leat_now_ns();
+    uint64_t n_other = update(series, sessions);
     struct leat_reading *reading = leat_reading_new(series->n_told + (series->other != NULL));
     size_t n = 0;
 
     if (!reading)
         return NULL;
     reading->at_ns = now_ns;
-    reading->unix_ns = leat_daemon_unix_ns();
+    reading->unix_ns = leat_unix_ns();
     for (const struct leat_one_series *one = series->first; one; one = one->next)
         if (one->told)
             reading->streams[n++] = *one->told;
     if (series->other)
         reading->streams[n] = *series->other;
-    read_process(&reading->figures, reading, daemon);
-    read_daemon(&reading->figures, daemon);
-    reading->figures.worker_busy_ns = leat_scheduler_busy_ns(&daemon->scheduler, now_ns);
+    leat_daemon_read_figures(sessions, now_ns, &reading->figures);
     reading->figures.n_streams_other = n_other;
     return reading;
 }

@@ -62,7 +62,7 @@ static double blocked_s(const struct leat_run_job_stats *jobs) {
 /* What only those threads do that map. */
 static double long_s(const struct leat_verdict_facts *facts) {
     return work_s(&facts->jobs[LEAT_JOB_MAP]) + work_s(&facts->jobs[LEAT_JOB_DECODE]) +
-           work_s(&facts->jobs[LEAT_JOB_CACHE]) + work_s(&facts->jobs[LEAT_JOB_REST]);
+           work_s(&facts->jobs[LEAT_JOB_CACHE]) + work_s(&facts->jobs[LEAT_JOB_IDLE]);
 }
 
 static double all_s(const struct leat_verdict_facts *facts) {

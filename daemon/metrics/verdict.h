@@ -7,8 +7,7 @@
  */
 #pragma once
 
-#include "pipeline/run/bound.h"
-#include "pipeline/run/run.h"
+#include "pipeline/run/pipeline.h"
 
 enum leat_bound {
     LEAT_BOUND_IDLE,        /* nobody reads it, or nothing happened */

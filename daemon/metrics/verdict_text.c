@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/base/json_writer.h"
+
 static double percent(double share) {
     return 100 * share;
 }
@@ -371,93 +373,82 @@ static const struct number_line {
     {"n_queued", offsetof(struct leat_verdict, n_queued)},
 };
 
-static void add_numbers(const struct leat_verdict *verdict, struct leat_text *text) {
+static void add_numbers_json(struct leat_text *json, const struct leat_verdict *verdict) {
     for (size_t i = 0; i < sizeof(number_lines) / sizeof(number_lines[0]); i++) {
         double value;
 
         memcpy(&value, (const char *)verdict + number_lines[i].offset, sizeof(value));
-        leat_text_add(text, ", \"%s\": %.6g", number_lines[i].name, value);
+        leat_json_add_double(json, number_lines[i].name, value);
     }
 }
 
-static void add_least_json(const double least_s[], struct leat_text *text) {
-    leat_text_add(text, ", \"batch_us\": {");
+static void add_least_json(struct leat_text *json, const double least_s[]) {
+    leat_json_open(json, "batch_us", '{');
     for (int i = 0; i < LEAT_N_RESOURCES; i++)
-        leat_text_add(text, "%s\"%s\": %.6g", i ? ", " : "",
-                      leat_resource_name((enum leat_resource)i), least_s[i] * 1e6);
-    leat_text_add(text, "}");
+        leat_json_add_double(json, leat_resource_name((enum leat_resource)i), least_s[i] * 1e6);
+    leat_json_close(json, '}');
 }
 
-static void add_gain_json(const struct leat_verdict *verdict, const struct gain_line *line,
-                          struct leat_text *text) {
+static void add_gain_json(struct leat_text *json, const struct leat_verdict *verdict,
+                          const struct gain_line *line) {
     const struct leat_gain *gain = gain_of(verdict, line);
 
-    leat_text_add(text, "\"%s\": ", line->name);
     if (!gain->is_known) {
-        leat_text_add(text, "null");
+        leat_json_add_null(json, line->name);
         return;
     }
-    leat_text_add(text, "{\"low\": %.6g, \"high\": %.6g, \"next\": \"%s\"", gain->ratio.low,
-                  gain->ratio.high, leat_bound_name(gain->next));
-    add_least_json(gain->least_s, text);
-    leat_text_add(text, "}");
+    leat_json_open(json, line->name, '{');
+    leat_json_add_double(json, "low", gain->ratio.low);
+    leat_json_add_double(json, "high", gain->ratio.high);
+    leat_json_add_text(json, "next", leat_bound_name(gain->next));
+    add_least_json(json, gain->least_s);
+    leat_json_close(json, '}');
 }
 
-static void add_trainer_json(const struct leat_verdict *verdict,
-                             const struct leat_verdict_trainer *trainer, struct leat_text *text) {
-    leat_text_add(text, "{\"session\": %" PRIu64 ", \"rank\": %u, \"world_size\": %u, \"pid\": %u",
-                  trainer->session, trainer->rank, trainer->world_size, trainer->pid);
-    leat_text_add(text, ", \"client\": ");
-    leat_text_add_json(text, trainer->client, strlen(trainer->client));
-    leat_text_add(text, ", \"unit\": ");
-    leat_text_add_json(text, trainer->unit, strlen(trainer->unit));
-    leat_text_add(text, ", \"n_batches\": %" PRIu64 ", \"waited\": %.6g, \"held_all\": %.6g",
-                  trainer->n_batches, leat_verdict_waited(trainer), leat_verdict_held(trainer));
-    leat_text_add(
-        text, ", \"is_slow\": %s, \"waits_for\": ", trainer == verdict->slow ? "true" : "false");
+/* What it waits for; NULL: nothing. */
+static const char *waits_for(const struct leat_verdict *verdict,
+                             const struct leat_verdict_trainer *trainer) {
     if (!is_waiting(verdict, trainer) || verdict->bound == LEAT_BOUND_IDLE)
-        leat_text_add(text, "null}");
-    else
-        leat_text_add(
-            text, "\"%s\"}",
-            leat_bound_name(verdict->waits_for_slow ? LEAT_BOUND_TRAINER : verdict->behind));
+        return NULL;
+    return leat_bound_name(verdict->waits_for_slow ? LEAT_BOUND_TRAINER : verdict->behind);
 }
 
-static void add_trainers_json(const struct leat_verdict_facts *facts,
-                              const struct leat_verdict *verdict, struct leat_text *text) {
-    leat_text_add(text, ", \"host\": ");
-    if (facts->host)
-        leat_text_add_json(text, facts->host, strlen(facts->host));
-    else
-        leat_text_add(text, "null");
-    leat_text_add(text, ", \"trainers\": [");
-    for (size_t i = 0; i < facts->n_trainers; i++) {
-        leat_text_add(text, i ? ", " : "");
-        add_trainer_json(verdict, &facts->trainers[i], text);
-    }
-    leat_text_add(text, "]");
+static void add_trainer_json(struct leat_text *json, const struct leat_verdict *verdict,
+                             const struct leat_verdict_trainer *trainer) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_uint(json, "session", trainer->session);
+    leat_json_add_uint(json, "rank", trainer->rank);
+    leat_json_add_uint(json, "world_size", trainer->world_size);
+    leat_json_add_uint(json, "pid", trainer->pid);
+    leat_json_add_text(json, "client", trainer->client);
+    leat_json_add_text(json, "unit", trainer->unit);
+    leat_json_add_uint(json, "n_batches", trainer->n_batches);
+    leat_json_add_double(json, "waited", leat_verdict_waited(trainer));
+    leat_json_add_double(json, "held_all", leat_verdict_held(trainer));
+    leat_json_add_bool(json, "is_slow", trainer == verdict->slow);
+    leat_json_add_text(json, "waits_for", waits_for(verdict, trainer));
+    leat_json_close(json, '}');
 }
 
-void leat_verdict_json(const char *stream, const struct leat_verdict_facts *facts,
-                       const struct leat_verdict *verdict, struct leat_text *text) {
-    leat_text_add(text, "{\"stream\": ");
-    leat_text_add_json(text, stream, strlen(stream));
-    leat_text_add(text, ", \"verdict\": \"%s\", \"stage\": ", leat_bound_name(verdict->bound));
-    if (verdict->stage)
-        leat_text_add_json(text, stage_name(verdict), strlen(stage_name(verdict)));
-    else
-        leat_text_add(text, "null");
-    leat_text_add(text, ", \"seconds\": %.6g, \"n_batches\": %llu, \"n_sessions\": %u",
-                  (double)facts->wall_ns / 1e9, (unsigned long long)facts->n_batches,
-                  facts->n_sessions);
-    leat_text_add(text, ", \"n_workers\": %u, \"n_cpus\": %g", facts->n_workers, facts->n_cpus);
-    add_numbers(verdict, text);
-    add_trainers_json(facts, verdict, text);
-    add_least_json(verdict->least_s, text);
-    leat_text_add(text, ", \"gains\": {");
-    for (size_t i = 0; i < N_GAINS; i++) {
-        leat_text_add(text, i ? ", " : "");
-        add_gain_json(verdict, &gain_lines[i], text);
-    }
-    leat_text_add(text, "}}");
+void leat_verdict_json(struct leat_text *json, const char *stream,
+                       const struct leat_verdict_facts *facts, const struct leat_verdict *verdict) {
+    leat_json_add_text(json, "stream", stream);
+    leat_json_add_text(json, "verdict", leat_bound_name(verdict->bound));
+    leat_json_add_text(json, "stage", verdict->stage ? stage_name(verdict) : NULL);
+    leat_json_add_double(json, "seconds", (double)facts->wall_ns / 1e9);
+    leat_json_add_uint(json, "n_batches", facts->n_batches);
+    leat_json_add_uint(json, "n_sessions", facts->n_sessions);
+    leat_json_add_uint(json, "n_workers", facts->n_workers);
+    leat_json_add_double(json, "n_cpus", facts->n_cpus);
+    add_numbers_json(json, verdict);
+    leat_json_add_text(json, "host", facts->host);
+    leat_json_open(json, "trainers", '[');
+    for (size_t i = 0; i < facts->n_trainers; i++)
+        add_trainer_json(json, verdict, &facts->trainers[i]);
+    leat_json_close(json, ']');
+    add_least_json(json, verdict->least_s);
+    leat_json_open(json, "gains", '{');
+    for (size_t i = 0; i < N_GAINS; i++)
+        add_gain_json(json, verdict, &gain_lines[i]);
+    leat_json_close(json, '}');
 }

@@ -10,6 +10,6 @@ void leat_verdict_line(const struct leat_verdict_facts *facts, const struct leat
 /* Lines of at most 100 columns, but for names. */
 void leat_verdict_text(const char *stream, const struct leat_verdict_facts *facts,
                        const struct leat_verdict *verdict, struct leat_text *text);
-/* An object; what is not known is null. */
-void leat_verdict_json(const char *stream, const struct leat_verdict_facts *facts,
-                       const struct leat_verdict *verdict, struct leat_text *text);
+/* Members of an object that is open; what is not known is null. */
+void leat_verdict_json(struct leat_text *json, const char *stream,
+                       const struct leat_verdict_facts *facts, const struct leat_verdict *verdict);

@@ -1,5 +1,6 @@
 /* channel.c: one uv_poll, one decoder, one queue. */
 #include "daemon/net/channel.h"
+#include "proto/base/container_of.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,9 +33,9 @@ static void fail(struct leat_channel *channel, int code, const char *what) {
     end(channel, &err);
 }
 
-/* Looks first: bytes that come with a descriptor are never received (reaper.h). Peeking stops at
- * the first bytes that carry one, so what it saw without MSG_CTRUNC may be read. 1, 0 at the end of
- * file, -EAGAIN, -errno. */
+/* Peeks before it reads, because bytes that come with a descriptor are never received
+ * (socket_closer.h). Peeking stops at the first bytes that carry one, so bytes that were seen
+ * without MSG_CTRUNC may be read. 1, 0 at the end of file, -EAGAIN, -errno. */
 static int receive(struct leat_channel *channel) {
     struct iovec part;
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
@@ -165,7 +166,8 @@ static void flush(struct leat_channel *channel) {
         channel->ops->on_drained(channel);
 }
 
-/* What it has sent before waits for the end of the rest, with the end of file behind it. */
+/* Requests that the peer sent before are read when the rest ends; the end of file comes after them.
+ */
 static void look_for_end(struct leat_channel *channel) {
     bool has_frames = leat_frame_decoder_has_bytes(&channel->decoder);
     char byte;
@@ -226,11 +228,12 @@ static void do_later(struct leat_channel *channel) {
         (void)uv_timer_start(&channel->later, on_later, 0, 0);
 }
 
-int leat_channel_open(struct leat_channel *channel, uv_loop_t *loop, struct leat_reaper *reaper,
-                      int take_fd, uint32_t frame_limit, const struct leat_channel_ops *ops) {
+int leat_channel_open(struct leat_channel *channel, uv_loop_t *loop,
+                      struct leat_socket_closer *closer, int take_fd, uint32_t frame_limit,
+                      const struct leat_channel_ops *ops) {
     int r;
 
-    *channel = (struct leat_channel){.ops = ops, .fd = take_fd, .reaper = reaper};
+    *channel = (struct leat_channel){.ops = ops, .fd = take_fd, .closer = closer};
     channel->last = &channel->first;
     r = uv_poll_init(loop, &channel->poll, take_fd);
     if (r < 0)
@@ -278,9 +281,8 @@ void leat_channel_rest(struct leat_channel *channel, bool is_resting) {
     leat_channel_pause(channel, is_resting);
 }
 
-static void on_fd_closed(struct leat_reaper_item *item) {
-    struct leat_channel *channel =
-        (struct leat_channel *)((char *)item - offsetof(struct leat_channel, reaper_item));
+static void on_fd_closed(struct leat_socket_closer_item *item) {
+    struct leat_channel *channel = LEAT_CONTAINER_OF(item, struct leat_channel, closer_item);
 
     leat_frame_decoder_deinit(&channel->decoder);
     channel->ops->on_closed(channel);
@@ -292,10 +294,10 @@ static void on_handles_closed(uv_handle_t *handle) {
     turn(channel, true);
     while (channel->first)
         pop_outgoing(channel);
-    channel->reaper_item.fd = channel->fd;
-    channel->reaper_item.on_closed = on_fd_closed;
+    channel->closer_item.fd = channel->fd;
+    channel->closer_item.on_closed = on_fd_closed;
     turn(channel, false);
-    leat_reaper_close(channel->reaper, &channel->reaper_item);
+    leat_socket_closer_close(channel->closer, &channel->closer_item);
 }
 
 static void on_poll_closed(uv_handle_t *handle) {

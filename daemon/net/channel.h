@@ -1,25 +1,24 @@
-/* channel.h: frames (proto/frame.h) on a stream socket of a client: the control socket and copy
+/* channel.h: frames (proto/frame.h) on a client's stream socket, for control connections and copy
  * delivery.
  *
- * Nothing blocks: what the socket does not take waits in a queue whose bytes are counted, so that
- * its owner can bound it. Descriptors that a client sends are never received: they end the channel.
+ * Nothing blocks. Frames that the socket does not take wait in a queue, whose bytes are counted so
+ * that the owner can bound it. A descriptor that a client sends is never received; it ends the
+ * channel.
  *
- * No call of the owner's calls the owner: what it causes (a peer that is gone, frames that waited
- * for the end of a pause) is told in a later turn of the loop. The one exception is on_sent.
- * Owner: loop.
+ * A function of the channel never calls the owner back. An event that it causes, such as a peer
+ * that hung up, is reported in a later turn of the loop. Only on_sent is an exception. Owner: loop.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <uv.h>
 
-#include "daemon/net/reaper.h"
+#include "daemon/net/socket_closer.h"
 #include "proto/frame.h"
 #include "proto/packet.h"
 
-/* A frame on its way out. It belongs to the channel until on_sent, which is called exactly once,
- * and perhaps before leat_channel_send() returns: on_sent takes the memory back and does not close.
- */
+/* A frame on its way out. It belongs to the channel until on_sent, which is called exactly once and
+ * perhaps before leat_channel_send() returns. on_sent may free it, but not close the channel. */
 struct leat_outgoing {
     struct leat_outgoing *next;
     uint8_t head[LEAT_FRAME_HEAD_BYTES + sizeof(struct leat_packet)];
@@ -33,17 +32,17 @@ struct leat_outgoing {
 struct leat_channel;
 
 struct leat_channel_ops {
-    /* The loop begins to work for the channel, or has done so: of what the owner did not call. The
-     * owner may pause the channel in it, and closes nothing. NULL: it does not want to know. */
+    /* The loop begins or ends work for the channel that the owner did not ask for. The owner may
+     * pause the channel here, but not close it. May be NULL. */
     void (*on_turn)(struct leat_channel *channel, bool begins);
     /* One whole frame; its bytes are valid during the call. */
     void (*on_frame)(struct leat_channel *channel, const uint8_t *frame, size_t n_bytes);
-    /* No more will come, or nothing can be sent any more: err->code 0: end of file. The owner
-     * closes the channel. */
+    /* Nothing more can be received or sent; err->code is 0 at the end of file. The owner closes the
+     * channel. */
     void (*on_end)(struct leat_channel *channel, const struct leat_error *err);
-    /* The queue is empty (again). */
+    /* The queue became empty. */
     void (*on_drained)(struct leat_channel *channel);
-    /* The last call of all; within a turn, or not. */
+    /* The last call of all. */
     void (*on_closed)(struct leat_channel *channel);
 };
 
@@ -51,27 +50,28 @@ struct leat_channel {
     const struct leat_channel_ops *ops;
     int fd;
     bool is_closing, has_ended, watches_end;
-    int failure; /* of a send: -errno, not told yet */
+    int failure; /* -errno of a send, not reported yet */
     uint32_t n_pauses;
     uv_poll_t poll;
-    uv_timer_t later; /* for what is told in a later turn */
+    uv_timer_t later; /* for events that are reported in a later turn */
     struct leat_frame_decoder decoder;
     struct leat_outgoing *first, **last;
     size_t queued_bytes;
-    struct leat_reaper *reaper;
-    struct leat_reaper_item reaper_item;
+    struct leat_socket_closer *closer;
+    struct leat_socket_closer_item closer_item;
 };
 
-/* Takes over fd. 0 or -errno (then fd is still the caller's, and there is nothing to close). */
-int leat_channel_open(struct leat_channel *channel, uv_loop_t *loop, struct leat_reaper *reaper,
-                      int take_fd, uint32_t frame_limit, const struct leat_channel_ops *ops);
-/* Queues and sends what can be sent; a failure ends the channel soon. head_bytes, payload,
- * payload_bytes and on_sent are set by the caller; head without the frame's own head, which is put
- * in front. */
+/* 0; or -errno, and the descriptor is still the caller's. */
+int leat_channel_open(struct leat_channel *channel, uv_loop_t *loop,
+                      struct leat_socket_closer *closer, int take_fd, uint32_t frame_limit,
+                      const struct leat_channel_ops *ops);
+/* Queues the frame and sends what the socket takes; a failure ends the channel soon. The caller has
+ * set payload, payload_bytes and on_sent. The frame's own head is put before `head`. */
 void leat_channel_send(struct leat_channel *channel, struct leat_outgoing *take_outgoing,
                        const void *head, size_t head_bytes);
-/* While paused no frame is handed out and nothing is read. Each pause needs its own end. */
+/* While the channel is paused, nothing is read and no frame is reported. Each pause needs its end.
+ */
 void leat_channel_pause(struct leat_channel *channel, bool is_paused);
-/* Pauses it likewise; but a peer that has hung up, having asked for nothing more, is its end. */
+/* Pauses it likewise, but still ends if the peer hangs up with nothing left to read. */
 void leat_channel_rest(struct leat_channel *channel, bool is_resting);
 void leat_channel_close(struct leat_channel *channel);

@@ -44,7 +44,7 @@ static int parse_port(const char *text, in_port_t *ret_port) {
     return 0;
 }
 
-/* 0, -EINVAL: no address, -EADDRNOTAVAIL: not of this machine alone. */
+/* 0; -EINVAL: no address; -EADDRNOTAVAIL: other machines reach it. */
 static int parse_ip(const char *host, in_port_t port, struct leat_http_address *address) {
     struct sockaddr_in *v4 = &address->ip.v4;
     struct sockaddr_in6 *v6 = &address->ip.v6;
@@ -99,7 +99,7 @@ int leat_http_host_is_local(const char *host) {
     const char *port;
 
     if (!host)
-        return 1; /* none of a browser's */
+        return 1; /* a browser always sends one */
     if (split(host, name, &port) < 0)
         return 0;
     return strcasecmp(name, "localhost") == 0 || parse_ip(name, 0, &address) == 0;

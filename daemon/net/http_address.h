@@ -1,7 +1,7 @@
-/* http_address.h: where the HTTP listener is: the setting http_listen.
+/* http_address.h: the address of the HTTP listener, from the setting http_listen.
  *
- * Whoever reaches it may look, so it is for this machine alone: a loopback address and port, or
- * unix:PATH, whose file says who may. Pure; any thread.
+ * Any client that reaches the port may look, so only a loopback address and port is accepted, or
+ * unix:PATH, whose file mode decides. Pure; any thread.
  */
 #pragma once
 
@@ -22,6 +22,6 @@ struct leat_http_address {
 
 int leat_http_address_parse(const char *text, struct leat_http_address *ret_address,
                             struct leat_error *err);
-/* Whether a request that came by TCP names this machine: a browser that was led here by a foreign
- * name does not. host: the header's value, or NULL. */
+/* True if a request over TCP names this machine, which that of a browser does not if another name
+ * led it here. host: the value of the header Host, or NULL. */
 int leat_http_host_is_local(const char *host);

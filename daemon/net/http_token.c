@@ -68,7 +68,7 @@ int leat_http_token_read(const char *path, struct leat_http_token *ret_token,
     return r;
 }
 
-/* As many steps as what was given has bytes, right or wrong. */
+/* Takes as many steps as the given text has bytes, whether it is right or wrong. */
 static bool is_equal(const struct leat_http_token *token, const char *given) {
     size_t n = strlen(given);
     volatile unsigned char differs = n != token->n;

@@ -1,7 +1,6 @@
-/* http_token.h: the token that the HTTP listener asks for: the setting http_token_file.
+/* http_token.h: the token that the HTTP listener asks for, from the setting http_token_file.
  *
- * Whoever reads the file may look, so it must not be for everybody. Pure but for reading the file;
- * any thread.
+ * Any user who can read the file may look, so it must not be readable by all. Any thread.
  */
 #pragma once
 
@@ -14,15 +13,15 @@
 #define LEAT_HTTP_TOKEN_MAX 256
 
 struct leat_http_token {
-    size_t n; /* 0: none is asked for */
+    size_t n; /* 0: no token is needed */
     char text[LEAT_HTTP_TOKEN_MAX];
 };
 
-/* The file's only line. -EPERM: others may read the file, or a stranger owns it. May block. */
+/* Reads the file's only line. -EPERM: other users can read the file, or own it. May block. */
 int leat_http_token_read(const char *path, struct leat_http_token *ret_token,
                          struct leat_error *err);
 
-/* authorization: the header's value, argument: of the query; NULL: none. What is compared takes a
- * time that does not depend on what is right. */
+/* authorization: the header's value; argument: that of the query; either may be NULL. The time of
+ * the comparison does not depend on the token. */
 bool leat_http_token_fits(const struct leat_http_token *token, const char *authorization,
                           const char *argument);

@@ -12,15 +12,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/core/daemon.h"
-#include "daemon/net/reaper.h"
+#include "daemon/net/socket_closer.h"
 #include "daemon/users/peer.h"
+#include "proto/base/clock.h"
 
 #define BACKLOG      512
 #define PAUSE_MS     100
 #define REST_MS      5
 #define MAX_ACCEPTS  16 /* a turn of the loop; each takes up to 50 us */
-#define MAX_REFUSALS 32 /* likewise; then the listener rests */
+#define MAX_REFUSALS 32 /* a turn; then the listener rests */
 
 /* ---- making the socket ---- */
 
@@ -37,7 +37,7 @@ static int make_address(const char *path, struct sockaddr_un *ret_address, struc
     return 0;
 }
 
-/* Who answers at that path? 0: nobody, the file may go; else why not. */
+/* 0 if no process listens at that path, so that the file may be removed; else an error. */
 static int check_stale(const struct sockaddr_un *address, int type, struct leat_error *err) {
     struct stat status;
     int fd, r;
@@ -68,7 +68,7 @@ static int make_directory(const char *path, struct leat_error *err) {
     if (!copy)
         return leat_error_oom(err);
     directory = dirname(copy);
-    /* root's is open to all, whatever the umask says: the sockets' own modes decide */
+    /* root's directory is open to all, whatever the umask: the sockets' own modes decide */
     if (mkdir(directory, 0700) == 0)
         r = geteuid() == 0 && chmod(directory, 0755) < 0 ? -errno : 0;
     else if (errno != EEXIST)
@@ -97,8 +97,8 @@ static int set_access(const char *path, const char *group, struct leat_error *er
     return 0;
 }
 
-/* Of that group and mode from the beginning: a trainer that comes between two daemons is not told
- * that it may not. Where root may not do so, set_access() does it a moment later. */
+/* Binds with the right group and mode from the first moment, so that a trainer that connects
+ * between two daemons is not refused. If root may not do so, set_access() does it later. */
 static int bind_for(int fd, const struct sockaddr_un *address, const char *group) {
     struct group *entry = find_group(group);
     gid_t gid = getegid();
@@ -123,7 +123,7 @@ static int bind_and_listen(int fd, const struct sockaddr_un *address, const char
     if (r < 0)
         return leat_error_set(err, r, "the socket %s cannot be made: %s", address->sun_path,
                               strerror(-r));
-    (void)leat_reaper_refuse_descriptors(fd); /* nor of those who are not accepted yet */
+    (void)leat_socket_refuse_descriptors(fd); /* accepted sockets inherit it */
     r = set_access(address->sun_path, group, err);
     if (r == 0 && listen(fd, BACKLOG) < 0)
         r = leat_error_set(err, -errno, "listening on %s: %s", address->sun_path, strerror(errno));
@@ -168,7 +168,7 @@ int leat_listener_adopt(struct leat_listener *listener, int take_fd, int type,
                               "the socket that the service manager passed is of the wrong type: "
                               "expected %s",
                               type == SOCK_SEQPACKET ? "ListenSequentialPacket" : "ListenStream");
-    (void)leat_reaper_refuse_descriptors(take_fd);
+    (void)leat_socket_refuse_descriptors(take_fd);
     if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
         fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0)
         return leat_error_set(err, -errno, "a passed socket: %s", strerror(errno));
@@ -222,23 +222,23 @@ static void rest(struct leat_listener *listener) {
     stop_polling(listener, REST_MS);
 }
 
-/* True if its user connects too often; then the descriptor is taken care of. */
+/* True if its user connects too often; then on_refuse has taken the descriptor. */
 static bool is_refused(struct leat_listener *listener, int fd) {
     struct leat_error err = LEAT_ERROR_INIT;
-    enum leat_door_answer answer;
+    enum leat_rate_answer answer;
     struct leat_peer peer;
 
     if (leat_peer_identify(&peer, fd) < 0)
-        return false; /* on_accept finds that out, too */
-    answer = leat_door_knock(listener->door, peer.uid, *listener->n_at_once, leat_daemon_now_ns());
-    if (answer == LEAT_DOOR_OPEN)
+        return false; /* on_accept reports it */
+    answer = leat_rate_limit_take(listener->limit, peer.uid, *listener->n_at_once, leat_now_ns());
+    if (answer == LEAT_RATE_ALLOWED)
         return false;
     leat_error_set(&err, -EDQUOT,
                    "this user connects too often: %llu connections at once and then %d a second "
                    "are allowed",
-                   (unsigned long long)(LEAT_DOOR_AT_ONCE + *listener->n_at_once),
-                   LEAT_DOOR_PER_SECOND);
-    listener->on_refuse(listener, fd, peer.uid, answer == LEAT_DOOR_TELL ? &err : NULL);
+                   (unsigned long long)(LEAT_RATE_AT_ONCE + *listener->n_at_once),
+                   LEAT_RATE_PER_SECOND);
+    listener->on_refuse(listener, fd, peer.uid, answer == LEAT_RATE_EXPLAINED ? &err : NULL);
     return true;
 }
 

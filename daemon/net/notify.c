@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <uv.h>
 
-/* One for all, and for good: when descriptors run out there is still a word for the watchdog. */
+/* One socket is kept for good, so that the watchdog is served even when descriptors run out. */
 static uv_once_t once = UV_ONCE_INIT;
 static int fd = -1;
 

@@ -1,9 +1,9 @@
-/* notify.h: a word to the service manager that is not worth waiting for.
+/* notify.h: messages to the service manager that never block.
  *
- * sd_notify(3) waits while the service manager does not read: one that is busy would stop the loop.
- * What is said again soon anyhow, or does not matter then, is said with this. Any thread.
+ * sd_notify(3) waits while the service manager does not read, which would stop the loop. This is
+ * for messages that are repeated soon, or may be lost. Any thread.
  */
 #pragma once
 
-/* As sd_notify(0, text): at once, or never. 1: said; 0: nobody wants to hear; -errno. */
+/* As sd_notify(0, text). 1: sent; 0: there is no service manager; -errno: not sent. */
 int leat_notify(const char *text);

@@ -6,7 +6,7 @@
 #include "pipeline/memory/arena.h"
 
 #define MAX_HEAPS    8
-#define MAPPED_BYTES (32 << 10) /* blocks come and go in any order, and of any size: no holes */
+#define MAPPED_BYTES (32 << 10) /* avoids holes: blocks come and go in any order and size */
 
 void leat_heap_limit(void) {
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);

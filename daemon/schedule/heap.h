@@ -1,9 +1,8 @@
-/* heap.h: what was freed goes back to the system, or a limit of memory would not be one.
+/* heap.h: gives freed memory back to the system, without which a limit of memory would be none.
  *
- * Large pieces have mappings of their own, and are used again from our own pools. Small ones, as
- * vocabularies are made of, leave pages in the heaps of malloc, which no account knows of: where
- * memory is limited they are given back soon after a run has ended, by a task of the pool.
- * Owner: loop.
+ * Large pieces have mappings of their own and are used again by the daemon's pools. Small ones, as
+ * in vocabularies, leave pages in the heaps of malloc that no account counts. Where memory is
+ * limited, a task of the pool gives them back soon after a run has ended. Owner: loop.
  */
 #pragma once
 
@@ -14,9 +13,9 @@ struct leat_heap {
     bool is_due, is_out;
 };
 
-/* Before any thread is made. */
+/* Sets up malloc for a limit; before any thread is made. */
 void leat_heap_limit(void);
-/* A run has ended. */
+/* Much memory was freed, as by a run that has ended. */
 void leat_heap_freed(struct leat_heap *heap);
 /* About once a second. */
 void leat_heap_tick(struct leat_heap *heap, struct leat_scheduler *scheduler);

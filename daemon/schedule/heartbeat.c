@@ -1,5 +1,6 @@
-/* heartbeat.c: a look costs three loads a worker; the kernel is asked only about those that have
- * been at their task for long. */
+/* heartbeat.c: see heartbeat.h. A look costs three loads a worker; the kernel is asked only about
+ * workers that have had the same task for long.
+ */
 #include "daemon/schedule/heartbeat.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static void ask_kernel(struct leat_heartbeat *heartbeat, struct leat_worker_view
     view->is_looked_at = true;
 }
 
-/* Whether it has a task. */
+/* True if the worker has a task. */
 static bool look_at(struct leat_heartbeat *heartbeat, uint32_t i, uint64_t elapsed_ns) {
     struct leat_pulse *pulse = &heartbeat->pulses[i];
     struct leat_worker_view *view = &heartbeat->views[i];
@@ -101,20 +102,20 @@ static bool has_lost_worker(const struct leat_heartbeat *heartbeat) {
     return waits_for_lock && !waits_for_storage;
 }
 
-static void forget(struct leat_heartbeat *heartbeat) {
+static void forget_views(struct leat_heartbeat *heartbeat) {
     heartbeat->n_stalled = 0;
     heartbeat->untaken_ns = 0;
     for (uint32_t i = 0; i < heartbeat->n_threads; i++)
         heartbeat->views[i] = (struct leat_worker_view){.n_begun = heartbeat->views[i].n_begun};
 }
 
-void leat_heartbeat_look(struct leat_heartbeat *heartbeat, uint64_t elapsed_ns,
-                         uint32_t n_submitted) {
+void leat_heartbeat_check(struct leat_heartbeat *heartbeat, uint64_t elapsed_ns,
+                          uint32_t n_submitted) {
     uint32_t n_busy = 0;
     uint64_t n_begun = 0;
 
-    if (heartbeat->timeout_ns == 0) { /* since now, perhaps */
-        forget(heartbeat);
+    if (heartbeat->timeout_ns == 0) { /* the setting may have changed */
+        forget_views(heartbeat);
         return;
     }
     if (elapsed_ns > LEAT_HEARTBEAT_LOOK_NS)

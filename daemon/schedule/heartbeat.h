@@ -1,21 +1,20 @@
-/* heartbeat.h: whether the workers go on.
+/* heartbeat.h: watches whether the workers make progress.
  *
- * A worker beats when it begins and when it ends a task; the loop looks from time to time. A task
- * that is older than the timeout is *stalled*: its stream waits, and operators are told. That alone
- * is no fault of the daemon: a worker may compute for long, wait for a slow disk, or for a FIFO
- * that gives nothing, and a restart would only lead it there again. What no waiting cures, and a
- * restart does, is that the daemon is *stuck*:
+ * A worker notes when it begins and ends a task, and the loop looks at that from time to time. A
+ * task older than the timeout is *stalled*: its stream waits, and operators are warned. That alone
+ * is no fault of the daemon: a worker may compute for long, or wait for a slow disk or an empty
+ * FIFO, and would do so after a restart too. The daemon is *stuck* where only a restart helps:
  *
- *   - a worker has been stopped, or has ended, with a task in its hands;
+ *   - a worker was stopped, or has ended, in the middle of a task;
  *   - a worker waits for a lock and has not run for half of the timeout, while none waits for
- *     storage (which may be the one that has the lock);
- *   - tasks lie in the pool, there are workers without one, and none takes one for that long.
+ *     storage, which might hold the lock;
+ *   - tasks lie in the pool for that long, and workers without a task do not take them.
  *
- * Time is what passed between looks as the loop saw it, each counted as LEAT_HEARTBEAT_LOOK_NS at
- * most: a process that was stopped as a whole, or a machine that slept, does not age its tasks.
+ * Time is measured by the loop between looks, each counted as LEAT_HEARTBEAT_LOOK_NS at most. So
+ * the tasks of a process that was stopped, or of a machine that slept, do not age.
  *
- * Owner: loop, but for the pulses, which are counters of the workers. A task that a pulse names may
- * be looked at on the loop: it is its owner's again only when the loop has called its `done`.
+ * Owner: loop, but for the pulses, which are counters of the workers. The loop may look at a task
+ * that a pulse names: the task is its owner's again only after the loop has called its `done`.
  */
 #pragma once
 
@@ -34,11 +33,11 @@ struct leat_pulse {
     _Atomic int32_t tid;
 };
 
-/* What the loop has seen of one. */
+/* What the loop has seen of a worker. */
 struct leat_worker_view {
-    struct leat_task *task; /* that is stalled; NULL: none */
+    struct leat_task *task; /* if it is stalled; else NULL */
     uint64_t n_begun, age_ns;
-    uint64_t quiet_ns; /* that it has not run */
+    uint64_t quiet_ns; /* since it last ran */
     bool is_looked_at;
     struct leat_thread_state state;
     enum leat_thread_wait wait;
@@ -58,13 +57,13 @@ struct leat_heartbeat {
 int leat_heartbeat_init(struct leat_heartbeat *heartbeat, uint32_t n_threads, uint64_t timeout_ns);
 void leat_heartbeat_deinit(struct leat_heartbeat *heartbeat);
 
-/* On a worker, of that number (leat_scheduler_thread); heartbeat NULL: nothing. */
+/* On the worker of that number (leat_scheduler_thread). heartbeat may be NULL. */
 void leat_heartbeat_begin(struct leat_heartbeat *heartbeat, uint32_t number,
                           struct leat_task *task);
 void leat_heartbeat_end(struct leat_heartbeat *heartbeat, uint32_t number);
 
-/* elapsed_ns: since the last look. n_submitted: tasks that are with threads or in the pool; 0 if
- * none of them could be taken by a thread that has none. Then the views say
- * which tasks are stalled, and n_stalled, how many; and is_stuck stays once it is set. */
-void leat_heartbeat_look(struct leat_heartbeat *heartbeat, uint64_t elapsed_ns,
-                         uint32_t n_submitted);
+/* Finds the tasks that are stalled, and whether the daemon is stuck, which it then stays.
+ * elapsed_ns: since the last look. n_submitted: tasks on threads and in the pool, or 0 if no idle
+ * thread could take one. */
+void leat_heartbeat_check(struct leat_heartbeat *heartbeat, uint64_t elapsed_ns,
+                          uint32_t n_submitted);

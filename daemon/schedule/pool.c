@@ -1,4 +1,4 @@
-/* pool.c: see pool.h. What libuv would end the process for is tried before libuv does it. */
+/* pool.c: tries out what libuv would end the process for. See pool.h. */
 #include "daemon/schedule/pool.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static void wait_for_post(void *end) {
     uv_sem_wait(end);
 }
 
-/* All of them at the same time. */
+/* Makes n threads that exist at the same time. */
 static int try_threads(uint32_t n, struct leat_error *err) {
     uv_thread_t *threads = calloc(n, sizeof(*threads));
     uint32_t n_made = 0;

@@ -1,5 +1,5 @@
-/* pool.h: the threads of libuv's pool, which libuv makes with the first task. It ends the process
- * if it cannot make one, or its first pipe, so all of that happens when the daemon starts.
+/* pool.h: makes the threads of libuv's pool when the daemon starts. libuv makes them with the first
+ * task, and ends the process if it cannot make one, or its first pipe.
  */
 #pragma once
 

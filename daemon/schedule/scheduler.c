@@ -1,25 +1,27 @@
-/* scheduler.c: users in a list, of each user a list of task lists a class. Lists are searched:
- * there are as many users and runs in them as have something to do now, which is few. */
+/* scheduler.c: a list of users, each with lists of tasks by class. The lists are searched: they
+ * hold only users and runs with tasks that wait, which are few.
+ */
 #include "daemon/schedule/scheduler.h"
 
 #include <assert.h>
 #include <sched.h>
 
 #include "daemon/schedule/heartbeat.h"
+#include "proto/base/list.h"
 
 #define CPUS_A_SPARE_ONE   4
 #define MANY_THREADS       8
-#define LONG_TASKS_IN_LINE 3
-#define SHORT_TASKS_LINE   6
-#define BESIDE_LEAST       4
+#define LONG_TASKS_QUEUED  3
+#define SHORT_TASKS_QUEUED 6
+#define OVERFLOW_LEAST     4
 #define QUICK_NS           UINT64_C(50000000)
-#define GUESS_NS           UINT64_C(1000000) /* of a task of which nothing is known */
-#define ESTIMATE_SHIFT     3                 /* each task counts for an eighth */
+#define GUESS_NS           UINT64_C(1000000) /* of a task whose kind is not known */
+#define ESTIMATE_SHIFT     3                 /* the latest task counts for an eighth */
 #define WATCH_MS           50
 
-/* A quarter of the CPUs of a large machine is left to the loop, to short tasks and to trainers: if
- * the loop has to share its CPU, all the others wait for it. Who wants more workers than there are
- * CPUs gets them. */
+/* A quarter of the CPUs of a large machine is left to the loop, short tasks and trainers: all
+ * others wait if the loop has to share its CPU. More workers than CPUs are given if they are set.
+ */
 static uint32_t n_mapping(uint32_t n_workers) {
     uint32_t n_cpus = uv_available_parallelism();
     uint32_t n_left = n_cpus < MANY_THREADS ? n_cpus : n_cpus - n_cpus / CPUS_A_SPARE_ONE;
@@ -27,39 +29,40 @@ static uint32_t n_mapping(uint32_t n_workers) {
     return n_workers > n_left && n_workers <= n_cpus ? n_left : n_workers;
 }
 
-/* With few threads, a short task must find one that does not map. With many, one of them gets ready
- * every moment anyhow, if tasks are quick; there it pays to keep long tasks in line, so that no
- * thread falls asleep between two of them: waking it costs more than all else that the loop does
- * for a task. */
+/* With few threads, a short task must find one that does not map. With many threads and quick
+ * tasks, one is ready at any moment. There the pool gets some long tasks more, so that no thread
+ * falls asleep between two of them: waking it costs the loop more than all else that it does for a
+ * task.
+ */
 static uint32_t max_long_tasks(uint32_t n_workers) {
     uint32_t n = n_mapping(n_workers);
 
-    return n < MANY_THREADS ? n : n + LONG_TASKS_IN_LINE;
+    return n < MANY_THREADS ? n : n + LONG_TASKS_QUEUED;
 }
 
 uint32_t leat_scheduler_n_threads(uint32_t n_workers) {
     return n_mapping(n_workers) + 1;
 }
 
-/* Beside the pool, for either kind: one user may have about half of them. */
-static uint32_t n_beside(uint32_t n_user) {
-    uint32_t n = 2 * n_user > BESIDE_LEAST ? 2 * n_user : BESIDE_LEAST;
+/* Overflow threads for slow tasks, and as many for stand-ins. One user may have about half. */
+static uint32_t n_overflow(uint32_t n_user) {
+    uint32_t n = 2 * n_user > OVERFLOW_LEAST ? 2 * n_user : OVERFLOW_LEAST;
 
-    return n < LEAT_ASIDE_MAX / 2 ? n : LEAT_ASIDE_MAX / 2;
+    return n < LEAT_OVERFLOW_MAX / 2 ? n : LEAT_OVERFLOW_MAX / 2;
 }
 
 static uint32_t n_user_slow(uint32_t n_workers) {
     return n_workers > 1 ? n_workers / 2 : 1;
 }
 
-uint32_t leat_scheduler_n_beside(uint32_t n_workers) {
-    return 2 * n_beside(n_user_slow(n_workers));
+uint32_t leat_scheduler_n_overflow(uint32_t n_workers) {
+    return 2 * n_overflow(n_user_slow(n_workers));
 }
 
 /* ---- life ---- */
 
-static void run(void *data);
-static void on_aside_done(void *owner, void *data);
+static void run_task(void *data);
+static void on_overflow_done(void *owner, void *data);
 
 int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
     uint32_t n_slow = n_user_slow(n_workers), n_threads = leat_scheduler_n_threads(n_workers);
@@ -73,16 +76,16 @@ int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint3
         .n_mapping = n_mapping(n_workers),
         .max_long = max_long_tasks(n_workers),
         .max_scans = n_threads - 1,
-        .max_short = 2 * n_threads + SHORT_TASKS_LINE,
+        .max_short = 2 * n_threads + SHORT_TASKS_QUEUED,
         .max_user_slow = n_slow,
-        .max_slow = n_beside(n_slow),
-        .max_stand_ins = n_beside(n_slow),
+        .max_slow = n_overflow(n_slow),
+        .max_stand_ins = n_overflow(n_slow),
     };
     scheduler->told.at_ns = uv_hrtime();
     leat_task_user_init(&scheduler->nobody, 1);
     leat_task_queue_init(&scheduler->others, &scheduler->nobody);
-    r = leat_aside_init(&scheduler->aside, loop, leat_scheduler_n_beside(n_workers), run,
-                        on_aside_done, scheduler);
+    r = leat_overflow_init(&scheduler->overflow, loop, leat_scheduler_n_overflow(n_workers),
+                           run_task, on_overflow_done, scheduler);
     if (r == 0)
         r = uv_timer_init(loop, &scheduler->timer);
     scheduler->has_timer = r == 0;
@@ -95,13 +98,13 @@ void leat_scheduler_stop(struct leat_scheduler *scheduler) {
     if (scheduler->has_timer)
         uv_close((uv_handle_t *)&scheduler->timer, NULL);
     scheduler->has_timer = false;
-    leat_aside_stop(&scheduler->aside);
+    leat_overflow_stop(&scheduler->overflow);
 }
 
 void leat_scheduler_deinit(struct leat_scheduler *scheduler) {
     assert(!scheduler->has_timer && !scheduler->users && !scheduler->out);
     leat_task_user_deinit(&scheduler->nobody);
-    leat_aside_deinit(&scheduler->aside);
+    leat_overflow_deinit(&scheduler->overflow);
 }
 
 void leat_task_user_init(struct leat_task_user *user, uint32_t weight) {
@@ -123,7 +126,7 @@ void leat_task_queue_init(struct leat_task_queue *queue, struct leat_task_user *
     }
 }
 
-/* ---- what waits ---- */
+/* ---- tasks that wait ---- */
 
 static void append_list(struct leat_task_user *user, enum leat_task_class class,
                         struct leat_task_list *list) {
@@ -132,22 +135,7 @@ static void append_list(struct leat_task_user *user, enum leat_task_class class,
     user->classes[class].last = &list->next;
 }
 
-static void link_user(struct leat_scheduler *scheduler, struct leat_task_user *user) {
-    user->next = scheduler->users;
-    user->link = &scheduler->users;
-    if (user->next)
-        user->next->link = &user->next;
-    scheduler->users = user;
-    leat_fair_enter(&scheduler->fair, &user->share);
-}
-
-static void unlink_user(struct leat_task_user *user) {
-    *user->link = user->next;
-    if (user->next)
-        user->next->link = user->link;
-}
-
-static void append(struct leat_scheduler *scheduler, struct leat_task *task) {
+static void append_task(struct leat_scheduler *scheduler, struct leat_task *task) {
     struct leat_task_queue *queue = task->queue;
     struct leat_task_user *user = queue->user;
     struct leat_task_list *list = &queue->lists[task->class];
@@ -160,14 +148,16 @@ static void append(struct leat_scheduler *scheduler, struct leat_task *task) {
         append_list(user, task->class, list);
     if (queue->n_waiting++ == 0)
         leat_fair_enter(&user->fair, &queue->share);
-    if (user->n_waiting++ == 0)
-        link_user(scheduler, user);
+    if (user->n_waiting++ == 0) {
+        LEAT_LIST_ADD(&scheduler->users, user);
+        leat_fair_enter(&scheduler->fair, &user->share);
+    }
     scheduler->n_waiting++;
 }
 
-/* The first of the list; where the list stands is known. */
-static struct leat_task *take(struct leat_scheduler *scheduler, struct leat_task_list **at,
-                              enum leat_task_class class) {
+/* Takes the first task of the list to which `at` points. */
+static struct leat_task *take_task(struct leat_scheduler *scheduler, struct leat_task_list **at,
+                                   enum leat_task_class class) {
     struct leat_task_list *list = *at;
     struct leat_task_user *user = list->queue->user;
     struct leat_task *task = list->first;
@@ -177,19 +167,19 @@ static struct leat_task *take(struct leat_scheduler *scheduler, struct leat_task
         user->classes[class].last = at;
     list->first = task->next;
     if (list->first)
-        append_list(user, class, list); /* of equals it is the last now */
+        append_list(user, class, list); /* behind lists with the same tag */
     else
         list->last = &list->first;
     list->queue->n_waiting--;
     if (--user->n_waiting == 0)
-        unlink_user(user);
+        LEAT_LIST_REMOVE(user);
     scheduler->n_waiting--;
     return task;
 }
 
-/* ---- where there is room ---- */
+/* ---- room ---- */
 
-/* No user gets more than are left then for others. */
+/* No user gets more threads than are then left for others. */
 static bool has_stand_in(const struct leat_scheduler *scheduler,
                          const struct leat_task_user *user) {
     return user->n_stand_ins < scheduler->max_stand_ins - scheduler->n_stand_ins;
@@ -200,19 +190,19 @@ static bool has_slow(const struct leat_scheduler *scheduler, const struct leat_t
            user->n_slow < scheduler->max_slow - scheduler->n_slow;
 }
 
-/* In the pool there is always a thread that holds none of these, unless storage hangs. */
+/* The pool has a thread for short tasks, unless storage hangs. */
 static enum leat_task_place place_short(const struct leat_scheduler *scheduler,
                                         const struct leat_task_user *user,
                                         enum leat_task_class class) {
     if (scheduler->n_pool_held >= scheduler->n_threads)
-        return has_stand_in(scheduler, user) ? LEAT_TASK_ASIDE : LEAT_TASK_NOWHERE;
+        return has_stand_in(scheduler, user) ? LEAT_TASK_IN_OVERFLOW : LEAT_TASK_NOWHERE;
     if (scheduler->n_pool_short >= scheduler->max_short ||
         (class == LEAT_TASK_SCAN && scheduler->n_pool_scans >= scheduler->max_scans))
         return LEAT_TASK_NOWHERE;
     return LEAT_TASK_IN_POOL;
 }
 
-/* Beside the pool go only those of runs that hold no thread: in place of those that do. */
+/* Only runs that hold no thread get overflow threads, in place of the runs that do. */
 static enum leat_task_place place_map(const struct leat_scheduler *scheduler,
                                       const struct leat_task_queue *queue) {
     uint64_t estimate_ns = queue->estimates_ns[LEAT_TASK_MAP];
@@ -226,7 +216,7 @@ static enum leat_task_place place_map(const struct leat_scheduler *scheduler,
         return LEAT_TASK_IN_POOL;
     return queue->n_held == 0 && n_going < scheduler->n_mapping &&
                    has_stand_in(scheduler, queue->user)
-               ? LEAT_TASK_ASIDE
+               ? LEAT_TASK_IN_OVERFLOW
                : LEAT_TASK_NOWHERE;
 }
 
@@ -237,10 +227,10 @@ static enum leat_task_place place_of(const struct leat_scheduler *scheduler,
         return place_map(scheduler, queue);
     if (class != LEAT_TASK_SLOW)
         return place_short(scheduler, queue->user, class);
-    return has_slow(scheduler, queue->user) ? LEAT_TASK_ASIDE : LEAT_TASK_NOWHERE;
+    return has_slow(scheduler, queue->user) ? LEAT_TASK_IN_OVERFLOW : LEAT_TASK_NOWHERE;
 }
 
-/* ---- whose turn it is ---- */
+/* ---- turns ---- */
 
 struct choice {
     struct leat_task_list **at; /* NULL: none */
@@ -277,7 +267,7 @@ static bool choose_of(const struct leat_scheduler *scheduler, struct leat_task_u
     return false;
 }
 
-static bool choose(const struct leat_scheduler *scheduler, struct choice *ret_choice) {
+static bool choose_task(const struct leat_scheduler *scheduler, struct choice *ret_choice) {
     const struct leat_fair_share *least = NULL;
 
     for (struct leat_task_user *user = scheduler->users; user; user = user->next)
@@ -289,8 +279,8 @@ static bool choose(const struct leat_scheduler *scheduler, struct choice *ret_ch
 
 /* ---- on threads ---- */
 
-/* A long task does not push others aside when it gets going, and is pushed aside by those that are
- * woken: the loop, short tasks, trainers. Where that is forbidden, things go on without. */
+/* SCHED_BATCH: a long task does not preempt others when it starts, and lets those preempt it that
+ * wake: the loop, short tasks, trainers. It is no error if the system forbids it. */
 static void set_policy(bool is_batch) {
     static const struct sched_param param = {.sched_priority = 0};
     static _Thread_local bool was_batch;
@@ -301,17 +291,17 @@ static void set_policy(bool is_batch) {
     (void)sched_setscheduler(0, is_batch ? SCHED_BATCH : SCHED_OTHER, &param);
 }
 
-/* libuv's pool is one for the whole process, and so is the count. */
+/* A process has one pool, and therefore one count. */
 uint32_t leat_scheduler_thread(void) {
     static _Atomic uint32_t n_threads;
-    static _Thread_local uint32_t number; /* and one; 0: none yet */
+    static _Thread_local uint32_t number; /* counted from 1; 0: none yet */
 
     if (number == 0)
         number = atomic_fetch_add(&n_threads, 1) + 1;
     return number - 1;
 }
 
-static void run(void *data) {
+static void run_task(void *data) {
     struct leat_task *task = data;
     uint64_t (*now_ns)(void) = task->scheduler->now_ns;
     uint64_t start_ns = now_ns(), end_ns;
@@ -327,17 +317,17 @@ static void run(void *data) {
 }
 
 static void on_work(uv_work_t *request) {
-    run(request->data);
+    run_task(request->data);
 }
 
-/* ---- what is out ---- */
+/* ---- tasks that are out ---- */
 
 static bool is_short(const struct leat_task *task) {
     return task->class == LEAT_TASK_URGENT || task->class == LEAT_TASK_SCAN;
 }
 
-/* One more is out, or (minus one) one less. */
-static void count(struct leat_scheduler *scheduler, const struct leat_task *task, uint32_t n) {
+/* n: 1, or UINT32_MAX for one less. */
+static void count_task(struct leat_scheduler *scheduler, const struct leat_task *task, uint32_t n) {
     struct leat_task_queue *queue = task->queue;
     bool is_map = task->class == LEAT_TASK_MAP;
 
@@ -350,7 +340,7 @@ static void count(struct leat_scheduler *scheduler, const struct leat_task *task
         scheduler->n_slow += n;
         return;
     }
-    if (task->place == LEAT_TASK_ASIDE) {
+    if (task->place == LEAT_TASK_IN_OVERFLOW) {
         queue->user->n_stand_ins += n;
         scheduler->n_stand_ins += n;
         return;
@@ -369,24 +359,10 @@ static void count_held(struct leat_scheduler *scheduler, const struct leat_task 
     scheduler->n_pool_short_held += is_in_pool && is_short(task) ? n : 0;
 }
 
-static void link_out(struct leat_scheduler *scheduler, struct leat_task *task) {
-    task->next = scheduler->out;
-    task->link = &scheduler->out;
-    if (task->next)
-        task->next->link = &task->next;
-    scheduler->out = task;
-}
-
-static void unlink_out(struct leat_task *task) {
-    *task->link = task->next;
-    if (task->next)
-        task->next->link = task->link;
-}
-
 static void submit_waiting(struct leat_scheduler *scheduler);
 
-/* What the next one of its kind is reckoned to take. */
-static void learn(struct leat_task *task) {
+/* Updates the estimate for the next task of its kind. */
+static void learn_estimate(struct leat_task *task) {
     uint64_t *estimate_ns = &task->queue->estimates_ns[task->class];
 
     if (*estimate_ns == 0)
@@ -396,7 +372,7 @@ static void learn(struct leat_task *task) {
     *estimate_ns += *estimate_ns == 0;
 }
 
-static void settle(struct leat_task *task) {
+static void settle_charges(struct leat_task *task) {
     struct leat_task_user *user = task->queue->user;
 
     leat_fair_end(&task->queue->share, task->queue_charge, task->taken_ns);
@@ -404,17 +380,17 @@ static void settle(struct leat_task *task) {
     user->worker_ns += task->taken_ns;
     if (task->class != LEAT_TASK_SLOW)
         task->scheduler->done_ns += task->taken_ns;
-    learn(task);
+    learn_estimate(task);
 }
 
-static void finish(struct leat_task *task) {
+static void finish_task(struct leat_task *task) {
     struct leat_scheduler *scheduler = task->scheduler;
 
-    unlink_out(task);
-    count(scheduler, task, UINT32_MAX);
+    LEAT_LIST_REMOVE(task);
+    count_task(scheduler, task, UINT32_MAX);
     if (task->is_held)
         count_held(scheduler, task, UINT32_MAX);
-    settle(task);
+    settle_charges(task);
     task->done(task);
     submit_waiting(scheduler);
 }
@@ -422,23 +398,23 @@ static void finish(struct leat_task *task) {
 static void on_done(uv_work_t *request, int status) {
     assert(status == 0);
     (void)status;
-    finish(request->data);
+    finish_task(request->data);
 }
 
-static void on_aside_done(void *owner, void *data) {
+static void on_overflow_done(void *owner, void *data) {
     (void)owner;
-    finish(data);
+    finish_task(data);
 }
 
 static void hand_over(struct leat_scheduler *scheduler, struct leat_task *task) {
     int r;
 
-    if (task->place == LEAT_TASK_ASIDE && leat_aside_run(&scheduler->aside, task) == 0)
+    if (task->place == LEAT_TASK_IN_OVERFLOW && leat_overflow_run(&scheduler->overflow, task) == 0)
         return;
-    if (task->place == LEAT_TASK_ASIDE) { /* there can be no further thread */
-        count(scheduler, task, UINT32_MAX);
+    if (task->place == LEAT_TASK_IN_OVERFLOW) { /* no further thread could be made */
+        count_task(scheduler, task, UINT32_MAX);
         task->place = LEAT_TASK_IN_POOL;
-        count(scheduler, task, 1);
+        count_task(scheduler, task, 1);
     }
     task->request.data = task;
     r = uv_queue_work(scheduler->loop, &task->request, on_work, on_done);
@@ -446,8 +422,8 @@ static void hand_over(struct leat_scheduler *scheduler, struct leat_task *task) 
     (void)r;
 }
 
-static void submit(struct leat_scheduler *scheduler, struct leat_task *task,
-                   enum leat_task_place place) {
+static void submit_task(struct leat_scheduler *scheduler, struct leat_task *task,
+                        enum leat_task_place place) {
     struct leat_task_queue *queue = task->queue;
     uint64_t known_ns = queue->estimates_ns[task->class];
     uint64_t estimate_ns = known_ns > 0 ? known_ns : GUESS_NS;
@@ -458,14 +434,14 @@ static void submit(struct leat_scheduler *scheduler, struct leat_task *task,
     atomic_store_explicit(&task->end_ns, 0, memory_order_relaxed);
     task->user_charge = leat_fair_begin(&scheduler->fair, &queue->user->share, estimate_ns);
     task->queue_charge = leat_fair_begin(&queue->user->fair, &queue->share, estimate_ns);
-    link_out(scheduler, task);
-    count(scheduler, task, 1);
+    LEAT_LIST_ADD(&scheduler->out, task);
+    count_task(scheduler, task, 1);
     if (task->start)
         task->start(task);
     hand_over(scheduler, task);
 }
 
-/* A task that has ended is out until the loop has heard of it. */
+/* A task that has ended stays out until the loop has handled that. */
 static uint64_t worked_ns(const struct leat_task *task, uint64_t now_ns) {
     uint64_t start_ns = atomic_load_explicit(&task->start_ns, memory_order_relaxed);
     uint64_t end_ns = atomic_load_explicit(&task->end_ns, memory_order_relaxed);
@@ -524,8 +500,8 @@ static void on_timer(uv_timer_t *timer) {
 static void submit_waiting(struct leat_scheduler *scheduler) {
     struct choice choice = {.at = NULL};
 
-    while (scheduler->n_waiting > 0 && choose(scheduler, &choice))
-        submit(scheduler, take(scheduler, choice.at, choice.class), choice.place);
+    while (scheduler->n_waiting > 0 && choose_task(scheduler, &choice))
+        submit_task(scheduler, take_task(scheduler, choice.at, choice.class), choice.place);
     if (scheduler->n_waiting > 0 && !scheduler->is_watching)
         scheduler->is_watching = uv_timer_start(&scheduler->timer, on_timer, WATCH_MS, 0) == 0;
 }
@@ -534,6 +510,6 @@ void leat_scheduler_add(struct leat_scheduler *scheduler, struct leat_task_queue
                         struct leat_task *task) {
     task->scheduler = scheduler;
     task->queue = queue ? queue : &scheduler->others;
-    append(scheduler, task);
+    append_task(scheduler, task);
     submit_waiting(scheduler);
 }

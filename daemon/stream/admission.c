@@ -2,40 +2,40 @@
 #include "daemon/stream/admission.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 
-#include "daemon/core/daemon.h"
 #include "daemon/stream/feed.h"
+#include "daemon/stream/feeds.h"
 #include "daemon/stream/ring.h"
+#include "proto/base/clock.h"
+#include "proto/base/container_of.h"
 #include "proto/base/shown.h"
 
 #define WAIT_NS UINT64_C(5000000000)
 
-#define LOADING_BYTES                                                                              \
-    (UINT64_C(4) << 20) /* that a plan may take while it is made, unless it needs more */
+#define LOADING_BYTES (UINT64_C(4) << 20) /* claimed for a plan that needs no more */
 
 #define MIB(bytes) ((double)(bytes) / 1048576)
 
-static uint64_t headroom(const struct leat_budget *budget) {
+static uint64_t headroom_of(const struct leat_budget *budget) {
     return budget->limit_bytes / 8;
 }
 
 /* ---- waiting ---- */
 
-/* Whether what it waits for is part of what its user may have: only then do others make room. */
+/* True if the wait is for a part of what its user may have. Only then do others make room. */
 static bool is_of_part(const struct leat_memory_wait *wait) {
     return leat_budget_user_has_part(wait->user, wait->need_bytes);
 }
 
-static void count_wanted(struct leat_daemon *daemon) {
-    struct leat_budget *budget = &daemon->budget;
+static void count_wanted(struct leat_feeds *feeds) {
+    struct leat_budget *budget = feeds->env->budget;
     const struct leat_memory_wait *wait;
 
     budget->wanted_bytes = 0;
-    for (wait = daemon->memory_waits; wait; wait = wait->next)
+    for (wait = feeds->waits; wait; wait = wait->next)
         wait->user->wanted_bytes = 0;
-    for (wait = daemon->memory_waits; wait; wait = wait->next) {
+    for (wait = feeds->waits; wait; wait = wait->next) {
         if (is_of_part(wait) && wait->need_bytes > budget->wanted_bytes)
             budget->wanted_bytes = wait->need_bytes;
         if (wait->need_bytes > wait->user->wanted_bytes)
@@ -44,15 +44,14 @@ static void count_wanted(struct leat_daemon *daemon) {
 }
 
 uint64_t leat_memory_wait_deadline_ns(void) {
-    return leat_daemon_now_ns() + WAIT_NS;
+    return leat_now_ns() + WAIT_NS;
 }
 
-void leat_memory_wait_start(struct leat_daemon *daemon, struct leat_memory_wait *wait,
+void leat_memory_wait_start(struct leat_feeds *feeds, struct leat_memory_wait *wait,
                             struct leat_budget_user *user, uint64_t need_bytes,
                             uint64_t deadline_ns,
-                            void (*done)(struct leat_daemon *daemon,
-                                         struct leat_memory_wait *wait)) {
-    struct leat_memory_wait **last = &daemon->memory_waits;
+                            void (*done)(struct leat_feeds *feeds, struct leat_memory_wait *wait)) {
+    struct leat_memory_wait **last = &feeds->waits;
 
     while (*last)
         last = &(*last)->next;
@@ -63,12 +62,12 @@ void leat_memory_wait_start(struct leat_daemon *daemon, struct leat_memory_wait 
                                       .done = done};
     *last = wait;
     leat_budget_user_enter(user);
-    count_wanted(daemon);
-    leat_feeds_trim(daemon);
+    count_wanted(feeds);
+    leat_feeds_trim(feeds);
 }
 
-void leat_memory_wait_cancel(struct leat_daemon *daemon, struct leat_memory_wait *wait) {
-    struct leat_memory_wait **link = &daemon->memory_waits;
+void leat_memory_wait_cancel(struct leat_feeds *feeds, struct leat_memory_wait *wait) {
+    struct leat_memory_wait **link = &feeds->waits;
 
     if (!wait->is_waiting)
         return;
@@ -78,34 +77,32 @@ void leat_memory_wait_cancel(struct leat_daemon *daemon, struct leat_memory_wait
     wait->is_waiting = false;
     wait->user->wanted_bytes = 0;
     leat_budget_user_leave(wait->user);
-    count_wanted(daemon);
+    count_wanted(feeds);
 }
 
-/* Whoever came earlier comes first, and others would take from it what it waits for. But nobody
- * waits behind a user who has its part already, except that user. */
-static bool is_behind(const struct leat_daemon *daemon, const struct leat_memory_wait *wait) {
-    for (const struct leat_memory_wait *first = daemon->memory_waits; first != wait;
-         first = first->next)
+/* Waits end in order, so that no later one takes the memory of an earlier one. But a user with more
+ * than its part holds up no one but itself. */
+static bool is_behind(const struct leat_feeds *feeds, const struct leat_memory_wait *wait) {
+    for (const struct leat_memory_wait *first = feeds->waits; first != wait; first = first->next)
         if (first->user == wait->user || is_of_part(first))
             return true;
     return false;
 }
 
-static bool is_over(const struct leat_daemon *daemon, const struct leat_memory_wait *wait) {
-    return daemon->is_stopping || leat_daemon_now_ns() >= wait->deadline_ns ||
-           (leat_budget_user_free_bytes(wait->user) >= wait->need_bytes &&
-            !is_behind(daemon, wait));
+static bool is_over(const struct leat_feeds *feeds, const struct leat_memory_wait *wait) {
+    return feeds->env->is_stopping || leat_now_ns() >= wait->deadline_ns ||
+           (leat_budget_user_free_bytes(wait->user) >= wait->need_bytes && !is_behind(feeds, wait));
 }
 
-/* What is done for one may end others' waiting, or begin it anew. */
-void leat_memory_waits_check(struct leat_daemon *daemon) {
-    struct leat_memory_wait *wait = daemon->memory_waits;
+/* `done` may end other waits, or begin new ones. */
+void leat_memory_waits_check(struct leat_feeds *feeds) {
+    struct leat_memory_wait *wait = feeds->waits;
 
     while (wait)
-        if (is_over(daemon, wait)) {
-            leat_memory_wait_cancel(daemon, wait);
-            wait->done(daemon, wait);
-            wait = daemon->memory_waits;
+        if (is_over(feeds, wait)) {
+            leat_memory_wait_cancel(feeds, wait);
+            wait->done(feeds, wait);
+            wait = feeds->waits;
         } else {
             wait = wait->next;
         }
@@ -121,13 +118,13 @@ static uint64_t ring_bytes(const struct leat_memory_plan *memory, uint32_t n_slo
                : size_bytes;
 }
 
-/* As many slots as are wanted, if there is room without what is left for others; else fewer. */
+/* Gives all wanted slots if some room is then left for others; else fewer. */
 static uint32_t choose_slots(const struct leat_budget_user *user,
                              const struct leat_memory_plan *memory, uint32_t n_min,
                              uint32_t n_max) {
     const struct leat_budget *budget = user->budget;
     uint64_t least = leat_memory_plan_least(memory), free_bytes = leat_budget_user_free_bytes(user);
-    uint64_t room = free_bytes > headroom(budget) ? free_bytes - headroom(budget) : 0;
+    uint64_t room = free_bytes > headroom_of(budget) ? free_bytes - headroom_of(budget) : 0;
     uint64_t n;
 
     if (budget->limit_bytes == UINT64_MAX || least + ring_bytes(memory, n_max) <= room)
@@ -136,9 +133,9 @@ static uint32_t choose_slots(const struct leat_budget_user *user,
     return n < n_min ? n_min : n > n_max ? n_max : (uint32_t)n;
 }
 
-/* What would make it fit, by what takes the most. */
-static const char *advice(const struct leat_memory_plan *memory, uint64_t ring, uint64_t least,
-                          uint64_t most) {
+/* Advises on what takes the most. */
+static const char *advice_on(const struct leat_memory_plan *memory, uint64_t ring, uint64_t least,
+                             uint64_t most) {
     if (least <= most / 4 || (least <= most && memory->order_bytes < least / 2 && ring < least / 2))
         return "it would fit alone: try again when others have ended, or raise memory_limit";
     if (memory->order_bytes >= least / 3 && ring >= least / 3)
@@ -159,10 +156,10 @@ static bool is_among(const struct leat_feed *const *feeds, size_t n, const struc
     return false;
 }
 
-/* What takes up the rest, the largest first; so many are named. user NULL: whose ever they are. */
+/* Names the runs that take the most, largest first. user NULL: of all users. */
 #define N_NAMED 3
 
-static void name_takers(const struct leat_daemon *daemon, const struct leat_budget_user *user,
+static void name_takers(const struct leat_feeds *feeds, const struct leat_budget_user *user,
                         char *text, size_t size) {
     const struct leat_feed *named[N_NAMED] = {NULL};
     size_t n = 0;
@@ -171,7 +168,7 @@ static void name_takers(const struct leat_daemon *daemon, const struct leat_budg
     for (size_t i = 0; i < N_NAMED; i++) {
         const struct leat_feed *largest = NULL;
 
-        for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+        for (const struct leat_feed *feed = feeds->first; feed; feed = feed->next)
             if ((!user || feed->account.user == user) && !is_among(named, i, feed) &&
                 (!largest ||
                  leat_account_claim(&feed->account) > leat_account_claim(&largest->account)))
@@ -184,15 +181,15 @@ static void name_takers(const struct leat_daemon *daemon, const struct leat_budg
     }
 }
 
-static uint32_t count_feeds(const struct leat_daemon *daemon, const struct leat_budget_user *user) {
+static uint32_t count_feeds(const struct leat_feeds *feeds, const struct leat_budget_user *user) {
     uint32_t n = 0;
 
-    for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+    for (const struct leat_feed *feed = feeds->first; feed; feed = feed->next)
         n += !user || feed->account.user == user;
     return n;
 }
 
-/* What it is that something does not fit into: what the user may have, if that is less. */
+/* True if the user's part is what the bytes do not fit into, and not all memory. */
 static bool is_part_short(const struct leat_budget_user *user, uint64_t bytes) {
     const struct leat_budget *budget = user->budget;
 
@@ -210,10 +207,10 @@ static void describe_limit(const struct leat_budget_user *user, bool is_part, ch
         (void)snprintf(text, size, "memory_limit (%.1f MiB)", MIB(user->budget->limit_bytes));
 }
 
-static int refuse(const struct leat_daemon *daemon, struct leat_user *user,
-                  const struct leat_admission *admission, struct leat_error *err) {
+static int refuse_run(const struct leat_feeds *feeds, struct leat_user *user,
+                      const struct leat_admission *admission, struct leat_error *err) {
     const struct leat_memory_plan *memory = &admission->memory;
-    const struct leat_budget *budget = &daemon->budget;
+    const struct leat_budget *budget = feeds->env->budget;
     uint64_t ring = ring_bytes(memory, admission->n_slots);
     uint64_t least = leat_memory_plan_least(memory) + ring;
     bool is_part = is_part_short(&user->memory, least);
@@ -222,7 +219,7 @@ static int refuse(const struct leat_daemon *daemon, struct leat_user *user,
 
     leat_user_count_refusal(user);
     describe_limit(&user->memory, is_part, limit, sizeof(limit));
-    name_takers(daemon, taker, takers, sizeof(takers));
+    name_takers(feeds, taker, takers, sizeof(takers));
     if (!is_part)
         (void)snprintf(base, sizeof(base), "%.1f for the daemon itself, ", MIB(budget->own_bytes));
     return leat_error_set(
@@ -236,34 +233,27 @@ static int refuse(const struct leat_daemon *daemon, struct leat_user *user,
         MIB(memory->order_bytes), MIB(memory->loaded_bytes), MIB(memory->workspace_bytes),
         MIB(leat_budget_user_free_bytes(&user->memory)), base,
         MIB(is_part ? user->memory.claimed_bytes : budget->claimed_bytes - budget->own_bytes),
-        count_feeds(daemon, taker), takers,
-        advice(memory, ring, least, leat_budget_user_limit(&user->memory)));
+        count_feeds(feeds, taker), takers,
+        advice_on(memory, ring, least, leat_budget_user_limit(&user->memory)));
 }
 
-static void plan_memory(const struct leat_daemon *daemon, const struct leat_plan *plan,
-                        uint32_t window, struct leat_memory_plan *ret_memory) {
-    leat_memory_plan(plan, window, LEAT_BLOCKS_IN_LINE(daemon->n_workers) + 1,
-                     daemon->scheduler.max_long, ret_memory);
-}
-
-/* Of so many batches, compressed. */
+/* The most that copies of `window` batches take, compressed. */
 static uint64_t copies_bytes(const struct leat_plan *plan, uint32_t window) {
     return window * (uint64_t)(plan->slot_bytes + plan->slot_bytes / 255 + 64);
 }
 
-static uint64_t least_bytes(const struct leat_daemon *daemon, const struct leat_plan *plan,
-                            uint32_t window, struct leat_memory_plan *ret_memory) {
-    plan_memory(daemon, plan, window, ret_memory);
+static uint64_t least_bytes(const struct leat_plan *plan, uint32_t window,
+                            struct leat_memory_plan *ret_memory) {
+    leat_memory_plan(plan, window, ret_memory);
     return leat_memory_plan_least(ret_memory) + ring_bytes(ret_memory, ret_memory->n_min_slots);
 }
 
-uint64_t leat_admission_wait_bytes(const struct leat_daemon *daemon,
-                                   const struct leat_budget_user *user,
+uint64_t leat_admission_wait_bytes(const struct leat_budget_user *user,
                                    const struct leat_plan *plan, uint32_t window, bool has_copies,
                                    uint64_t *ret_loaded) {
     struct leat_memory_plan memory;
     uint64_t bytes =
-        least_bytes(daemon, plan, window, &memory) + (has_copies ? copies_bytes(plan, window) : 0);
+        least_bytes(plan, window, &memory) + (has_copies ? copies_bytes(plan, window) : 0);
 
     *ret_loaded = memory.loaded_bytes;
     return bytes > leat_budget_user_free_bytes(user) && bytes <= leat_budget_user_limit(user)
@@ -271,30 +261,31 @@ uint64_t leat_admission_wait_bytes(const struct leat_daemon *daemon,
                : 0;
 }
 
-bool leat_admission_fits(const struct leat_daemon *daemon, const struct leat_budget_user *user,
-                         const struct leat_plan *plan, uint32_t window) {
+bool leat_admission_fits(const struct leat_budget_user *user, const struct leat_plan *plan,
+                         uint32_t window) {
     struct leat_memory_plan memory;
 
-    return least_bytes(daemon, plan, window, &memory) <= leat_budget_user_free_bytes(user);
+    return least_bytes(plan, window, &memory) <= leat_budget_user_free_bytes(user);
 }
 
-int leat_admission_open(struct leat_daemon *daemon, struct leat_user *user,
-                        const struct leat_plan *plan, uint32_t window, struct leat_account *account,
+int leat_admission_open(struct leat_feeds *feeds, struct leat_user *user,
+                        const struct leat_plan *plan, uint32_t window,
                         struct leat_admission *ret_admission, struct leat_error *err) {
     struct leat_memory_plan *memory = &ret_admission->memory;
     uint32_t n_max;
 
-    plan_memory(daemon, plan, window, memory);
+    leat_memory_plan(plan, window, memory);
     n_max = memory->n_slots < LEAT_RING_MAX_SLOTS ? memory->n_slots : LEAT_RING_MAX_SLOTS;
     ret_admission->n_min_slots = memory->n_min_slots < n_max ? memory->n_min_slots : n_max;
     ret_admission->n_slots = choose_slots(&user->memory, memory, ret_admission->n_min_slots, n_max);
     ret_admission->guaranteed_bytes =
-        daemon->budget.limit_bytes == UINT64_MAX
+        feeds->env->budget->limit_bytes == UINT64_MAX
             ? 0
             : leat_memory_plan_least(memory) + ring_bytes(memory, ret_admission->n_slots);
-    if (leat_account_open_of(account, &user->memory, ret_admission->guaranteed_bytes) == 0)
+    if (leat_account_open_of(&ret_admission->account, &user->memory,
+                             ret_admission->guaranteed_bytes) == 0)
         return 0;
-    return refuse(daemon, user, ret_admission, err);
+    return refuse_run(feeds, user, ret_admission, err);
 }
 
 int leat_admission_open_copies(struct leat_user *user, const struct leat_plan *plan,
@@ -327,42 +318,40 @@ int leat_admission_refuse_growth(struct leat_user *user, const char *what, uint6
 
 /* ---- plans ---- */
 
-/* What it claims while it is loaded, which for most is nothing; all that is free if that is less.
- */
-static void start(struct leat_loading *loading, struct leat_daemon *daemon) {
+/* Claims what it needs while it is built, or all that is free if that is less. */
+static void start_loading(struct leat_loading *loading, struct leat_feeds *feeds) {
     uint64_t need = loading->need_bytes ? loading->need_bytes : LOADING_BYTES;
 
     loading->free_bytes = leat_budget_user_free_bytes(loading->memory);
     loading->room_bytes = need < loading->free_bytes ? need : loading->free_bytes;
     (void)leat_account_open_of(&loading->account, loading->memory, loading->room_bytes);
-    leat_scheduler_add(&daemon->scheduler, loading->queue, loading->task);
+    leat_scheduler_add(feeds->env->scheduler, loading->queue, loading->task);
 }
 
-static void on_room(struct leat_daemon *daemon, struct leat_memory_wait *wait) {
-    start((struct leat_loading *)((char *)wait - offsetof(struct leat_loading, wait)), daemon);
+static void on_room(struct leat_feeds *feeds, struct leat_memory_wait *wait) {
+    start_loading(LEAT_CONTAINER_OF(wait, struct leat_loading, wait), feeds);
 }
 
-void leat_loading_start(struct leat_daemon *daemon, struct leat_loading *loading,
+void leat_loading_start(struct leat_feeds *feeds, struct leat_loading *loading,
                         struct leat_user *user, struct leat_task *task) {
     *loading = (struct leat_loading){
         .task = task,
-        .memory = user ? &user->memory : &daemon->operator_memory,
-        .queue = user ? &user->queue : &daemon->scheduler.others,
+        .memory = user ? &user->memory : &feeds->operator_memory,
+        .queue = user ? &user->queue : &feeds->env->scheduler->others,
         .deadline_ns = leat_memory_wait_deadline_ns(),
     };
-    start(loading, daemon);
+    start_loading(loading, feeds);
 }
 
-bool leat_loading_again(struct leat_daemon *daemon, struct leat_loading *loading) {
+bool leat_loading_again(struct leat_feeds *feeds, struct leat_loading *loading) {
     struct leat_budget_user *user = loading->memory;
 
-    if (loading->need_bytes <= loading->room_bytes || daemon->is_stopping)
+    if (loading->need_bytes <= loading->room_bytes || feeds->env->is_stopping)
         return false;
     leat_account_close(&loading->account);
-    if (loading->need_bytes > leat_budget_user_limit(user) ||
-        leat_daemon_now_ns() >= loading->deadline_ns)
+    if (loading->need_bytes > leat_budget_user_limit(user) || leat_now_ns() >= loading->deadline_ns)
         return false;
-    leat_memory_wait_start(daemon, &loading->wait, user, loading->need_bytes, loading->deadline_ns,
+    leat_memory_wait_start(feeds, &loading->wait, user, loading->need_bytes, loading->deadline_ns,
                            on_room);
     return true;
 }

@@ -2,8 +2,8 @@
 #include "daemon/stream/failure.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
+
+#include "proto/base/json_writer.h"
 
 const char *leat_failure_name(enum leat_failure_reason reason) {
     static const char *const names[LEAT_N_FAILURES] = {
@@ -13,6 +13,22 @@ const char *leat_failure_name(enum leat_failure_reason reason) {
     };
 
     return names[reason];
+}
+
+static const size_t offsets[LEAT_N_FAILURES] = {
+#define LEAT_FAILURE(upper, name)                                                                  \
+    [LEAT_FAILURE_##upper] = offsetof(struct leat_stream_figures, n_failed_##name),
+#include "daemon/stream/failures.def"
+#undef LEAT_FAILURE
+};
+
+uint64_t leat_failure_n(const struct leat_stream_figures *figures,
+                        enum leat_failure_reason reason) {
+    return *(const uint64_t *)(const void *)((const char *)figures + offsets[reason]);
+}
+
+void leat_failure_count(struct leat_stream_figures *figures, enum leat_failure_reason reason) {
+    ++*(uint64_t *)(void *)((char *)figures + offsets[reason]);
 }
 
 enum leat_failure_reason leat_failure_reason_of(const struct leat_error *err, bool was_opening) {
@@ -57,13 +73,16 @@ enum leat_failure_reason leat_failure_reason_of(const struct leat_error *err, bo
     }
 }
 
-void leat_failure_json(const struct leat_failure *failure, struct leat_text *text) {
+void leat_failure_json(struct leat_text *json, const char *key,
+                       const struct leat_failure *failure) {
     if (failure->unix_ns == 0) {
-        leat_text_add(text, "null");
+        leat_json_add_null(json, key);
         return;
     }
-    leat_text_add(text, "{\"reason\": \"%s\", \"error\": ", leat_failure_name(failure->reason));
-    leat_text_add_json(text, failure->text, strlen(failure->text));
-    leat_text_add(text, ", \"unix_ns\": %" PRIu64 ", \"is_over\": %s}", failure->unix_ns,
-                  failure->is_over ? "true" : "false");
+    leat_json_open(json, key, '{');
+    leat_json_add_text(json, "reason", leat_failure_name(failure->reason));
+    leat_json_add_text(json, "error", failure->text);
+    leat_json_add_uint(json, "unix_ns", failure->unix_ns);
+    leat_json_add_bool(json, "is_over", failure->is_over);
+    leat_json_close(json, '}');
 }

@@ -1,4 +1,6 @@
-/* feed.c: slots in, jobs out, batches on. What needs time (memory, jobs) is a task of the pool. */
+/* feed.c: the jobs, outputs and life of a feed. Whatever takes time is a task of the pool. See
+ * feed.h.
+ */
 #include "daemon/stream/feed.h"
 
 #include <assert.h>
@@ -9,16 +11,17 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/core/daemon.h"
-#include "daemon/metrics/look.h"
-#include "daemon/stream/share.h"
+#include "daemon/stream/consumer.h"
+#include "daemon/stream/feeds.h"
 #include "daemon/system/usage.h"
-#include "daemon/trainer/session.h"
+#include "daemon/users/client_log.h"
+#include "proto/base/clock.h"
+#include "proto/base/list.h"
 
 void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task) {
     feed->n_tasks++;
     task->stream = feed->stream;
-    leat_scheduler_add(&feed->daemon->scheduler, &feed->user->queue, task);
+    leat_scheduler_add(feed->feeds->env->scheduler, &feed->user->queue, task);
 }
 
 void leat_feed_task_done(struct leat_feed *feed) {
@@ -44,8 +47,8 @@ void leat_feed_mark(struct leat_feed *feed) {
     if (feed->is_dirty)
         return;
     feed->is_dirty = true;
-    feed->next_dirty = feed->daemon->dirty_feeds;
-    feed->daemon->dirty_feeds = feed;
+    feed->next_dirty = feed->feeds->dirty;
+    feed->feeds->dirty = feed;
 }
 
 void leat_feed_fail(struct leat_feed *feed, const struct leat_error *err) {
@@ -69,7 +72,7 @@ static void job_start(struct leat_task *task) {
     leat_job_start(((struct leat_feed_job *)task)->job);
 }
 
-/* Lets the loop see what it uses: pthread_getcpuclockid() gives no clock that is 0. */
+/* Lets the loop see the processor time used. No clock of pthread_getcpuclockid() is 0. */
 static void show_clock(struct leat_feed_job *feed_job, uint64_t cpu_ns) {
     clockid_t clock;
 
@@ -81,7 +84,7 @@ static void show_clock(struct leat_feed_job *feed_job, uint64_t cpu_ns) {
 
 static void job_work(struct leat_task *task) {
     struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
-    uint64_t start_ns = leat_daemon_now_ns();
+    uint64_t start_ns = leat_now_ns();
     struct leat_usage before, after;
     struct leat_job_usage usage;
 
@@ -91,25 +94,21 @@ static void job_work(struct leat_task *task) {
     leat_job_execute(feed_job->job);
     leat_usage_read(&after);
     usage.queue_ns = start_ns - feed_job->submit_ns;
-    leat_usage_split(&before, &after, leat_daemon_now_ns() - start_ns, &usage.cpu_ns,
-                     &usage.delay_ns);
+    leat_usage_split(&before, &after, leat_now_ns() - start_ns, &usage.cpu_ns, &usage.delay_ns);
     leat_job_set_usage(feed_job->job, &usage);
 }
 
 static uint64_t cpu_so_far(struct leat_feed_job *feed_job) {
     clockid_t clock = atomic_load_explicit(&feed_job->cpu_clock, memory_order_acquire);
-    uint64_t start_ns = atomic_load_explicit(&feed_job->cpu_start_ns, memory_order_relaxed), ns;
-    struct timespec time;
+    uint64_t start_ns = atomic_load_explicit(&feed_job->cpu_start_ns, memory_order_relaxed);
+    uint64_t ns = clock ? leat_clock_ns(clock) : 0;
 
-    if (clock == 0 || clock_gettime(clock, &time) < 0)
-        return 0;
-    ns = (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
     return ns > start_ns ? ns - start_ns : 0;
 }
 
 void leat_feed_add_running(const struct leat_feed *feed, uint64_t now_ns,
-                           struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]) {
-    for (struct leat_task *task = feed->daemon->scheduler.out; task; task = task->next) {
+                           struct leat_run_job_stats *jobs) {
+    for (struct leat_task *task = feed->feeds->env->scheduler->out; task; task = task->next) {
         struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
         uint64_t start_ns = atomic_load_explicit(&task->start_ns, memory_order_relaxed);
         struct leat_run_job_stats *stats;
@@ -123,8 +122,8 @@ void leat_feed_add_running(const struct leat_feed *feed, uint64_t now_ns,
     }
 }
 
-/* One line for what goes wrong with the cache of a stream, which itself goes on; of many, the
- * first, the second, the fourth and so on. */
+/* Logs problems with the stream's cache, without which it goes on: the first, the second, the
+ * fourth and so on. */
 static void log_cache(struct leat_feed *feed) {
     struct leat_run_stats stats;
     char text[LEAT_ERROR_PRINT_MAX];
@@ -138,66 +137,46 @@ static void log_cache(struct leat_feed *feed) {
     if (is_many)
         return;
     (void)leat_error_print(stats.cache_note, text, sizeof(text));
-    leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_CACHE,
-                           (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
-                                                           LEAT_LOG_N("count", stats.n_cache_notes),
-                                                           LEAT_LOG_T("error", text),
-                                                           LEAT_LOG_FIELDS_END});
+    leat_client_log_event(feed->feeds->env, feed->user->uid, LEAT_EVENT_CACHE,
+                          (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
+                                                          LEAT_LOG_N("count", stats.n_cache_notes),
+                                                          LEAT_LOG_T("error", text),
+                                                          LEAT_LOG_FIELDS_END});
 }
 
-static void log_notes(struct leat_feed *feed) {
-    char *note;
-
-    while ((note = leat_run_take_note(feed->run))) {
-        leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_HELPER,
-                               (struct leat_log_field[]){
-                                   LEAT_LOG_F("stream", feed->plan->spec->name),
-                                   LEAT_LOG_T("text", note),
-                                   LEAT_LOG_FIELDS_END,
-                               });
-        free(note);
-    }
+static void log_text(const struct leat_feed *feed, enum leat_event event, const char *text) {
+    leat_client_log_event(feed->feeds->env, feed->user->uid, event,
+                          (struct leat_log_field[]){LEAT_LOG_F("stream", feed->plan->spec->name),
+                                                    LEAT_LOG_T("text", text), LEAT_LOG_FIELDS_END});
 }
 
-/* The trainers that read the same as this feed makes, on whichever run they are now. */
-static void warn_trainers(struct leat_feed *feed, const char *text) {
+static void report_change(struct leat_feed *feed, const char *text) {
     struct leat_error notice = LEAT_ERROR_INIT;
 
-    if (feed->share->options.on_change != LEAT_ON_CHANGE_WARN)
-        return;
+    log_text(feed, LEAT_EVENT_DATA_CHANGED, text);
     leat_error_set(&notice, -ESTALE, "the data changed while the stream was read: %s", text);
     leat_error_prefix(&notice, "streams.%s", feed->plan->spec->name);
-    for (struct leat_session *session = feed->daemon->sessions; session; session = session->next)
-        if (session->share == feed->share)
-            leat_session_notify(session, &notice);
+    feed->ops->notify(feed, &notice);
 }
 
-static void tell_changes(struct leat_feed *feed) {
+/* Reports what jobs of the run noted. */
+static void report_notes(struct leat_feed *feed) {
     char *text;
 
-    while ((text = leat_run_take_change(feed->run))) {
-        leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_DATA_CHANGED,
-                               (struct leat_log_field[]){
-                                   LEAT_LOG_F("stream", feed->plan->spec->name),
-                                   LEAT_LOG_T("text", text),
-                                   LEAT_LOG_FIELDS_END,
-                               });
-        warn_trainers(feed, text);
-        free(text);
-    }
+    log_cache(feed);
+    for (; (text = leat_run_take_note(feed->run)); free(text))
+        log_text(feed, LEAT_EVENT_HELPER, text);
+    for (; (text = leat_run_take_change(feed->run)); free(text))
+        report_change(feed, text);
+    text = leat_run_take_replay(feed->run);
+    if (text)
+        log_text(feed, LEAT_EVENT_REPLAY, text);
+    free(text);
 }
 
-static void log_replay(struct leat_feed *feed) {
-    char *why = leat_run_take_replay(feed->run);
-
-    if (why)
-        leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_REPLAY,
-                               (struct leat_log_field[]){
-                                   LEAT_LOG_F("stream", feed->plan->spec->name),
-                                   LEAT_LOG_T("text", why),
-                                   LEAT_LOG_FIELDS_END,
-                               });
-    free(why);
+static void keep_job(struct leat_feed *feed, struct leat_feed_job *feed_job) {
+    feed_job->next = feed->free_jobs;
+    feed->free_jobs = feed_job;
 }
 
 static void job_done(struct leat_task *task) {
@@ -205,12 +184,8 @@ static void job_done(struct leat_task *task) {
     struct leat_feed *feed = feed_job->feed;
 
     leat_run_complete(feed->run, feed_job->job);
-    log_cache(feed);
-    log_notes(feed);
-    tell_changes(feed);
-    log_replay(feed);
-    feed_job->next = feed->free_jobs;
-    feed->free_jobs = feed_job;
+    report_notes(feed);
+    keep_job(feed, feed_job);
     feed->n_jobs--;
     if (feed->state == LEAT_FEED_CLOSING)
         leat_feed_finish_if_idle(feed);
@@ -227,12 +202,13 @@ static struct leat_feed_job *take_job(struct leat_feed *feed) {
     return feed_job;
 }
 
-static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struct leat_job *job) {
+static void submit_job(struct leat_feed *feed, struct leat_feed_job *feed_job,
+                       struct leat_job *job) {
     static const enum leat_task_class classes[LEAT_N_JOB_KINDS] = {
         [LEAT_JOB_SCAN] = LEAT_TASK_SCAN,      [LEAT_JOB_MAP] = LEAT_TASK_MAP,
         [LEAT_JOB_COLLATE] = LEAT_TASK_URGENT, [LEAT_JOB_QUARANTINE] = LEAT_TASK_URGENT,
         [LEAT_JOB_CACHE] = LEAT_TASK_SLOW,     [LEAT_JOB_DECODE] = LEAT_TASK_MAP,
-        [LEAT_JOB_REST] = LEAT_TASK_SLOW,
+        [LEAT_JOB_IDLE] = LEAT_TASK_SLOW,
     };
 
     feed_job->feed = feed;
@@ -242,13 +218,12 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
     feed_job->task.start = job_start;
     feed_job->task.work = job_work;
     feed_job->task.done = job_done;
-    feed_job->submit_ns = leat_daemon_now_ns();
+    feed_job->submit_ns = leat_now_ns();
     atomic_store_explicit(&feed_job->cpu_clock, 0, memory_order_relaxed);
     feed->n_jobs++;
-    leat_scheduler_add(&feed->daemon->scheduler, &feed->queue, &feed_job->task);
+    leat_scheduler_add(feed->feeds->env->scheduler, &feed->queue, &feed_job->task);
 }
 
-/* Hands out what can be done. */
 static void pump_jobs(struct leat_feed *feed) {
     for (;;) {
         struct leat_feed_job *feed_job = take_job(feed);
@@ -261,11 +236,10 @@ static void pump_jobs(struct leat_feed *feed) {
             return; /* the next completion tries again */
         r = leat_run_next_job(feed->run, &job);
         if (r == LEAT_RUN_JOB) {
-            submit(feed, feed_job, job);
+            submit_job(feed, feed_job, job);
             continue;
         }
-        feed_job->next = feed->free_jobs;
-        feed->free_jobs = feed_job;
+        keep_job(feed, feed_job);
         if (r == LEAT_RUN_NEEDS_SLOT && feed->state == LEAT_FEED_RUNNING &&
             leat_run_slot_need(feed->run) > feed->ring->slot_bytes)
             leat_feed_grow_slots(feed, leat_run_slot_need(feed->run));
@@ -273,36 +247,40 @@ static void pump_jobs(struct leat_feed *feed) {
     }
 }
 
-/* Batches of all ranks that go to the hub as soon as they are made, since a trainer would be told
- * of them, or of those behind them, at once. */
-static uint64_t credit(const struct leat_feed *feed) {
+/* The number of batches, of all ranks, that go to the broadcast as soon as they are made. A trainer
+ * is waiting for them, or for later ones. */
+static uint64_t count_credit(const struct leat_feed *feed) {
+    const struct leat_broadcast_reader *reader = feed->broadcast_run.readers;
     uint64_t most = 0;
 
-    for (const struct leat_hub_session *hub = feed->hub_run.sessions; hub; hub = hub->next_session)
-        if (leat_session_of(hub)->n_outbox == 0 && leat_hub_lack(hub) > most)
-            most = leat_hub_lack(hub);
-    return most > 0 ? (most - 1) * feed->hub_run.n_ranks + 1 : 0;
+    for (; reader; reader = reader->next_reader) {
+        const struct leat_consumer *consumer = leat_consumer_of(reader);
+
+        if (!consumer->ops->has_unsent(consumer) && leat_broadcast_lack(reader) > most)
+            most = leat_broadcast_lack(reader);
+    }
+    return most > 0 ? (most - 1) * feed->broadcast_run.n_ranks + 1 : 0;
 }
 
-static void pump(struct leat_feed *feed) {
+static void pump_feed(struct leat_feed *feed) {
     if (feed->state == LEAT_FEED_CLOSING || feed->error.code || !feed->ring)
         return;
     leat_feed_tuner_step(feed);
     if (feed->ring->n_slots < feed->min_slots)
         leat_feed_fit_ring(feed, feed->min_slots, false);
-    leat_run_set_credit(feed->run, credit(feed));
-    leat_feed_give_slots(feed); /* while a larger ring is made too: nobody waits for that */
+    leat_run_set_credit(feed->run, count_credit(feed));
+    leat_feed_give_slots(feed); /* also while a larger ring is made */
     pump_jobs(feed);
 }
 
-void leat_feeds_trim(struct leat_daemon *daemon) {
-    for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+void leat_feeds_trim(struct leat_feeds *feeds) {
+    for (struct leat_feed *feed = feeds->first; feed; feed = feed->next)
         if (feed->run)
             leat_run_trim(feed->run);
 }
 
-void leat_feeds_tick(struct leat_daemon *daemon) {
-    for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next) {
+void leat_feeds_tick(struct leat_feeds *feeds) {
+    for (struct leat_feed *feed = feeds->first; feed; feed = feed->next) {
         if (feed->state == LEAT_FEED_CLOSING)
             continue;
         leat_feed_give_back(feed);
@@ -317,27 +295,35 @@ static bool is_starved(const struct leat_feed *feed) {
            feed->ring->n_in_state[LEAT_SLOT_FREE] == 0;
 }
 
-/* What is ready goes to those who wait for it. Only then does it show if a slot is missing. */
-static void serve(struct leat_feed *feed) {
-    while (feed->hub_run.n_hungry > 0 && leat_feed_pull(feed))
+/* Hands ready outputs to hungry readers. Only then does it show whether a slot is missing. */
+static void serve_readers(struct leat_feed *feed) {
+    while (feed->broadcast_run.n_hungry > 0 && leat_feed_pull(feed))
         ;
-    leat_hub_set_starved(&feed->hub_run, is_starved(feed));
-    leat_share_act(feed->share);
+    leat_broadcast_set_starved(&feed->broadcast_run, is_starved(feed));
+    feed->ops->act(feed);
 }
 
-void leat_feeds_flush(struct leat_daemon *daemon) {
-    while (daemon->dirty_feeds || daemon->dirty_sessions) {
-        struct leat_feed *feed = daemon->dirty_feeds;
+static void flush_consumer(struct leat_feeds *feeds) {
+    struct leat_consumer *consumer = feeds->dirty_consumers;
+
+    feeds->dirty_consumers = consumer->next_dirty;
+    consumer->is_dirty = false;
+    consumer->ops->flush(consumer);
+}
+
+void leat_feeds_flush(struct leat_feeds *feeds) {
+    while (feeds->dirty || feeds->dirty_consumers) {
+        struct leat_feed *feed = feeds->dirty;
 
         if (!feed) {
-            leat_session_flush_next(daemon);
+            flush_consumer(feeds);
             continue;
         }
-        daemon->dirty_feeds = feed->next_dirty;
+        feeds->dirty = feed->next_dirty;
         feed->is_dirty = false;
-        pump(feed);
+        pump_feed(feed);
         if (feed->state != LEAT_FEED_STARTING && feed->state != LEAT_FEED_CLOSING)
-            serve(feed);
+            serve_readers(feed);
     }
 }
 
@@ -363,22 +349,22 @@ static struct leat_feed_item *take_item(struct leat_feed *feed) {
 static void fill_item(struct leat_feed *feed, const struct leat_output *output,
                       struct leat_feed_item *item) {
     *item = (struct leat_feed_item){
-        .hub = {.is_end = output->kind == LEAT_OUTPUT_EPOCH_END,
-                .is_last = output->is_last,
-                .epoch = output->epoch,
-                .step = output->step,
-                .generation = output->slot.generation,
-                .slot = output->slot.index},
+        .base = {.is_end = output->kind == LEAT_OUTPUT_EPOCH_END,
+                 .is_last = output->is_last,
+                 .epoch = output->epoch,
+                 .step = output->step,
+                 .generation = output->slot.generation,
+                 .slot = output->slot.index},
         .n_rows = output->n_rows,
         .used_bytes = output->used_bytes,
     };
-    if (item->hub.is_end)
+    if (item->base.is_end)
         return;
     leat_daemon_stream_made(feed->stream, feed->number);
     item->ring = find_ring(feed, output->slot.generation);
     assert(item->ring);
-    leat_slot_ring_ready(item->ring, item->hub.slot);
-    if (leat_run_slot_need(feed->run) > 0) /* the next one can be made now, or lacks a slot */
+    leat_slot_ring_ready(item->ring, item->base.slot);
+    if (leat_run_slot_need(feed->run) > 0) /* the next batch can be made now, or lacks a slot */
         leat_feed_mark(feed);
 }
 
@@ -386,14 +372,14 @@ bool leat_feed_pull(struct leat_feed *feed) {
     struct leat_feed_item *item;
     struct leat_output output;
 
-    if (feed->state == LEAT_FEED_CLOSING || feed->hub_run.has_ended)
+    if (feed->state == LEAT_FEED_CLOSING || feed->broadcast_run.has_ended)
         return false;
     item = take_item(feed);
     if (!item)
         leat_feed_out_of_memory(feed);
     if (item && leat_run_take_output(feed->run, &output)) {
         fill_item(feed, &output, item);
-        leat_hub_output(&feed->hub_run, &item->hub);
+        leat_broadcast_output(&feed->broadcast_run, &item->base);
         return true;
     }
     if (item) {
@@ -402,8 +388,8 @@ bool leat_feed_pull(struct leat_feed *feed) {
     }
     if (!leat_feed_error(feed))
         return false;
-    leat_daemon_stream_fail(feed->stream, leat_feed_error(feed), false, feed->daemon->next_feed);
-    leat_hub_fail(&feed->hub_run);
+    leat_daemon_stream_fail(feed->stream, leat_feed_error(feed), false, feed->feeds->n_made);
+    leat_broadcast_fail(&feed->broadcast_run);
     return true;
 }
 
@@ -415,10 +401,10 @@ void leat_feed_reach(struct leat_feed *feed, uint64_t epoch) {
     leat_feed_mark(feed);
 }
 
-/* One of an older ring is of no use to the run, which may still want one. */
+/* A slot of an older ring is of no use to the run. */
 static void slot_is_free(struct leat_feed *feed, struct leat_slot_ring *ring) {
     if (ring == feed->ring)
-        leat_hub_set_starved(&feed->hub_run, false);
+        leat_broadcast_set_starved(&feed->broadcast_run, false);
     else
         leat_feed_free_ring_if_idle(feed, ring);
     leat_feed_mark(feed);
@@ -426,25 +412,25 @@ static void slot_is_free(struct leat_feed *feed, struct leat_slot_ring *ring) {
 }
 
 void leat_feed_free_item(struct leat_feed_item *item) {
-    struct leat_feed *feed = leat_feed_of(item->hub.run);
+    struct leat_feed *feed = leat_feed_of(item->base.run);
     struct leat_slot_ring *ring = item->ring;
 
     item->next_free = feed->free_items;
     feed->free_items = item;
     if (!ring)
         return;
-    if (ring->slots[item->hub.slot].state == LEAT_SLOT_READY)
-        leat_slot_ring_take_back(ring, item->hub.slot);
+    if (ring->slots[item->base.slot].state == LEAT_SLOT_READY)
+        leat_slot_ring_take_back(ring, item->base.slot);
     else
-        (void)leat_slot_ring_release(ring, item->hub.slot);
+        (void)leat_slot_ring_release(ring, item->base.slot);
     slot_is_free(feed, ring);
 }
 
 void leat_feed_extend(struct leat_feed *feed) {
-    const struct leat_hub_run *run = &feed->hub_run;
+    const struct leat_broadcast_run *run = &feed->broadcast_run;
     uint64_t n_epochs =
-        run->end_epoch == LEAT_HUB_NO_LIMIT ? 0 : run->end_epoch - feed->first_epoch;
-    uint64_t n_steps = run->n_wanted == LEAT_HUB_NO_LIMIT ? 0 : run->n_wanted;
+        run->end_epoch == LEAT_BROADCAST_NO_LIMIT ? 0 : run->end_epoch - feed->first_epoch;
+    uint64_t n_steps = run->n_wanted == LEAT_BROADCAST_NO_LIMIT ? 0 : run->n_wanted;
     struct leat_error err = LEAT_ERROR_INIT;
 
     if (feed->state == LEAT_FEED_CLOSING || run->has_ended)
@@ -462,99 +448,83 @@ const struct leat_error *leat_feed_error(const struct leat_feed *feed) {
 
 /* ---- life ---- */
 
-static void link_feed(struct leat_daemon *daemon, struct leat_feed *feed) {
-    feed->next = daemon->feeds;
-    feed->link = &daemon->feeds;
-    if (feed->next)
-        feed->next->link = &feed->next;
-    daemon->feeds = feed;
-    daemon->n_feeds++;
-}
+static int start_run(struct leat_feed *feed, const struct leat_feed_order *order,
+                     struct leat_error *err) {
+    struct leat_run_options options = order->options;
+    const struct leat_env *env = feed->feeds->env;
+    int r;
 
-static void unlink_feed(struct leat_feed *feed) {
-    *feed->link = feed->next;
-    if (feed->next)
-        feed->next->link = feed->link;
-    feed->daemon->n_feeds--;
-}
-
-/* Its run, within what the budget gives it. */
-static int start_run(struct leat_feed *feed, const struct leat_share *share,
-                     const struct leat_run_options *options, uint32_t window,
-                     struct leat_admission *admission, struct leat_error *err) {
-    struct leat_run_options run_options = *options;
-    struct leat_daemon *daemon = feed->daemon;
-    int r = leat_admission_open(daemon, share->user, feed->plan, window, &feed->account, admission,
-                                err);
-
-    if (r < 0) {
-        leat_error_prefix(err, "streams.%s", feed->plan->spec->name);
+    options.max_map_jobs = LEAT_BLOCKS_IN_QUEUE(env->n_workers);
+    options.n_map_threads = env->scheduler->max_long;
+    options.now_ns = leat_now_ns;
+    options.account = &feed->account;
+    options.index_folder = leat_feeds_index_folder(feed->feeds);
+    options.is_unfused = env->is_unfused;
+    options.is_told = true;
+    r = leat_run_new(feed->plan, &options, &feed->run, err);
+    if (r < 0)
         return r;
-    }
-    run_options.max_map_jobs = LEAT_BLOCKS_IN_LINE(daemon->n_workers);
-    run_options.n_map_threads = daemon->scheduler.max_long;
-    run_options.now_ns = leat_daemon_now_ns;
-    run_options.account = &feed->account;
-    run_options.index_folder = leat_daemon_index_folder(daemon);
-    run_options.is_unfused = daemon->options.is_unfused;
-    run_options.is_told = true;
-    r = leat_run_new(feed->plan, &run_options, &feed->run, err);
-    if (r < 0) {
-        leat_account_close(&feed->account);
-        return r;
-    }
-    leat_run_set_trace(feed->run, share->stream->trace);
-    feed->loaded_bytes = admission->memory.loaded_bytes;
+    leat_run_set_trace(feed->run, order->stream->trace);
+    feed->loaded_bytes = order->admission.memory.loaded_bytes;
     leat_account_change(&feed->account, LEAT_MEMORY_LOADED, 0, feed->loaded_bytes);
     return 0;
 }
 
-int leat_feed_new(struct leat_share *share, const struct leat_run_options *options, uint32_t window,
+int leat_feed_new(struct leat_feeds *feeds, const struct leat_feed_order *order,
                   struct leat_feed **ret_feed, struct leat_error *err) {
+    const struct leat_admission *admission = &order->admission;
     struct leat_feed *feed = calloc(1, sizeof(*feed));
-    struct leat_daemon *daemon = share->daemon;
-    struct leat_admission admission;
-    int r;
+    int r = -ENOMEM;
 
-    if (!feed)
-        return leat_error_oom(err);
-    feed->daemon = daemon;
-    feed->plan = share->plan;
-    leat_looks_begin(daemon, share->stream);
-    r = start_run(feed, share, options, window, &admission, err);
+    if (feed) {
+        feed->feeds = feeds;
+        feed->plan = order->plan;
+        feed->account = admission->account;
+        if (feeds->streams.on_run)
+            feeds->streams.on_run(feeds->streams.user, order->stream);
+        r = start_run(feed, order, err);
+    } else {
+        leat_error_oom(err);
+    }
     if (r < 0) {
+        struct leat_account account = admission->account;
+
+        leat_account_close(&account);
+        order->ops->end(order->take_share);
         free(feed);
         return r;
     }
-    feed->share = leat_share_ref(share);
-    feed->number = ++daemon->next_feed;
-    feed->first_epoch = feed->reached = options->first_epoch;
-    feed->min_slots = feed->least_slots = admission.n_min_slots;
-    feed->n_slots = admission.n_slots;
-    feed->guaranteed_bytes = admission.guaranteed_bytes;
-    (void)leat_plan_ref(share->plan);
-    feed->user = leat_user_ref(share->user);
-    feed->stream = leat_daemon_stream_ref(share->stream);
+    feed->ops = order->ops;
+    feed->share = order->take_share;
+    feed->number = ++feeds->n_made;
+    feed->first_epoch = feed->reached = order->options.first_epoch;
+    feed->min_slots = feed->least_slots = admission->n_min_slots;
+    feed->n_slots = admission->n_slots;
+    feed->guaranteed_bytes = admission->guaranteed_bytes;
+    (void)leat_plan_ref(feed->plan);
+    feed->user = leat_user_ref(order->user);
+    feed->stream = leat_daemon_stream_ref(order->stream);
     leat_task_queue_init(&feed->queue, &feed->user->tasks);
-    link_feed(daemon, feed);
-    r = leat_feed_make_ring(feed, share->plan->slot_bytes, admission.n_slots, false, err);
+    LEAT_LIST_ADD(&feeds->first, feed);
+    feeds->n_feeds++;
+    r = leat_feed_make_ring(feed, feed->plan->slot_bytes, admission->n_slots, false, err);
     if (r < 0) {
         leat_feed_close(feed);
         return r;
     }
-    leat_feed_tuner_start(feed, &share->kept);
+    leat_feed_tuner_start(feed, order->kept);
     *ret_feed = feed;
     return 0;
 }
 
 void leat_feed_close(struct leat_feed *feed) {
     leat_run_cancel(feed->run);
-    (void)leat_account_guarantee(&feed->account, 0); /* it takes no more */
+    (void)leat_account_guarantee(&feed->account, 0); /* it takes no more memory */
     leat_feed_set_state(feed, LEAT_FEED_CLOSING);
     leat_feed_finish_if_idle(feed);
 }
 
-/* Ends the run: batches that nobody took are forgotten, and their slots free. */
+/* Ends the run, drops batches that were not taken, and frees their slots. */
 static void end_run(struct leat_feed *feed) {
     struct leat_run_stats stats;
     struct leat_output output;
@@ -574,7 +544,7 @@ static void end_run(struct leat_feed *feed) {
 }
 
 static void remove_dirty(struct leat_feed *feed) {
-    struct leat_feed **link = &feed->daemon->dirty_feeds;
+    struct leat_feed **link = &feed->feeds->dirty;
 
     if (!feed->is_dirty)
         return;
@@ -584,10 +554,11 @@ static void remove_dirty(struct leat_feed *feed) {
 }
 
 static void free_feed(struct leat_feed *feed) {
-    struct leat_daemon *daemon = feed->daemon;
+    struct leat_feeds *feeds = feed->feeds;
 
     remove_dirty(feed);
-    unlink_feed(feed);
+    LEAT_LIST_REMOVE(feed);
+    feeds->n_feeds--;
     while (feed->free_jobs) {
         struct leat_feed_job *feed_job = feed->free_jobs;
 
@@ -605,14 +576,14 @@ static void free_feed(struct leat_feed *feed) {
     leat_pool_stats_keep(feed->stream->totals.pools, feed->account.pools);
     leat_account_close(&feed->account);
     leat_user_unref(feed->user);
-    leat_streams_unref(&daemon->streams, feed->stream);
-    leat_share_unref(feed->share);
+    leat_streams_unref(&feeds->streams, feed->stream);
+    feed->ops->end(feed->share);
     free(feed);
-    leat_heap_freed(&daemon->heap);
-    leat_daemon_on_ended(daemon);
+    leat_heap_freed(&feeds->heap);
+    leat_env_ended(feeds->env);
 }
 
-/* A run that is cancelled may still have a cache to complete, and something to give up. */
+/* Submits a last job of a cancelled run, as to complete a cache. False: there is none. */
 static bool has_last_job(struct leat_feed *feed) {
     struct leat_feed_job *feed_job = take_job(feed);
     struct leat_job *job;
@@ -620,11 +591,10 @@ static bool has_last_job(struct leat_feed *feed) {
     if (!feed_job)
         return false;
     if (leat_run_next_job(feed->run, &job) == LEAT_RUN_JOB) {
-        submit(feed, feed_job, job);
+        submit_job(feed, feed_job, job);
         return true;
     }
-    feed_job->next = feed->free_jobs;
-    feed->free_jobs = feed_job;
+    keep_job(feed, feed_job);
     return false;
 }
 

@@ -1,17 +1,31 @@
-/* feed_ring.c: the rings of a feed: made, grown and given back on the pool; slots for its run. */
+/* feed_ring.c: the rings of a feed: made, grown and freed on the pool; slots for its run. See
+ * feed.h.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/core/daemon.h"
+#include "daemon/stream/admission.h"
 #include "daemon/stream/feed.h"
-#include "daemon/stream/share.h"
+#include "daemon/stream/feeds.h"
 
-#define SHARED_BYTES_MOST (UINT64_C(256) << 20) /* that rings become as large as for several */
+#define SHARED_BYTES_MOST (UINT64_C(256) << 20) /* of rings that grow for several readers */
 #define SLACK_TICKS       5
+
+/* A ring that is made, or freed, on the pool. */
+struct ring_task {
+    struct leat_task task;
+    struct leat_feed *feed;
+    struct leat_slot_ring *ring;
+    uint64_t generation;
+    size_t slot_bytes, charged_bytes;
+    uint32_t n_slots;
+    bool may_do_without; /* a failure is no failure of the feed */
+    struct leat_error error;
+};
 
 /* ---- rings ---- */
 
-/* A ring is charged to the user, and counted in the account. */
+/* Charges a ring to the user, and counts it in the account. */
 static int charge_ring(struct leat_feed *feed, uint64_t bytes, struct leat_error *err) {
     int r;
 
@@ -30,12 +44,12 @@ static void discharge_ring(struct leat_feed *feed, uint64_t bytes) {
     leat_user_discharge(feed->user, LEAT_CHARGE_RING_BYTES, bytes);
 }
 
-static void drop_ring_task(struct leat_slot_ring_task *task) {
+static void drop_ring_task(struct ring_task *task) {
     task->feed->n_tasks--;
     free(task);
 }
 
-static void add_ring_task(struct leat_feed *feed, struct leat_slot_ring_task *task,
+static void add_ring_task(struct leat_feed *feed, struct ring_task *task,
                           void (*work)(struct leat_task *), void (*done)(struct leat_task *)) {
     task->feed = feed;
     task->task.class = LEAT_TASK_SLOW;
@@ -45,13 +59,13 @@ static void add_ring_task(struct leat_feed *feed, struct leat_slot_ring_task *ta
 }
 
 static void free_ring_work(struct leat_task *task) {
-    struct leat_slot_ring_task *ring_task = (struct leat_slot_ring_task *)task;
+    struct ring_task *ring_task = (struct ring_task *)task;
 
     ring_task->ring = leat_slot_ring_free(ring_task->ring);
 }
 
 static void free_ring_done(struct leat_task *task) {
-    struct leat_slot_ring_task *ring_task = (struct leat_slot_ring_task *)task;
+    struct ring_task *ring_task = (struct ring_task *)task;
     struct leat_feed *feed = ring_task->feed;
 
     discharge_ring(feed, ring_task->charged_bytes);
@@ -59,9 +73,9 @@ static void free_ring_done(struct leat_task *task) {
     leat_feed_finish_if_idle(feed);
 }
 
-/* Gives the memory of a ring back that nobody uses. */
+/* Frees a ring without used slots. */
 static void free_ring(struct leat_feed *feed, struct leat_slot_ring *ring) {
-    struct leat_slot_ring_task *task = calloc(1, sizeof(*task));
+    struct ring_task *task = calloc(1, sizeof(*task));
     struct leat_slot_ring **link = &feed->rings;
 
     while (*link != ring)
@@ -69,7 +83,7 @@ static void free_ring(struct leat_feed *feed, struct leat_slot_ring *ring) {
     *link = ring->next;
     if (feed->ring == ring)
         feed->ring = NULL;
-    if (!task) { /* then here, although it takes a while */
+    if (!task) { /* then on the loop, although it takes a while */
         discharge_ring(feed, ring->size_bytes);
         leat_slot_ring_free(ring);
         return;
@@ -84,7 +98,7 @@ void leat_feed_free_ring_if_idle(struct leat_feed *feed, struct leat_slot_ring *
         free_ring(feed, ring);
 }
 
-/* All slots that were given come back; the ring goes when what is under way has come back too. */
+/* Takes back all slots that were given. The ring is freed when all batches in it are. */
 void leat_feed_retire_ring(struct leat_feed *feed) {
     struct leat_slot_ring *ring = feed->ring;
     struct leat_slot slot;
@@ -98,7 +112,7 @@ void leat_feed_retire_ring(struct leat_feed *feed) {
 }
 
 static void make_ring_work(struct leat_task *task) {
-    struct leat_slot_ring_task *ring_task = (struct leat_slot_ring_task *)task;
+    struct ring_task *ring_task = (struct ring_task *)task;
 
     (void)leat_slot_ring_new(ring_task->generation, ring_task->slot_bytes, ring_task->n_slots,
                              &ring_task->ring, &ring_task->error);
@@ -111,7 +125,7 @@ static void install_ring(struct leat_feed *feed, struct leat_slot_ring *ring) {
 }
 
 static void make_ring_done(struct leat_task *task) {
-    struct leat_slot_ring_task *ring_task = (struct leat_slot_ring_task *)task;
+    struct ring_task *ring_task = (struct ring_task *)task;
     struct leat_feed *feed = ring_task->feed;
     struct leat_error err = ring_task->error;
     bool is_first = feed->state == LEAT_FEED_STARTING;
@@ -132,12 +146,12 @@ static void make_ring_done(struct leat_task *task) {
     leat_feed_set_state(feed, LEAT_FEED_RUNNING);
     leat_feed_mark(feed);
     if (is_first)
-        leat_share_on_started(feed, err.code ? &err : NULL);
+        feed->ops->start(feed, err.code ? &err : NULL);
 }
 
 int leat_feed_make_ring(struct leat_feed *feed, size_t min_slot_bytes, uint32_t n_slots,
                         bool may_do_without, struct leat_error *err) {
-    struct leat_slot_ring_task *task = calloc(1, sizeof(*task));
+    struct ring_task *task = calloc(1, sizeof(*task));
     int r;
 
     if (!task)
@@ -154,13 +168,13 @@ int leat_feed_make_ring(struct leat_feed *feed, size_t min_slot_bytes, uint32_t 
     }
     task->n_slots = n_slots;
     task->may_do_without = may_do_without;
-    task->generation = ++feed->daemon->next_generation;
+    task->generation = ++feed->feeds->n_generations;
     add_ring_task(feed, task, make_ring_work, make_ring_done);
     return 0;
 }
 
-/* A batch does not fit: slots with an eighth more than it needs, so that the next ones do; fewer of
- * them, where there were many because they were small. */
+/* A batch does not fit: makes slots with an eighth more than it needs, so that the next ones do.
+ * Makes fewer of them if there were many because they were small. */
 void leat_feed_grow_slots(struct leat_feed *feed, size_t need) {
     struct leat_error err = LEAT_ERROR_INIT;
     size_t slot_bytes = need + need / 8, limit = (size_t)feed->plan->options.max_batch_bytes;
@@ -209,8 +223,8 @@ static uint64_t rings_bytes(const struct leat_feed *feed) {
     return n_bytes;
 }
 
-/* What other sessions need is never more than a part of what may be had: nothing is refused to
- * anybody for it. But a run of their own would take more. */
+/* True if the ring may grow for further readers. That is limited, so that no one else is refused
+ * memory for it, although runs of their own would take more. */
 static bool may_have(const struct leat_feed *feed, uint64_t bytes) {
     const struct leat_users *users = feed->user->users;
     uint64_t user = users->limits.user[LEAT_CHARGE_RING_BYTES];
@@ -236,10 +250,11 @@ bool leat_feed_make_room(struct leat_feed *feed, uint32_t n_slots) {
     return true;
 }
 
-/* A ring that was made larger for who was behind is made smaller when nobody is any more. */
+/* A ring that grew for readers that were behind shrinks when none is any more. */
 void leat_feed_give_back(struct leat_feed *feed) {
-    const struct leat_hub_run *run = &feed->hub_run;
-    uint32_t n_needed = feed->state == LEAT_FEED_RUNNING ? leat_hub_n_needed(run) : UINT32_MAX;
+    const struct leat_broadcast_run *run = &feed->broadcast_run;
+    uint32_t n_needed =
+        feed->state == LEAT_FEED_RUNNING ? leat_broadcast_n_needed(run) : UINT32_MAX;
 
     if (n_needed < feed->least_slots)
         n_needed = feed->least_slots;

@@ -1,30 +1,33 @@
-/* feed_tuner.c: see feed_tuner.h. */
-#include "daemon/stream/feed_tuner.h"
-
+/* feed_tuner.c: the tuner of a feed. It measures about every 100 ms in which something happens;
+ * what the tuner decides is applied, logged, and kept for the next run by a task of the pool.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/core/daemon.h"
+#include "daemon/config/settings.h"
+#include "daemon/stream/consumer.h"
 #include "daemon/stream/feed.h"
+#include "daemon/stream/feeds.h"
 #include "daemon/system/process.h"
-#include "daemon/trainer/session.h"
+#include "daemon/users/client_log.h"
+#include "proto/base/clock.h"
 
-#define BLOCKS_OF_INTERVAL 8 /* at least, or: */
-#define INTERVALS_MAX      20
+#define BLOCKS_OF_INTERVAL 8  /* that end a sample, or: */
+#define INTERVALS_MAX      20 /* of LEAT_TUNER_INTERVAL_NS */
 #define BLOCK_BYTES_MOST   (UINT64_C(1) << 20)
 #define JOBS_FACTOR        2
 #define AHEAD_FACTOR       4
-#define RING_BYTES_MOST    (UINT64_C(256) << 20) /* that a ring may become larger to */
-#define BLOCKS_BYTES_MOST  (UINT64_C(1) << 30)   /* where there is no memory_limit, */
-#define MEMORY_PART        8                     /* and of the machine's memory */
+#define RING_BYTES_MOST    (UINT64_C(256) << 20) /* to which a ring may grow */
+#define BLOCKS_BYTES_MOST  (UINT64_C(1) << 30)   /* of blocks, where there is no memory_limit, */
+#define MEMORY_PART        8                     /* and this part of the machine's memory */
 
-/* ---- what it may do ---- */
+/* ---- limits ---- */
 
-bool leat_feed_tuner_is_on(const struct leat_daemon *daemon, const struct leat_plan *plan) {
+static bool is_on(const struct leat_feeds *feeds, const struct leat_plan *plan) {
     int own = plan->options.tuner;
 
-    return own == LEAT_TUNER_AS_SET ? daemon->settings->tuner == LEAT_SETTINGS_TUNER_ON
+    return own == LEAT_TUNER_AS_SET ? feeds->env->settings->tuner == LEAT_SETTINGS_TUNER_ON
                                     : own == LEAT_TUNER_ON;
 }
 
@@ -49,7 +52,7 @@ static void set_limits(const struct leat_feed *feed, struct leat_tuner_limits *r
     struct leat_tuner_limits *limits = ret_limits;
     uint64_t *start = limits->start.of, *most = limits->most.of;
 
-    *limits = (struct leat_tuner_limits){.n_threads = feed->daemon->scheduler.max_long,
+    *limits = (struct leat_tuner_limits){.n_threads = feed->feeds->env->scheduler->max_long,
                                          .slot_bytes = plan->slot_bytes};
     leat_feed_tuner_pins(plan, limits->is_pinned);
     leat_run_get_knobs(feed->run, &limits->start);
@@ -65,10 +68,10 @@ static void set_limits(const struct leat_feed *feed, struct leat_tuner_limits *r
     leat_knobs_clamp(&limits->most);
 }
 
-/* ---- what it found before ---- */
+/* ---- what earlier runs kept ---- */
 
-void leat_feed_tuner_look(const struct leat_tuner_store *store, const struct leat_plan *plan,
-                          struct leat_feed_kept *ret_kept) {
+void leat_feed_tuner_recall(const struct leat_tuner_store *store, const struct leat_plan *plan,
+                            struct leat_feed_kept *ret_kept) {
     struct leat_tuner_key key;
     bool is_pinned[LEAT_N_KNOBS];
 
@@ -100,10 +103,10 @@ static void log_error(struct leat_feed *feed, const struct leat_error *err) {
     char text[LEAT_ERROR_PRINT_MAX];
 
     (void)leat_error_print(err, text, sizeof(text));
-    leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_TUNER,
-                           (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
-                                                           LEAT_LOG_T("error", text),
-                                                           LEAT_LOG_FIELDS_END});
+    leat_client_log_event(feed->feeds->env, feed->user->uid, LEAT_EVENT_TUNER,
+                          (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
+                                                          LEAT_LOG_T("error", text),
+                                                          LEAT_LOG_FIELDS_END});
 }
 
 static void keep_done(struct leat_task *task) {
@@ -120,7 +123,6 @@ uint32_t leat_feed_tuner_slots(const struct leat_feed *feed) {
     return feed->tuner.is_on ? (uint32_t)feed->tuner.tuner.current.of[LEAT_KNOB_AHEAD] : 0;
 }
 
-/* What is not new need not be written; what could not be is found again. */
 void leat_feed_tuner_end(struct leat_feed *feed) {
     struct leat_feed_tuner *self = &feed->tuner;
     struct keep_task *keep;
@@ -130,13 +132,13 @@ void leat_feed_tuner_end(struct leat_feed *feed) {
     self->is_on = false;
     feed->stream->tuner = self->tuner;
     feed->stream->has_tuner = true;
-    if (self->tuner.n_decisions < 2 || !feed->daemon->tuners.folder.path[0])
+    if (self->tuner.n_decisions < 2 || !feed->feeds->tuners.folder.path[0])
         return;
     keep = calloc(1, sizeof(*keep));
     if (!keep)
         return;
     keep->feed = feed;
-    keep->store = &feed->daemon->tuners;
+    keep->store = &feed->feeds->tuners;
     keep->key = self->key;
     keep->error = LEAT_ERROR_INIT;
     leat_tuner_recall(&self->tuner, &keep->memory);
@@ -146,9 +148,9 @@ void leat_feed_tuner_end(struct leat_feed *feed) {
     leat_feed_add_task(feed, &keep->task);
 }
 
-/* ---- turning ---- */
+/* ---- applying ---- */
 
-/* At each interval: a ring that could not be had may be had later. */
+/* Tries at each interval, since there may be room for the ring later. */
 static void fit_ring(struct leat_feed *feed) {
     const struct leat_tuner *tuner = &feed->tuner.tuner;
 
@@ -168,38 +170,38 @@ static void log_decision(struct leat_feed *feed) {
     for (int i = 0; i < LEAT_N_KNOBS; i++)
         fields[3 + i] = (struct leat_log_field)LEAT_LOG_N(leat_knob_name((enum leat_knob)i),
                                                           latest->knobs.of[i]);
-    leat_log_write(&feed->daemon->log, LEAT_EVENT_TUNED, fields);
+    leat_log_write(feed->feeds->env->log, LEAT_EVENT_TUNED, fields);
 }
 
-/* What the stream is guaranteed was reckoned with the plan's knobs. Larger blocks, and more batches
- * of a job, are guaranteed what they take besides, or not turned to. */
-static bool guarantee(struct leat_feed *feed, const struct leat_knobs *knobs) {
+/* The guarantee was made for the plan's knobs. Raises it for larger blocks and more batches a job.
+ * False: there is no memory for these. */
+static bool guarantee_knobs(struct leat_feed *feed, const struct leat_knobs *knobs) {
     struct leat_plan turned = *feed->plan;
     struct leat_memory_plan before, after;
 
     if (feed->account.budget->limit_bytes == UINT64_MAX)
         return true;
-    leat_memory_plan(&turned, 0, 0, 0, &before);
+    leat_memory_plan(&turned, 0, &before);
     turned.options.block_bytes = (int64_t)knobs->of[LEAT_KNOB_BLOCK_BYTES];
     turned.options.collate_batches = (int64_t)knobs->of[LEAT_KNOB_COLLATED];
-    leat_memory_plan(&turned, 0, 0, 0, &after);
+    leat_memory_plan(&turned, 0, &after);
     return leat_account_guarantee(&feed->account, feed->guaranteed_bytes +
                                                       larger(leat_memory_plan_least(&after),
                                                              leat_memory_plan_least(&before)) -
                                                       leat_memory_plan_least(&before)) == 0;
 }
 
-static void turn(struct leat_feed *feed) {
+static void apply_knobs(struct leat_feed *feed) {
     struct leat_knobs knobs = feed->tuner.tuner.current;
 
-    if (!guarantee(feed, &knobs)) {
+    if (!guarantee_knobs(feed, &knobs)) {
         const uint64_t *start = feed->tuner.tuner.limits.start.of;
 
         knobs.of[LEAT_KNOB_BLOCK_BYTES] =
             smaller(knobs.of[LEAT_KNOB_BLOCK_BYTES], start[LEAT_KNOB_BLOCK_BYTES]);
         knobs.of[LEAT_KNOB_COLLATED] =
             smaller(knobs.of[LEAT_KNOB_COLLATED], start[LEAT_KNOB_COLLATED]);
-        (void)guarantee(feed, &knobs);
+        (void)guarantee_knobs(feed, &knobs);
     }
     leat_run_set_knobs(feed->run, &knobs);
 }
@@ -208,28 +210,29 @@ void leat_feed_tuner_start(struct leat_feed *feed, const struct leat_feed_kept *
     struct leat_feed_tuner *self = &feed->tuner;
     struct leat_tuner_limits limits;
 
-    if (!leat_feed_tuner_is_on(feed->daemon, feed->plan))
+    if (!is_on(feed->feeds, feed->plan))
         return;
     set_limits(feed, &limits);
-    leat_tuner_store_key(&feed->daemon->tuners, feed->plan->spec_digest, limits.is_pinned,
+    leat_tuner_store_key(&feed->feeds->tuners, feed->plan->spec_digest, limits.is_pinned,
                          &self->key);
     leat_tuner_init(&self->tuner, &limits, kept && kept->is_there ? &kept->memory : NULL);
     self->is_on = true;
-    self->start_ns = leat_daemon_now_ns();
+    self->start_ns = leat_now_ns();
     leat_run_get_stats(feed->run, &self->last);
     if (kept && kept->error.code)
         log_error(feed, &kept->error);
-    turn(feed);
+    apply_knobs(feed);
 }
 
 /* ---- measuring ---- */
 
 static bool is_waited_for(const struct leat_feed *feed) {
-    const struct leat_hub_session *hub = feed->hub_run.sessions;
+    const struct leat_broadcast_reader *reader = feed->broadcast_run.readers;
 
-    while (hub && !leat_session_of(hub)->wait_start_ns)
-        hub = hub->next_session;
-    return hub != NULL;
+    for (; reader; reader = reader->next_reader)
+        if (leat_consumer_of(reader)->ops->is_starved(leat_consumer_of(reader)))
+            return true;
+    return false;
 }
 
 void leat_feed_tuner_note_waits(struct leat_feed *feed, uint64_t now_ns) {
@@ -249,20 +252,22 @@ static uint64_t room_of(const struct leat_feed *feed, uint64_t used_bytes) {
     uint64_t most = BLOCKS_BYTES_MOST, memory = leat_process_memory_limit();
     uint64_t room = leat_account_room(&feed->account);
 
-    if (feed->daemon->settings->memory_limit)
+    if (feed->feeds->env->settings->memory_limit)
         return room;
     if (memory > 0 && memory / MEMORY_PART < most)
         most = memory / MEMORY_PART;
-    return smaller(room, used_bytes < most ? most - used_bytes : 1); /* nobody else wants it */
+    return smaller(room, used_bytes < most ? most - used_bytes : 1); /* no one else wants it */
 }
 
 static void measure_jobs(const struct leat_run_stats *before, const struct leat_run_stats *now,
                          struct leat_tuner_sample *sample) {
     const struct leat_run_job_stats *map = &now->jobs[LEAT_JOB_MAP];
     const struct leat_run_job_stats *collate = &now->jobs[LEAT_JOB_COLLATE];
+    const struct leat_stream_counts *counts = &now->counts, *old = &before->counts;
 
-    sample->n_batches = now->n_batches - before->n_batches;
-    sample->n_batch_bytes = now->n_batch_bytes - before->n_batch_bytes;
+    sample->n_batches = counts->figures.n_batches - old->figures.n_batches;
+    sample->n_batch_bytes = counts->spreads[LEAT_SPREAD_BATCH_BYTES].total -
+                            old->spreads[LEAT_SPREAD_BATCH_BYTES].total;
     sample->n_blocks = map->n_jobs - before->jobs[LEAT_JOB_MAP].n_jobs;
     sample->n_maps = now->n_made_blocks - before->n_made_blocks;
     sample->map_ns = sample->n_maps > 0 ? map->busy_ns - before->jobs[LEAT_JOB_MAP].busy_ns : 0;
@@ -272,11 +277,11 @@ static void measure_jobs(const struct leat_run_stats *before, const struct leat_
     sample->scan_ns = now->jobs[LEAT_JOB_SCAN].busy_ns - before->jobs[LEAT_JOB_SCAN].busy_ns;
     for (int i = 0; i < LEAT_N_JOB_KINDS; i++)
         sample->busy_ns += now->jobs[i].busy_ns - before->jobs[i].busy_ns;
-    sample->slotless_ns = now->no_slot_ns - before->no_slot_ns;
+    sample->slotless_ns = counts->figures.no_slot_ns - old->figures.no_slot_ns;
 }
 
-static void measure(struct leat_feed *feed, const struct leat_run_stats *now, uint64_t now_ns,
-                    struct leat_tuner_sample *sample) {
+static void measure_interval(struct leat_feed *feed, const struct leat_run_stats *now,
+                             uint64_t now_ns, struct leat_tuner_sample *sample) {
     static const enum leat_memory memories[] = {LEAT_MEMORY_SOURCE, LEAT_MEMORY_SCRATCH,
                                                 LEAT_MEMORY_BLOCKS};
     struct leat_feed_tuner *self = &feed->tuner;
@@ -300,7 +305,7 @@ static void begin_interval(struct leat_feed_tuner *self, const struct leat_run_s
 
 void leat_feed_tuner_step(struct leat_feed *feed) {
     struct leat_feed_tuner *self = &feed->tuner;
-    uint64_t now_ns = self->is_on ? leat_daemon_now_ns() : 0, n_decisions;
+    uint64_t now_ns = self->is_on ? leat_now_ns() : 0, n_decisions;
     struct leat_tuner_sample sample;
     struct leat_run_stats stats;
     bool has_changed;
@@ -313,13 +318,13 @@ void leat_feed_tuner_step(struct leat_feed *feed) {
         now_ns - self->start_ns < UINT64_C(1) * INTERVALS_MAX * LEAT_TUNER_INTERVAL_NS)
         return;
     leat_feed_tuner_note_waits(feed, now_ns); /* trainers may have come and gone */
-    measure(feed, &stats, now_ns, &sample);
+    measure_interval(feed, &stats, now_ns, &sample);
     begin_interval(self, &stats, now_ns);
     n_decisions = self->tuner.n_decisions;
     has_changed = leat_tuner_take(&self->tuner, &sample);
     if (self->tuner.n_decisions != n_decisions)
         log_decision(feed);
     if (has_changed)
-        turn(feed);
+        apply_knobs(feed);
     fit_ring(feed);
 }

@@ -1,4 +1,6 @@
-/* ring.c: the order matters: populate, map, seal, and only then may anybody get the descriptor. */
+/* ring.c: the descriptor may leave the daemon only after the memory was populated, mapped and
+ * sealed, in this order.
+ */
 #include "daemon/stream/ring.h"
 
 #include <assert.h>
@@ -41,11 +43,10 @@ static int make_memfd(void) {
     return fd < 0 ? -errno : fd;
 }
 
-static int populate(int fd, size_t size_bytes) {
+static int populate_memory(int fd, size_t size_bytes) {
     int r;
 
-    /* fallocate does not fail for want of memory: the kernel kills processes until there is none
-     * left */
+    /* fallocate() does not fail where memory is short: the kernel kills processes instead. */
     if (size_bytes > leat_process_available_bytes())
         return -ENOMEM;
     if (ftruncate(fd, (off_t)size_bytes) < 0)
@@ -79,13 +80,13 @@ static int make_slots(struct leat_slot_ring *ring) {
     return 0;
 }
 
-static int make(struct leat_slot_ring *ring) {
+static int make_memory(struct leat_slot_ring *ring) {
     int r = make_slots(ring);
 
     if (r == 0)
         r = ring->fd = make_memfd();
     if (r >= 0)
-        r = populate(ring->fd, ring->size_bytes);
+        r = populate_memory(ring->fd, ring->size_bytes);
     return r < 0 ? r : map_and_seal(ring);
 }
 
@@ -101,7 +102,7 @@ int leat_slot_ring_new(uint64_t generation, size_t min_slot_bytes, uint32_t n_sl
     ring->n_slots = n_slots;
     r = leat_slot_ring_size(min_slot_bytes, n_slots, &ring->slot_bytes, &ring->size_bytes);
     if (r == 0)
-        r = make(ring);
+        r = make_memory(ring);
     if (r < 0) {
         leat_slot_ring_free(ring);
         return leat_error_set(err, r, "no shared memory for %u slots of %zu bytes: %s", n_slots,
@@ -124,7 +125,7 @@ struct leat_slot_ring *leat_slot_ring_free(struct leat_slot_ring *ring) {
     return NULL;
 }
 
-/* The one setter: knows the legal moves and keeps the counts. */
+/* The one setter: checks the move and keeps the counts. */
 static void set_state(struct leat_slot_ring *ring, uint32_t index, enum leat_slot_state state) {
     static const uint8_t moves[LEAT_N_SLOT_STATES] = {
         [LEAT_SLOT_FREE] = 1 << LEAT_SLOT_GIVEN,

@@ -1,9 +1,9 @@
-/* ring.h: the slots of one run: a memfd of equal slots, sealed, that trainers map read-only.
+/* ring.h: the slots of one run: a sealed memfd of equal slots, which trainers map read-only.
  *
- * The memory is populated once, so that its pages are charged to the daemon and never missing
- * later. After the daemon has mapped it, it is sealed against shrinking, growing, further writable
- * maps and further seals: whoever has the descriptor, root included, can only read. Who holds what
- * is known in the daemon's own memory alone.
+ * The memory is populated once, so that its pages are charged to the daemon and are never missing
+ * later. Once the daemon has mapped it, it is sealed against shrinking, growing, further writable
+ * maps and further seals: no other process can do more than read, root's included. Only the
+ * daemon's own memory says which slot is held.
  *
  * FREE -> GIVEN (to the run) -> READY (a batch, not yet announced) -> HELD (by trainers, counted)
  *   ^                                                                   |          |
@@ -11,8 +11,8 @@
  *   +---------------------------------------------------------------------- lost its connection but
  *                                                                           may still read)
  *
- * leat_slot_ring_new and leat_slot_ring_free are for any thread (they take milliseconds: the pool);
- * all else: Owner: loop.
+ * Owner: loop; but leat_slot_ring_new() and leat_slot_ring_free() take milliseconds and are for any
+ * thread.
  */
 #pragma once
 
@@ -63,16 +63,16 @@ static inline void *leat_slot_ring_memory(const struct leat_slot_ring *ring, uin
     return ring->memory + (size_t)slot * ring->slot_bytes;
 }
 
-/* The slot that is given next; there must be a free one. */
+/* The free slot that is to be given next; there must be one. */
 uint32_t leat_slot_ring_next_free(const struct leat_slot_ring *ring);
-void leat_slot_ring_give(struct leat_slot_ring *ring, uint32_t slot); /* FREE -> GIVEN */
-void leat_slot_ring_take_back(struct leat_slot_ring *ring,
-                              uint32_t slot);                          /* GIVEN or READY -> FREE */
-void leat_slot_ring_ready(struct leat_slot_ring *ring, uint32_t slot); /* GIVEN -> READY */
-void leat_slot_ring_hold(struct leat_slot_ring *ring, uint32_t slot);  /* READY, HELD -> HELD */
-void leat_slot_ring_quarantine(struct leat_slot_ring *ring,
-                               uint32_t slot); /* HELD, QUARANTINED -> the same */
-/* One holder less; with the last the slot is FREE: true. */
+/* FREE -> GIVEN; GIVEN or READY -> FREE; GIVEN -> READY; READY or HELD -> HELD; HELD or QUARANTINED
+ * -> QUARANTINED. */
+void leat_slot_ring_give(struct leat_slot_ring *ring, uint32_t slot);
+void leat_slot_ring_take_back(struct leat_slot_ring *ring, uint32_t slot);
+void leat_slot_ring_ready(struct leat_slot_ring *ring, uint32_t slot);
+void leat_slot_ring_hold(struct leat_slot_ring *ring, uint32_t slot);
+void leat_slot_ring_quarantine(struct leat_slot_ring *ring, uint32_t slot);
+/* Ends one hold. True: it was the last, and the slot is FREE. */
 bool leat_slot_ring_release(struct leat_slot_ring *ring, uint32_t slot);
-/* Whether no slot is in use by anybody. */
+/* True if all slots are free. */
 bool leat_slot_ring_is_idle(const struct leat_slot_ring *ring);

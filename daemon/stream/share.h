@@ -1,40 +1,46 @@
-/* share.h: the trainers of one sequence of batches, and the runs that make it: carries out what
- * their hub decides.
+/* share.h: the consumers of one sequence of batches, and the feeds that make it. Carries out what
+ * their broadcast decides.
  *
- * Those share who open the same stream as the same user, with the same spec, seed, world size and
- * on_change, of the same data as it was loaded (the very files, not only files with the same
- * contents). What comes through a FIFO is not shared. Each has its own position, pace, window and
- * delivery.
+ * Trainers share batches if they open the same stream as the same user, with the same spec, seed,
+ * world size and on_change. The data must be the very same files, not only of the same contents.
+ * Data from a FIFO is not shared. Each trainer has its own position, pace, window and delivery.
  *
- * Owner: loop; sessions and feeds have references.
+ * Owner: loop; consumers and feeds have references.
  */
 #pragma once
 
+#include "daemon/config/roots.h"
+#include "daemon/stream/consumer.h"
 #include "daemon/stream/feed.h"
-#include "daemon/trainer/opening.h"
 
 struct leat_share {
-    struct leat_share *next, **link; /* of the daemon's */
-    struct leat_daemon *daemon;
+    struct leat_share *next, **link; /* of all shares */
+    struct leat_feeds *feeds;
     uint32_t n_refs;
-    struct leat_hub hub;
-    uint64_t change_epoch; /* the first that none of its sessions has begun; see reload.h */
+    struct leat_broadcast broadcast;
+    struct leat_consumer *consumers;
+    uint64_t change_epoch; /* the first that none of its consumers has begun; see reload.h */
     bool is_acting;
+    /* The caller of leat_share_join() sets what follows: */
     struct leat_plan *plan;
     struct leat_user *user;
     struct leat_daemon_stream *stream;
     struct leat_roots *roots;        /* of the opener; NULL: it has none */
-    struct leat_run_options options; /* but for where and how much */
+    struct leat_run_options options; /* without position and limits */
     struct leat_feed_kept kept;
     uint64_t seed;
 };
 
-/* The one that an opening belongs to, made if need be; a reference. NULL: no memory. */
-struct leat_share *leat_share_get(struct leat_opening *opening);
-struct leat_share *leat_share_ref(struct leat_share *share);
-struct leat_share *leat_share_unref(struct leat_share *share); /* accepts NULL */
+/* Joins the share of such batches, which is made if there is none. The consumer's `ops` and its
+ * reader are set. 0 or -ENOMEM. */
+int leat_share_join(struct leat_feeds *feeds, const struct leat_share *wanted,
+                    struct leat_consumer *consumer);
+/* The consumer takes no more; it may be called again, or where no share was joined. */
+void leat_share_leave(struct leat_consumer *consumer);
+/* There may be something for the consumer: it is flushed before the loop waits. */
+void leat_share_mark(struct leat_consumer *consumer);
+/* When the consumer is freed: drops its mark and its reference. */
+void leat_share_forget(struct leat_consumer *consumer);
 
-/* Does what the hub says; after each event. */
+/* Carries out the actions of the broadcast; to be called after each event. */
 void leat_share_act(struct leat_share *share);
-/* A feed has its first ring (err NULL), or could not have one. */
-void leat_share_on_started(struct leat_feed *feed, const struct leat_error *err);

@@ -1,4 +1,4 @@
-/* stream.c: a list; there are dozens of streams, looked up when a trainer opens one. */
+/* stream.c: a list, since there are dozens of streams, and trainers open them rarely. */
 #include "daemon/stream/stream.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "pipeline/plan/data_digest.h"
+#include "proto/base/clock.h"
 
 #define MAX_CANDIDATES 256
 #define SECOND_NS      UINT64_C(1000000000)
@@ -22,12 +22,12 @@ static struct leat_daemon_stream *stream_free(struct leat_daemon_stream *stream)
     leat_data_unref(stream->data);
     leat_stream_totals_deinit(&stream->totals);
     free(stream->name);
-    free(stream->looks);
+    free(stream->samples);
     free(stream);
     return NULL;
 }
 
-static struct leat_daemon_stream *add(struct leat_streams *streams, const char *name) {
+static struct leat_daemon_stream *add_stream(struct leat_streams *streams, const char *name) {
     struct leat_daemon_stream *stream = calloc(1, sizeof(*stream));
 
     if (!stream)
@@ -40,7 +40,7 @@ static struct leat_daemon_stream *add(struct leat_streams *streams, const char *
     return stream;
 }
 
-static void drop(struct leat_streams *streams, struct leat_daemon_stream *stream) {
+static void drop_stream(struct leat_streams *streams, struct leat_daemon_stream *stream) {
     struct leat_daemon_stream **link = &streams->first;
 
     while (*link != stream)
@@ -56,7 +56,7 @@ int leat_streams_init(struct leat_streams *streams, struct leat_spec *const *spe
     *streams = (struct leat_streams){.first = NULL};
     streams->last = &streams->first;
     for (size_t i = 0; i < n_specs; i++) {
-        struct leat_daemon_stream *stream = add(streams, specs[i]->name);
+        struct leat_daemon_stream *stream = add_stream(streams, specs[i]->name);
 
         if (!stream || leat_spec_copy(specs[i], &stream->spec) < 0) {
             leat_streams_deinit(streams);
@@ -83,7 +83,7 @@ static struct leat_daemon_stream *find_declared(const struct leat_streams *strea
     return NULL;
 }
 
-/* All are thought gone until they are found among the new ones. */
+/* Takes all for removed until they are found among the new ones. */
 void leat_streams_replace(struct leat_streams *streams, struct leat_streams *take_streams) {
     struct leat_daemon_stream *fresh, *stream, *next;
 
@@ -107,13 +107,21 @@ void leat_streams_replace(struct leat_streams *streams, struct leat_streams *tak
     for (stream = streams->first; stream; stream = next) {
         next = stream->next;
         if (stream->is_removed && stream->n_refs == 0)
-            drop(streams, stream);
+            drop_stream(streams, stream);
     }
 }
 
 void leat_streams_deinit(struct leat_streams *streams) {
     while (streams->first)
-        drop(streams, streams->first);
+        drop_stream(streams, streams->first);
+}
+
+uint32_t leat_streams_count(const struct leat_streams *streams) {
+    uint32_t n = 0;
+
+    for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
+        n++;
+    return n;
 }
 
 static void tell_unknown(const struct leat_streams *streams, const char *name,
@@ -145,7 +153,7 @@ struct leat_daemon_stream *leat_streams_find(struct leat_streams *streams, const
     return NULL;
 }
 
-struct leat_daemon_stream *leat_streams_look(const struct leat_streams *streams, const char *name,
+struct leat_daemon_stream *leat_streams_peek(const struct leat_streams *streams, const char *name,
                                              struct leat_error *err) {
     struct leat_daemon_stream *found = NULL;
 
@@ -173,7 +181,7 @@ struct leat_daemon_stream *leat_streams_add_own(struct leat_streams *streams, ui
     if (stream)
         streams->n_ended_own--;
     else
-        stream = add(streams, take_spec->name);
+        stream = add_stream(streams, take_spec->name);
     if (!stream) {
         leat_spec_free(take_spec);
         return NULL;
@@ -205,10 +213,10 @@ void leat_streams_unref(struct leat_streams *streams, struct leat_daemon_stream 
         return;
     if (!stream->is_own) {
         if (stream->is_removed)
-            drop(streams, stream);
+            drop_stream(streams, stream);
         return;
     }
-    if (!stream->is_ended) /* else somebody only looked at it */
+    if (!stream->is_ended) /* else it was referenced without being opened */
         streams->n_ended_own++;
     stream->is_ended = true;
     if (streams->n_ended_own <= LEAT_STREAMS_MAX_ENDED)
@@ -216,7 +224,7 @@ void leat_streams_unref(struct leat_streams *streams, struct leat_daemon_stream 
     for (struct leat_daemon_stream *old = streams->first; old; old = old->next) {
         if (!old->is_own || old->n_refs > 0)
             continue;
-        drop(streams, old);
+        drop_stream(streams, old);
         streams->n_ended_own--;
         return;
     }
@@ -228,7 +236,7 @@ static struct leat_stream_stage *find_stage(struct leat_stream_totals *totals, s
 
     if (index >= totals->n_stages ||
         strcmp(stage->name, name) != 0) { /* another plan than before */
-        *stage = (struct leat_stream_stage){.n_records = 0};
+        *stage = (struct leat_stream_stage){.role = LEAT_ROLE_SCAN};
         memcpy(stage->name, name, strnlen(name, LEAT_NAME_MAX));
         totals->n_stages = index + 1;
     }
@@ -241,57 +249,25 @@ static void add_stages(struct leat_stream_totals *totals, const struct leat_run_
         struct leat_stream_stage *stage = find_stage(totals, i, more->name);
 
         stage->role = more->role;
-        stage->n_records += more->n_records;
-        stage->n_bytes += more->n_bytes;
-        stage->busy_ns += more->busy_ns;
-        stage->n_errors += more->n_errors;
+        leat_figures_add(leat_stage_figure_table, &stage->figures, &more->figures);
         leat_histogram_merge(&stage->times, &more->times);
     }
 }
 
 void leat_daemon_stream_fail(struct leat_daemon_stream *stream, const struct leat_error *err,
                              bool was_opening, uint64_t run) {
-    struct timespec now;
     enum leat_failure_reason reason = leat_failure_reason_of(err, was_opening);
 
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    stream->totals.n_failures[reason]++;
-    stream->failure =
-        (struct leat_failure){.unix_ns = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec,
-                              .reason = reason,
-                              .was_opening = was_opening,
-                              .run = run};
+    leat_failure_count(&stream->totals.counts.figures, reason);
+    stream->failure = (struct leat_failure){
+        .unix_ns = leat_unix_ns(), .reason = reason, .was_opening = was_opening, .run = run};
     (void)leat_error_print(err, stream->failure.text, sizeof(stream->failure.text));
 }
 
-static void add_jobs(struct leat_stream_totals *totals, const struct leat_run_stats *stats) {
-    for (int i = 0; i < LEAT_N_JOB_KINDS; i++) {
-        struct leat_run_job_stats *jobs = &totals->jobs[i];
-        const struct leat_run_job_stats *more = &stats->jobs[i];
-
-        jobs->n_jobs += more->n_jobs;
-        jobs->busy_ns += more->busy_ns;
-        jobs->cpu_ns += more->cpu_ns;
-        jobs->delay_ns += more->delay_ns;
-        jobs->queue_ns += more->queue_ns;
-    }
-}
-
 void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat_run_stats *stats) {
-    totals->n_batches += stats->n_batches;
-    totals->n_rows += stats->n_rows;
-    totals->n_elements += stats->n_elements;
-    totals->n_source_bytes += stats->n_source_bytes;
-    totals->n_source_records += stats->n_source_records;
-    totals->n_bad_records += stats->n_bad_records;
-    totals->n_changed_files += stats->n_changed_files;
-    totals->lifetime_ns += stats->lifetime_ns;
-    totals->no_slot_ns += stats->no_slot_ns;
-    totals->short_ns += stats->short_ns;
-    totals->n_batch_bytes += stats->n_batch_bytes;
-    leat_spread_merge(&totals->batch_bytes, &stats->batch_bytes);
-    leat_spread_merge(&totals->batch_rows, &stats->batch_rows);
-    add_jobs(totals, stats);
+    leat_stream_counts_add(&totals->counts, &stats->counts);
+    leat_figures_clear_gauges(leat_stream_figure_table, &totals->counts.figures);
+    leat_job_stats_add(totals->jobs, stats->jobs);
     if (!totals->stages)
         totals->stages = calloc(LEAT_STREAM_MAX_STAGES, sizeof(*totals->stages));
     if (totals->stages)

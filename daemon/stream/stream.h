@@ -1,8 +1,8 @@
-/* stream.h: the streams that the daemon knows: those of its settings, for ever, and those that
- * trainers described, while they run and a while longer.
+/* stream.h: the streams that the daemon knows: those of its settings, and those that trainers
+ * described, while they run and for a while longer.
  *
- * A stream keeps the counters of its runs that have ended, so that operators still see what a
- * trainer got after it left. Owner: loop.
+ * A stream keeps the counters of runs that have ended, so that operators still see what a trainer
+ * got after it left. Owner: loop.
  */
 #pragma once
 
@@ -11,57 +11,49 @@
 
 #include "daemon/stream/failure.h"
 #include "pipeline/memory/budget.h"
-#include "pipeline/run/run.h"
-#include "pipeline/run/tuner.h"
+#include "pipeline/run/pipeline.h"
 
-#define LEAT_STREAMS_MAX_ENDED 64 /* trainers' own streams that are remembered */
-#define LEAT_STREAM_MAX_STAGES 64 /* that are counted: those behind are not */
+#define LEAT_STREAMS_MAX_ENDED 64 /* unused streams of trainers that are remembered */
+#define LEAT_STREAM_MAX_STAGES 64 /* that have counters; further ones have none */
 
 struct leat_stream_totals {
-    uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
-    uint64_t n_changed_files;
-    uint64_t n_waits, wait_ns;                  /* a trainer had credit, and nothing was ready */
-    uint64_t trainer_ns;                        /* that trainers were served, of all together */
-    uint64_t lifetime_ns, no_slot_ns, short_ns; /* of its runs together */
-    uint64_t n_batch_bytes;
-    uint64_t n_failures[LEAT_N_FAILURES];
-    struct leat_spread waits, batch_bytes, batch_rows; /* of waits those that are over */
+    struct leat_stream_counts counts; /* without gauges; of waits those that are over */
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS];
     struct leat_pool_stats pools[LEAT_N_MEMORIES];
     size_t n_stages;
     struct leat_stream_stage {
         char name[LEAT_NAME_MAX + 1];
         enum leat_role role;
-        uint64_t n_records, n_bytes, busy_ns, n_errors;
+        struct leat_stage_figures figures;
         struct leat_histogram times;
     } * stages; /* [LEAT_STREAM_MAX_STAGES]; NULL: there was no run yet */
     char last_error[LEAT_ERROR_PRINT_MAX];
 };
 
-struct leat_looks;
+struct leat_verdict_samples;
 
 struct leat_daemon_stream {
     struct leat_daemon_stream *next;
     char *name;
-    struct leat_spec *spec; /* a copy of the settings' as they are now, or of a trainer */
-    bool is_ended;          /* an own one: nobody opens it any more */
-    bool is_own;            /* of a trainer: described by it, or a declared one as it wants it */
-    bool is_removed;        /* not in the settings any more: it goes with the last reference */
+    struct leat_spec *spec; /* a copy of that in the settings, or the trainer's */
+    bool is_ended;          /* a trainer's own stream that is not in use */
+    bool is_own;            /* a trainer described it, or varied a declared one */
+    bool is_removed;        /* no longer in the settings: freed with the last reference */
     struct leat_stream_origin {
-        char *name, *split; /* of its own ones: the declared stream, and what part of that; NULL */
+        char *name, *split; /* the declared stream that it varies, and its part; or NULL */
         int shuffle;        /* enum leat_variant_shuffle */
     } origin;
-    uid_t uid;              /* whose own it is */
+    uid_t uid;              /* of the trainer, if is_own */
     uint32_t n_refs;        /* sessions and feeds */
-    size_t look;            /* its number among those of the reload under way; 0: none */
-    struct leat_data *data; /* as it was last seen; NULL: it was not yet */
+    size_t look;            /* its number in the reload under way; 0: none */
+    struct leat_data *data; /* as it was last seen; NULL: not seen yet */
     struct leat_stream_totals totals;
     struct leat_failure failure;
-    struct leat_looks *looks; /* at its counters, lately; NULL: it was not run yet */
-    struct leat_trace *trace; /* of its runs; NULL: nobody wants one */
-    uint64_t stalled_ns;      /* the age of its oldest task, if that is stalled; else 0 */
-    uint32_t n_stalled;       /* tasks */
-    uint64_t stall_told_ns;   /* when that was last logged; 0: never */
+    struct leat_verdict_samples *samples; /* samples of its counters; NULL: it did not run yet */
+    struct leat_trace *trace;             /* of its runs; NULL: they are not traced */
+    uint64_t stalled_ns;    /* the age of its oldest task, if that is stalled; else 0 */
+    uint32_t n_stalled;     /* tasks */
+    uint64_t stall_told_ns; /* when the stall was last logged; 0: never */
     bool has_tuner;
     struct leat_tuner tuner; /* of the run that ended last */
 };
@@ -69,52 +61,56 @@ struct leat_daemon_stream {
 struct leat_streams {
     struct leat_daemon_stream *first, **last;
     uint32_t n_ended_own;
+    /* Called before a run of a stream begins; may be NULL. */
+    void (*on_run)(void *user, struct leat_daemon_stream *stream);
+    void *user;
 };
 
-/* Of copies of the specs. 0 or -ENOMEM. */
+/* Copies the specs. 0 or -ENOMEM. */
 int leat_streams_init(struct leat_streams *streams, struct leat_spec *const *specs, size_t n_specs);
-/* The declared streams are those of `take_streams` from now on. One of a name that there was stays
- * what it is, with its counts, and gets the new spec; one that is not there any more goes when
- * nobody refers to it. */
+/* The declared streams become those of `take_streams`. A stream whose name remains keeps its counts
+ * and gets the new spec. One whose name is gone is freed with its last reference. */
 void leat_streams_replace(struct leat_streams *streams, struct leat_streams *take_streams);
 void leat_streams_deinit(struct leat_streams *streams);
+uint32_t leat_streams_count(const struct leat_streams *streams);
 
-/* The operator's stream of that name, a reference; or NULL and an error that names the nearest. */
+/* A reference to the declared stream of that name; or NULL and an error that names the nearest. */
 struct leat_daemon_stream *leat_streams_find(struct leat_streams *streams, const char *name,
                                              struct leat_error *err);
-/* Any stream of that name, for who only looks: of several the one that is in use most; no
- * reference. NULL and the same error. */
-struct leat_daemon_stream *leat_streams_look(const struct leat_streams *streams, const char *name,
+/* Any stream of that name, without a reference; of several the one with the most references. NULL
+ * and the same error. */
+struct leat_daemon_stream *leat_streams_peek(const struct leat_streams *streams, const char *name,
                                              struct leat_error *err);
-/* A trainer's own: takes over the spec; the earlier one of that user and name if nobody uses it. */
+/* A reference to a trainer's own stream: the earlier one of that user and name if it is unused,
+ * else a new one. NULL: no memory. */
 struct leat_daemon_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid,
                                                 struct leat_spec *take_spec);
-/* It is a declared one as a trainer wants it. 0 or -ENOMEM. */
+/* Notes which declared stream it varies, and how. 0 or -ENOMEM. */
 int leat_daemon_stream_set_origin(struct leat_daemon_stream *stream, const char *name,
                                   const char *split, int shuffle);
-/* From the settings, or made from one of those. */
+/* True for a stream of the settings, and for a variation of one. */
 static inline bool leat_daemon_stream_is_declared(const struct leat_daemon_stream *stream) {
     return !stream->is_own || stream->origin.name;
 }
-/* What its next opening gets; forgets what was known of its data if that is perhaps another. */
+/* Sets the spec of its next opening, and drops what is known of its data if the spec differs. */
 void leat_daemon_stream_set_spec(struct leat_daemon_stream *stream, struct leat_spec *take_spec);
 struct leat_daemon_stream *leat_daemon_stream_ref(struct leat_daemon_stream *stream);
 void leat_streams_unref(struct leat_streams *streams, struct leat_daemon_stream *stream);
 
-/* A run of it, or an opening, has failed. run: the latest there is. */
+/* Notes that a run, or an opening, has failed. run: the latest one. */
 void leat_daemon_stream_fail(struct leat_daemon_stream *stream, const struct leat_error *err,
                              bool was_opening, uint64_t run);
-/* That run has made a batch of it. */
+/* Notes that a run has made a batch. */
 static inline void leat_daemon_stream_made(struct leat_daemon_stream *stream, uint64_t run) {
     stream->failure.is_over |= run > stream->failure.run;
 }
-/* A trainer has opened it. */
+/* Notes that a trainer has opened the stream. */
 static inline void leat_daemon_stream_opened(struct leat_daemon_stream *stream) {
     stream->failure.is_over |= stream->failure.was_opening;
 }
 
 void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat_run_stats *stats);
-/* A copy that is to be freed, of what it had no memory for without the stages. */
+/* Copies the totals, without the stages if there is no memory for them. */
 void leat_stream_totals_copy(struct leat_stream_totals *totals,
                              const struct leat_stream_totals *other);
 void leat_stream_totals_deinit(struct leat_stream_totals *totals);

@@ -1,5 +1,6 @@
-/* tuner_file.c: see tuner_file.h. There is one way to write a memory: what does not print to the
- * very bytes that were read is not believed. */
+/* tuner_file.c: each memory has exactly one text: a file that does not print to the very bytes that
+ * were read is refused. See tuner_file.h.
+ */
 #include "daemon/stream/tuner_file.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 
 #define VERSION "leat tuner 1"
 
-/* The lines behind the checksum's own are not counted in it: it is the last. */
 static void checksum_of(const char *text, size_t n_bytes, char ret_hex[LEAT_DIGEST_HEX_SIZE]) {
     uint8_t digest[LEAT_DIGEST_BYTES];
     struct leat_blake2b state;
@@ -40,7 +40,7 @@ size_t leat_tuner_file_print(const struct leat_tuner_key *key,
     return n;
 }
 
-/* The number of a line `name number`, if that is the next; -1: it is not. */
+/* Reads a line `name number`. -1: the next line is another one. */
 static int read_number(const char **at, const char *name, uint64_t max, uint64_t *ret_number) {
     size_t n = strlen(name);
     char *end;
@@ -55,7 +55,7 @@ static int read_number(const char **at, const char *name, uint64_t max, uint64_t
     return 0;
 }
 
-/* Behind the first three lines. */
+/* Reads what follows the first three lines. */
 static int read_values(const char *at, struct leat_tuner_memory *memory) {
     uint64_t is_settled, next_move, n_failed;
 

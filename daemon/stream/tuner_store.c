@@ -10,7 +10,7 @@
 #define NAME_SIZE    (2 * HEX_OF_NAME + 2)
 #define CPUINFO_LINE 512
 
-/* ---- of what ---- */
+/* ---- keys ---- */
 
 static void hash_cpu_model(struct leat_blake2b *state) {
     FILE *file = fopen("/proc/cpuinfo", "re");
@@ -32,7 +32,7 @@ static uint64_t n_cpus(void) {
     return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (uint64_t)CPU_COUNT(&cpus) : 0;
 }
 
-/* Limits of about the same size are one. */
+/* Limits of the same power of two count as equal. */
 static uint64_t size_class(uint64_t memory_limit) {
     uint64_t n = 0;
 

@@ -12,7 +12,7 @@
 #define PART    "part"
 #define SHUFFLE "shuffle"
 
-static size_t count(const struct leat_spec *spec, const char *kind) {
+static size_t count_stages(const struct leat_spec *spec, const char *kind) {
     size_t n = 0;
 
     for (size_t i = 0; i < spec->n_stages; i++)
@@ -33,7 +33,7 @@ static int set_part(struct leat_spec *spec, const char *split, struct leat_error
             "be had, nor is there a stream \"%s.%.32s\"",
             spec->name, split, spec->name, split);
     if (leat_value_get(&spec->options, "skip_steps") &&
-        strcmp(part->text, split) != 0) /* they are of the part that was declared */
+        strcmp(part->text, split) != 0) /* steps are counted in the declared part */
         return leat_error_set(
             err, -EINVAL,
             "the stream %s skips steps of its part \"%.32s\", which are others in "
@@ -77,11 +77,11 @@ static int rename_spec(struct leat_spec *spec, const struct leat_variant *varian
     return spec->name ? 0 : leat_error_oom(err);
 }
 
-static int change(struct leat_spec *spec, const struct leat_variant *variant,
-                  struct leat_error *err) {
+static int change_spec(struct leat_spec *spec, const struct leat_variant *variant,
+                       struct leat_error *err) {
     int r = 0;
 
-    if (variant->shuffle == LEAT_VARIANT_SHUFFLE_ON && count(spec, SHUFFLE) == 0)
+    if (variant->shuffle == LEAT_VARIANT_SHUFFLE_ON && count_stages(spec, SHUFFLE) == 0)
         return leat_error_set(err, -EINVAL,
                               "the stream %s has no stage `shuffle`: only its operator can say how "
                               "it is shuffled",
@@ -100,7 +100,7 @@ int leat_variant_make(const struct leat_spec *declared, const struct leat_varian
 
     if (leat_spec_copy(declared, &spec) < 0)
         return leat_error_oom(err);
-    r = change(spec, variant, err);
+    r = change_spec(spec, variant, err);
     if (r < 0) {
         leat_spec_free(spec);
         return r;

@@ -1,9 +1,9 @@
-/* variant.h: a declared stream as a trainer wants it: another part of its data, or in the order of
- * the data.
+/* variant.h: a variation of a declared stream that a trainer asks for: another part of its data, or
+ * its data unshuffled.
  *
- * What may be changed is what the operator's stream says itself: the `part` of its `split`, and
- * whether its `shuffle`s are there. It reads the same files with the same rights, and is a stream
- * of its own to positions and to those it is shared with: its spec has another digest.
+ * A trainer may only vary what the operator's stream declares: the `part` of its `split`, and
+ * whether its `shuffle`s are there. The variation reads the same files with the same rights. To
+ * positions and sharing it is a stream of its own, since its spec has another digest.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct leat_variant {
 
 enum leat_variant_shuffle {
     LEAT_VARIANT_SHUFFLE_AS_DECLARED,
-    LEAT_VARIANT_SHUFFLE_ON, /* as declared, and there must be one */
+    LEAT_VARIANT_SHUFFLE_ON, /* as declared; the stream must have a shuffle */
     LEAT_VARIANT_SHUFFLE_OFF,
     LEAT_N_VARIANT_SHUFFLES
 };
@@ -27,7 +27,7 @@ static inline bool leat_variant_is_any(const struct leat_variant *variant) {
     return variant->split[0] || variant->shuffle != LEAT_VARIANT_SHUFFLE_AS_DECLARED;
 }
 
-/* A copy of the spec, changed, with a name that says how: "titanic.validation", or
- * "titanic.unshuffled". -EINVAL: the stream has no such thing to change. */
+/* Makes a changed copy of the spec, with a name like "titanic.validation" or "titanic.unshuffled".
+ * -EINVAL: the stream has no such stage. */
 int leat_variant_make(const struct leat_spec *declared, const struct leat_variant *variant,
                       struct leat_spec **ret_spec, struct leat_error *err);

@@ -31,7 +31,7 @@ static double quota_of(const char *text) {
     return end != text && quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/* The least from this process's group up to the root; 0: none. */
+/* The least limit of this process's group and its ancestors; 0: none. */
 static double cgroup_quota(void) {
     char text[4096], path[4096 + 64], value[64], *group, *slash;
     double least = 0, quota;
@@ -96,7 +96,7 @@ uint64_t leat_machine_busy_ns(void) {
         unsigned long cpu = strtoul(line + 3, NULL, 10);
 
         if (line[3] == ' ' || cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &set))
-            continue; /* all of them together; not one of ours */
+            continue; /* the sum of all processors, or one that we may not use */
         sum += busy_ticks(line);
         n++;
     }

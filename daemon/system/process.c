@@ -61,8 +61,8 @@ void leat_process_read_usage(struct leat_process *ret_process) {
             (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-/* Where a text of /proc/PID/cgroup says that it is in that hierarchy, whose name ends with a slash;
- * NULL: nowhere. */
+/* The path that a text of /proc/PID/cgroup has for that hierarchy, whose name ends with a slash;
+ * NULL: none. */
 static char *find_group(char *text, const char *hierarchy) {
     char *group = strstr(text, hierarchy);
 
@@ -94,8 +94,8 @@ char *leat_process_unit(pid_t pid) {
     return group ? strndup(group, UNIT_MAX) : NULL;
 }
 
-/* The least limit of a group and those that it is in. A container may see its own as the root, and
- * its path from outside. */
+/* The least limit of a group and its ancestors. A container may see its own group as the root, but
+ * its path as from outside. */
 static uint64_t least_limit(char *group, const char *folder, const char *file) {
     char path[4096 + 64], value[64], *slash = group;
     uint64_t limit = 0;

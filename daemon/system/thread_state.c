@@ -24,7 +24,7 @@ const char *leat_thread_wait_name(enum leat_thread_wait wait) {
     return names[wait];
 }
 
-/* The name of a thread may have blanks and parentheses in it; the last one ends it. */
+/* A thread's name may hold blanks and parentheses; the last parenthesis ends it. */
 static void parse_stat(const char *stat, struct leat_thread_state *state) {
     const char *at = strrchr(stat, ')');
     char *end;

@@ -1,19 +1,20 @@
-/* usage.c: see usage.h, clock_gettime(2) and getrusage(2), whose own processor times are as old as
- * the last tick of the scheduler: longer than most jobs. Two system calls, and no file of /proc
- * that each thread would have to hold open. */
+/* usage.c: see usage.h. The times of getrusage(2) are as old as the scheduler's last tick, which is
+ * longer than most jobs take; so the time is clock_gettime(2)'s. A file of /proc would have to be
+ * kept open by each thread. */
 #include "daemon/system/usage.h"
 
 #include <sys/resource.h>
 #include <time.h>
 
+#include "proto/base/clock.h"
+
 void leat_usage_read(struct leat_usage *ret_usage) {
     struct rusage usage;
-    struct timespec cpu;
 
     *ret_usage = (struct leat_usage){.cpu_ns = 0};
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) < 0 || getrusage(RUSAGE_THREAD, &usage) < 0)
+    if (getrusage(RUSAGE_THREAD, &usage) < 0)
         return;
-    ret_usage->cpu_ns = (uint64_t)cpu.tv_sec * UINT64_C(1000000000) + (uint64_t)cpu.tv_nsec;
+    ret_usage->cpu_ns = leat_thread_ns();
     ret_usage->n_blocked = (uint64_t)usage.ru_nvcsw;
     ret_usage->n_displaced = (uint64_t)usage.ru_nivcsw;
 }

@@ -1,4 +1,4 @@
-/* delivery.c: what both deliveries say in the same words. */
+/* delivery.c: the packets that both deliveries send. */
 #include "daemon/trainer/delivery.h"
 
 #include <errno.h>
@@ -7,29 +7,27 @@
 #include "proto/error_message.h"
 #include "proto/frame.h"
 
-void leat_delivery_batch_packet(const struct leat_feed_output *output,
-                                struct leat_packet *ret_packet) {
-    *ret_packet = (struct leat_packet){
-        .kind = LEAT_PACKET_BATCH,
-        .batch = {.generation = output->item->hub.generation,
-                  .epoch = output->epoch,
-                  .step = output->step,
-                  .used_bytes = output->item->used_bytes,
-                  .slot = output->item->hub.slot},
-    };
+void leat_delivery_output_packet(const struct leat_feed_output *output,
+                                 struct leat_packet *ret_packet) {
+    if (output->is_end)
+        *ret_packet = (struct leat_packet){
+            .kind = LEAT_PACKET_END,
+            .end = {.epoch = output->epoch, .n_steps = output->step, .is_last = output->is_last},
+        };
+    else
+        *ret_packet = (struct leat_packet){
+            .kind = LEAT_PACKET_BATCH,
+            .batch = {.generation = output->item->base.generation,
+                      .epoch = output->epoch,
+                      .step = output->step,
+                      .used_bytes = output->item->used_bytes,
+                      .slot = output->item->base.slot},
+        };
 }
 
-void leat_delivery_end_packet(const struct leat_feed_output *output,
-                              struct leat_packet *ret_packet) {
-    *ret_packet = (struct leat_packet){
-        .kind = LEAT_PACKET_END,
-        .end = {.epoch = output->epoch, .n_steps = output->step, .is_last = output->is_last},
-    };
-}
-
-int leat_delivery_error_packet(enum leat_packet_kind kind, const struct leat_error *err,
-                               struct leat_packet *ret_packet,
-                               uint8_t ret_payload[LEAT_DELIVERY_ERROR_MAX]) {
+static int make_error(enum leat_packet_kind kind, const struct leat_error *err,
+                      struct leat_packet *ret_packet,
+                      uint8_t ret_payload[LEAT_DELIVERY_ERROR_MAX]) {
     Leat__Error message;
 
     leat_error_to_message(err, &message);
@@ -40,6 +38,15 @@ int leat_delivery_error_packet(enum leat_packet_kind kind, const struct leat_err
         .payload_bytes = (uint32_t)leat__error__pack(&message, ret_payload),
     };
     return 0;
+}
+
+void leat_delivery_send_error(struct leat_session_delivery *delivery, enum leat_packet_kind kind,
+                              const struct leat_error *err) {
+    uint8_t payload[LEAT_DELIVERY_ERROR_MAX];
+    struct leat_packet packet;
+
+    if (make_error(kind, err, &packet, payload) == 0)
+        (void)delivery->ops->send(delivery, &packet, payload);
 }
 
 void leat_delivery_refuse(int socket, const struct leat_delivery_ops *ops,
@@ -55,7 +62,7 @@ void leat_delivery_refuse(int socket, const struct leat_delivery_ops *ops,
     struct msghdr message = {.msg_iov = is_framed ? parts : parts + 1,
                              .msg_iovlen = is_framed ? 3 : 2};
 
-    if (leat_delivery_error_packet(LEAT_PACKET_REFUSE, err, &packet, payload) < 0)
+    if (make_error(LEAT_PACKET_REFUSE, err, &packet, payload) < 0)
         return;
     leat_frame_head(head, (uint32_t)sizeof(packet) + packet.payload_bytes);
     parts[2].iov_len = packet.payload_bytes;

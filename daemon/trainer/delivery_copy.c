@@ -2,9 +2,9 @@
  * and the slot's used bytes, one LZ4 block.
  *
  * Batches are compressed on the pool, several at a time, and leave in order. A slot is free again
- * as soon as its bytes are compressed; the window still bounds what is under way, since a place in
- * line is taken until the trainer's socket took the frame, and a hold until it was released. The
- * copies' memory is charged like a ring's.
+ * as soon as its bytes are compressed. The window still bounds what is under way: an entry is in
+ * use until the trainer's socket took the frame, and a hold lasts until its release. The memory of
+ * copies is charged like a ring's.
  */
 #include <assert.h>
 #include <errno.h>
@@ -12,15 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/core/daemon.h"
 #include "daemon/net/channel.h"
 #include "daemon/stream/share.h"
 #include "daemon/trainer/delivery.h"
 #include "daemon/trainer/session.h"
+#include "daemon/trainer/sessions.h"
+#include "proto/base/container_of.h"
 
 #define CONTROL_BYTES_MAX (4U * LEAT_PACKET_PAYLOAD_MAX) /* of packets that are no batches */
 
-/* A place in the line of what goes out. */
+/* An output on its way to the trainer. */
 struct entry {
     struct leat_task task;
     struct leat_outgoing outgoing;
@@ -39,15 +40,15 @@ struct copy {
     struct leat_session_delivery base;
     struct leat_channel channel;
     bool is_closing, is_channel_closed;
-    uint32_t n_tasks;   /* on the pool */
-    struct entry *line; /* [n_line], a ring: first .. first + n_used */
-    uint32_t n_line, first, n_used;
-    uint32_t n_sending;     /* of them, at the front */
+    uint32_t n_tasks;    /* on the pool */
+    struct entry *queue; /* [queue_size], a ring: first .. first + n_used */
+    uint32_t queue_size, first, n_used;
+    uint32_t n_sending;     /* entries at the front that are being sent */
     uint64_t charged_bytes; /* all buffers */
 };
 
 static struct copy *copy_of(struct leat_channel *channel) {
-    return (struct copy *)((char *)channel - offsetof(struct copy, channel));
+    return LEAT_CONTAINER_OF(channel, struct copy, channel);
 }
 
 static void finish_if_closed(struct copy *copy) {
@@ -100,7 +101,8 @@ static int copy_open(struct leat_session *session, int take_fd,
     if (!copy)
         return -ENOMEM;
     copy->base = (struct leat_session_delivery){.ops = &leat_delivery_copy, .session = session};
-    r = leat_channel_open(&copy->channel, &session->daemon->loop, &session->daemon->reaper, take_fd,
+    r = leat_channel_open(&copy->channel, session->sessions->env->loop,
+                          session->sessions->env->closer, take_fd,
                           sizeof(struct leat_packet) + LEAT_PACKET_PAYLOAD_MAX, &channel_ops);
     if (r < 0) {
         free(copy);
@@ -140,31 +142,30 @@ static int copy_send(struct leat_session_delivery *delivery, const struct leat_p
 
 static int copy_start(struct leat_session_delivery *delivery, uint32_t window) {
     struct copy *copy = (struct copy *)delivery;
+    uint32_t queue_size = window + 4; /* room for some ends of epochs, too */
 
-    uint32_t n_line = window + 4; /* some ends of epochs beside the batches */
-
-    copy->line = calloc(n_line, sizeof(*copy->line));
-    copy->n_line = copy->line ? n_line : 0;
-    return copy->line ? 0 : -ENOMEM;
+    copy->queue = calloc(queue_size, sizeof(*copy->queue));
+    copy->queue_size = copy->queue ? queue_size : 0;
+    return copy->queue ? 0 : -ENOMEM;
 }
 
 static void on_entry_sent(struct leat_outgoing *outgoing) {
-    struct entry *entry = (struct entry *)((char *)outgoing - offsetof(struct entry, outgoing));
+    struct entry *entry = LEAT_CONTAINER_OF(outgoing, struct entry, outgoing);
     struct copy *copy = entry->copy;
 
-    assert(entry == &copy->line[copy->first]);
+    assert(entry == &copy->queue[copy->first]);
     entry->state = ENTRY_FREE;
-    copy->first = (copy->first + 1) % copy->n_line;
+    copy->first = (copy->first + 1) % copy->queue_size;
     copy->n_used--;
     copy->n_sending--;
     if (!copy->is_closing)
         leat_session_on_writable(copy->base.session);
 }
 
-/* What is ready leaves in order. */
+/* Sends entries that are ready, in order. */
 static void send_ready(struct copy *copy) {
     while (copy->n_sending < copy->n_used && !copy->is_closing) {
-        struct entry *entry = &copy->line[(copy->first + copy->n_sending) % copy->n_line];
+        struct entry *entry = &copy->queue[(copy->first + copy->n_sending) % copy->queue_size];
 
         if (entry->state != ENTRY_READY)
             return;
@@ -177,7 +178,7 @@ static void send_ready(struct copy *copy) {
     }
 }
 
-/* Room for what `source_bytes` may be at worst, charged to the trainer's user like a ring. */
+/* Makes room for the largest copy of `source_bytes`, charged to the trainer's user like a ring. */
 static int make_room(struct copy *copy, struct entry *entry, uint64_t source_bytes) {
     int bound = source_bytes <= LZ4_MAX_INPUT_SIZE ? LZ4_compressBound((int)source_bytes) : 0;
     struct leat_session *session = copy->base.session;
@@ -212,7 +213,7 @@ static int make_room(struct copy *copy, struct entry *entry, uint64_t source_byt
     return 0;
 }
 
-static int compress(struct entry *entry) {
+static int compress_entry(struct entry *entry) {
     int n = LZ4_compress_default(entry->source, entry->buffer, (int)entry->source_bytes,
                                  (int)entry->buffer_bytes);
 
@@ -225,7 +226,7 @@ static int compress(struct entry *entry) {
 static void compress_work(struct leat_task *task) {
     struct entry *entry = (struct entry *)task;
 
-    entry->error = compress(entry);
+    entry->error = compress_entry(entry);
 }
 
 static void compress_failed(struct copy *copy, const struct entry *entry) {
@@ -242,8 +243,8 @@ static void compress_done(struct leat_task *task) {
 
     copy->n_tasks--;
     entry->state = entry->error ? ENTRY_FAILED : ENTRY_READY;
-    leat_hub_unpin(&entry->item->hub);
-    leat_share_act(copy->base.session->share);
+    leat_broadcast_unpin(&entry->item->base);
+    leat_share_act(copy->base.session->consumer.share);
     if (copy->is_closing)
         finish_if_closed(copy);
     else if (entry->error)
@@ -258,16 +259,16 @@ static void start_compressing(struct copy *copy, struct entry *entry,
 
     entry->state = ENTRY_COMPRESSING;
     entry->item = item;
-    entry->source = leat_slot_ring_memory(item->ring, item->hub.slot);
+    entry->source = leat_slot_ring_memory(item->ring, item->base.slot);
     entry->source_bytes = (size_t)item->used_bytes;
     entry->task.class = LEAT_TASK_URGENT;
     entry->task.work = compress_work;
     entry->task.done = compress_done;
-    leat_delivery_batch_packet(output, &entry->packet);
-    leat_hub_pin(&item->hub);
+    leat_delivery_output_packet(output, &entry->packet);
+    leat_broadcast_pin(&item->base);
     copy->n_tasks++;
-    leat_scheduler_add(&copy->base.session->daemon->scheduler, &copy->base.session->user->queue,
-                       &entry->task);
+    leat_scheduler_add(copy->base.session->sessions->env->scheduler,
+                       &copy->base.session->user->queue, &entry->task);
 }
 
 static int copy_deliver(struct leat_session_delivery *delivery,
@@ -275,8 +276,8 @@ static int copy_deliver(struct leat_session_delivery *delivery,
     struct copy *copy = (struct copy *)delivery;
     size_t n_done = 0;
 
-    while (n_done < n_outputs && copy->n_used < copy->n_line) {
-        struct entry *entry = &copy->line[(copy->first + copy->n_used) % copy->n_line];
+    while (n_done < n_outputs && copy->n_used < copy->queue_size) {
+        struct entry *entry = &copy->queue[(copy->first + copy->n_used) % copy->queue_size];
 
         assert(entry->state == ENTRY_FREE);
         entry->copy = copy;
@@ -287,7 +288,7 @@ static int copy_deliver(struct leat_session_delivery *delivery,
                 return n_done > 0 ? (int)n_done : r;
             start_compressing(copy, entry, &outputs[n_done]);
         } else {
-            leat_delivery_end_packet(&outputs[n_done], &entry->packet);
+            leat_delivery_output_packet(&outputs[n_done], &entry->packet);
             entry->state = ENTRY_READY;
         }
         copy->n_used++;
@@ -318,12 +319,12 @@ static void copy_close(struct leat_session_delivery *delivery) {
 static void copy_free(struct leat_session_delivery *delivery) {
     struct copy *copy = (struct copy *)delivery;
 
-    for (uint32_t i = 0; i < copy->n_line; i++)
-        free(copy->line[i].buffer);
+    for (uint32_t i = 0; i < copy->queue_size; i++)
+        free(copy->queue[i].buffer);
     leat_user_discharge(delivery->session->user, LEAT_CHARGE_RING_BYTES, copy->charged_bytes);
     if (copy->charged_bytes > 0)
         leat_account_change(&delivery->session->copies, LEAT_MEMORY_COPIES, copy->charged_bytes, 0);
-    free(copy->line);
+    free(copy->queue);
     free(copy);
 }
 

@@ -12,9 +12,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/core/daemon.h"
+#include "daemon/net/socket_closer.h"
 #include "daemon/trainer/delivery.h"
 #include "daemon/trainer/session.h"
+#include "daemon/trainer/sessions.h"
+#include "proto/base/container_of.h"
 
 #define MAX_TURNS    4
 #define MAX_RECEIVED 64
@@ -24,9 +26,9 @@ struct shared {
     int fd;
     bool wants_write, is_closing;
     bool needs_peek;     /* descriptors could arrive */
-    uint64_t generation; /* of the ring that the trainer was given last */
+    uint64_t generation; /* of the ring that the trainer got last */
     uv_poll_t poll;
-    struct leat_reaper_item reaper_item;
+    struct leat_socket_closer_item closer_item;
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -49,11 +51,10 @@ static void receive_failed(struct shared *shared, int r) {
     leat_session_on_end(shared->base.session, &err);
 }
 
-/* What comes behind the proper packets of a turn. */
+/* What follows the proper packets that were received. */
 enum tail { TAIL_NONE, TAIL_END_OF_FILE, TAIL_IMPROPER };
 
-/* Packets of exactly 64 bytes at the head of the queue, without descriptors: how many, or -errno.
- */
+/* Receives packets of exactly 64 bytes without descriptors. Returns how many, or -errno. */
 static int receive_some(struct shared *shared, struct leat_packet *packets, int flags,
                         unsigned n_most, enum tail *ret_tail) {
     struct mmsghdr messages[MAX_RECEIVED];
@@ -80,8 +81,8 @@ static int set_peek_offset(const struct shared *shared, int offset) {
     return setsockopt(shared->fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset));
 }
 
-/* How many packets may be received at once, -errno, or 0: the next must be looked at alone. Then
- * peeking must begin at the front again: with an offset it would pass over that packet. */
+/* Returns how many packets may be received at once, or -errno. 0: the next must be examined alone.
+ * Peeking must then begin at the front again, since an offset would pass over that packet. */
 static int peek_many(struct shared *shared, struct leat_packet *packets) {
     enum tail tail;
     int n;
@@ -96,8 +97,8 @@ static int peek_many(struct shared *shared, struct leat_packet *packets) {
     return n;
 }
 
-/* Hands on what is in the queue while batches flow. 0, -EAGAIN, or 1: look at the next one alone.
- */
+/* Handles the packets in the queue while batches flow. 0, -EAGAIN, or 1: the next packet must be
+ * examined alone. */
 static int receive_many(struct shared *shared) {
     struct leat_packet packets[MAX_RECEIVED];
     enum tail tail = TAIL_NONE;
@@ -119,11 +120,11 @@ static int receive_many(struct shared *shared) {
     return 0;
 }
 
-/* While batches flow no packet has a payload, so none is received: a longer one is cut, which is an
- * error. */
+/* While batches flow no packet has a payload, and no buffer is given: a longer packet is cut, which
+ * is an error. */
 static int receive_one(struct shared *shared) {
     struct leat_session *session = shared->base.session;
-    uint8_t *buffer = session->daemon->payload;
+    uint8_t *buffer = session->sessions->payload;
     struct leat_packet packet;
     int r = leat_packet_receive(shared->fd, &packet,
                                 leat_session_expects_payload(session) ? buffer : NULL, NULL, 0);
@@ -137,7 +138,7 @@ static int receive_one(struct shared *shared) {
     return 0;
 }
 
-static void receive(struct shared *shared) {
+static void receive_packets(struct shared *shared) {
     for (int i = 0; i < MAX_TURNS && !shared->is_closing; i++) {
         int r = leat_session_is_serving(shared->base.session) ? receive_many(shared) : 1;
 
@@ -151,8 +152,8 @@ static void receive(struct shared *shared) {
 static void on_poll(uv_poll_t *poll, int status, int events) {
     struct shared *shared = poll->data;
 
-    if (status < 0) { /* the peer closed with packets unread: what it said before is still there */
-        receive(shared);
+    if (status < 0) { /* the peer closed, but packets that it sent before can still be received */
+        receive_packets(shared);
         if (!shared->is_closing)
             receive_failed(shared, status);
         return;
@@ -163,7 +164,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
         leat_session_on_writable(shared->base.session);
     }
     if (events & UV_READABLE)
-        receive(shared);
+        receive_packets(shared);
 }
 
 static int shared_open(struct leat_session *session, int take_fd,
@@ -176,7 +177,7 @@ static int shared_open(struct leat_session *session, int take_fd,
     shared->base = (struct leat_session_delivery){.ops = &leat_delivery_shared, .session = session};
     shared->fd = take_fd;
     shared->needs_peek = !session->refuses_descriptors;
-    r = uv_poll_init(&session->daemon->loop, &shared->poll, take_fd);
+    r = uv_poll_init(session->sessions->env->loop, &shared->poll, take_fd);
     if (r < 0) {
         free(shared);
         return r;
@@ -212,7 +213,7 @@ static int send_ring(struct shared *shared, const struct leat_slot_ring *ring) {
     return r;
 }
 
-/* Sends outputs that need no new ring: how many, or -errno. */
+/* Sends outputs that need no new ring. Returns how many were sent, or -errno. */
 static int send_many(struct shared *shared, const struct leat_feed_output *outputs, size_t n) {
     struct leat_packet packets[LEAT_SESSION_OUTBOX];
     struct mmsghdr messages[LEAT_SESSION_OUTBOX];
@@ -220,10 +221,7 @@ static int send_many(struct shared *shared, const struct leat_feed_output *outpu
     int r;
 
     for (size_t i = 0; i < n; i++) {
-        if (outputs[i].is_end)
-            leat_delivery_end_packet(&outputs[i], &packets[i]);
-        else
-            leat_delivery_batch_packet(&outputs[i], &packets[i]);
+        leat_delivery_output_packet(&outputs[i], &packets[i]);
         parts[i] = (struct iovec){.iov_base = &packets[i], .iov_len = sizeof(packets[i])};
         messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
     }
@@ -234,7 +232,7 @@ static int send_many(struct shared *shared, const struct leat_feed_output *outpu
 }
 
 static bool needs_ring(const struct shared *shared, const struct leat_feed_output *output) {
-    return !output->is_end && output->item->hub.generation != shared->generation;
+    return !output->is_end && output->item->base.generation != shared->generation;
 }
 
 static int shared_deliver(struct leat_session_delivery *delivery,
@@ -257,15 +255,15 @@ static int shared_deliver(struct leat_session_delivery *delivery,
     }
     if (r < 0 && r != -EAGAIN && n_done == 0)
         return r;
-    if (n_done < n_outputs) { /* what was sent counts; an error comes again with the next try */
+    if (n_done < n_outputs) { /* what was sent counts; the next try gets the error again */
         shared->wants_write = true;
         update_poll(shared);
     }
     return (int)n_done;
 }
 
-static void on_fd_closed(struct leat_reaper_item *item) {
-    struct shared *shared = (struct shared *)((char *)item - offsetof(struct shared, reaper_item));
+static void on_fd_closed(struct leat_socket_closer_item *item) {
+    struct shared *shared = LEAT_CONTAINER_OF(item, struct shared, closer_item);
 
     leat_session_on_delivery_closed(shared->base.session);
 }
@@ -273,8 +271,9 @@ static void on_fd_closed(struct leat_reaper_item *item) {
 static void on_poll_closed(uv_handle_t *handle) {
     struct shared *shared = handle->data;
 
-    shared->reaper_item = (struct leat_reaper_item){.fd = shared->fd, .on_closed = on_fd_closed};
-    leat_reaper_close(&shared->base.session->daemon->reaper, &shared->reaper_item);
+    shared->closer_item =
+        (struct leat_socket_closer_item){.fd = shared->fd, .on_closed = on_fd_closed};
+    leat_socket_closer_close(shared->base.session->sessions->env->closer, &shared->closer_item);
 }
 
 static void shared_close(struct leat_session_delivery *delivery) {

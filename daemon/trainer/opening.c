@@ -7,15 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/core/daemon.h"
+#include "daemon/config/roots.h"
+#include "daemon/config/settings.h"
 #include "daemon/stream/variant.h"
-#include "daemon/trainer/session.h"
-#include "pipeline/plan/data_digest.h"
-#include "pipeline/work/steps.h"
+#include "daemon/trainer/sessions.h"
+#include "daemon/users/client_log.h"
+#include "pipeline/plan/data_text.h"
+#include "pipeline/run/pipeline.h"
 #include "proto/leat.pb-c.h"
 #include "proto/message.h"
 
-#define MAX_WORLD_SIZE (1U << 20)
+#define MAX_WORLD_SIZE  (1U << 20)
+#define FILES_MAX_BYTES (32U << 10) /* of the names that ranks compare */
 
 void leat_opening_count(struct leat_opening *opening, uint64_t loaded_bytes) {
     struct leat_account *account = &opening->loading.account;
@@ -38,7 +41,9 @@ struct leat_opening *leat_opening_free(struct leat_opening *opening) {
     leat_roots_unref(opening->roots);
     leat_data_unref(opening->known);
     leat_opening_count(opening, 0);
-    leat_streams_unref(&opening->daemon->streams, opening->stream);
+    leat_streams_unref(&opening->sessions->feeds->streams, opening->stream);
+    if (opening->has_own_stream)
+        leat_user_discharge(opening->user, LEAT_CHARGE_STREAMS, 1);
     leat_user_unref(opening->user);
     free(opening);
     return NULL;
@@ -55,8 +60,7 @@ static int check_name(const struct leat_spec *spec, struct leat_error *err) {
     return 0;
 }
 
-/* A spec of another user's trainer, or of one that is confined to roots, must not make the daemon
- * write. */
+/* The spec of a trainer that is confined to roots must not make the daemon write. */
 static int check_writes(const struct leat_spec *spec, struct leat_error *err) {
     const struct leat_value *on_error = leat_value_get(&spec->options, "on_error");
     const struct leat_value *index = leat_value_get(&spec->options, "index");
@@ -79,12 +83,12 @@ static int check_writes(const struct leat_spec *spec, struct leat_error *err) {
 }
 
 static int choose_opener(struct leat_opening *opening, uid_t uid, struct leat_error *err) {
-    const struct leat_daemon *daemon = opening->daemon;
+    const struct leat_sessions *sessions = opening->sessions;
 
-    if (daemon->has_roots)
-        opening->opener = &(opening->roots = leat_roots_ref(daemon->roots))->opener;
-    else if (uid == geteuid()) /* it could do the same itself */
-        opening->opener = daemon->settings->exec == LEAT_SETTINGS_EXEC_TRAINERS
+    if (sessions->env->settings->roots.n_items > 0)
+        opening->opener = &(opening->roots = leat_roots_ref(sessions->env->roots))->opener;
+    else if (uid == geteuid()) /* it could read and run the same itself */
+        opening->opener = sessions->env->settings->exec == LEAT_SETTINGS_EXEC_TRAINERS
                               ? &leat_opener_operator
                               : &leat_opener_any;
     else
@@ -97,29 +101,29 @@ static int choose_opener(struct leat_opening *opening, uid_t uid, struct leat_er
 
 static int take_own_spec(struct leat_opening *opening, const Leat__StreamSpec *message,
                          struct leat_error *err) {
-    struct leat_session *session = opening->session;
     struct leat_spec *spec;
-    int r = choose_opener(opening, session->peer.uid, err);
+    int r = choose_opener(opening, opening->user->uid, err);
 
     if (r == 0)
         r = leat_spec_unpack(message, &spec, err);
     if (r < 0)
         return r;
     r = check_name(spec, err);
-    if (r == 0 && opening->daemon->has_roots)
+    if (r == 0 && opening->sessions->env->settings->roots.n_items > 0)
         r = check_writes(spec, err);
     if (r == 0)
-        r = leat_user_charge(session->user, LEAT_CHARGE_STREAMS, 1, err);
+        r = leat_user_charge(opening->user, LEAT_CHARGE_STREAMS, 1, err);
     if (r < 0) {
         leat_spec_free(spec);
         return r;
     }
-    session->has_own_stream = true;
-    opening->stream = leat_streams_add_own(&opening->daemon->streams, session->peer.uid, spec);
+    opening->has_own_stream = true;
+    opening->stream =
+        leat_streams_add_own(&opening->sessions->feeds->streams, opening->user->uid, spec);
     return opening->stream ? 0 : leat_error_oom(err);
 }
 
-/* The stream NAME.SPLIT, if one is declared; then nothing but its shuffle is left to change. */
+/* Finds the declared stream NAME.SPLIT, of which only the shuffle is then left to vary. */
 static struct leat_daemon_stream *find_split(struct leat_opening *opening,
                                              const Leat__OpenRequest *request,
                                              struct leat_variant *variant) {
@@ -130,30 +134,29 @@ static struct leat_daemon_stream *find_split(struct leat_opening *opening,
 
     if (!variant->split[0] || n < 0 || (size_t)n >= sizeof(name))
         return NULL;
-    stream = leat_streams_find(&opening->daemon->streams, name, &none);
+    stream = leat_streams_find(&opening->sessions->feeds->streams, name, &none);
     if (stream)
         variant->split = "";
     return stream;
 }
 
-/* In place of the declared stream what the trainer wants of it. */
-static int vary(struct leat_opening *opening, const struct leat_variant *variant,
-                struct leat_error *err) {
-    struct leat_streams *streams = &opening->daemon->streams;
-    struct leat_session *session = opening->session;
+/* Replaces the declared stream by the variation that the trainer asks for. */
+static int vary_stream(struct leat_opening *opening, const struct leat_variant *variant,
+                       struct leat_error *err) {
+    struct leat_streams *streams = &opening->sessions->feeds->streams;
     struct leat_daemon_stream *declared = opening->stream;
     struct leat_spec *spec;
     int r = leat_variant_make(declared->spec, variant, &spec, err);
 
     if (r < 0)
         return r;
-    r = leat_user_charge(session->user, LEAT_CHARGE_STREAMS, 1, err);
+    r = leat_user_charge(opening->user, LEAT_CHARGE_STREAMS, 1, err);
     if (r < 0) {
         leat_spec_free(spec);
         return r;
     }
-    session->has_own_stream = true;
-    opening->stream = leat_streams_add_own(streams, session->peer.uid, spec);
+    opening->has_own_stream = true;
+    opening->stream = leat_streams_add_own(streams, opening->user->uid, spec);
     if (opening->stream)
         r = leat_daemon_stream_set_origin(opening->stream, declared->name, variant->split,
                                           variant->shuffle);
@@ -167,15 +170,16 @@ static int take_declared(struct leat_opening *opening, const Leat__OpenRequest *
 
     if (request->shuffle >= LEAT_N_VARIANT_SHUFFLES)
         return leat_error_set(err, -EPROTO, "OPEN asks for shuffle %u", request->shuffle);
-    opening->opener = opening->daemon->settings->exec == LEAT_SETTINGS_EXEC_NEVER
+    opening->opener = opening->sessions->env->settings->exec == LEAT_SETTINGS_EXEC_NEVER
                           ? &leat_opener_any
                           : &leat_opener_operator;
     opening->stream = find_split(opening, request, &variant);
     if (!opening->stream)
-        opening->stream = leat_streams_find(&opening->daemon->streams, request->stream, err);
+        opening->stream =
+            leat_streams_find(&opening->sessions->feeds->streams, request->stream, err);
     if (!opening->stream)
         return -ENOENT;
-    return leat_variant_is_any(&variant) ? vary(opening, &variant, err) : 0;
+    return leat_variant_is_any(&variant) ? vary_stream(opening, &variant, err) : 0;
 }
 
 static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *request,
@@ -190,7 +194,7 @@ static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *re
                          : take_declared(opening, request, err);
 }
 
-/* ---- where and how much ---- */
+/* ---- position and numbers ---- */
 
 static int take_digest(const ProtobufCBinaryData *given,
                        uint8_t ret_digest[LEAT_POSITION_DIGEST_BYTES], bool *ret_is_given,
@@ -219,7 +223,7 @@ static int take_start(struct leat_opening *opening, const Leat__Position *start,
     return take_digest(&start->data_digest, opening->claim.data, &opening->claim.has_data, err);
 }
 
-/* One that the trainer gives must be that of its position; else that is taken. */
+/* A seed of the trainer must be that of its position. Without one, the position's is taken. */
 static int take_seed(struct leat_opening *opening, const Leat__OpenRequest *request,
                      struct leat_error *err) {
     if (request->has_seed && opening->has_claimed_seed && request->seed != opening->claimed_seed &&
@@ -235,7 +239,7 @@ static int take_seed(struct leat_opening *opening, const Leat__OpenRequest *requ
 }
 
 static int take_window(struct leat_opening *opening, uint32_t window, struct leat_error *err) {
-    const struct leat_settings *settings = opening->daemon->settings;
+    const struct leat_settings *settings = opening->sessions->env->settings;
 
     if (window > (uint64_t)settings->max_window)
         return leat_error_set(err, -EINVAL,
@@ -246,15 +250,15 @@ static int take_window(struct leat_opening *opening, uint32_t window, struct lea
     return 0;
 }
 
-/* Batches that are small come in greater numbers, and waking a trainer for each few of them would
- * cost more than making them: unless it said otherwise, it may have half of the ring under way. */
-void leat_opening_fit_window(const struct leat_opening *opening, struct leat_session *session) {
+/* Small batches come in greater numbers, and waking a trainer for a few of them would cost more
+ * than making them. So half of the ring may be under way, unless the trainer named a window. */
+static void fit_window(struct leat_opening *opening) {
     uint32_t window = opening->plan->n_slots / 2;
 
-    if (window > (uint64_t)opening->daemon->settings->max_window)
-        window = (uint32_t)opening->daemon->settings->max_window;
-    if (!opening->has_window && opening->plan->is_bounded && window > session->window)
-        session->window = window;
+    if (window > (uint64_t)opening->sessions->env->settings->max_window)
+        window = (uint32_t)opening->sessions->env->settings->max_window;
+    if (!opening->has_window && opening->plan->is_bounded && window > opening->window)
+        opening->window = window;
 }
 
 static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *request,
@@ -278,13 +282,16 @@ static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *r
     opening->run_options.n_steps = request->has_n_steps ? request->n_steps : 0;
     opening->run_options.first_rank = request->rank;
     opening->run_options.world_size = world_size;
+    opening->rank = request->rank;
+    opening->world_size = world_size;
+    opening->local_rank = request->local_world_size ? request->local_rank : 0;
+    opening->local_world_size = request->local_world_size;
     opening->accepts_changes = request->accept_changes;
     return 0;
 }
 
 static int take_request(struct leat_opening *opening, const Leat__OpenRequest *request,
                         struct leat_error *err) {
-    struct leat_session *session = opening->session;
     int r = take_numbers(opening, request, err);
 
     if (r == 0)
@@ -298,27 +305,20 @@ static int take_request(struct leat_opening *opening, const Leat__OpenRequest *r
     if (r < 0)
         return r;
     opening->run_options.opener = opening->opener;
-    session->stream = leat_daemon_stream_ref(opening->stream);
-    session->window = opening->window;
-    session->rank = request->rank;
-    session->world_size = (uint32_t)opening->run_options.world_size;
-    session->local_rank = request->local_world_size ? request->local_rank : 0;
-    session->local_world_size = request->local_world_size;
-    session->next_epoch = opening->run_options.first_epoch;
-    session->next_step = opening->run_options.first_step;
-    memcpy(session->client_name, request->client_name,
-           strnlen(request->client_name, LEAT_SESSION_CLIENT_NAME));
-    memcpy(session->rank_source, request->rank_source,
-           strnlen(request->rank_source, LEAT_SESSION_RANK_SOURCE));
+    memcpy(opening->client_name, request->client_name,
+           strnlen(request->client_name, LEAT_OPENING_CLIENT_NAME));
+    memcpy(opening->rank_source, request->rank_source,
+           strnlen(request->rank_source, LEAT_OPENING_RANK_SOURCE));
     return 0;
 }
 
 /* ---- the plan ---- */
 
-/* What the data is, and whether it and the spec are those of the position. */
-static int identify(struct leat_opening *opening) {
-    const struct leat_descriptions *descriptions = &opening->daemon->descriptions;
-    int r = leat_data_identify(opening->plan, opening->opener, opening->known, &opening->error);
+/* Identifies the data, and checks that it and the spec are those of the position. */
+static int identify_data(struct leat_opening *opening) {
+    const struct leat_descriptions *descriptions = &opening->sessions->descriptions;
+    int r =
+        leat_plan_identify_data(opening->plan, opening->opener, opening->known, &opening->error);
 
     if (r == 0)
         r = leat_descriptions_check(descriptions, opening->plan, &opening->claim,
@@ -332,13 +332,14 @@ static void plan_work(struct leat_task *task) {
     struct leat_opening *opening = (struct leat_opening *)task;
 
     if (leat_loading_check(&opening->loading, opening->spec, &opening->error) == 0)
-        (void)leat_plan_new(opening->spec, opening->opener, &opening->plan, &opening->error);
+        (void)leat_pipeline_open(opening->spec, opening->opener, &opening->plan, &opening->error);
     if (!opening->plan)
         return;
-    (void)identify(opening);
-    leat_steps_look(opening->plan, opening->opener, leat_daemon_index_folder(opening->daemon));
-    leat_steps_count(opening->plan, opening->opener);
-    leat_feed_tuner_look(&opening->daemon->tuners, opening->plan, &opening->kept);
+    (void)identify_data(opening);
+    leat_steps_find_rows(opening->plan, opening->opener,
+                         leat_feeds_index_folder(opening->sessions->feeds));
+    leat_steps_count_rows(opening->plan, opening->opener);
+    leat_feed_tuner_recall(&opening->sessions->feeds->tuners, opening->plan, &opening->kept);
 }
 
 static void log_failure(const struct leat_opening *opening, enum leat_event event,
@@ -348,17 +349,17 @@ static void log_failure(const struct leat_opening *opening, enum leat_event even
     if (!err->code)
         return;
     (void)leat_error_print(err, text, sizeof(text));
-    leat_daemon_log_client(opening->daemon, opening->session->peer.uid, event,
-                           (struct leat_log_field[]){
-                               LEAT_LOG_N("session", opening->session->id),
-                               LEAT_LOG_F("stream", opening->stream->name),
-                               LEAT_LOG_T("error", text),
-                               LEAT_LOG_FIELDS_END,
-                           });
+    leat_client_log_event(opening->sessions->env, opening->user->uid, event,
+                          (struct leat_log_field[]){
+                              LEAT_LOG_N("session", opening->session_id),
+                              LEAT_LOG_F("stream", opening->stream->name),
+                              LEAT_LOG_T("error", text),
+                              LEAT_LOG_FIELDS_END,
+                          });
 }
 
-/* What a change of the data does. A trainer that opens at a position, or that is one of several
- * ranks, was promised what the data is. */
+/* A change of the data is an error for a trainer that opens at a position or is one of several
+ * ranks, unless the stream sets on_change. */
 static int choose_on_change(const struct leat_opening *opening) {
     const struct leat_run_options *options = &opening->run_options;
     int on_change = opening->plan->options.on_change;
@@ -369,7 +370,7 @@ static int choose_on_change(const struct leat_opening *opening) {
                                                             : LEAT_ON_CHANGE_WARN;
 }
 
-/* On the loop again: what was found out is kept for the next opening. */
+/* On the loop again: keeps what was found out for the next opening. */
 static void take_plan(struct leat_opening *opening) {
     const struct leat_plan *plan = opening->plan;
     struct leat_daemon_stream *stream = opening->stream;
@@ -379,15 +380,16 @@ static void take_plan(struct leat_opening *opening) {
         stream->data = leat_data_ref(plan->data);
     }
     opening->run_options.on_change = choose_on_change(opening);
-    opening->session->seed =
+    opening->seed =
         opening->run_options.has_seed ? opening->run_options.seed : (uint64_t)plan->options.seed;
+    fit_window(opening);
     log_failure(opening, LEAT_EVENT_CHANGED, &opening->change);
     log_failure(opening, LEAT_EVENT_DESCRIPTION, &opening->keep_failure);
 }
 
-/* Takes what the stream is now, and hands the task over. */
+/* Takes the stream's present spec, and hands the task over. */
 static int start_plan(struct leat_opening *opening, struct leat_error *err) {
-    struct leat_daemon *daemon = opening->daemon;
+    struct leat_sessions *sessions = opening->sessions;
 
     if (opening->stream->is_removed)
         return leat_error_set(err, -ENOENT,
@@ -399,12 +401,12 @@ static int start_plan(struct leat_opening *opening, struct leat_error *err) {
         return leat_error_oom(err);
     leat_data_unref(opening->known);
     opening->known = leat_data_ref(opening->stream->data);
-    opening->n_reloads = daemon->n_reloads;
-    leat_loading_start(daemon, &opening->loading, opening->user, &opening->task);
+    opening->n_reloads = sessions->env->n_reloads;
+    leat_loading_start(sessions->feeds, &opening->loading, opening->user, &opening->task);
     return 0;
 }
 
-/* What was taken of a FIFO does not come again. */
+/* Data that was taken from a FIFO does not come again. */
 static bool may_plan_again(const struct leat_opening *opening) {
     bool has_pipe = opening->plan && opening->plan->is_one_pass;
 
@@ -412,11 +414,11 @@ static bool may_plan_again(const struct leat_opening *opening) {
            !(has_pipe && leat_spec_equal(opening->spec, opening->stream->spec));
 }
 
-/* The configuration was loaded anew meanwhile: whether it is planned once more. */
+/* Plans once more if the configuration was reloaded meanwhile. False: it need not, or cannot. */
 static bool plan_again(struct leat_opening *opening) {
     struct leat_error err = LEAT_ERROR_INIT;
 
-    if (opening->n_reloads == opening->daemon->n_reloads || !may_plan_again(opening))
+    if (opening->n_reloads == opening->sessions->env->n_reloads || !may_plan_again(opening))
         return false;
     opening->error = opening->change = opening->keep_failure = LEAT_ERROR_INIT;
     if (start_plan(opening, &err) == 0)
@@ -427,9 +429,9 @@ static bool plan_again(struct leat_opening *opening) {
 
 static void plan_done(struct leat_task *task) {
     struct leat_opening *opening = (struct leat_opening *)task;
-    struct leat_daemon *daemon = opening->daemon;
+    struct leat_sessions *sessions = opening->sessions;
 
-    if (opening->session && leat_loading_again(daemon, &opening->loading)) {
+    if (opening->session && leat_loading_again(sessions->feeds, &opening->loading)) {
         opening->error = LEAT_ERROR_INIT;
         return;
     }
@@ -439,45 +441,44 @@ static void plan_done(struct leat_task *task) {
     if (opening->session) {
         if (opening->plan)
             take_plan(opening);
-        leat_session_on_planned(opening->session, opening);
+        opening->on_planned(opening->session, opening);
     } else {
         leat_opening_free(opening);
     }
 }
 
-int leat_opening_start(struct leat_session *session, const uint8_t *payload, size_t n_bytes,
-                       struct leat_error *err) {
-    struct leat_opening *opening;
+struct leat_opening *leat_opening_new(struct leat_sessions *sessions, struct leat_user *user,
+                                      const uint8_t *payload, size_t n_bytes,
+                                      struct leat_error *err) {
+    struct leat_opening *opening = NULL;
     Leat__OpenRequest *request;
     int r = leat_message_check(&leat__open_request__descriptor, payload, n_bytes, err);
 
     if (r < 0)
-        return r;
+        return NULL;
     request = leat__open_request__unpack(NULL, n_bytes, payload);
-    if (!request)
-        return leat_error_set(err, -EPROTO, "OPEN is no proper message");
+    if (!request) {
+        leat_error_set(err, -EPROTO, "OPEN is no proper message");
+        return NULL;
+    }
     opening = calloc(1, sizeof(*opening));
     if (opening) {
-        opening->daemon = session->daemon;
-        opening->user = leat_user_ref(session->user);
-        opening->session = session;
+        opening->sessions = sessions;
+        opening->user = leat_user_ref(user);
         r = take_request(opening, request, err);
     } else {
-        r = leat_error_oom(err);
+        leat_error_oom(err);
     }
     leat__open_request__free_unpacked(request, NULL);
-    if (r == 0) {
-        opening->task.class = LEAT_TASK_SLOW;
-        opening->task.stream = opening->stream;
-        opening->task.work = plan_work;
-        opening->task.done = plan_done;
-        r = start_plan(opening, err);
-    }
-    if (r < 0)
-        leat_opening_free(opening);
-    else
-        session->opening = opening;
-    return r;
+    return r < 0 ? leat_opening_free(opening) : opening;
+}
+
+int leat_opening_start(struct leat_opening *opening, struct leat_error *err) {
+    opening->task.class = LEAT_TASK_SLOW;
+    opening->task.stream = opening->stream;
+    opening->task.work = plan_work;
+    opening->task.done = plan_done;
+    return start_plan(opening, err);
 }
 
 /* ---- the reply ---- */
@@ -487,6 +488,8 @@ int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t win
     Leat__Opened opened = LEAT__OPENED__INIT;
     struct leat_steps steps;
     Leat__Tensor tensors[LEAT_SLOT_MAX_TENSORS], *pointers[LEAT_SLOT_MAX_TENSORS];
+    char *files = NULL;
+    int r = 0;
 
     if (plan->n_tensors > LEAT_SLOT_MAX_TENSORS)
         return -EMSGSIZE;
@@ -518,8 +521,17 @@ int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t win
     if (plan->data)
         opened.data_digest = (ProtobufCBinaryData){.len = LEAT_DIGEST_BYTES,
                                                    .data = (uint8_t *)(uintptr_t)plan->data_digest};
+    opened.order_version = LEAT_ORDER_VERSION;
+    if (plan->data && world_size > 1)
+        files = leat_data_text_brief(&plan->source->files, plan->data, FILES_MAX_BYTES);
+    if (files)
+        opened.files = files;
     if (leat__opened__get_packed_size(&opened) > size)
-        return -EMSGSIZE;
-    *ret_n_bytes = leat__opened__pack(&opened, buffer);
-    return 0;
+        opened.files = (char *)(uintptr_t) "";
+    if (leat__opened__get_packed_size(&opened) > size)
+        r = -EMSGSIZE;
+    else
+        *ret_n_bytes = leat__opened__pack(&opened, buffer);
+    free(files);
+    return r;
 }

@@ -7,16 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/core/daemon.h"
+#include "daemon/net/socket_closer.h"
 #include "daemon/stream/share.h"
 #include "daemon/system/process.h"
-#include "daemon/trainer/opening.h"
-#include "daemon/trainer/session_log.h"
+#include "daemon/trainer/sessions.h"
+#include "daemon/users/client_log.h"
+#include "proto/base/clock.h"
+#include "proto/base/container_of.h"
+#include "proto/base/list.h"
 
-#define ROOM_NS       UINT64_C(60000000000) /* that one waits for memory at most, */
-#define ROOM_IDLE_NS  UINT64_C(10000000000) /* while nobody gives back anything */
-#define HELLO_NS      UINT64_C(10000000000) /* for HELLO and for OPEN, each */
-#define SESSION_BYTES (UINT64_C(128) << 10) /* itself, its socket, what it may say */
+#define HELLO_NS      UINT64_C(10000000000) /* for HELLO, and for OPEN after it */
+#define SESSION_BYTES (UINT64_C(128) << 10) /* with its socket and what it may send */
 #define LEAVING_NS    UINT64_C(10000000000) /* to give back what is held after GOAWAY */
 
 static const char *const state_names[LEAT_N_SESSION_STATES] = {
@@ -30,52 +31,58 @@ const char *leat_session_state_name(enum leat_session_state state) {
     return state_names[state];
 }
 
-/* The one setter: a session only ever moves on. */
+/* The one setter. A session never goes back to an earlier state. */
 static void set_state(struct leat_session *session, enum leat_session_state state) {
     assert(state > session->state);
     assert(state >= LEAT_SESSION_LEAVING || state == session->state + 1);
     session->state = state;
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
 void leat_session_log(struct leat_session *session, enum leat_event event,
                       const struct leat_error *err) {
-    struct leat_daemon *daemon = session->daemon;
+    struct leat_sessions *sessions = session->sessions;
     char text[LEAT_ERROR_PRINT_MAX] = "";
 
     if (err)
         (void)leat_error_print(err, text, sizeof(text));
-    leat_daemon_log_client(daemon, session->peer.uid, event,
-                           (struct leat_log_field[]){
-                               LEAT_LOG_N("session", session->id),
-                               LEAT_LOG_N("uid", session->peer.uid),
-                               LEAT_LOG_N("pid", session->peer.pid),
-                               LEAT_LOG_F("client", session->client_name),
-                               LEAT_LOG_F("stream", session->stream ? session->stream->name : ""),
-                               LEAT_LOG_T("error", text),
-                               LEAT_LOG_FIELDS_END,
-                           });
+    leat_client_log_event(sessions->env, session->peer.uid, event,
+                          (struct leat_log_field[]){
+                              LEAT_LOG_N("session", session->id),
+                              LEAT_LOG_N("uid", session->peer.uid),
+                              LEAT_LOG_N("pid", session->peer.pid),
+                              LEAT_LOG_F("client", session->client_name),
+                              LEAT_LOG_F("stream", session->stream ? session->stream->name : ""),
+                              LEAT_LOG_T("error", text),
+                              LEAT_LOG_FIELDS_END,
+                          });
 }
 
-/* REFUSE before OPENED, GOAWAY behind it. If there is no room the end of the connection must do. */
+/* Also says where the trainer starts, and where its rank comes from. */
+static void log_opened(const struct leat_session *session) {
+    leat_client_log_event(session->sessions->env, session->peer.uid, LEAT_EVENT_OPENED,
+                          (struct leat_log_field[]){
+                              LEAT_LOG_N("session", session->id),
+                              LEAT_LOG_N("uid", session->peer.uid),
+                              LEAT_LOG_N("pid", session->peer.pid),
+                              LEAT_LOG_F("client", session->client_name),
+                              LEAT_LOG_F("stream", session->stream->name),
+                              LEAT_LOG_N("epoch", session->next_epoch),
+                              LEAT_LOG_N("step", session->next_step),
+                              LEAT_LOG_N("rank", session->rank),
+                              LEAT_LOG_N("world_size", session->world_size),
+                              LEAT_LOG_F("source", session->rank_source),
+                              LEAT_LOG_FIELDS_END,
+                          });
+}
+
+/* Sends REFUSE before OPENED and GOAWAY after it. If there is no room, the trainer only sees the
+ * end of the connection. */
 static void send_error(struct leat_session *session, const struct leat_error *err) {
-    enum leat_packet_kind kind =
-        session->state < LEAT_SESSION_SERVING ? LEAT_PACKET_REFUSE : LEAT_PACKET_GOAWAY;
-    uint8_t payload[LEAT_DELIVERY_ERROR_MAX];
-    struct leat_packet packet;
-
-    if (leat_delivery_error_packet(kind, err, &packet, payload) == 0)
-        (void)session->delivery->ops->send(session->delivery, &packet, payload);
-}
-
-void leat_session_notify(struct leat_session *session, const struct leat_error *notice) {
-    uint8_t payload[LEAT_DELIVERY_ERROR_MAX];
-    struct leat_packet packet;
-
-    if (session->state == LEAT_SESSION_SERVING &&
-        leat_delivery_error_packet(LEAT_PACKET_NOTICE, notice, &packet, payload) == 0)
-        (void)session->delivery->ops->send(session->delivery, &packet, payload);
+    leat_delivery_send_error(
+        session->delivery,
+        session->state < LEAT_SESSION_SERVING ? LEAT_PACKET_REFUSE : LEAT_PACKET_GOAWAY, err);
 }
 
 /* ---- end ---- */
@@ -88,12 +95,10 @@ static void drop_account(struct leat_session *session) {
 }
 
 static void free_session(struct leat_session *session) {
-    struct leat_daemon *daemon = session->daemon;
+    struct leat_sessions *sessions = session->sessions;
 
-    *session->link = session->next;
-    if (session->next)
-        session->next->link = session->link;
-    daemon->n_sessions--;
+    LEAT_LIST_REMOVE(session);
+    sessions->n_sessions--;
     drop_account(session);
     if (session->has_own_stream)
         leat_user_discharge(session->user, LEAT_CHARGE_STREAMS, 1);
@@ -102,28 +107,25 @@ static void free_session(struct leat_session *session) {
         leat_pool_stats_keep(session->stream->totals.pools, session->copies.pools);
     leat_account_close(&session->copies);
     leat_user_unref(session->user);
-    leat_streams_unref(&daemon->streams, session->stream);
-    leat_session_unmark(session);
-    leat_share_unref(session->share);
+    leat_streams_unref(&sessions->feeds->streams, session->stream);
+    leat_share_forget(&session->consumer);
     free(session->unit);
     free(session);
-    for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
-        leat_listener_resume(&daemon->listeners[i]);
-    leat_daemon_on_ended(daemon);
+    leat_env_ended(sessions->env);
 }
 
 static void on_peer_closed(struct leat_peer *peer) {
-    struct leat_session *session =
-        (struct leat_session *)((char *)peer - offsetof(struct leat_session, peer));
+    struct leat_session *session = LEAT_CONTAINER_OF(peer, struct leat_session, peer);
 
     session->is_peer_closed = true;
     finish_if_closed(session);
 }
 
-/* The delivery is gone, no slot is held: then the process need not be watched any longer, and after
- * that nothing keeps the session. */
+/* Frees the session in two steps: when the delivery is gone and no slot is held, its process is
+ * watched no longer, and when that has ended the session goes. */
 static void finish_if_closed(struct leat_session *session) {
-    if (session->state != LEAT_SESSION_CLOSING || session->delivery || session->hub.n_holds > 0)
+    if (session->state != LEAT_SESSION_CLOSING || session->delivery ||
+        session->consumer.reader.n_holds > 0)
         return;
     if (session->is_peer_closed)
         free_session(session);
@@ -140,11 +142,11 @@ static void drop_opening(struct leat_session *session) {
     opening->session = NULL; /* freed when it is back from the pool */
     if (!opening->wait.is_waiting)
         return;
-    leat_memory_wait_cancel(session->daemon, &opening->wait);
+    leat_memory_wait_cancel(session->sessions->feeds, &opening->wait);
     leat_opening_free(opening);
 }
 
-void leat_session_close(struct leat_session *session) {
+static void close_session(struct leat_session *session) {
     if (session->state == LEAT_SESSION_CLOSING)
         return;
     set_state(session, LEAT_SESSION_CLOSING);
@@ -161,7 +163,7 @@ void leat_session_close(struct leat_session *session) {
 void leat_session_abandon(struct leat_session *session, const struct leat_error *why) {
     if (session->state < LEAT_SESSION_LEAVING)
         send_error(session, why);
-    leat_session_close(session);
+    close_session(session);
     leat_session_release_all(session);
     finish_if_closed(session);
 }
@@ -171,37 +173,36 @@ void leat_session_leave(struct leat_session *session, const struct leat_error *w
         return;
     send_error(session, why);
     if (session->state < LEAT_SESSION_SERVING) {
-        leat_session_close(session);
+        close_session(session);
         return;
     }
     set_state(session, LEAT_SESSION_LEAVING);
-    session->deadline_ns = leat_daemon_now_ns() + LEAVING_NS;
+    session->deadline_ns = leat_now_ns() + LEAVING_NS;
     leat_session_stop(session);
 }
 
 /* The client broke a rule. */
-static void punish(struct leat_session *session, const struct leat_error *err) {
-    session->daemon->n_refused++;
+static void punish_client(struct leat_session *session, const struct leat_error *err) {
+    session->sessions->n_refused++;
     leat_session_log(session, LEAT_EVENT_BAD_CLIENT, err);
     send_error(session, err);
-    leat_session_close(session);
+    close_session(session);
 }
 
-/* The client asked for what it cannot have. */
 void leat_session_refuse(struct leat_session *session, const struct leat_error *err) {
-    session->daemon->n_refused++;
+    session->sessions->n_refused++;
     leat_session_log(session, LEAT_EVENT_REFUSED, err);
     send_error(session, err);
-    leat_session_close(session);
+    close_session(session);
 }
 
 /* ---- opening ---- */
 
 static int send_opened(struct leat_session *session, struct leat_error *err) {
     struct leat_packet packet = {.kind = LEAT_PACKET_OPENED};
-    uint8_t *payload = session->daemon->payload;
+    uint8_t *payload = session->sessions->payload;
     size_t n_bytes;
-    int r = leat_opening_reply(session->share->plan, session->seed, session->window,
+    int r = leat_opening_reply(session->consumer.share->plan, session->seed, session->window,
                                session->world_size, payload, LEAT_PACKET_PAYLOAD_MAX, &n_bytes);
 
     if (r < 0)
@@ -213,11 +214,9 @@ static int send_opened(struct leat_session *session, struct leat_error *err) {
     return r < 0 ? leat_error_set(err, r, "answering OPEN: %s", strerror(-r)) : 0;
 }
 
-void leat_session_on_started(struct leat_session *session, const struct leat_error *failure) {
+void leat_session_serve(struct leat_session *session, const struct leat_error *failure) {
     struct leat_error err = LEAT_ERROR_INIT;
 
-    if (failure)
-        session->room.error = *failure;
     if (session->state != LEAT_SESSION_OPENED)
         return;
     if (failure || send_opened(session, &err) < 0) {
@@ -225,60 +224,14 @@ void leat_session_on_started(struct leat_session *session, const struct leat_err
         return;
     }
     set_state(session, LEAT_SESSION_SERVING);
-    session->serve_ns = leat_daemon_now_ns();
+    session->serve_ns = leat_now_ns();
     leat_daemon_stream_opened(session->stream);
-    leat_session_log_opened(session);
-    leat_session_mark(session);
+    log_opened(session);
+    leat_share_mark(&session->consumer);
 }
 
-void leat_session_fail(struct leat_session *session, const struct leat_error *err) {
-    struct leat_error copy = *err;
-
-    if (session->state == LEAT_SESSION_OPENED) {
-        leat_session_refuse(session, &copy);
-        return;
-    }
-    (void)leat_error_print(err, session->stream->totals.last_error,
-                           sizeof(session->stream->totals.last_error));
-    leat_session_log(session, LEAT_EVENT_STREAM_FAILED, &copy);
-    leat_session_leave(session, &copy);
-}
-
-/* Ranks of one machine follow each other; where they do not, as nobody says or a launcher deals
- * them out in another way, each is alone. */
-static void choose_ranks(const struct leat_session *session, struct leat_hub_session *hub) {
-    uint32_t n = session->local_world_size, first = session->rank - session->local_rank;
-    bool is_known = n > 0 && session->local_rank < n && session->local_rank <= session->rank &&
-                    n <= session->world_size && first <= session->world_size - n;
-
-    hub->rank = session->rank;
-    hub->first_rank = is_known ? first : session->rank;
-    hub->n_ranks = is_known ? n : 1;
-}
-
-static void join_share(struct leat_session *session, struct leat_opening *opening) {
-    const struct leat_run_options *options = &opening->run_options;
-
-    session->share = leat_share_get(opening);
-    if (!session->share) {
-        leat_error_oom(&opening->error);
-        return;
-    }
-    session->hub = (struct leat_hub_session){
-        .next = {options->first_epoch, options->first_step},
-        .phase = options->round_phase,
-        .n_epochs = options->n_epochs,
-        .n_left = options->n_steps ? options->n_steps : LEAT_HUB_NO_LIMIT,
-        .window = session->window,
-        .holds = session->holds,
-    };
-    choose_ranks(session, &session->hub);
-    leat_hub_join(&session->share->hub, &session->hub);
-    session->reached = session->hub.next.epoch;
-}
-
-/* On a run that is there, or its own. */
-static void begin(struct leat_session *session, struct leat_opening *opening) {
+/* Begins to read from a run that is there, or from its own. */
+static void begin_reading(struct leat_session *session, struct leat_opening *opening) {
     struct leat_error err = opening->error;
 
     leat_opening_count(opening, 0);
@@ -289,51 +242,68 @@ static void begin(struct leat_session *session, struct leat_opening *opening) {
                                          &session->copies, &err);
     leat_opening_free(opening);
     if (err.code) {
-        leat_daemon_stream_fail(session->stream, &err, true, session->daemon->next_feed);
+        leat_daemon_stream_fail(session->stream, &err, true, session->sessions->feeds->n_made);
         leat_session_refuse(session, &err);
         return;
     }
-    leat_hub_wait(&session->hub);
-    leat_share_act(session->share);
-    if (session->hub.run && leat_feed_of(session->hub.run)->state != LEAT_FEED_STARTING)
-        leat_session_on_started(session, NULL);
+    leat_broadcast_wait(&session->consumer.reader);
+    leat_share_act(session->consumer.share);
+    if (leat_session_has_slots(session))
+        leat_session_serve(session, NULL);
 }
 
-static void on_memory(struct leat_daemon *daemon, struct leat_memory_wait *wait) {
-    struct leat_opening *opening =
-        (struct leat_opening *)((char *)wait - offsetof(struct leat_opening, wait));
+static void on_memory(struct leat_feeds *feeds, struct leat_memory_wait *wait) {
+    struct leat_opening *opening = LEAT_CONTAINER_OF(wait, struct leat_opening, wait);
 
-    (void)daemon;
-    begin(opening->session, opening);
+    (void)feeds;
+    begin_reading(opening->session, opening);
 }
 
-/* Memory that is worth waiting for; where a run is there, only that of copies. */
+/* The memory to wait for: none where the session can join a run. */
 static uint64_t bytes_to_wait_for(const struct leat_session *session,
                                   const struct leat_opening *opening, uint64_t *ret_loaded) {
-    if (leat_hub_could_place(&session->hub))
+    if (leat_broadcast_could_place(&session->consumer.reader))
         return 0;
-    return leat_admission_wait_bytes(session->daemon, &session->user->memory, opening->plan,
-                                     session->window, !session->delivery->ops->keeps_slot,
-                                     ret_loaded);
+    return leat_admission_wait_bytes(&session->user->memory, opening->plan, session->window,
+                                     !session->delivery->ops->keeps_slot, ret_loaded);
 }
 
-void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening) {
+static void on_planned(struct leat_session *session, struct leat_opening *opening) {
     uint64_t bytes = 0, loaded_bytes = 0;
 
+    session->seed = opening->seed;
+    session->window = opening->window;
     session->room.deadline_ns = leat_memory_wait_deadline_ns();
-    if (!opening->error.code) {
-        leat_opening_fit_window(opening, session);
-        join_share(session, opening);
-    }
+    if (!opening->error.code)
+        (void)leat_session_join(session, opening, &opening->error);
     if (!opening->error.code)
         bytes = bytes_to_wait_for(session, opening, &loaded_bytes);
     if (bytes == 0 || loaded_bytes > leat_budget_user_free_bytes(&session->user->memory)) {
-        begin(session, opening);
+        begin_reading(session, opening);
         return;
     }
     leat_opening_count(opening, loaded_bytes);
-    leat_memory_wait_start(session->daemon, &opening->wait, &session->user->memory,
+    leat_memory_wait_start(session->sessions->feeds, &opening->wait, &session->user->memory,
                            bytes - loaded_bytes, session->room.deadline_ns, on_memory);
+}
+
+static void take_opening(struct leat_session *session, struct leat_opening *opening) {
+    session->opening = opening;
+    opening->session = session;
+    opening->session_id = session->id;
+    opening->on_planned = on_planned;
+    session->has_own_stream = opening->has_own_stream;
+    opening->has_own_stream = false;
+    session->stream = leat_daemon_stream_ref(opening->stream);
+    session->window = opening->window;
+    session->rank = opening->rank;
+    session->world_size = opening->world_size;
+    session->local_rank = opening->local_rank;
+    session->local_world_size = opening->local_world_size;
+    session->next_epoch = opening->run_options.first_epoch;
+    session->next_step = opening->run_options.first_step;
+    memcpy(session->client_name, opening->client_name, sizeof(session->client_name));
+    memcpy(session->rank_source, opening->rank_source, sizeof(session->rank_source));
 }
 
 /* ---- packets in ---- */
@@ -358,41 +328,52 @@ static int on_hello(struct leat_session *session, const struct leat_packet *pack
                               "with the same first number",
                               packet->hello.major, packet->hello.minor, LEAT_PROTOCOL_MAJOR,
                               LEAT_PROTOCOL_MINOR);
-    if (session->daemon->is_draining)
+    if (session->sessions->env->is_draining)
         return leat_error_set(err, -ESHUTDOWN, "this daemon is draining: it takes no new sessions");
     session->says_reached = packet->hello.features & LEAT_FEATURE_REACHED;
     set_state(session, LEAT_SESSION_WELCOMED);
-    session->deadline_ns = leat_daemon_now_ns() + HELLO_NS;
+    session->deadline_ns = leat_now_ns() + HELLO_NS;
     return session->delivery->ops->send(session->delivery, &welcome, NULL);
 }
 
 static int on_open(struct leat_session *session, const struct leat_packet *packet,
                    const void *payload, struct leat_error *err) {
+    struct leat_opening *opening;
+    int r;
+
     session->deadline_ns = 0;
     set_state(session, LEAT_SESSION_OPENING);
     if (!session->unit)
         session->unit = leat_process_unit(session->peer.pid);
-    return leat_opening_start(session, payload, packet->payload_bytes, err);
+    opening =
+        leat_opening_new(session->sessions, session->user, payload, packet->payload_bytes, err);
+    if (!opening)
+        return err->code;
+    take_opening(session, opening);
+    r = leat_opening_start(opening, err);
+    if (r < 0)
+        session->opening = leat_opening_free(opening);
+    return r;
 }
 
-/* Clears only what this session holds, and only if all four numbers are those of the announcement:
- * a second RELEASE cannot free a later batch in the same slot. */
+/* All four numbers must be those of the announcement, so that a second RELEASE cannot free a later
+ * batch in the same slot. */
 static int on_release(struct leat_session *session, const struct leat_packet *packet,
                       const void *payload, struct leat_error *err) {
     (void)payload;
-    if (!leat_hub_release(&session->hub, packet->batch.generation, packet->batch.slot,
-                          packet->batch.epoch, packet->batch.step))
+    if (!leat_broadcast_release(&session->consumer.reader, packet->batch.generation,
+                                packet->batch.slot, packet->batch.epoch, packet->batch.step))
         return leat_error_set(
             err, -EPROTO,
             "RELEASE of generation %llu, slot %u, epoch %llu, step %llu, which is not held",
             (unsigned long long)packet->batch.generation, packet->batch.slot,
             (unsigned long long)packet->batch.epoch, (unsigned long long)packet->batch.step);
-    leat_share_act(session->share);
-    leat_session_mark(session);
+    leat_share_act(session->consumer.share);
+    leat_share_mark(&session->consumer);
     return 0;
 }
 
-/* It has taken a batch of that epoch, which it was sent. */
+/* The trainer has taken a batch of that epoch. */
 static int on_reached(struct leat_session *session, const struct leat_packet *packet,
                       const void *payload, struct leat_error *err) {
     uint64_t epoch = packet->batch.epoch;
@@ -402,18 +383,18 @@ static int on_reached(struct leat_session *session, const struct leat_packet *pa
     if (epoch <= session->reached || epoch > session->next_epoch)
         return 0;
     session->reached = epoch;
-    leat_session_mark(session);
+    leat_share_mark(&session->consumer);
     return 0;
 }
 
-/* Also says that nothing is read any more. */
+/* The client reads no batch any more. */
 static int on_bye(struct leat_session *session, const struct leat_packet *packet,
                   const void *payload, struct leat_error *err) {
     (void)packet;
     (void)payload;
     (void)err;
     leat_session_release_all(session);
-    leat_session_close(session);
+    close_session(session);
     return 0;
 }
 
@@ -439,8 +420,8 @@ bool leat_session_is_serving(const struct leat_session *session) {
     return session->state == LEAT_SESSION_SERVING || session->state == LEAT_SESSION_LEAVING;
 }
 
-static int step(struct leat_session *session, const struct leat_packet *packet, const void *payload,
-                struct leat_error *err) {
+static int handle_packet(struct leat_session *session, const struct leat_packet *packet,
+                         const void *payload, struct leat_error *err) {
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
         int r;
 
@@ -453,7 +434,7 @@ static int step(struct leat_session *session, const struct leat_packet *packet, 
         return r;
     }
     if (packet->kind & 0x8000)
-        return 0; /* of a later version, and said to be optional */
+        return 0; /* of a later version, and marked as optional */
     return leat_error_set(err, -EPROTO,
                           "a packet of kind %u with %u bytes is not expected in state %s",
                           packet->kind, packet->payload_bytes, state_names[session->state]);
@@ -466,9 +447,9 @@ void leat_session_on_packet(struct leat_session *session, const struct leat_pack
 
     if (session->state == LEAT_SESSION_CLOSING)
         return;
-    r = step(session, packet, payload, &err);
+    r = handle_packet(session, packet, payload, &err);
     if (r == -EPROTO || r == -EPROTONOSUPPORT)
-        punish(session, &err);
+        punish_client(session, &err);
     else if (r < 0)
         leat_session_refuse(session, &err);
 }
@@ -479,13 +460,13 @@ void leat_session_on_end(struct leat_session *session, const struct leat_error *
     if (session->state == LEAT_SESSION_CLOSING)
         return;
     if (err->code == -EPROTO)
-        punish(session, err);
+        punish_client(session, err);
     else
-        leat_session_close(session);
+        close_session(session);
 }
 
 void leat_session_on_writable(struct leat_session *session) {
-    leat_session_mark(session);
+    leat_share_mark(&session->consumer);
 }
 
 void leat_session_on_delivery_closed(struct leat_session *session) {
@@ -495,75 +476,22 @@ void leat_session_on_delivery_closed(struct leat_session *session) {
 }
 
 static void on_peer_death(struct leat_peer *peer) {
-    struct leat_session *session =
-        (struct leat_session *)((char *)peer - offsetof(struct leat_session, peer));
+    struct leat_session *session = LEAT_CONTAINER_OF(peer, struct leat_session, peer);
 
-    leat_session_close(session);
+    close_session(session);
     leat_session_release_all(session);
     finish_if_closed(session);
-}
-
-/* ---- room for its run ---- */
-
-/* One that is new waits as long as all do that are new, if there could be room at all. */
-bool leat_session_may_wait(struct leat_session *session, const struct leat_error *err) {
-    uint64_t loaded_bytes;
-
-    session->room.error = *err;
-    return session->state == LEAT_SESSION_SERVING ||
-           (err->code == -ENOMEM && leat_daemon_now_ns() < session->room.deadline_ns &&
-            leat_admission_wait_bytes(session->daemon, &session->user->memory, session->share->plan,
-                                      session->window, false, &loaded_bytes) > 0);
-}
-
-static bool has_waited_enough(struct leat_session *session, uint64_t now_ns) {
-    struct leat_session_room *room = &session->room;
-    uint64_t n_returned = session->daemon->budget.n_returned_bytes;
-
-    if (room->since_ns == 0)
-        room->since_ns = now_ns;
-    if (room->since_ns == now_ns || n_returned != room->n_seen)
-        room->returned_ns = now_ns;
-    room->n_seen = n_returned;
-    return now_ns - room->returned_ns >= ROOM_IDLE_NS || now_ns - room->since_ns >= ROOM_NS;
-}
-
-/* Others are ahead of it, and keep what it would need. */
-static void fail_for_room(struct leat_session *session) {
-    struct leat_error err = LEAT_ERROR_INIT;
-
-    leat_error_set(&err, -ENOMEM,
-                   "the trainer fell behind those that it shared batches with, and there was no "
-                   "memory for it to go on by itself: %s",
-                   session->room.error.message);
-    leat_session_fail(session, &err);
-}
-
-static void look_for_room(struct leat_session *session, uint64_t now_ns) {
-    if (session->hub.is_waiting) {
-        leat_hub_retry(&session->hub);
-        leat_share_act(session->share);
-    }
-    if (!session->hub.is_waiting)
-        session->room.since_ns = 0;
-    if (session->state == LEAT_SESSION_OPENED && session->hub.run &&
-        leat_feed_of(session->hub.run)->state != LEAT_FEED_STARTING)
-        leat_session_on_started(session, NULL);
-    else if (session->hub.is_waiting && session->state == LEAT_SESSION_SERVING &&
-             has_waited_enough(session, now_ns))
-        fail_for_room(session);
 }
 
 void leat_session_tick(struct leat_session *session, uint64_t now_ns) {
     struct leat_error err = LEAT_ERROR_INIT;
 
-    if (session->share)
-        look_for_room(session, now_ns);
+    leat_session_seek_room(session, now_ns);
     if (session->deadline_ns == 0 || now_ns < session->deadline_ns)
         return;
     session->deadline_ns = 0;
     if (session->state == LEAT_SESSION_LEAVING) {
-        leat_session_close(session);
+        close_session(session);
     } else if (session->state <= LEAT_SESSION_WELCOMED) {
         leat_error_set(&err, -ETIMEDOUT, "nothing was said for 10 seconds in state %s",
                        state_names[session->state]);
@@ -573,30 +501,19 @@ void leat_session_tick(struct leat_session *session, uint64_t now_ns) {
 
 /* ---- beginning ---- */
 
-static void link_session(struct leat_session *session) {
-    struct leat_daemon *daemon = session->daemon;
-
-    session->next = daemon->sessions;
-    session->link = &daemon->sessions;
-    if (session->next)
-        session->next->link = &session->next;
-    daemon->sessions = session;
-    daemon->n_sessions++;
-}
-
-void leat_session_turn_away(struct leat_daemon *daemon, int take_fd,
+void leat_session_turn_away(struct leat_sessions *sessions, int take_fd,
                             const struct leat_delivery_ops *delivery_ops,
                             const struct leat_error *err) {
-    daemon->n_refused++;
+    sessions->n_refused++;
     if (err)
         leat_delivery_refuse(take_fd, delivery_ops, err);
-    leat_reaper_dispose(&daemon->reaper, take_fd);
+    leat_socket_closer_dispose(sessions->env->closer, take_fd);
 }
 
-static int charge(struct leat_session *session, struct leat_error *err) {
+static int charge_user(struct leat_session *session, struct leat_error *err) {
     int r;
 
-    session->user = leat_users_get(&session->daemon->users, session->peer.uid);
+    session->user = leat_users_get(session->sessions->env->users, session->peer.uid);
     if (!session->user)
         return leat_error_oom(err);
     (void)leat_account_open_of(&session->account, &session->user->memory, 0);
@@ -608,42 +525,43 @@ static int charge(struct leat_session *session, struct leat_error *err) {
     return r;
 }
 
-/* Up to here nothing refers to the session; from here on it frees itself. */
-static int start(struct leat_session *session, int take_fd, const struct leat_delivery_ops *ops,
-                 struct leat_error *err) {
+/* Before the call nothing refers to the session; after it the session frees itself. */
+static int start_session(struct leat_session *session, int take_fd,
+                         const struct leat_delivery_ops *ops, struct leat_error *err) {
     int r = ops->open(session, take_fd, &session->delivery);
 
     if (r < 0) {
         leat_user_discharge(session->user, LEAT_CHARGE_SESSIONS, 1);
         return leat_error_set(err, r, "a connection cannot be watched: %s", strerror(-r));
     }
-    link_session(session);
-    r = leat_peer_watch(&session->peer, &session->daemon->loop, take_fd, on_peer_death);
+    LEAT_LIST_ADD(&session->sessions->first, session);
+    session->sessions->n_sessions++;
+    r = leat_peer_watch(&session->peer, session->sessions->env->loop, take_fd, on_peer_death);
     if (r < 0)
-        leat_session_close(session);
+        close_session(session);
     return r < 0 ? 1 : 0;
 }
 
-int leat_session_accept(struct leat_daemon *daemon, int take_fd,
+int leat_session_accept(struct leat_sessions *sessions, int take_fd,
                         const struct leat_delivery_ops *delivery_ops) {
     struct leat_session *session = calloc(1, sizeof(*session));
     struct leat_error err = LEAT_ERROR_INIT;
-    bool refuses_descriptors = leat_reaper_refuse_descriptors(take_fd);
+    bool refuses_descriptors = leat_socket_refuse_descriptors(take_fd);
     int r;
 
     if (session) {
-        session->daemon = daemon;
+        session->sessions = sessions;
         session->refuses_descriptors = refuses_descriptors;
-        session->id = ++daemon->next_session;
-        session->start_ns = leat_daemon_now_ns();
+        session->id = ++sessions->n_made;
+        session->start_ns = leat_now_ns();
         session->deadline_ns = session->start_ns + HELLO_NS;
         r = leat_peer_identify(&session->peer, take_fd);
         if (r < 0)
             (void)leat_error_set(&err, r, "who is at the other end? %s", strerror(-r));
         else
-            r = charge(session, &err);
+            r = charge_user(session, &err);
         if (r == 0)
-            r = start(session, take_fd, delivery_ops, &err);
+            r = start_session(session, take_fd, delivery_ops, &err);
         if (r >= 0)
             return r > 0 ? -EMFILE : 0;
         if (session->user) {
@@ -655,6 +573,6 @@ int leat_session_accept(struct leat_daemon *daemon, int take_fd,
     } else {
         leat_error_oom(&err);
     }
-    leat_session_turn_away(daemon, take_fd, delivery_ops, &err);
+    leat_session_turn_away(sessions, take_fd, delivery_ops, &err);
     return 0;
 }

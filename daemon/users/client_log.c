@@ -1,5 +1,7 @@
-/* client_log.c: a few counts, searched one after the other: users that fail are few. */
+/* client_log.c: see client_log.h. The counts are searched one by one: users that fail are few. */
 #include "daemon/users/client_log.h"
+
+#include "proto/base/clock.h"
 
 static bool is_over(const struct leat_client_log_user *user, uint64_t now_ns) {
     return user->n_lines > 0 && now_ns - user->start_ns >= LEAT_CLIENT_LOG_NS;
@@ -51,6 +53,11 @@ void leat_client_log_write(struct leat_client_log *client_log, struct leat_log *
     }
     user->n_lines++;
     leat_log_write(log, event, fields);
+}
+
+void leat_client_log_event(const struct leat_env *env, uid_t uid, enum leat_event event,
+                           const struct leat_log_field *fields) {
+    leat_client_log_write(env->client_log, env->log, uid, leat_now_ns(), event, fields);
 }
 
 void leat_client_log_tick(struct leat_client_log *client_log, struct leat_log *log,

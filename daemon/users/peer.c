@@ -23,9 +23,9 @@ int leat_peer_identify(struct leat_peer *peer, int socket) {
     return 0;
 }
 
-/* The descriptor of the process that connected. By number only where the kernel has nothing better:
- * if the process were gone and its number another's, we would watch a stranger. Its connection
- * would be at its end then, unless it was forked; the session ends with whichever comes first. */
+/* The pidfd of the process that connected. Only older kernels need the process number for that. If
+ * the process had ended and its number were another's, we would watch a stranger. The session ends
+ * with the connection or the process, whichever ends first. */
 static int open_pidfd(const struct leat_peer *peer, int socket) {
     int fd;
     socklen_t size = sizeof(fd);
@@ -57,7 +57,7 @@ int leat_peer_watch(struct leat_peer *peer, uv_loop_t *loop, int socket,
     if (fd == -EMFILE || fd == -ENFILE)
         return fd;
     if (fd < 0)
-        return 0; /* gone already, or not to be seen from here: the connection must tell */
+        return 0; /* it has ended, or is not visible from here: the connection's end must do */
     peer->on_death = on_death;
     r = uv_poll_init(loop, &peer->poll, fd);
     if (r < 0) {

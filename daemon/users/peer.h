@@ -1,4 +1,4 @@
-/* peer.h: who is at the other end of a socket, and whether that process still lives.
+/* peer.h: the process at the other end of a socket, and whether it still lives.
  *
  * The end of a connection is no proof that a trainer is gone: a forked worker may keep the socket
  * open after the trainer died, and a trainer may close the socket and still read its batches. A
@@ -14,7 +14,7 @@ struct leat_peer {
     pid_t pid; /* 0: of another pid namespace */
     uid_t uid;
     gid_t gid;
-    int pidfd; /* -1: none could be had; then only the connection's end is known */
+    int pidfd; /* -1: not available; then only the connection's end is known */
     bool is_dead;
     bool has_poll, is_closing;
     uv_poll_t poll;
@@ -22,10 +22,10 @@ struct leat_peer {
     void (*on_closed)(struct leat_peer *peer);
 };
 
-/* Who is at the other end: fills pid, uid, gid. 0 or -errno. */
+/* Fills pid, uid and gid. 0 or -errno. */
 int leat_peer_identify(struct leat_peer *peer, int socket);
 
-/* Watches the process; on_death is called once, from the loop, never from within. */
+/* Watches the process; on_death is called once, in a later turn of the loop. */
 int leat_peer_watch(struct leat_peer *peer, uv_loop_t *loop, int socket,
                     void (*on_death)(struct leat_peer *peer));
 /* Stops watching; on_closed is called when the memory may be freed, perhaps before this returns. */

@@ -1,11 +1,11 @@
-/* user.c: accounts in a list; there are as many as users that are connected, which is few. */
+/* user.c: see user.h. The accounts are in a list: few users are connected at a time. */
 #include "daemon/users/user.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
-/* How a limit is called in replies and messages: what it counts, and the settings' keys. */
+/* The name of a charge in replies and messages, and the keys of its limits in the settings. */
 static const struct {
     const char *name, *noun;
     const char *user_key;

@@ -1,12 +1,12 @@
-/* user.h: what each user (uid of a client) has taken of the daemon, and how much it may.
+/* user.h: what each user (a client's uid) has taken of the daemon, and how much it may take.
  *
- * A charge is taken by the constructor of what costs and given back by its destructor; an account
- * lives as long as anything refers to it, and must be empty then. There is a limit a user and one
- * for all together, so that all of them cannot take the machine down; and of what is shared no user
- * may have more than is left then for others, as in dbus-broker: the first can have half of it, the
- * next half of the rest, and so on, but no user all.
+ * The constructor of an object takes a charge, and its destructor gives it back. An account lives
+ * as long as anything refers to it, and must be empty then. Each charge has a limit for one user
+ * and one for all together, which protects the machine. Of what is shared, no user may take more
+ * than is then left for others, as in dbus-broker: the first user can have half, the next half of
+ * the rest, and so on.
  *
- * A user's share of the workers is by its weight: scheduler.h; its part of the memory: budget.h.
+ * A user's share of the workers follows its weight (scheduler.h); its part of the memory: budget.h.
  * Owner: loop.
  */
 #pragma once
@@ -32,13 +32,13 @@ struct leat_limits {
     bool is_shared[LEAT_N_CHARGES]; /* no user may have more than is left for others */
 };
 
-/* Of who is not named it is 1. */
+/* The weight of a user's tasks; users that are not listed have 1. */
 struct leat_weight {
     uid_t uid;
     uint32_t weight; /* 1..LEAT_FAIR_WEIGHT_MAX */
 };
 
-/* What a user owes who has nothing open any more: to come again is no way out. */
+/* What a user without open connections still owes: connecting anew does not cancel it. */
 #define LEAT_USERS_MAX_DEBTS 64
 struct leat_debt {
     uid_t uid;
@@ -54,7 +54,7 @@ struct leat_users {
     uint64_t n_refused; /* charges that a limit refused */
     struct leat_user *first;
     struct leat_debt debts[LEAT_USERS_MAX_DEBTS];
-    size_t next_debt; /* the oldest goes */
+    size_t next_debt; /* the oldest, which is replaced next */
 };
 
 struct leat_user {
@@ -74,21 +74,21 @@ void leat_users_init(struct leat_users *users, const struct leat_limits *limits,
                      struct leat_budget *budget);
 void leat_users_deinit(struct leat_users *users);
 
-/* From now on, of those who are there too. */
+/* In force from now on, for connected users too. */
 void leat_users_set_weights(struct leat_users *users, const struct leat_weight *weights,
                             size_t n_weights);
 
-/* How a charge is called in replies: "sessions", "ring_bytes". */
+/* The name of a charge in replies: "sessions", "ring_bytes". */
 const char *leat_charge_name(enum leat_charge charge);
 
-/* The account of that uid, made if need be; a reference. NULL when memory is out. */
+/* The account of that uid, a reference, made if necessary; NULL without memory. */
 struct leat_user *leat_users_get(struct leat_users *users, uid_t uid);
 struct leat_user *leat_user_ref(struct leat_user *user);
 struct leat_user *leat_user_unref(struct leat_user *user);
 
-/* Takes `amount`, or takes nothing and says which limit is in the way (-EDQUOT). */
+/* Takes `amount`; or takes nothing, and the error names the limit (-EDQUOT). */
 int leat_user_charge(struct leat_user *user, enum leat_charge charge, uint64_t amount,
                      struct leat_error *err);
-/* There was no memory for something of its. */
+/* Counts a request of the user for which there was no memory. */
 void leat_user_count_refusal(struct leat_user *user);
 void leat_user_discharge(struct leat_user *user, enum leat_charge charge, uint64_t amount);

@@ -1,13 +1,13 @@
-/* block.c: life of blocks. One thread: the run's. */
+/* block.c: see block.h. One thread: the run's. */
 #include "pipeline/block/block.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#define FREE_PART  8 /* of those that are alive, so many may wait to be used again, */
-#define FREE_LEAST 2 /* and these */
-#define FREE_BYTES (UINT64_C(32) << 20) /* where a stage lets go of many at once, at most */
-#define STRETCH    4                    /* times as many takes as were alive at once */
+#define FREE_PART  8                    /* free blocks are at most this part of the living ones */
+#define FREE_LEAST 2                    /* and so many more */
+#define FREE_BYTES (UINT64_C(32) << 20) /* at most, where a stage frees many blocks at once */
+#define STRETCH    4 /* a stretch is so many times the most blocks alive at once */
 
 static struct leat_block *pop_free(struct leat_block_pool *pool) {
     struct leat_block *block = pool->free;
@@ -84,7 +84,7 @@ struct leat_block *leat_block_pool_take_exact(struct leat_block_pool *pool, size
         return NULL;
     }
     *block = (struct leat_block){.kept = kept, .n_refs = 1, .is_exact = true, .pool = pool};
-    pool->n_alive++; /* it does not come back */
+    pool->n_alive++; /* its memory does not return to the pool */
     leat_block_recount(block);
     return block;
 }

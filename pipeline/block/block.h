@@ -28,7 +28,7 @@ struct leat_column {
     uint32_t *lengths; /* in elements; NULL for scalars */
 };
 
-/* A record that could not be used. Texts live in the block's `kept` arena. */
+/* A record that cannot be used. Its texts are in the block's `kept` arena. */
 struct leat_bad_record {
     uint32_t record;  /* within the block, before anything was dropped */
     uint32_t column;  /* byte within the record's first line, from 1; 0: unknown */
@@ -45,14 +45,13 @@ struct leat_resident;
 struct leat_count_only;
 
 struct leat_block {
-    uint32_t n_rows;    /* rows that are left */
+    uint32_t n_rows;    /* rows that were not dropped */
     uint32_t n_records; /* records that were cut */
     uint32_t n_columns;
     struct leat_column *columns; /* [n_columns], in `kept` */
     uint32_t *records;           /* [n_rows]: which record a row came from; ascending */
 
     /* where it came from */
-    uint64_t sequence;     /* of blocks, within the pass */
     uint32_t file;         /* index into the run's files */
     uint64_t file_offset;  /* of source[0] */
     uint64_t first_line;   /* in the file, of source[0], from 1 */
@@ -68,51 +67,51 @@ struct leat_block {
     struct leat_arena kept;
     struct leat_block *next;      /* in the pool, or in the run's queue */
     uint64_t counted_bytes;       /* of its arena, in the account */
-    struct leat_block_pool *pool; /* where it goes when nothing refers to it */
+    struct leat_block_pool *pool; /* it returns there when nothing refers to it */
     uint32_t n_refs;              /* owner: run */
-    bool is_held;                 /* by a full shuffle, which has counted its bytes; owner: run */
-    bool is_exact;    /* its arena has what it takes and no more: it is not kept for others */
+    bool is_held;     /* a full shuffle holds it and has counted its bytes; owner: run */
+    bool is_exact;    /* its arena fits it exactly, and so is not kept for other blocks */
     bool is_evicted;  /* its lists have lengths, but neither starts nor values (run/row_store.h) */
-    bool is_gathered; /* of rows of others, whose values it has */
-    uint32_t n_pins;  /* references by batches that are made, or next to be: it is not evicted */
-    bool is_shared;   /* some row may be referred to more than once */
-    uint8_t *gone;    /* a bit for each row that has left (block/sparse.h); NULL: unknown */
-    uint32_t n_gone, n_sparse;      /* it is sparse with no more rows than n_sparse */
-    struct leat_resident *resident; /* NULL: it is never evicted */
-    /* not NULL: the block has rows, but no columns yet (run/fast_forward.h) */
+    bool is_gathered; /* it has copies of rows of other blocks */
+    uint32_t n_pins; /* references by batches that are collated, or next to be; it is not evicted */
+    bool is_shared;  /* some row may be referred to more than once */
+    uint8_t *gone;   /* a bit for each row that has left (block/sparse.h); NULL: unknown */
+    uint32_t n_gone, n_sparse;      /* it is sparse once at most n_sparse rows are left */
+    struct leat_resident *resident; /* NULL: the block is never evicted */
+    /* not NULL: the block has rows, but no columns yet (run/intake/fast_forward.h) */
     struct leat_count_only *count_only;
 };
 
-/* The number, within the pass, of the record that a row is of. */
+/* The number within the pass of the record that a row came from. */
 static inline uint64_t leat_block_record(const struct leat_block *block, uint32_t row) {
     return block->first_record + (block->records ? block->records[row] : row);
 }
 
-/* Blocks that wait to be used again, with their warm arenas. Owner: run. */
+/* Free blocks with their warm arenas, to be used again. Owner: run. */
 struct leat_block_pool {
     struct leat_block *free;
     uint32_t n_alive;             /* handed out */
-    uint32_t n_free;              /* not many more than the next jobs take */
-    bool keeps_most;              /* a stage lets go of many at once: those are kept */
-    uint32_t n_most, n_most_now;  /* alive at once, in the last stretch of takes and in this one, */
-    uint32_t n_taken;             /* which has so many */
-    uint64_t n_free_bytes;        /* in the arenas of those that are not */
-    uint64_t n_gathered_bytes;    /* of gathered blocks */
+    uint32_t n_free;              /* about as many as the next jobs take */
+    bool keeps_most;              /* a stage frees many blocks at once: they are kept */
+    uint32_t n_most, n_most_now;  /* alive at once, in the last stretch of takes and in this one */
+    uint32_t n_taken;             /* takes in this stretch */
+    uint64_t n_free_bytes;        /* bytes in the arenas of free blocks */
+    uint64_t n_gathered_bytes;    /* bytes of gathered blocks */
     uint64_t n_bundle_bytes;      /* of bundles whose first row is in one of its blocks */
-    struct leat_account *account; /* NULL: nobody counts */
-    void (*forget)(struct leat_block *block); /* told before a block goes that is a
-                                                 resident, or count-only */
+    struct leat_account *account; /* NULL: bytes are not counted */
+    /* Called before a block is freed that is resident or count-only. */
+    void (*forget)(struct leat_block *block);
 };
 
 struct leat_block *
 leat_block_pool_take(struct leat_block_pool *pool); /* one reference; NULL when memory is out */
-/* After its job: its arena may have grown. */
+/* Counts the bytes of the block again, whose arena may have grown in a job. */
 void leat_block_recount(struct leat_block *block);
-/* A block with memory for just so much, and one reference; NULL when memory is out. */
+/* A block with memory for exactly n_bytes and one reference; NULL when memory is out. */
 struct leat_block *leat_block_pool_take_exact(struct leat_block_pool *pool, size_t n_bytes);
-/* In place of its arena it has this one, an exact one; the pool has the old one. */
+/* Gives the block an exact arena in place of its own, which goes to the pool. */
 void leat_block_replace(struct leat_block *block, const struct leat_arena *take_arena);
-/* In place of its arena it has that of the other, which is left with an empty one. */
+/* Gives the block the arena of `made`, which is left with an empty one. */
 void leat_block_take_over(struct leat_block *block, struct leat_block *made);
 void leat_block_unref(struct leat_block *block, uint32_t n_refs);
 /* Gives all memory back that is not in use. */

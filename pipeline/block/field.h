@@ -1,4 +1,4 @@
-/* field.h: what is known of a column at plan time. */
+/* field.h: the facts about a column that are known at plan time. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ enum leat_making {
     LEAT_MADE_AS_CU_SEQLENS, /* int32, of a batch of `of`: where documents start, rows end to end */
 };
 
-/* What is known of a field at plan time. */
+/* The facts about a field at plan time. */
 struct leat_field {
     char name[LEAT_NAME_MAX + 1];
     enum leat_dtype dtype;
@@ -33,16 +33,16 @@ struct leat_field {
     uint64_t width;      /* of a list: elements of every row; 0: they differ */
     bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
     double pad_value;
-    bool is_annotation; /* of a list: says something of each token of another one (labels, types) */
-    bool is_labels; /* and is what a model is to say; it is padded with what is not to be said */
-    /* Of a text or of token ids: the hidden column that says on what there may be loss, see
-     * stages/shared_loss.h; -1: none */
+    bool is_annotation; /* a list of labels or types, one for each token of another list */
+    bool is_labels;     /* labels that a model is to predict; padding must not be predicted */
+    /* Of a text or token ids: the hidden column that says which parts count in the loss, see
+     * stages/shared_loss.h; -1: none. */
     int32_t loss_column;
-    /* Of token ids: the stage tokenize that made them, which knows the names of tokens; NULL: none
-     */
+    /* Of token ids: the config of the stage tokenize that made them, which knows the names of
+     * tokens; NULL: none. */
     const struct leat_config *tokenizer;
-    bool has_special_tokens; /* of a text: the stage that made it put in those that it needs */
-    const char *bos;         /* and this one in front; NULL: none */
+    bool has_special_tokens; /* of a text: it already has the special tokens that it needs */
+    const char *bos;         /* the one in front of them; NULL: none */
     /* set by `pad`, used by collation */
     bool is_padded;
     uint64_t pad_length;   /* exactly; 0: to the longest of the batch */

@@ -1,10 +1,10 @@
 /* block/fit.c: see block/fit.h.
  *
- * A block is made with room for what its columns may become at most, and with what was only needed
- * on the way, such as the packed bytes of a cache. What is left of it are parts: for each kept
- * column its scalars, or starts, lengths, and values up to the last that a row has. Columns may
- * share values: parts that overlap become one. They are copied one behind the other, each at the
- * same place modulo LEAT_ARENA_ALIGN, and pointers into them are turned.
+ * A block is made with room for the largest columns that it may get, and with memory that is only
+ * needed on the way, such as the packed bytes of a cache. What is kept of it are parts: for each
+ * kept column its scalars, or its starts, lengths, and values up to the last that a row has.
+ * Columns may share values: parts that overlap become one. Parts are copied one behind the other,
+ * each at the same place modulo LEAT_ARENA_ALIGN, and pointers into them are adjusted.
  */
 #include "pipeline/block/fit.h"
 
@@ -23,13 +23,13 @@ _Static_assert(PARTS_A_COLUMN * sizeof(struct part) <= LEAT_BLOCK_FIT_COLUMN, "o
 
 struct fit {
     struct part *parts;
-    size_t n_parts, n_bytes; /* n_bytes: of all parts, where they go */
-    size_t n_text_bytes;     /* of bad records */
+    size_t n_parts, n_bytes; /* n_bytes: of all parts in the new memory */
+    size_t n_text_bytes;     /* texts of bad records */
     const struct leat_field *fields;
     const bool *is_kept;
 };
 
-static size_t aligned(size_t n_bytes) {
+static size_t align_bytes(size_t n_bytes) {
     return (n_bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
@@ -92,7 +92,7 @@ static void place_parts(struct fit *fit) {
         struct part *part = &fit->parts[i];
 
         part->to = fit->n_bytes + part->at % ALIGN;
-        fit->n_bytes += aligned(part->at % ALIGN + (part->end - part->at));
+        fit->n_bytes += align_bytes(part->at % ALIGN + (part->end - part->at));
     }
 }
 
@@ -129,8 +129,9 @@ static void copy_bad(const struct leat_block *block, struct leat_bad_record *bad
 
 /* ---- the move ---- */
 
-/* false: there is no memory to find out. */
-static bool measure(const struct leat_block *block, struct leat_arena *scratch, struct fit *fit) {
+/* False: there is no memory to measure it. */
+static bool measure_block(const struct leat_block *block, struct leat_arena *scratch,
+                          struct fit *fit) {
     size_t n = (size_t)block->n_columns * PARTS_A_COLUMN;
 
     fit->parts = leat_arena_alloc(scratch, n * sizeof(*fit->parts));
@@ -150,22 +151,22 @@ static size_t records_bytes(const struct leat_block *block) {
 }
 
 static size_t n_bytes_of(const struct leat_block *block, const struct fit *fit) {
-    return fit->n_bytes + aligned(block->n_columns * sizeof(*block->columns)) +
-           aligned(records_bytes(block)) + aligned(block->n_bad * sizeof(*block->bad)) +
-           aligned(fit->n_text_bytes);
+    return fit->n_bytes + align_bytes(block->n_columns * sizeof(*block->columns)) +
+           align_bytes(records_bytes(block)) + align_bytes(block->n_bad * sizeof(*block->bad)) +
+           align_bytes(fit->n_text_bytes);
 }
 
-static void *moved(const struct fit *fit, uint8_t *memory, const void *pointer) {
+static void *find_moved(const struct fit *fit, uint8_t *memory, const void *pointer) {
     uintptr_t at = (uintptr_t)pointer;
 
     for (size_t i = 0; pointer && i < fit->n_parts; i++)
         if (at >= fit->parts[i].at && at < fit->parts[i].end)
             return memory + fit->parts[i].to + (at - fit->parts[i].at);
-    return pointer ? memory : NULL; /* of no row */
+    return pointer ? memory : NULL; /* no row has it */
 }
 
-/* Into an arena that has room for all of it. */
-static void move(struct leat_block *block, const struct fit *fit, struct leat_arena *to) {
+/* Moves the block into an arena that has room for it. */
+static void move_block(struct leat_block *block, const struct fit *fit, struct leat_arena *to) {
     uint8_t *memory = leat_arena_alloc(to, fit->n_bytes);
     struct leat_column *columns = leat_arena_alloc(to, block->n_columns * sizeof(*columns));
     uint32_t *records = leat_arena_alloc(to, records_bytes(block));
@@ -179,9 +180,9 @@ static void move(struct leat_block *block, const struct fit *fit, struct leat_ar
 
         columns[i] = (struct leat_column){.values = NULL};
         if (fit->is_kept[i])
-            columns[i] = (struct leat_column){.values = moved(fit, memory, column->values),
-                                              .starts = moved(fit, memory, column->starts),
-                                              .lengths = moved(fit, memory, column->lengths)};
+            columns[i] = (struct leat_column){.values = find_moved(fit, memory, column->values),
+                                              .starts = find_moved(fit, memory, column->starts),
+                                              .lengths = find_moved(fit, memory, column->lengths)};
     }
     if (block->records && block->n_rows > 0)
         memcpy(records, block->records, records_bytes(block));
@@ -197,11 +198,11 @@ void leat_block_fit(struct leat_block *block, const struct leat_field *fields, c
     struct leat_arena before = block->kept;
     size_t n_bytes;
 
-    if (!measure(block, scratch, &fit))
+    if (!measure_block(block, scratch, &fit))
         return;
     n_bytes = n_bytes_of(block, &fit);
     if (before.capacity_bytes > n_bytes + n_bytes / 2 && leat_arena_fit(spare, n_bytes) == 0) {
-        move(block, &fit, spare);
+        move_block(block, &fit, spare);
         block->kept = *spare;
         *spare = before;
     }

@@ -10,8 +10,8 @@ static int store_zero(void *values, enum leat_dtype dtype, size_t index) {
     return r == 0 && !leat_dtype_is_integer(dtype) ? LEAT_JSON_SCALAR_ZERO : r;
 }
 
-/* float64 is inferred of fields that hold large and fractional numbers: nobody chose to lose
- * digits. Narrower floats are asked for by name. */
+/* True if float64 would round the number. That dtype is inferred for fields with large and
+ * fractional numbers, so nobody chose to lose digits. Narrower floats are chosen by name. */
 static bool is_rounded(enum leat_dtype dtype, struct leat_json_node node) {
     double number = leat_json_double(node);
 

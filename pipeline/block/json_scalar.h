@@ -11,6 +11,6 @@
  * round a whole number. */
 int leat_json_scalar_store(void *values, enum leat_dtype dtype, size_t index,
                            struct leat_json_node node);
-/* After LEAT_JSON_SCALAR_ZERO and leat_json_mark_zeros(): stores the sign too. */
+/* Stores the sign too, after LEAT_JSON_SCALAR_ZERO and leat_json_mark_zeros(). */
 void leat_json_scalar_sign(void *values, enum leat_dtype dtype, size_t index,
                            struct leat_json_node node);

@@ -4,8 +4,9 @@
 #include "pipeline/block/block.h"
 #include "pipeline/block/field.h"
 
-/* A row on its way through the ORDER stages: a row of a block, a part of one (`length` elements of
- * its lists from `start` on), or a bundle of such, which becomes one row of a batch (pack). */
+/* A row on its way through the ORDER stages: a row of a block, a part of one (`length` elements
+ * of its lists from `start` on), or a bundle of such parts, which becomes one row of a batch
+ * (pack). */
 struct leat_ref {
     union {
         struct leat_block *block;
@@ -34,11 +35,11 @@ static inline struct leat_ref *leat_ref_parts(struct leat_ref *row, uint32_t *re
     *ret_n = row->row == LEAT_REF_BUNDLE ? row->bundle->n_refs : 1;
     return row->row == LEAT_REF_BUNDLE ? row->bundle->refs : row;
 }
-/* Elements that are meant of the row's list in that column of its block. */
+/* The number of elements that the reference takes of the row's list in that column. */
 static inline uint32_t leat_ref_length(struct leat_ref ref, uint32_t column) {
     return ref.length == LEAT_REF_WHOLE ? ref.block->columns[column].lengths[ref.row] : ref.length;
 }
-/* Elements of the row in a list column of the schema, as it is here. */
+/* The number of elements of the row in a list column of the schema. */
 static inline uint32_t leat_ref_elements(struct leat_ref ref, const struct leat_field *fields,
                                          uint32_t column) {
     if (ref.row == LEAT_REF_BUNDLE)
@@ -47,7 +48,7 @@ static inline uint32_t leat_ref_elements(struct leat_ref ref, const struct leat_
         return leat_ref_length(ref, fields[column].of);
     return ref.block->columns[column].lengths[ref.row];
 }
-/* One more reference to its block, for another part of the same row. */
+/* A further reference to the block, for another part of the same row. */
 static inline struct leat_ref leat_ref_part(struct leat_ref ref, uint32_t start, uint32_t length) {
     ref.block->n_refs++;
     ref.block->is_shared = true;
@@ -55,5 +56,5 @@ static inline struct leat_ref leat_ref_part(struct leat_ref ref, uint32_t start,
         .block = ref.block, .row = ref.row, .start = ref.start + start, .length = length};
 }
 
-/* Lets go of a reference that goes no further. */
+/* Drops a reference that goes no further. */
 void leat_ref_drop(struct leat_ref ref);

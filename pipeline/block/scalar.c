@@ -68,8 +68,7 @@ uint16_t leat_float16_from_double(double value) {
         return (uint16_t)(sign | 0x7c00);
     (void)frexp(magnitude, &exponent);
     scaled = nearbyint(ldexp(magnitude, 11 - exponent)); /* 1024..2048 */
-    /* the leading bit of `scaled` counts as one more in the exponent, and 2048 carries into it by
-     * itself */
+    /* the leading bit of `scaled` adds one to the exponent, and 2048 carries into it */
     return (uint16_t)(sign + (unsigned)((exponent + 13) << 10) + (unsigned)scaled);
 }
 

@@ -12,14 +12,14 @@
 #include "pipeline/block/fit.h"
 
 #define SPARSE_PART  4
-#define SPARSE_BYTES (16U << 10) /* a smaller one is not worth it, */
-#define SPARSE_ALIVE 24          /* nor where few blocks are there at all */
+#define SPARSE_BYTES (16U << 10) /* a smaller block does not pay */
+#define SPARSE_ALIVE 24          /* nor do few blocks */
 
 static bool is_gone(const struct leat_block *block, uint32_t row) {
     return block->gone[row / 8] >> row % 8 & 1;
 }
 
-/* What has no list of its rows, or is to be had again, is left alone. */
+/* A block that is shared, held, gathered or to be made again is left alone. */
 static bool may_thin(const struct leat_block *block) {
     return !block->is_shared && !block->is_held && !block->is_gathered && !block->is_evicted &&
            !block->resident && !block->count_only && block->counted_bytes >= SPARSE_BYTES &&
@@ -42,7 +42,7 @@ bool leat_block_is_sparse(const struct leat_block *block) {
            block->n_pins == 0 && may_thin(block);
 }
 
-/* Whether all that are left follow each other in its values. */
+/* True if all rows that are left follow each other in the values. */
 static bool is_in_order(const struct leat_block *block, const struct leat_column *column) {
     uint64_t end = 0;
 
@@ -98,7 +98,7 @@ void leat_block_thin(struct leat_block *block, const struct leat_field *fields,
     leat_arena_init(&spare);
     leat_block_fit(block, fields, is_kept, &scratch, &spare);
     leat_arena_deinit(&scratch);
-    if (!spare.first) /* it is as small as that */
+    if (!spare.first) /* it is that small already */
         return;
     fitting = block->kept;
     block->kept = spare;

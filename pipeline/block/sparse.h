@@ -1,20 +1,20 @@
-/* block/sparse.h: of a block few of whose rows are left, those alone.
+/* block/sparse.h: frees the values of rows that have left a block, once few rows are left.
  *
- * Behind a shuffle a block stays until the last of its rows has left, which takes several times as
- * long as the middle one. Rows that have left are marked; when a quarter of those are left that it
- * was made of, or became, the values of lists of the others are let go. Rows keep their numbers.
- * One thread: the run's.
+ * Behind a shuffle a block stays until its last row has left, which takes several times as long as
+ * for the middle one. Rows that have left are marked. When a quarter of the rows are left with
+ * which the block was made or last thinned, the list values of the others are freed. Rows keep
+ * their numbers. One thread: the run's.
  */
 #pragma once
 
 #include "pipeline/block/block.h"
 #include "pipeline/block/field.h"
 
-/* The row is in no batch any more, and was in one. Not for a block of which a row may be referred
- * to more than once. */
+/* Marks a row that was in a batch and is in none any more. Not for a block of which a row may be
+ * referred to more than once. */
 void leat_block_mark_gone(struct leat_block *block, uint32_t row);
-/* Whether it is worth it now, and nobody reads the block. */
+/* True if thinning the block pays now and nobody reads it. */
 bool leat_block_is_sparse(const struct leat_block *block);
-/* What it was stays with its pool. Without memory it stays as it is. */
+/* Thins the block; its old memory goes to its pool. Without memory the block stays as it is. */
 void leat_block_thin(struct leat_block *block, const struct leat_field *fields,
                      const bool *is_kept);

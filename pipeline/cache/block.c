@@ -47,8 +47,8 @@ static void add_numbers(struct leat_cache_bytes *bytes, const void *values, size
     bytes->n_bytes += leat_cache_packed_bytes(n, width);
 }
 
-/* Of a list's rows, those that follow each other without a gap go in one stretch; empty ones may
- * start anywhere. */
+/* Rows of a list that follow each other without a gap go in one stretch; empty rows may start
+ * anywhere. */
 struct stretch {
     uint32_t row, start;
     size_t n; /* elements */
@@ -71,7 +71,7 @@ static bool next_stretch(const struct leat_column *column, uint32_t n_rows,
     return true;
 }
 
-static const uint8_t *element(const struct leat_column *column, uint32_t index, size_t size) {
+static const uint8_t *find_element(const struct leat_column *column, uint32_t index, size_t size) {
     return (const uint8_t *)column->values + (size_t)index * size;
 }
 
@@ -85,8 +85,8 @@ static struct leat_cache_range range_of(const struct leat_column *column, uint32
     if (!column->starts)
         leat_cache_range_add(&range, dtype, column->values, n_rows);
     while (column->starts && next_stretch(column, n_rows, &stretch))
-        leat_cache_range_add(&range, dtype, element(column, stretch.start, leat_dtype_size(dtype)),
-                             stretch.n);
+        leat_cache_range_add(
+            &range, dtype, find_element(column, stretch.start, leat_dtype_size(dtype)), stretch.n);
     return range;
 }
 
@@ -104,8 +104,8 @@ static void add_values(struct leat_cache_bytes *bytes, const struct leat_column 
     if (head->value_width == 3)
         target[n_bytes - 1] = 0;
     while (column->starts && next_stretch(column, n_rows, &stretch)) {
-        leat_cache_pack(target, element(column, stretch.start, leat_dtype_size(dtype)), stretch.n,
-                        dtype, head->value_width, head->value_base);
+        leat_cache_pack(target, find_element(column, stretch.start, leat_dtype_size(dtype)),
+                        stretch.n, dtype, head->value_width, head->value_base);
         target += stretch.n * head->value_width;
     }
     bytes->n_bytes += n_bytes;
@@ -226,7 +226,7 @@ struct decoding {
     struct leat_error *err;
 };
 
-static int broken(struct decoding *decoding, const char *what) {
+static int fail_broken(struct decoding *decoding, const char *what) {
     return leat_error_set(decoding->err, -EBADMSG, "no cached block: %s at byte %zu", what,
                           decoding->reader.at);
 }
@@ -235,7 +235,7 @@ static int take_struct(struct decoding *decoding, void *ret_struct, size_t n_byt
     const uint8_t *at = leat_cache_take(&decoding->reader, n_bytes);
 
     if (!at)
-        return broken(decoding, "it is cut");
+        return fail_broken(decoding, "it is cut");
     memcpy(ret_struct, at, n_bytes);
     return 0;
 }
@@ -250,7 +250,7 @@ static int take_rows(struct decoding *decoding) {
         return 0;
     bitmap = leat_cache_take(&decoding->reader, n_bytes);
     if (!bitmap)
-        return broken(decoding, "it is cut");
+        return fail_broken(decoding, "it is cut");
     block->records = leat_arena_alloc(&block->kept, block->n_rows * sizeof(*block->records));
     if (!block->records)
         return leat_error_oom(decoding->err);
@@ -258,20 +258,20 @@ static int take_rows(struct decoding *decoding) {
         if (!(bitmap[record / 8] >> record % 8 & 1))
             continue;
         if (n == block->n_rows)
-            return broken(decoding, "more records than rows");
+            return fail_broken(decoding, "more records than rows");
         block->records[n++] = record;
     }
-    return n == block->n_rows ? 0 : broken(decoding, "more rows than records");
+    return n == block->n_rows ? 0 : fail_broken(decoding, "more rows than records");
 }
 
-/* Numbers of one dtype: a pointer to where they are, if they are stored as they are. */
+/* Reads numbers of one dtype; points to them where they are if they are stored as they are. */
 static int take_numbers(struct decoding *decoding, size_t n, enum leat_dtype dtype, unsigned width,
                         int64_t base, void **ret_values) {
     size_t size = leat_dtype_size(dtype);
     const uint8_t *packed = leat_cache_take(&decoding->reader, leat_cache_packed_bytes(n, width));
 
     if (!packed)
-        return broken(decoding, "it is cut");
+        return fail_broken(decoding, "it is cut");
     *ret_values = (void *)(uintptr_t)packed;
     if (width == size)
         return 0;
@@ -287,7 +287,7 @@ static bool is_width(enum leat_dtype dtype, unsigned width) {
                                                width <= 4 && width < leat_dtype_size(dtype));
 }
 
-/* What batches rely on: no row is longer than its field may be. */
+/* Batches rely on no row being longer than its field may be. */
 static uint64_t length_limit(const struct leat_field *field) {
     uint64_t limit = field->max_length ? field->max_length : UINT32_MAX;
 
@@ -304,7 +304,7 @@ static int take_lengths(struct decoding *decoding, const struct leat_field *fiel
     int r;
 
     if (!is_width(LEAT_DTYPE_INT32, head->length_width))
-        return broken(decoding, "lengths of no known width");
+        return fail_broken(decoding, "lengths of no known width");
     r = take_numbers(decoding, n_rows, LEAT_DTYPE_INT32, head->length_width, head->length_base,
                      &lengths);
     if (r < 0)
@@ -319,7 +319,7 @@ static int take_lengths(struct decoding *decoding, const struct leat_field *fiel
         longest = column->lengths[row] > longest ? column->lengths[row] : longest;
     }
     if (at != head->n_elements || longest > limit)
-        return broken(decoding, "lengths that cannot be");
+        return fail_broken(decoding, "lengths that cannot be");
     return 0;
 }
 
@@ -328,7 +328,7 @@ static int check_bools(struct decoding *decoding, const uint8_t *values, size_t 
 
     for (size_t i = 0; i < n; i++)
         all |= values[i];
-    return all <= 1 ? 0 : broken(decoding, "bools that are none");
+    return all <= 1 ? 0 : fail_broken(decoding, "bools that are none");
 }
 
 static int take_column(struct decoding *decoding, const struct leat_field *field,
@@ -341,7 +341,7 @@ static int take_column(struct decoding *decoding, const struct leat_field *field
     if (head.dtype != field->dtype || head.is_list != field->is_list ||
         head.n_elements > UINT32_MAX || !is_width(field->dtype, head.value_width) ||
         (!field->is_list && head.n_elements != decoding->block->n_rows))
-        return broken(decoding, "a column of another type");
+        return fail_broken(decoding, "a column of another type");
     if (field->is_list)
         r = take_lengths(decoding, field, &head, column);
     if (r == 0)
@@ -359,7 +359,7 @@ static int take_text(struct decoding *decoding, uint32_t n_bytes, const char **r
     if (n_bytes == 0)
         return 0;
     if (!at || at[n_bytes - 1] != '\0')
-        return broken(decoding, "a text that does not end");
+        return fail_broken(decoding, "a text that does not end");
     *ret_text = (const char *)at;
     return 0;
 }
@@ -372,7 +372,7 @@ static int take_bad(struct decoding *decoding, uint32_t min_record, struct leat_
         return r;
     if (head.record < min_record || head.record >= decoding->block->n_records ||
         head.message_bytes == 0)
-        return broken(decoding, "a bad record that cannot be");
+        return fail_broken(decoding, "a bad record that cannot be");
     *bad = (struct leat_bad_record){.record = head.record,
                                     .column = head.column,
                                     .line = head.line,
@@ -386,7 +386,7 @@ static int take_bad(struct decoding *decoding, uint32_t min_record, struct leat_
     if (r == 0 && head.has_bytes) {
         bad->bytes = leat_cache_take(&decoding->reader, head.n_bytes);
         if (!bad->bytes)
-            r = broken(decoding, "it is cut");
+            r = fail_broken(decoding, "it is cut");
     }
     return r;
 }
@@ -396,7 +396,7 @@ static int take_all_bad(struct decoding *decoding, uint32_t n_bad) {
     uint32_t min_record = 0;
 
     if (n_bad > (decoding->reader.n_bytes - decoding->reader.at) / sizeof(struct bad_head))
-        return broken(decoding, "it is cut");
+        return fail_broken(decoding, "it is cut");
     block->bad = leat_arena_alloc(&block->kept, n_bad * sizeof(*block->bad));
     if (!block->bad)
         return leat_error_oom(decoding->err);
@@ -437,7 +437,7 @@ int leat_cache_block_decode(const struct leat_cache_schema *schema, const uint8_
         return r;
     if (head.n_records != n_records || head.n_rows > n_records ||
         head.n_columns != count_kept(schema))
-        return broken(&decoding, "a head of something else");
+        return fail_broken(&decoding, "a head of something else");
     block->n_rows = head.n_rows;
     block->n_records = head.n_records;
     block->records = NULL;
@@ -448,6 +448,6 @@ int leat_cache_block_decode(const struct leat_cache_schema *schema, const uint8_
     if (r == 0)
         r = take_all_bad(&decoding, head.n_bad);
     if (r == 0 && decoding.reader.at != n_bytes)
-        r = broken(&decoding, "bytes behind the end");
+        r = fail_broken(&decoding, "bytes behind the end");
     return r;
 }

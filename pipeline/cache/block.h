@@ -1,9 +1,9 @@
-/* cache/block.h: a mapped block as bytes, and back.
+/* cache/block.h: turns a mapped block into bytes, and back.
  *
- * Kept is what outlives the MAP job: the rows' kept columns, which record each row came from, and
- * the bad records with their raw bytes. Lists are ragged: lengths and values row by row without
- * gaps. Whole numbers take the narrowest type that holds those of the block (cache/numbers.h), all
- * else is raw. The same rows give the same bytes. Little endian.
+ * The bytes hold what outlives the MAP job: the kept columns of the rows, the record that each row
+ * came from, and the bad records with their raw bytes. Lists are ragged: lengths and values row by
+ * row without gaps. Whole numbers take the narrowest type that holds those of the block
+ * (cache/numbers.h), all else is raw. The same rows give the same bytes. Little endian.
  *
  * Bytes are foreign: whatever they are, decoding ends in a block that is safe to use, or in an
  * error. Any thread; the block is the caller's.
@@ -14,7 +14,7 @@
 #include "pipeline/cache/bytes.h"
 #include "pipeline/stage/stage.h"
 
-/* Which columns there are: those of a plan. */
+/* The columns of a plan. */
 struct leat_cache_schema {
     const struct leat_field *fields; /* [n_columns] */
     const bool *is_kept;             /* [n_columns] */
@@ -26,7 +26,7 @@ int leat_cache_block_encode(const struct leat_cache_schema *schema, const struct
                             struct leat_cache_bytes *bytes, struct leat_error *err);
 
 /* Fills rows, columns, records and bad records of an empty block of n_records. The bytes must be
- * aligned to 8 and live as long as the block: in its `kept` arena. -EBADMSG: they are no block of
+ * aligned to 8 and live as long as the block, in its `kept` arena. -EBADMSG: they are no block of
  * that schema. */
 int leat_cache_block_decode(const struct leat_cache_schema *schema, const uint8_t *data,
                             size_t n_bytes, uint32_t n_records, struct leat_block *block,

@@ -4,30 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/array.h"
+
 void leat_cache_bytes_deinit(struct leat_cache_bytes *bytes) {
     free(bytes->data);
     *bytes = (struct leat_cache_bytes){.data = NULL};
 }
 
 uint8_t *leat_cache_bytes_reserve(struct leat_cache_bytes *bytes, size_t n_bytes) {
-    size_t need, capacity = bytes->capacity ? bytes->capacity : 4096;
-    uint8_t *larger;
+    size_t n_wanted;
 
-    if (bytes->failed || __builtin_add_overflow(bytes->n_bytes, n_bytes, &need) ||
-        need > SIZE_MAX / 4) {
+    if (bytes->failed || __builtin_add_overflow(bytes->n_bytes, n_bytes, &n_wanted) ||
+        !leat_array_reserve(&bytes->data, n_wanted, &bytes->capacity)) {
         bytes->failed = true;
         return NULL;
-    }
-    while (capacity < need)
-        capacity *= 2;
-    if (capacity > bytes->capacity) {
-        larger = realloc(bytes->data, capacity);
-        if (!larger) {
-            bytes->failed = true;
-            return NULL;
-        }
-        bytes->data = larger;
-        bytes->capacity = capacity;
     }
     return bytes->data + bytes->n_bytes;
 }

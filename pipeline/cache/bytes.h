@@ -1,6 +1,5 @@
-/* cache/bytes.h: bytes that grow while a block is written, and bytes that are read with every step
- * checked. Owner: the job.
- */
+/* cache/bytes.h: bytes that grow while a block is written, and a reader that checks every step.
+ * Owner: the job. */
 #pragma once
 
 #include <stdbool.h>

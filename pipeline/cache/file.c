@@ -9,6 +9,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "proto/base/array.h"
+#include "proto/base/file.h"
+
 #define MAGIC     UINT64_C(0x454843434154454c) /* "LEATCCHE" */
 #define MAGIC_END UINT64_C(0x444e45544145434c) /* "LCEATEND" */
 
@@ -31,39 +34,25 @@ _Static_assert(sizeof(struct disk_footer) == 56, "no gaps");
 
 static int read_all(int fd, uint64_t position, void *bytes, size_t n_bytes,
                     struct leat_error *err) {
-    size_t n_read = 0;
+    ssize_t n = leat_file_read(fd, bytes, n_bytes, position);
 
-    while (n_read < n_bytes) {
-        ssize_t n =
-            pread(fd, (uint8_t *)bytes + n_read, n_bytes - n_read, (off_t)(position + n_read));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return leat_error_set(err, -errno, "cannot read: %s", strerror(errno));
-        if (n == 0)
-            return leat_error_set(err, -EBADMSG, "it ends at byte %llu",
-                                  (unsigned long long)(position + n_read));
-        n_read += (size_t)n;
-    }
+    if (n < 0)
+        return leat_error_set(err, (int)n, "cannot read: %s", strerror((int)-n));
+    if ((size_t)n < n_bytes)
+        return leat_error_set(err, -EBADMSG, "it ends at byte %llu",
+                              (unsigned long long)position + (unsigned long long)n);
     return 0;
+}
+
+static int write_failed(int code, struct leat_error *err) {
+    return leat_error_set(err, code, "cannot write: %s", strerror(-code));
 }
 
 static int write_all(int fd, uint64_t position, const void *bytes, size_t n_bytes,
                      struct leat_error *err) {
-    size_t n_written = 0;
+    int r = leat_file_write(fd, bytes, n_bytes, position);
 
-    while (n_written < n_bytes) {
-        ssize_t n = pwrite(fd, (const uint8_t *)bytes + n_written, n_bytes - n_written,
-                           (off_t)(position + n_written));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
-        n_written += (size_t)n;
-    }
-    return 0;
+    return r < 0 ? write_failed(r, err) : 0;
 }
 
 /* ---- life ---- */
@@ -92,7 +81,13 @@ struct leat_cache_file *leat_cache_file_ref(struct leat_cache_file *file) {
 struct leat_cache_file *leat_cache_file_unref(struct leat_cache_file *file) {
     if (!file || --file->n_refs > 0)
         return NULL;
-    (void)close(file->fd);
+    for (size_t i = 0; i < file->n_parts; i++)
+        leat_cache_file_unref(file->parts[i].file);
+    free(file->parts);
+    leat_file_close(&file->fd);
+    if (file->temporary)
+        (void)unlink(file->temporary);
+    free(file->temporary);
     free(file->description);
     free(file->frames);
     free(file);
@@ -181,15 +176,8 @@ void leat_cache_file_place(const struct leat_cache_file *file, struct leat_cache
 }
 
 int leat_cache_file_add(struct leat_cache_file *file, const struct leat_cache_frame *frame) {
-    if (file->n_frames == file->capacity) {
-        size_t capacity = file->capacity ? file->capacity * 2 : 64;
-        struct leat_cache_frame *frames = reallocarray(file->frames, capacity, sizeof(*frames));
-
-        if (!frames)
-            return -ENOMEM;
-        file->frames = frames;
-        file->capacity = capacity;
-    }
+    if (!leat_array_reserve(&file->frames, file->n_frames + 1, &file->capacity))
+        return -ENOMEM;
     file->frames[file->n_frames++] = *frame;
     file->end += leat_cache_frame_size(frame);
     file->n_records += frame->span.n_records;
@@ -212,7 +200,7 @@ int leat_cache_file_write(int fd, uint64_t seed, const struct leat_cache_frame *
         n = pwritev(fd, parts, 2, (off_t)frame->position);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        return leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
+        return write_failed(-errno, err);
     n_written = (size_t)n;
     if (n_written < sizeof(head)) {
         r = write_all(fd, frame->position + n_written, head + n_written, sizeof(head) - n_written,
@@ -235,7 +223,7 @@ int leat_cache_file_read(int fd, const struct leat_cache_frame *frame, uint8_t *
     return r;
 }
 
-/* Whether that frame can be the next: it follows in the source too. */
+/* True if that frame can be the next: it follows in the source, too. */
 static bool is_next(const struct leat_cache_file *file, const struct leat_cache_frame *frame) {
     const struct leat_cache_span *last;
 
@@ -328,18 +316,17 @@ int leat_cache_file_finish(const struct leat_cache_file *file, struct leat_error
     r = write_all(file->fd, file->end, bytes, n_index + sizeof(footer), err);
     free(bytes);
     if (r == 0 && ftruncate(file->fd, (off_t)(file->end + n_index + sizeof(footer))) < 0)
-        r = leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
+        r = write_failed(-errno, err);
     if (r == 0 && !file->is_cheap && fsync(file->fd) < 0)
-        r = leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
+        r = write_failed(-errno, err);
     return r;
 }
 
 /* ---- files that are not complete ---- */
 
 static void forget_frames(struct leat_cache_file *file) {
-    const struct leat_cache_frame *first = file->frames;
-
-    file->end = file->n_frames > 0 ? first->position : file->end;
+    if (file->n_frames > 0)
+        file->end = file->frames[0].position;
     file->n_frames = 0;
     file->n_records = file->n_rows = 0;
     file->is_complete = false;
@@ -356,17 +343,16 @@ static void forget_last(struct leat_cache_file *file) {
 /* The last frames may have been cut, or not have reached the disk. */
 static int drop_damaged_tail(struct leat_cache_file *file, struct leat_error *err) {
     uint8_t *stored = NULL;
+    size_t capacity = 0;
     int r = -EBADMSG;
 
     while (r == -EBADMSG && file->n_frames > 0) {
         const struct leat_cache_frame *last = &file->frames[file->n_frames - 1];
-        uint8_t *larger = realloc(stored, last->n_stored + 1);
 
-        if (!larger) {
+        if (!leat_array_reserve(&stored, last->n_stored + 1, &capacity)) {
             free(stored);
             return leat_error_oom(err);
         }
-        stored = larger;
         r = leat_cache_file_read(file->fd, last, stored, LEAT_ERROR_IGNORED);
         if (r == -EBADMSG)
             forget_last(file);
@@ -375,7 +361,7 @@ static int drop_damaged_tail(struct leat_cache_file *file, struct leat_error *er
     return r == -EBADMSG ? 0 : r;
 }
 
-static int walk(struct leat_cache_file *file, uint64_t n_bytes, struct leat_error *err) {
+static int walk_frames(struct leat_cache_file *file, uint64_t n_bytes, struct leat_error *err) {
     uint8_t head[LEAT_CACHE_FRAME_HEAD_BYTES];
     int r = 0;
 
@@ -409,7 +395,7 @@ static int read_frames(struct leat_cache_file *file, struct leat_error *err) {
         return r;
     }
     forget_frames(file);
-    return walk(file, n_bytes, err);
+    return walk_frames(file, n_bytes, err);
 }
 
 int leat_cache_file_open(int take_fd, struct leat_cache_file **ret_file, struct leat_error *err) {
@@ -431,7 +417,7 @@ int leat_cache_file_open(int take_fd, struct leat_cache_file **ret_file, struct 
 
 int leat_cache_file_trim(struct leat_cache_file *file, struct leat_error *err) {
     if (ftruncate(file->fd, (off_t)file->end) < 0)
-        return leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
+        return write_failed(-errno, err);
     file->n_dropped = 0;
     return 0;
 }
@@ -439,10 +425,60 @@ int leat_cache_file_trim(struct leat_cache_file *file, struct leat_error *err) {
 int leat_cache_file_clear(struct leat_cache_file *file, struct leat_error *err) {
     if (file->n_frames == 0)
         return 0;
-    file->end = file->frames[0].position;
-    file->n_frames = 0;
-    file->n_records = file->n_rows = 0;
+    forget_frames(file);
     return leat_cache_file_trim(file, err);
+}
+
+struct leat_cache_file *leat_cache_file_new_whole(const struct leat_cache_identity *identity) {
+    struct leat_cache_file *file = file_alloc(-1);
+
+    if (!file)
+        return NULL;
+    file->identity = *identity;
+    file->description = strdup("{}");
+    file->is_complete = true;
+    return file->description ? file : leat_cache_file_unref(file);
+}
+
+int leat_cache_file_add_part(struct leat_cache_file *whole, struct leat_cache_file *take_part,
+                             struct leat_error *err) {
+    size_t capacity = whole->n_parts;
+    int r = 0;
+
+    if (!leat_array_reserve(&whole->parts, whole->n_parts + 1, &capacity)) {
+        leat_cache_file_unref(take_part);
+        return leat_error_oom(err);
+    }
+    for (size_t i = 0; r == 0 && i < take_part->n_frames; i++) {
+        struct leat_cache_frame frame = take_part->frames[i];
+
+        frame.record = whole->n_records;
+        if (!is_next(whole, &frame))
+            r = leat_error_set(err, -EBADMSG,
+                               "its block at byte %llu does not follow the one "
+                               "before",
+                               (unsigned long long)frame.position);
+        else if (leat_cache_file_add(whole, &frame) < 0)
+            r = leat_error_oom(err);
+    }
+    whole->parts[whole->n_parts++] =
+        (struct leat_cache_part){.file = take_part, .end_record = whole->n_records};
+    return r;
+}
+
+const struct leat_cache_file *leat_cache_file_part(const struct leat_cache_file *file,
+                                                   const struct leat_cache_frame *frame) {
+    size_t low = 0, high = file->n_parts;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (frame->record < file->parts[middle].end_record)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < file->n_parts ? file->parts[low].file : file;
 }
 
 const struct leat_cache_frame *leat_cache_file_find(const struct leat_cache_file *file,

@@ -117,8 +117,9 @@ static void make_checksum(const uint8_t *stored, size_t n_bytes,
 }
 
 /* Bytes of LZ4 in `stored`; 0: it does not pay. */
-static size_t compress(enum leat_cache_compression compression,
-                       const struct leat_cache_bytes *block, struct leat_cache_bytes *stored) {
+static size_t compress_block(enum leat_cache_compression compression,
+                             const struct leat_cache_bytes *block,
+                             struct leat_cache_bytes *stored) {
     size_t n = block->n_bytes;
     size_t limit = compression == LEAT_CACHE_AUTO ? n - n / 4 : n;
     uint8_t *target;
@@ -140,7 +141,7 @@ int leat_cache_frame_store(struct leat_cache_frame *frame, enum leat_cache_compr
         return leat_error_set(err, -EFBIG, "a block of %zu bytes is too large for a cache",
                               block->n_bytes);
     stored->n_bytes = 0;
-    stored->n_bytes = compress(compression, block, stored);
+    stored->n_bytes = compress_block(compression, block, stored);
     frame->is_lz4 = stored->n_bytes > 0;
     frame->n_bytes = block->n_bytes;
     frame->n_stored = frame->is_lz4 ? stored->n_bytes : block->n_bytes;

@@ -1,5 +1,5 @@
-/* cache/frame.h: a block in the file of a cache: a head that says which piece of the source it was
- * made from, and its bytes, as they are or as LZ4, under a checksum.
+/* cache/frame.h: a block in the file of a cache: a head that names the piece of the source that it
+ * was made from, and its bytes, plain or as LZ4, under a checksum.
  *
  * The head has a checksum of its own, seeded with the cache's identity, so that what an older file
  * left on the disk is never taken for a frame. Any thread.
@@ -23,8 +23,8 @@ enum leat_cache_compression {
 struct leat_cache_span {
     uint32_t file;
     uint32_t n_records;
-    bool ends_midline; /* what is left of its last line is no record */
-    bool is_damaged;   /* one bad record: what is left of a file whose decoding fails behind it */
+    bool ends_midline; /* the rest of its last line is no record */
+    bool is_damaged;   /* one bad record: the rest of a file that fails to decode */
     uint64_t offset, n_bytes;
     uint64_t line, n_lines; /* of its first byte, from 1; line ends in it */
 };
@@ -43,21 +43,20 @@ struct leat_cache_frame {
 /* Bytes that head and block take in the file. */
 uint64_t leat_cache_frame_size(const struct leat_cache_frame *frame);
 
-/* The head as it stands in the file. */
+/* Writes the head as it is in the file. */
 void leat_cache_frame_pack(const struct leat_cache_frame *frame, uint64_t seed,
                            uint8_t ret_head[LEAT_CACHE_FRAME_HEAD_BYTES]);
 /* False: it is no head of that cache at that position. */
 bool leat_cache_frame_unpack(const uint8_t head[LEAT_CACHE_FRAME_HEAD_BYTES], uint64_t seed,
                              uint64_t position, struct leat_cache_frame *ret_frame);
 
-/* Takes the block's bytes (a multiple of 8), or makes fewer of them in `stored` (emptied first),
- * which then is what goes to the file: *ret_stored is one of the two. Fills in is_lz4, n_bytes,
- * n_stored, checksum. */
+/* Stores the block's bytes (a multiple of 8), or compresses them into `stored`, which is emptied
+ * first: *ret_stored is the one that goes to the file. Sets is_lz4, n_bytes, n_stored, checksum. */
 int leat_cache_frame_store(struct leat_cache_frame *frame, enum leat_cache_compression compression,
                            const struct leat_cache_bytes *block, struct leat_cache_bytes *stored,
                            const uint8_t **ret_stored, struct leat_error *err);
-/* Whether these are the n_stored bytes that were written. */
+/* True if these are the n_stored bytes that were written. */
 bool leat_cache_frame_is_whole(const struct leat_cache_frame *frame, const uint8_t *stored);
-/* LZ4 back to n_bytes; false: it is none. */
+/* Decompresses LZ4 to n_bytes. False: it is no LZ4. */
 bool leat_cache_frame_expand(const struct leat_cache_frame *frame, const uint8_t *stored,
                              uint8_t *ret_block);

@@ -1,5 +1,5 @@
-/* cache/numbers.h: whole numbers in the narrowest unsigned type that holds the range of a block's
- * values: stored is the distance from the smallest. Any thread; pure.
+/* cache/numbers.h: stores whole numbers in the narrowest unsigned type that holds the range of a
+ * block's values, as distances from the smallest. Any thread; pure.
  *
  * The loops are plain enough for the compiler to vectorize them; reading back runs at the speed of
  * memory.
@@ -12,7 +12,7 @@
 
 #include "proto/base/dtype.h"
 
-/* Whether numbers of that dtype are narrowed; the others are stored as they are. */
+/* True if numbers of that dtype are narrowed; others are stored as they are. */
 bool leat_cache_is_narrowed(enum leat_dtype dtype);
 
 struct leat_cache_range {

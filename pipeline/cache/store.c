@@ -16,7 +16,7 @@
 
 #define TRIES_MAX 16
 
-enum { AGAIN = 1 }; /* somebody else was faster */
+enum { AGAIN = 1 }; /* another process was faster */
 
 struct opening {
     int folder;
@@ -46,7 +46,7 @@ void leat_cache_store_name(const struct leat_cache_identity *identity,
     name_file(identity, ".leat", ret_name);
 }
 
-static int fail(struct opening *opening, int code, const char *what) {
+static int fail_file(struct opening *opening, int code, const char *what) {
     return leat_error_set(opening->err, code, "%s: %s: %s", opening->folder_name, what,
                           strerror(-code));
 }
@@ -62,7 +62,7 @@ static int open_folder(const char *folder, bool is_made, int *ret_fd, struct lea
     return 0;
 }
 
-/* Whether that name is this file. */
+/* True if that name leads to this file. */
 static bool is_named(int folder, const char *name, int fd) {
     struct stat named, opened;
 
@@ -76,11 +76,11 @@ static int open_named(struct opening *opening, const char *name, int flags, int 
 
     *ret_r = fd < 0 ? -errno : 0;
     if (fd < 0 && errno != ENOENT)
-        *ret_r = fail(opening, -errno, name);
+        *ret_r = fail_file(opening, -errno, name);
     return fd;
 }
 
-static void touch(int fd) {
+static void touch_file(int fd) {
     const struct timespec times[] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
 
     (void)futimens(fd, times); /* one that we may only read keeps its time */
@@ -88,15 +88,15 @@ static void touch(int fd) {
 
 /* ---- complete caches ---- */
 
-/* An index that was damaged: what can be read of the file is one that is not complete. */
-static int demote(struct opening *opening, int fd) {
+/* The index is damaged: what can be read of the file becomes one that is not complete. */
+static int demote_file(struct opening *opening, int fd) {
     int r = 0;
 
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return 0; /* who uses it has a good index in memory */
+        return 0; /* a process that uses it has a good index in memory */
     if (is_named(opening->folder, opening->complete, fd) &&
         renameat(opening->folder, opening->complete, opening->folder, opening->partial) < 0)
-        r = fail(opening, -errno, opening->complete);
+        r = fail_file(opening, -errno, opening->complete);
     return r < 0 ? r : AGAIN;
 }
 
@@ -116,12 +116,12 @@ static int open_complete(struct opening *opening) {
     r = leat_cache_file_open(fd, &file, opening->err);
     if (r == 0 && file->is_complete &&
         memcmp(&file->identity, opening->identity, sizeof(file->identity)) == 0) {
-        touch(fd);
+        touch_file(fd);
         opening->found->file = file;
     } else if (r == 0 || r == -EBADMSG) {
         *opening->err = LEAT_ERROR_INIT;
         leat_cache_file_unref(file);
-        r = demote(opening, lock);
+        r = demote_file(opening, lock);
     }
     (void)close(lock);
     return r;
@@ -129,9 +129,9 @@ static int open_complete(struct opening *opening) {
 
 /* ---- caches that are being built ---- */
 
-static int begin(struct opening *opening, int fd) {
+static int begin_file(struct opening *opening, int fd) {
     if (ftruncate(fd, 0) < 0) {
-        int r = fail(opening, -errno, opening->partial);
+        int r = fail_file(opening, -errno, opening->partial);
 
         (void)close(fd);
         return r;
@@ -140,14 +140,14 @@ static int begin(struct opening *opening, int fd) {
                                opening->err);
 }
 
-/* The lock is ours: what a killed builder left is gone on with. */
+/* The lock is ours: goes on with what a killed builder left. */
 static int go_on(struct opening *opening, int fd) {
     struct leat_cache_file *file = NULL;
     int kept = dup(fd), r;
 
     if (kept < 0) {
         (void)close(fd);
-        return fail(opening, -errno, opening->partial);
+        return fail_file(opening, -errno, opening->partial);
     }
     r = leat_cache_file_open(fd, &file, LEAT_ERROR_IGNORED);
     if (r == 0 && memcmp(&file->identity, opening->identity, sizeof(file->identity)) == 0) {
@@ -157,10 +157,10 @@ static int go_on(struct opening *opening, int fd) {
         opening->found->file = file;
     } else if (r == 0 || r == -EBADMSG) {
         leat_cache_file_unref(file);
-        r = begin(opening, kept);
+        r = begin_file(opening, kept);
     } else {
         (void)close(kept);
-        r = fail(opening, r, opening->partial);
+        r = fail_file(opening, r, opening->partial);
     }
     opening->found->is_builder = r == 0;
     if (r < 0)
@@ -168,7 +168,7 @@ static int go_on(struct opening *opening, int fd) {
     return r;
 }
 
-/* Another builds it: what is there so far can be read. */
+/* Another process builds it: reads what is there so far. */
 static int look_on(struct opening *opening, int take_fd) {
     struct leat_cache_file *file = NULL;
 
@@ -195,12 +195,12 @@ static int open_partial(struct opening *opening) {
         return AGAIN;
     }
     if (faccessat(opening->folder, opening->complete, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-        /* it was finished before we looked; this one is new and empty, or was left behind */
+        /* it was finished in the meantime; this file is new and empty, or was left behind */
         (void)unlinkat(opening->folder, opening->partial, 0);
         (void)close(fd);
         return AGAIN;
     }
-    touch(fd);
+    touch_file(fd);
     return go_on(opening, fd);
 }
 
@@ -229,7 +229,7 @@ int leat_cache_store_open(const char *folder, const struct leat_cache_identity *
             r = open_partial(&opening);
     }
     (void)close(opening.folder);
-    if (r == 0 && may_build) /* what is open is in use, and stays */
+    if (r == 0 && may_build) /* an open file is in use, and stays */
         (void)leat_cache_store_make_room(folder, limits, 0, LEAT_ERROR_IGNORED);
     return r == -ENOENT || r == AGAIN ? 0 : r;
 }

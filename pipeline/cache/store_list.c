@@ -1,6 +1,8 @@
-/* cache/store_list.c: what is in the folder of caches, and what has to go: cache/store.h. Ages are
- * told by the clock of the machine, as times of files are; batches never depend on them. */
+/* cache/store_list.c: lists the folder of caches and removes what has to go. See cache/store.h.
+ * Ages are taken from the clock of the machine, as times of files are; batches never depend on
+ * them. */
 #include "pipeline/cache/store.h"
+#include "proto/base/array.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +25,7 @@ static bool is_cache_name(const char *name, bool *ret_is_complete) {
            (*ret_is_complete || strcmp(name + n, ".partial") == 0);
 }
 
-static int64_t nanoseconds(struct timespec time) {
+static int64_t time_ns(struct timespec time) {
     return (int64_t)time.tv_sec * SECOND_NS + time.tv_nsec;
 }
 
@@ -37,24 +39,20 @@ static bool is_locked(int folder, const char *name) {
 }
 
 static int add_entry(int folder, const char *name, bool is_complete, bool with_use,
-                     struct leat_cache_entry **entries, size_t *n_entries) {
-    struct leat_cache_entry *larger, *entry;
+                     struct leat_cache_entry **entries, size_t *n_entries, size_t *capacity) {
+    struct leat_cache_entry *entry;
     struct stat info;
 
     if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(info.st_mode))
         return 0;
-    if ((*n_entries & (*n_entries - 1)) == 0) {
-        larger = reallocarray(*entries, *n_entries ? *n_entries * 2 : 1, sizeof(*larger));
-        if (!larger)
-            return -ENOMEM;
-        *entries = larger;
-    }
+    if (!leat_array_reserve(entries, *n_entries + 1, capacity))
+        return -ENOMEM;
     entry = &(*entries)[(*n_entries)++];
     *entry = (struct leat_cache_entry){.is_complete = is_complete,
                                        .is_in_use = with_use && is_locked(folder, name),
                                        .n_bytes = (uint64_t)info.st_size,
-                                       .used_ns = nanoseconds(info.st_atim),
-                                       .made_ns = nanoseconds(info.st_mtim)};
+                                       .used_ns = time_ns(info.st_atim),
+                                       .made_ns = time_ns(info.st_mtim)};
     memcpy(entry->name, name, strlen(name) + 1);
     return 0;
 }
@@ -70,6 +68,7 @@ int leat_cache_store_list(const char *folder, bool with_use, struct leat_cache_e
                           size_t *ret_n_entries, struct leat_error *err) {
     DIR *directory = opendir(folder);
     const struct dirent *found;
+    size_t capacity = 0;
     int r = 0;
 
     *ret_entries = NULL;
@@ -81,7 +80,7 @@ int leat_cache_store_list(const char *folder, bool with_use, struct leat_cache_e
 
         if (is_cache_name(found->d_name, &is_complete))
             r = add_entry(dirfd(directory), found->d_name, is_complete, with_use, ret_entries,
-                          ret_n_entries);
+                          ret_n_entries, &capacity);
     }
     if (r == 0 && errno)
         r = leat_error_set(err, -errno, "%s: %s", folder, strerror(errno));

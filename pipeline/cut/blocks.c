@@ -8,7 +8,7 @@
 
 #include "pipeline/cut/masks.h"
 
-/* What one block hands to the next, as bit 0 or as all bits. */
+/* State that a block hands to the next, as bit 0 or as all bits. */
 struct carry {
     uint64_t inside;        /* all bits: the block begins inside quotes */
     uint64_t may_open;      /* the byte before allows a quote here */
@@ -30,7 +30,7 @@ LEAT_ALWAYS_INLINE uint64_t find_inside(const struct leat_masks *masks, struct c
     return inside;
 }
 
-/* Of the line ends that end records, those that end a blank line. */
+/* The line ends that end a blank line, among those that end records. */
 LEAT_ALWAYS_INLINE uint64_t find_blank(uint64_t line_ends, uint64_t cr, struct carry *carry) {
     uint64_t line_starts = line_ends << 1 | carry->line_start;
     uint64_t blank_cr = cr & line_starts;

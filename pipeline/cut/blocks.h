@@ -24,24 +24,24 @@ struct leat_cutter_scan {
 
 #define LEAT_CUTTER_BLOCKS_MIN_RECORD 128 /* max_record_bytes below: libcsv alone cuts */
 
-/* All records of kind SEPARATOR or WHOLE (cut/documents.c). is_end: the last one ends with the
+/* Cuts all records of kind SEPARATOR or WHOLE (cut/documents.c). is_end: the last one ends with the
  * data. */
 void leat_cutter_documents(struct leat_cutter_scan *scan, bool is_end);
 size_t leat_cutter_skip_document(const struct leat_cutter *cutter, const uint8_t *data,
                                  size_t n_bytes, bool is_last, bool *ret_is_done);
 
-/* All frames (cut/frames.c). is_end: what is left is one more record. */
+/* Cuts all frames (cut/frames.c). is_end: what is left is one more record. */
 void leat_cutter_frames(struct leat_cutter_scan *scan, bool is_end);
 uint64_t leat_cutter_count_frames(const uint8_t *data, size_t n_bytes);
 
-/* Where it stopped, or SIZE_MAX: nothing is wrong up to the end of the data. */
+/* Returns where it stopped, or SIZE_MAX: nothing is wrong up to the end of the data. */
 size_t leat_cutter_blocks(struct leat_cutter_scan *scan);
 
 static inline bool leat_cutter_is_quoting(const struct leat_cutter *cutter) {
     return cutter->kind == LEAT_CUTTER_CSV && cutter->quote;
 }
 
-/* The same for CPUs without AVX2 and PCLMULQDQ, which stops at once where there are quotes;
+/* The same for CPUs without AVX2 and PCLMULQDQ; it stops at once where there are quotes.
  * leat_cutter_blocks() chooses. */
 size_t leat_cutter_blocks_portable(struct leat_cutter_scan *scan);
 
@@ -58,7 +58,7 @@ static inline void leat_cutter_put(struct leat_cutter_scan *scan, size_t start, 
     scan->n_records++;
 }
 
-/* The same without the line end that it may have. */
+/* Counts the record without the line end that it may have. */
 static inline void leat_cutter_put_line(struct leat_cutter_scan *scan, size_t start, size_t end) {
     if (end > start && scan->data[end - 1] == '\n')
         end--;
@@ -67,5 +67,5 @@ static inline void leat_cutter_put_line(struct leat_cutter_scan *scan, size_t st
     leat_cutter_put(scan, start, end);
 }
 
-/* LF in those bytes. */
+/* The number of LF in those bytes. */
 uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes);

@@ -10,7 +10,7 @@
 
 #define PIECE_BYTES 4096
 
-static _Thread_local unsigned char entry[PIECE_BYTES + 2]; /* what came of a field in a piece */
+static _Thread_local unsigned char entry[PIECE_BYTES + 2]; /* bytes of the field, of this piece */
 
 static void *use_entry(void *old, size_t size) {
     (void)old;
@@ -30,8 +30,8 @@ static int is_lf(unsigned char byte) {
     return byte == '\n';
 }
 
-static void begin(struct csv_parser *parser, const struct leat_cutter *cutter,
-                  int (*is_end_of_row)(unsigned char)) {
+static void begin_parser(struct csv_parser *parser, const struct leat_cutter *cutter,
+                         int (*is_end_of_row)(unsigned char)) {
     (void)csv_init(parser, CSV_STRICT | CSV_STRICT_FINI);
     csv_set_delim(parser, cutter->delimiter);
     csv_set_quote(parser, cutter->quote);
@@ -51,7 +51,7 @@ static bool is_open(const struct csv_parser *parser) {
 
 /* Forgets what is in the buffer, but for a quote that may be the last byte of the field: the next
  * byte decides. Returns how many bytes were forgotten. */
-static size_t empty(struct csv_parser *parser) {
+static size_t empty_entry(struct csv_parser *parser) {
     bool may_have_ended = parser->quoted && !is_open(parser);
     size_t n = parser->entry_pos - may_have_ended;
 
@@ -70,10 +70,10 @@ static void on_row(int byte, void *user) {
 
 void leat_cutter_csv_begin(struct leat_cutter_csv *csv, const struct leat_cutter *cutter) {
     *csv = (struct leat_cutter_csv){.delimiter = cutter->delimiter};
-    begin(&csv->parser, cutter, is_lf);
+    begin_parser(&csv->parser, cutter, is_lf);
 }
 
-/* Behind a fault the field goes up to the next delimiter, behind which one begins anew. */
+/* Behind a fault the field ends at the next delimiter, and the next field begins anew. */
 static size_t skip_fault(struct leat_cutter_csv *csv, const uint8_t *line, size_t n_bytes) {
     const uint8_t *delimiter = memchr(line, csv->delimiter, n_bytes);
 
@@ -97,7 +97,7 @@ bool leat_cutter_csv_line(struct leat_cutter_csv *csv, const uint8_t *line, size
         }
         n = n_bytes - at < PIECE_BYTES ? n_bytes - at : PIECE_BYTES;
         n_good = csv_parse(&csv->parser, line + at, n, NULL, on_row, csv);
-        (void)empty(&csv->parser);
+        (void)empty_entry(&csv->parser);
         csv->is_faulty = n_good < n;
         at += n_good;
     }
@@ -144,7 +144,7 @@ static void on_field(void *text, size_t n_bytes, void *user) {
     split->n_carried = 0;
 }
 
-/* From *at on up to `end`. False: at *at stands what RFC 4180 does not allow there. */
+/* Splits from *at up to `end`. False: RFC 4180 does not allow what stands at *at. */
 static bool split_up_to(struct split *split, struct csv_parser *parser, size_t *at, size_t end) {
     while (*at < end) {
         size_t n = end - *at < PIECE_BYTES ? end - *at : PIECE_BYTES;
@@ -153,7 +153,7 @@ static bool split_up_to(struct split *split, struct csv_parser *parser, size_t *
         *at += n_good;
         if (n_good < n)
             return false;
-        split->n_carried += empty(parser);
+        split->n_carried += empty_entry(parser);
     }
     return true;
 }
@@ -162,7 +162,7 @@ static bool split_quoted(struct split *split) {
     struct csv_parser parser;
     size_t at = 0;
 
-    begin(&parser, split->cutter, is_none);
+    begin_parser(&parser, split->cutter, is_none);
     return split_up_to(split, &parser, &at, split->n_bytes) &&
            csv_fini(&parser, on_field, NULL, split) == 0;
 }
@@ -197,7 +197,7 @@ bool leat_cutter_csv_split(const struct leat_cutter *cutter, const uint8_t *reco
 
 /* ---- what is wrong with it ---- */
 
-/* No CR may stand outside quotes. */
+/* Checks up to the end; no CR may stand outside quotes. */
 static bool check_up_to_end(struct split *split, struct csv_parser *parser, size_t *at) {
     const uint8_t *cr;
 
@@ -222,7 +222,7 @@ const char *leat_cutter_csv_check(const struct leat_cutter *cutter, const uint8_
         *ret_at = cr ? (size_t)(cr - record) : 0;
         return cr ? return_fault : NULL;
     }
-    begin(&parser, cutter, is_none);
+    begin_parser(&parser, cutter, is_none);
     *ret_at = 0;
     if (!check_up_to_end(&split, &parser, ret_at)) {
         if (record[*ret_at] == '\r')

@@ -12,7 +12,7 @@
 
 #include "pipeline/cut/format.h"
 
-/* One record. A copy goes on by itself, on the same thread. Owner: one call. */
+/* The parser of one record. A copy goes on by itself, on the same thread. Owner: one call. */
 struct leat_cutter_csv {
     struct csv_parser parser;
     uint8_t delimiter;
@@ -20,10 +20,10 @@ struct leat_cutter_csv {
     bool has_ended; /* with the LF that was fed last */
 };
 
-/* The cutter has a quote. */
+/* Begins a record of a cutter that has a quote. */
 void leat_cutter_csv_begin(struct leat_cutter_csv *csv, const struct leat_cutter *cutter);
-/* More of the record: a line with its LF, or a part of one. True: that LF ends the record. A record
- * does not begin with LF. */
+/* Feeds more of the record: a line with its LF, or a part of one. True: that LF ends the record. A
+ * record does not begin with LF. */
 bool leat_cutter_csv_line(struct leat_cutter_csv *csv, const uint8_t *line, size_t n_bytes);
 /* True inside quotes. */
 bool leat_cutter_csv_is_open(const struct leat_cutter_csv *csv);

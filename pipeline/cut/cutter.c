@@ -16,10 +16,9 @@
 #include "pipeline/cut/blocks.h"
 #include "pipeline/cut/csv.h"
 
-/* Without memory of what was seen, text of many lines that each open a quote would be scanned to
- * the limit once for each line. All records that are inside quotes at the same line end go the same
- * way: one that is so at a line start in [from, to) does not end before `to`, and is there what
- * `csv` is. */
+/* Without this memory, text of many lines that each open a quote would be scanned up to the limit
+ * for each line. All records that are inside quotes at the same line end go on alike: one that is
+ * inside at a line start in [from, to) does not end before `to`, and has the state `csv` there. */
 struct open_stretch {
     size_t from, to;
     struct leat_cutter_csv csv;
@@ -31,9 +30,10 @@ struct scan {
     bool is_end; /* the last record ends with the data */
 };
 
-/* Behind the line end of the record at `start`, or 0 if it does not end before `limit`; then
- * *ret_csv is what it is there. */
-static size_t run(struct scan *scan, size_t start, size_t limit, struct leat_cutter_csv *csv) {
+/* The place behind the line end of the record at `start`, or 0 if it does not end before `limit`;
+ * then *ret_csv is the parser's state there. */
+static size_t run_quoted(struct scan *scan, size_t start, size_t limit,
+                         struct leat_cutter_csv *csv) {
     const uint8_t *data = scan->base.data;
     bool may_jump = true;
     size_t at = start;
@@ -64,7 +64,7 @@ static size_t run_line(const struct scan *scan, size_t start, size_t limit) {
     return line_end ? (size_t)(line_end - scan->base.data) + 1 : 0;
 }
 
-/* Where the record at `start` ends, or 0: in a piece that is still to come. */
+/* The end of the record at `start`, or 0: it is in a piece that is still to come. */
 static size_t end_of_record(struct scan *scan, size_t start) {
     size_t n = scan->base.n_bytes - start, max = scan->base.cutter->max_record_bytes;
     size_t limit = n < max ? scan->base.n_bytes : start + max, end, first_line;
@@ -72,7 +72,7 @@ static size_t end_of_record(struct scan *scan, size_t start) {
     struct leat_cutter_csv csv;
 
     if (has_quotes)
-        end = run(scan, start, limit, &csv);
+        end = run_quoted(scan, start, limit, &csv);
     else
         end = run_line(scan, start, limit);
     if (end)
@@ -151,8 +151,8 @@ void leat_cutter_cut(const struct leat_cutter *cutter, const uint8_t *data, size
     };
 }
 
-/* The end of a cut is always a record's end. So a record that does not end before it was cut off by
- * a rule that saw more than is here; the rules give the same for the end of a file. */
+/* A cut always ends with a record. So a record that does not end before was cut off by a rule that
+ * saw more bytes than are here; the rules decide the same at the end of a file. */
 size_t leat_cutter_index(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
                          uint32_t *starts, uint32_t *ends, size_t capacity) {
     struct scan scan = {
@@ -195,9 +195,9 @@ uint64_t leat_cutter_lines(const struct leat_cutter *cutter, const uint8_t *data
                                               : leat_cutter_count_lines(data, n_bytes);
 }
 
-/* A fault at record[at]. */
-static const char *fault(const uint8_t *record, size_t at, const char *message, uint32_t *ret_line,
-                         uint32_t *ret_column) {
+/* Locates a fault at record[at]. */
+static const char *locate_fault(const uint8_t *record, size_t at, const char *message,
+                                uint32_t *ret_line, uint32_t *ret_column) {
     const uint8_t *line = record;
 
     *ret_line = 0;
@@ -216,9 +216,9 @@ const char *leat_cutter_check(const struct leat_cutter *cutter, const uint8_t *r
     size_t at;
 
     if (n_bytes >= cutter->max_record_bytes)
-        return fault(record, 0, "is longer than max_record_bytes", ret_line, ret_column);
+        return locate_fault(record, 0, "is longer than max_record_bytes", ret_line, ret_column);
     if (cutter->kind != LEAT_CUTTER_CSV)
         return NULL;
     message = leat_cutter_csv_check(cutter, record, n_bytes, &at);
-    return message ? fault(record, at, message, ret_line, ret_column) : NULL;
+    return message ? locate_fault(record, at, message, ret_line, ret_column) : NULL;
 }

@@ -11,11 +11,11 @@
  * What cannot be right is cut so that one bad record costs one line, not the rest of the file:
  *
  * - A record above max_record_bytes (with its line end), or one whose quote is still open at the
- * end of the file, ends at the first LF after its start.
+ *   end of the file, ends at the first LF after its start.
  * - If there is no LF within max_record_bytes, the record is those max_record_bytes bytes, and the
  *   cut ends there, within a line (ends_midline): what is left of the line is no record, the caller
  *   skips it to behind the next LF (leat_cutter_skip) before it cuts on. With SEPARATOR and WHOLE
- * it is the same, with the separator and the end of the file in the place of LF.
+ *   it is the same, with the separator and the end of the file in the place of LF.
  *
  * leat_cutter_check() tells what is wrong with such a record. All this depends on the bytes of the
  * file alone, not on how they come in pieces.
@@ -33,8 +33,7 @@
 #include "pipeline/cut/format.h"
 
 struct leat_cut {
-    size_t n_bytes; /* up to and with the end of the last whole record; 0: no record ends in this
-                       piece */
+    size_t n_bytes; /* up to the end of the last whole record; 0: no record ends in this piece */
     uint64_t n_records; /* in these bytes, blank lines not counted */
     uint64_t n_lines;   /* LF in these bytes */
     bool ends_midline;  /* the last record was cut off within its line; see above */
@@ -51,17 +50,17 @@ void leat_cutter_cut(const struct leat_cutter *cutter, const uint8_t *data, size
 size_t leat_cutter_index(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
                          uint32_t *starts, uint32_t *ends, size_t capacity);
 
-/* After a cut that ends_midline: how many bytes up to and with the next end of a record;
- * *ret_is_done: that is in the data, else what is left of it (less than a separator; nothing, if it
- * is_last) is to be seen again with the next piece. *ret_lines: LF in these bytes. */
+/* After a cut that ends_midline: the number of bytes up to the next end of a record. *ret_is_done:
+ * the data has that end; else what is left (less than a separator, nothing if it is_last) is given
+ * again with the next piece. *ret_lines: LF in these bytes. */
 size_t leat_cutter_skip(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
                         bool is_last, uint64_t *ret_lines, bool *ret_is_done);
 
-/* Line ends in those bytes, which begin where a record does, or in a line. */
+/* The number of line ends in those bytes, which begin where a record does, or in a line. */
 uint64_t leat_cutter_lines(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes);
 
-/* What is wrong with one record (as indexed): its quoting, a CR outside quotes, its length; NULL if
- * nothing is. The text follows "the record". *ret_column: byte from 1, *ret_line: lines from 0 into
- * the record. */
+/* Tells what is wrong with one record (as indexed): its quoting, a CR outside quotes, its length;
+ * NULL if nothing is. The text follows "the record". *ret_column: byte from 1, *ret_line: lines
+ * from 0 into the record. */
 const char *leat_cutter_check(const struct leat_cutter *cutter, const uint8_t *record,
                               size_t n_bytes, uint32_t *ret_line, uint32_t *ret_column);

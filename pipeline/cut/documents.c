@@ -1,4 +1,5 @@
-/* cut/documents.c: records that are no lines: up to a separator, or a whole file. See cutter.h.
+/* cut/documents.c: cuts records that are no lines: up to a separator, or a whole file. See
+ * cutter.h.
  *
  * As with lines, each decision looks at no more than the max_record_bytes from the record's start.
  */
@@ -12,8 +13,9 @@ static bool is_blank(const uint8_t *data, size_t start, size_t end) {
     return start == end;
 }
 
-/* How many bytes up to the next separator; SIZE_MAX: it is not there. */
-static size_t find(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes) {
+/* The number of bytes up to the next separator; SIZE_MAX: there is none. */
+static size_t find_separator(const struct leat_cutter *cutter, const uint8_t *data,
+                             size_t n_bytes) {
     const uint8_t *found = cutter->kind == LEAT_CUTTER_SEPARATOR
                                ? memmem(data, n_bytes, cutter->separator, cutter->n_separator)
                                : NULL;
@@ -21,7 +23,7 @@ static size_t find(const struct leat_cutter *cutter, const uint8_t *data, size_t
     return found ? (size_t)(found - data) : SIZE_MAX;
 }
 
-static void take(struct leat_cutter_scan *scan, size_t n_bytes, size_t n_consumed) {
+static void take_record(struct leat_cutter_scan *scan, size_t n_bytes, size_t n_consumed) {
     size_t end = scan->start + n_bytes;
 
     if (!is_blank(scan->data, scan->start, end))
@@ -35,15 +37,15 @@ void leat_cutter_documents(struct leat_cutter_scan *scan, bool is_end) {
 
     while (scan->start < scan->n_bytes && !scan->ends_midline) {
         size_t n = scan->n_bytes - scan->start, limit = n < max ? n : max;
-        size_t found = find(scan->cutter, scan->data + scan->start, limit);
+        size_t found = find_separator(scan->cutter, scan->data + scan->start, limit);
 
         if (found != SIZE_MAX) {
-            take(scan, found, found + scan->cutter->n_separator);
+            take_record(scan, found, found + scan->cutter->n_separator);
         } else if (n >= max) {
             scan->ends_midline = true;
-            take(scan, max, max);
+            take_record(scan, max, max);
         } else if (is_end) {
-            take(scan, n, n);
+            take_record(scan, n, n);
         } else {
             return;
         }
@@ -52,7 +54,7 @@ void leat_cutter_documents(struct leat_cutter_scan *scan, bool is_end) {
 
 size_t leat_cutter_skip_document(const struct leat_cutter *cutter, const uint8_t *data,
                                  size_t n_bytes, bool is_last, bool *ret_is_done) {
-    size_t found = n_bytes ? find(cutter, data, n_bytes) : SIZE_MAX, n_left;
+    size_t found = n_bytes ? find_separator(cutter, data, n_bytes) : SIZE_MAX, n_left;
 
     *ret_is_done = found != SIZE_MAX;
     if (found != SIZE_MAX)

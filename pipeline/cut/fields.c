@@ -24,7 +24,7 @@ struct split {
     uint64_t has_closed; /* is a quote that closes a field, if no quote follows */
 };
 
-/* Of the quotes of a block, seen from the left. */
+/* The quotes of a block, seen from the left. */
 struct quotes {
     uint64_t separators; /* delimiters outside quotes */
     uint64_t doubled;    /* the second ones of two within a field */

@@ -19,7 +19,7 @@ bool leat_cutter_split(const struct leat_cutter *cutter, const uint8_t *record, 
                        size_t n_readable, struct leat_cutter_field *fields, uint32_t capacity,
                        uint32_t *ret_n_fields);
 
-/* The bytes of such a field with one quote for each two, at `out`, of n_bytes at least. Returns how
- * many there are. */
+/* Writes the bytes of such a field at `out`, which has room for n_bytes, with one quote for each
+ * two. Returns their number. */
 size_t leat_cutter_unquote(const struct leat_cutter *cutter, const uint8_t *bytes, size_t n_bytes,
                            uint8_t *out);

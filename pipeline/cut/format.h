@@ -1,4 +1,4 @@
-/* format.h: by which rules bytes are cut into records, and where a field is in one. */
+/* format.h: the rules by which bytes are cut into records, and the place of a field in one. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@ struct leat_cutter {
 
 #define LEAT_CUTTER_MAX_RECORD_MIN 2
 
-/* Of a field: its bytes without the quotes around it. Owner: the job. */
+/* A field: its bytes without the quotes around it. Owner: the job. */
 struct leat_cutter_field {
     uint32_t start, end; /* in the record */
     bool has_doubled;    /* quotes in it are doubled: leat_cutter_unquote() */

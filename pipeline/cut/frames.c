@@ -1,9 +1,9 @@
-/* cut/frames.c: records that say how long they are. See cutter.h. */
+/* cut/frames.c: cuts records that say how long they are. See cutter.h. */
 #include <string.h>
 
 #include "pipeline/cut/blocks.h"
 
-/* Of the frame that begins there, with head and tail; 0: it is not all there. */
+/* The size of the frame that begins there, with head and tail; 0: it is not complete. */
 static size_t frame_bytes(const uint8_t *data, size_t n_bytes) {
     uint32_t head;
     size_t n;

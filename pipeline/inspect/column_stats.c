@@ -80,7 +80,7 @@ static void add_number(struct leat_column_stats *stats, double value) {
         stats->n_not_finite++;
 }
 
-/* What it could be: once something else was there, nobody asks any more. */
+/* Notes what the text could be; after other text it no longer matters. */
 static void add_text(struct leat_column_stats *stats, const char *text, size_t n) {
     double number;
     int64_t integer;

@@ -7,6 +7,8 @@
 
 #include "pipeline/inspect/row_reader.h"
 #include "pipeline/run/bad_records.h"
+#include "pipeline/run/pipeline.h"
+#include "proto/base/array.h"
 
 struct describe {
     struct leat_description *description;
@@ -31,7 +33,7 @@ static int remove_key(struct leat_value *map, const char *name) {
     return r;
 }
 
-/* What `normalize` is to be told is not known yet. */
+/* Removes `stats` from `normalize`, as they are what is being computed. */
 static int forget_stats(struct leat_spec *spec) {
     int r = 0;
 
@@ -55,17 +57,15 @@ static int add_columns(struct leat_description *description, size_t n,
     const struct leat_field *fields = description->plan->fields;
 
     for (size_t i = 0; i < n; i++) {
-        struct leat_described_column *column = find(description, names[i]), *larger;
+        struct leat_described_column *column = find(description, names[i]);
 
         if (fields[columns[i]].made != LEAT_MADE_OF_RECORDS)
             continue;
         if (!column) {
-            larger =
-                reallocarray(description->columns, description->n_columns + 1, sizeof(*larger));
-            if (!larger)
+            if (!leat_array_reserve(&description->columns, description->n_columns + 1,
+                                    &description->capacity))
                 return -ENOMEM;
-            description->columns = larger;
-            column = &larger[description->n_columns++];
+            column = &description->columns[description->n_columns++];
             *column = (struct leat_described_column){.column = columns[i]};
             memcpy(column->name, names[i], sizeof(column->name));
         }
@@ -134,7 +134,7 @@ int leat_describe(const struct leat_spec *spec, const struct leat_opener *opener
     if (leat_spec_copy(spec, &copy) < 0)
         return leat_error_oom(err);
     r = forget_stats(copy) < 0 ? leat_error_oom(err)
-                               : leat_plan_new_of_rows(copy, opener, &ret_description->plan, err);
+                               : leat_pipeline_open_rows(copy, opener, &ret_description->plan, err);
     leat_spec_free(copy);
     if (r == 0) {
         ret_description->plan->options.on_error = LEAT_ON_ERROR_SKIP;

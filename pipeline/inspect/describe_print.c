@@ -1,8 +1,10 @@
 /* describe_print.c: a description as a table with histograms, and as JSON. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "pipeline/inspect/describe.h"
+#include "proto/base/json_writer.h"
 
 #define TYPE_MAX  32
 #define ROWS_MAX  16 /* of a histogram */
@@ -20,8 +22,6 @@ static bool has_numbers(const struct leat_described_column *column) {
     return !column->is_tokens && column->stats.numbers.n > 0 &&
            leat_column_stats_is_numeric(&column->stats, column->field);
 }
-
-/* ---- text ---- */
 
 static void add_row(struct leat_text *text, const struct leat_described_column *column) {
     const struct leat_column_stats *stats = &column->stats;
@@ -60,7 +60,7 @@ static uint64_t row_width(uint64_t n_values, uint64_t finest) {
                 return steps[i] * power;
 }
 
-/* A bucket that is as wide as a row or wider counts where its middle is. */
+/* A bucket counts in the row of its middle. */
 static void add_histogram(struct leat_text *text, const struct leat_lengths *lengths) {
     uint64_t counts[ROWS_MAX + 1] = {0}, largest = 1, width, start, finest = 1;
     uint32_t first, last;
@@ -129,81 +129,86 @@ static void print_text(const struct leat_description *description, struct leat_t
             add_tokens(text, &description->columns[i]);
 }
 
-/* ---- JSON ---- */
+/* With all digits; JSON has no infinities, which a sum of squares may reach. */
+static void add_number(struct leat_text *text, const char *key, double value) {
+    char digits[32];
+
+    if (isfinite(value))
+        leat_json_add_raw(text, key, digits,
+                          (size_t)snprintf(digits, sizeof(digits), "%.17g", value));
+    else
+        leat_json_add_null(text, key);
+}
 
 static void add_lengths(struct leat_text *text, const struct leat_described_column *column) {
     const struct leat_lengths *lengths = &column->stats.lengths;
-    const char *separator = "";
     uint32_t first, last;
 
-    leat_text_add(text, ", \"%s\": {\"min\": %u, \"max\": %u, \"mean\": %.17g",
-                  column->is_tokens ? "tokens" : "length", lengths->min, lengths->max,
-                  mean_length(lengths));
-    leat_text_add(text, ", \"sum\": %llu, \"p50\": %u, \"p90\": %u, \"p99\": %u",
-                  (unsigned long long)lengths->sum, leat_lengths_percentile(lengths, 50),
-                  leat_lengths_percentile(lengths, 90), leat_lengths_percentile(lengths, 99));
-    leat_text_add(text, ", \"histogram\": [");
+    leat_json_open(text, column->is_tokens ? "tokens" : "length", '{');
+    leat_json_add_uint(text, "min", lengths->min);
+    leat_json_add_uint(text, "max", lengths->max);
+    add_number(text, "mean", mean_length(lengths));
+    leat_json_add_uint(text, "sum", lengths->sum);
+    leat_json_add_uint(text, "p50", leat_lengths_percentile(lengths, 50));
+    leat_json_add_uint(text, "p90", leat_lengths_percentile(lengths, 90));
+    leat_json_add_uint(text, "p99", leat_lengths_percentile(lengths, 99));
+    leat_json_open(text, "histogram", '[');
     for (uint32_t i = 0; i < LEAT_LENGTHS_BUCKETS; i++) {
         if (lengths->counts[i] == 0)
             continue;
         leat_lengths_bucket(i, &first, &last);
-        leat_text_add(text, "%s{\"from\": %u, \"to\": %u, \"count\": %llu}", separator, first, last,
-                      (unsigned long long)lengths->counts[i]);
-        separator = ", ";
+        leat_json_open(text, NULL, '{');
+        leat_json_add_uint(text, "from", first);
+        leat_json_add_uint(text, "to", last);
+        leat_json_add_uint(text, "count", lengths->counts[i]);
+        leat_json_close(text, '}');
     }
-    leat_text_add(text, "]}");
-}
-
-/* A sum of squares may be beyond what a double holds; JSON has no such number. */
-static void add_number(struct leat_text *text, const char *name, double value) {
-    if (isfinite(value))
-        leat_text_add(text, ", \"%s\": %.17g", name, value);
-    else
-        leat_text_add(text, ", \"%s\": null", name);
+    leat_json_close(text, ']');
+    leat_json_close(text, '}');
 }
 
 static void add_column(struct leat_text *text, const struct leat_described_column *column) {
     const struct leat_column_stats *stats = &column->stats;
     char type[TYPE_MAX];
 
-    leat_text_add_json(text, column->name, strlen(column->name));
-    leat_text_add(text, ": {\"type\": \"%s\", \"rows\": %llu, \"empty\": %llu",
-                  type_of(column, type), (unsigned long long)stats->n_rows,
-                  (unsigned long long)stats->n_empty);
+    leat_json_open(text, column->name, '{');
+    leat_json_add_text(text, "type", type_of(column, type));
+    leat_json_add_uint(text, "rows", stats->n_rows);
+    leat_json_add_uint(text, "empty", stats->n_empty);
     if (has_numbers(column)) {
         add_number(text, "mean", stats->numbers.mean);
         add_number(text, "std", leat_moments_std(&stats->numbers));
         add_number(text, "min", stats->numbers.min);
         add_number(text, "max", stats->numbers.max);
-        leat_text_add(text, ", \"count\": %llu, \"not_finite\": %llu",
-                      (unsigned long long)stats->numbers.n,
-                      (unsigned long long)stats->n_not_finite);
+        leat_json_add_uint(text, "count", stats->numbers.n);
+        leat_json_add_uint(text, "not_finite", stats->n_not_finite);
     }
     if (column->field->is_list)
         add_lengths(text, column);
-    leat_text_add(text, "}");
+    leat_json_close(text, '}');
 }
 
 static void print_json(const struct leat_description *description, struct leat_text *text) {
     char bad[LEAT_ERROR_PRINT_MAX];
 
-    leat_text_add(text, "{\"stream\": ");
-    leat_text_add_json(text, description->plan->spec->name, strlen(description->plan->spec->name));
-    leat_text_add(text, ", \"records\": %llu, \"bad_records\": %llu, \"first_bad\": ",
-                  (unsigned long long)description->n_records,
-                  (unsigned long long)description->n_bad);
-    if (description->first_bad.code) {
+    leat_json_open(text, NULL, '{');
+    leat_json_add_text(text, "stream", description->plan->spec->name);
+    leat_json_add_uint(text, "records", description->n_records);
+    leat_json_add_uint(text, "bad_records", description->n_bad);
+    if (description->first_bad.code)
         (void)leat_error_print(&description->first_bad, bad, sizeof(bad));
-        leat_text_add_json(text, bad, strlen(bad));
-    } else {
-        leat_text_add(text, "null");
-    }
-    leat_text_add(text, ",\n \"columns\": {");
+    leat_json_add_text(text, "first_bad", description->first_bad.code ? bad : NULL);
+    leat_json_line(text);
+    leat_text_add(text, " ");
+    leat_json_open(text, "columns", '{');
     for (size_t i = 0; i < description->n_columns; i++) {
-        leat_text_add(text, "%s", i ? ",\n  " : "\n  ");
+        leat_json_line(text);
+        leat_text_add(text, "  ");
         add_column(text, &description->columns[i]);
     }
-    leat_text_add(text, "}}\n");
+    leat_json_close(text, '}');
+    leat_json_close(text, '}');
+    leat_text_add(text, "\n");
 }
 
 void leat_description_print(const struct leat_description *description, bool as_json,

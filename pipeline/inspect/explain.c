@@ -1,14 +1,15 @@
-/* explain.c: see explain.h. In words and as JSON: the schema after each stage as written, how they
- * are executed, tensors, memory, time. Run sizes come from the same plan. */
+/* explain.c: see explain.h. In words and as JSON: the schema behind each stage, how stages are
+ * executed, tensors, memory, and time. */
 #include "pipeline/inspect/explain.h"
-#include "pipeline/work/steps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/inspect/graph/draw.h"
 #include "pipeline/order/batcher.h"
-#include "pipeline/work/memory_plan.h"
+#include "pipeline/run/pipeline.h"
+#include "proto/base/json_writer.h"
 #include "proto/base/shown.h"
 
 static const char *kind_name(enum leat_stage_kind kind) {
@@ -34,18 +35,19 @@ static void add_schema(struct leat_text *text, const struct leat_plan *plan,
 
 static void add_json_schema(struct leat_text *text, const struct leat_plan *plan,
                             char (*names)[LEAT_NAME_MAX + 1], const uint32_t *columns, size_t n) {
-    leat_text_add(text, "[");
+    leat_json_open(text, "fields", '[');
     for (size_t i = 0; i < n; i++) {
         const struct leat_field *field = &plan->fields[columns[i]];
 
-        leat_text_add(text, "%s{\"name\": ", i ? ", " : "");
-        leat_text_add_json(text, names[i], strlen(names[i]));
-        leat_text_add(
-            text, ", \"dtype\": \"%s\", \"is_list\": %s, \"max_length\": %llu, \"is_made\": %s}",
-            leat_dtype_name(field->dtype), field->is_list ? "true" : "false",
-            (unsigned long long)field->max_length, plan->is_needed[columns[i]] ? "true" : "false");
+        leat_json_open(text, NULL, '{');
+        leat_json_add_text(text, "name", names[i]);
+        leat_json_add_text(text, "dtype", leat_dtype_name(field->dtype));
+        leat_json_add_bool(text, "is_list", field->is_list);
+        leat_json_add_uint(text, "max_length", field->max_length);
+        leat_json_add_bool(text, "is_made", plan->is_needed[columns[i]]);
+        leat_json_close(text, '}');
     }
-    leat_text_add(text, "]");
+    leat_json_close(text, ']');
 }
 
 static bool runs_in_map(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
@@ -66,15 +68,15 @@ static const char *remark(const struct leat_plan *plan, const struct leat_plan_s
     return "";
 }
 
-/* Memory that the run may take, by part; shared by both forms. */
+/* Memory that the run may take, by part. */
 struct memory {
-    struct leat_memory_plan budget; /* what a `memory_limit` is asked for */
+    struct leat_memory_plan budget; /* asked of a `memory_limit` */
     uint64_t blocks, ring, loaded, workspaces, order;
     uint64_t n_waiting; /* rows in ORDER stages and open batches, at most */
     uint32_t n_blocks;
 };
 
-/* What stages have loaded is there once; each has as many workspaces as there are workers. */
+/* Stages load once, and have a workspace for each worker. */
 static void add_stages(struct memory *memory, const struct leat_plan *plan, uint32_t n_workers) {
     for (size_t i = 0; i < plan->n_all_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
@@ -101,22 +103,21 @@ static void add_order(struct memory *memory, const struct leat_plan *plan) {
     }
 }
 
-/* Batches that a trainer may hold which does not ask for another number, by the daemon's defaults.
- */
+/* Batches that a trainer may hold by the daemon's defaults. */
 static uint32_t window_of(const struct leat_plan *plan) {
     return plan->is_bounded && plan->n_slots / 2 > 4 ? plan->n_slots / 2 : 4;
 }
 
 static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_workers) {
     uint32_t n_lanes = plan->mixing ? (uint32_t)plan->mixing->n_lanes : 0;
-    struct memory memory = {.n_blocks = LEAT_BLOCKS_IN_LINE(n_workers) + 1 + 2 * n_lanes};
+    struct memory memory = {.n_blocks = LEAT_BLOCKS_IN_QUEUE(n_workers) + 1 + 2 * n_lanes};
 
-    /* source bytes, and about three times as much for what the stages make of them */
+    /* source bytes, and about three times as many for the columns */
     memory.blocks = (uint64_t)memory.n_blocks * 4 * (uint64_t)plan->options.block_bytes;
     memory.ring = (uint64_t)plan->n_slots * plan->slot_bytes;
     add_stages(&memory, plan, n_workers);
     add_order(&memory, plan);
-    leat_memory_plan(plan, window_of(plan), memory.n_blocks, n_workers, &memory.budget);
+    leat_memory_plan(plan, window_of(plan), &memory.budget);
     return memory;
 }
 
@@ -139,20 +140,19 @@ static void add_least(struct leat_text *text, const struct leat_memory_plan *bud
                   (double)budget->workspace_bytes / mib);
 }
 
-static void add_shape(struct leat_text *text, const struct leat_plan_tensor *tensor,
-                      const char *unknown) {
+static void add_shape(struct leat_text *text, const struct leat_plan_tensor *tensor) {
     leat_text_add(text, "[");
     for (uint32_t d = 0; d < tensor->ndim; d++) {
         leat_text_add(text, d ? ", " : "");
         if (tensor->shape[d] < 0)
-            leat_text_add(text, "%s", unknown);
+            leat_text_add(text, "varies");
         else
             leat_text_add(text, "%lld", (long long)tensor->shape[d]);
     }
     leat_text_add(text, "]");
 }
 
-/* What a cache keeps of each record, and where. */
+/* The columns that a cache keeps, and its path. */
 static void add_cache(struct leat_text *text, const struct leat_plan *plan) {
     bool is_first = true;
 
@@ -172,20 +172,21 @@ static void add_cache(struct leat_text *text, const struct leat_plan *plan) {
     leat_graph_add_name(text, plan->cache_path);
 }
 
-static void add_cache_json(struct leat_text *text, const struct leat_plan *plan) {
+static void add_json_cache(struct leat_text *text, const struct leat_plan *plan) {
     char hex[LEAT_DIGEST_HEX_SIZE];
 
     if (!plan->cache_path) {
-        leat_text_add(text, "null");
+        leat_json_add_null(text, "cache");
         return;
     }
     leat_digest_hex(plan->record_digest, hex);
-    leat_text_add(text, "{\"path\": ");
-    leat_text_add_json(text, plan->cache_path, strlen(plan->cache_path));
-    leat_text_add(text, ", \"record_digest\": \"%s\"}", hex);
+    leat_json_open(text, "cache", '{');
+    leat_json_add_text(text, "path", plan->cache_path);
+    leat_json_add_text(text, "record_digest", hex);
+    leat_json_close(text, '}');
 }
 
-/* What a start in mid-epoch costs, and how many steps there are. */
+/* How a run starts in mid-epoch, and how many steps there are. */
 static void add_starts(struct leat_text *text, const struct leat_plan *plan, bool has_index) {
     struct leat_steps steps;
     char start[256];
@@ -202,23 +203,19 @@ static void add_starts(struct leat_text *text, const struct leat_plan *plan, boo
         leat_text_add(text, "unknown: %s", steps.reason);
 }
 
-static void add_starts_json(struct leat_text *text, const struct leat_plan *plan, bool has_index) {
+static void add_json_starts(struct leat_text *text, const struct leat_plan *plan, bool has_index) {
     struct leat_steps steps;
     char start[256];
 
     leat_steps_describe_start(plan, has_index, start, sizeof(start));
     leat_steps_of(plan, 1, &steps);
-    leat_text_add(text, ", \"left_out\": ");
-    leat_text_add_json(text, plan->left_out, strlen(plan->left_out));
-    leat_text_add(text, ", \"start\": ");
-    leat_text_add_json(text, start, strlen(start));
+    leat_json_add_text(text, "left_out", plan->left_out);
+    leat_json_add_text(text, "start", start);
     if (steps.is_known)
-        leat_text_add(text, ", \"n_steps\": %llu, \"steps_reason\": null",
-                      (unsigned long long)steps.n);
+        leat_json_add_uint(text, "n_steps", steps.n);
     else
-        leat_text_add(text, ", \"n_steps\": null, \"steps_reason\": ");
-    if (!steps.is_known)
-        leat_text_add_json(text, steps.reason, strlen(steps.reason));
+        leat_json_add_null(text, "n_steps");
+    leat_json_add_text(text, "steps_reason", steps.is_known ? NULL : steps.reason);
 }
 
 static void add_stage(struct leat_text *text, const struct leat_plan *plan,
@@ -230,7 +227,7 @@ static void add_stage(struct leat_text *text, const struct leat_plan *plan,
     leat_text_add(text, "\n");
 }
 
-/* Those that the source is composed of, each with its own stages. */
+/* The parts of a composite source, each with its own stages. */
 static void add_sources(struct leat_text *text, const struct leat_plan *plan) {
     for (size_t i = 0; plan->source_ops->is_composite && i < plan->n_sources; i++) {
         const struct leat_plan_source *source = &plan->sources[i];
@@ -249,44 +246,54 @@ static void add_sources(struct leat_text *text, const struct leat_plan *plan) {
     }
 }
 
-/* The stages of a source (from 1), or of the stream (0), among those from first up to end. */
+/* The stages from first up to end that are of that source (from 1), or of the stream (0). */
 static void add_json_stages(struct leat_text *text, const struct leat_plan *plan, size_t first,
                             size_t end, size_t source) {
-    const char *comma = "";
-
+    leat_json_open(text, "stages", '[');
     for (size_t i = first; i < end; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
         if (stage->source != source)
             continue;
-        leat_text_add(
-            text, "%s{\"name\": \"%s\", \"kind\": \"%s\", \"remark\": \"%s\", \"fields\": ", comma,
-            stage->ops->name, kind_name(stage->ops->kind), remark(plan, stage));
+        leat_json_open(text, NULL, '{');
+        leat_json_add_text(text, "name", stage->ops->name);
+        leat_json_add_text(text, "kind", kind_name(stage->ops->kind));
+        leat_json_add_text(text, "remark", remark(plan, stage));
         add_json_schema(text, plan, stage->names_after, stage->columns_after,
                         stage->n_fields_after);
-        leat_text_add(text, "}");
-        comma = ", ";
+        leat_json_close(text, '}');
     }
+    leat_json_close(text, ']');
 }
 
-static void add_json_sources(struct leat_text *text, const struct leat_plan *plan) {
-    leat_text_add(text, ", \"sources\": [");
+static void add_json_source(struct leat_text *text, const struct leat_plan *plan) {
+    char share[32];
+
+    leat_json_open(text, "source", '{');
+    leat_json_add_text(text, "kind", plan->source_ops->name);
+    leat_json_add_uint(text, "n_files", plan->source->files.n_paths);
+    add_json_schema(text, plan, plan->source_names, plan->source_columns, plan->n_source_fields);
+    leat_json_open(text, "sources", '[');
     for (size_t i = 0; i < plan->n_sources; i++) {
         const struct leat_plan_source *source = &plan->sources[i];
 
-        leat_text_add(text, "%s{\"kind\": \"%s\", \"n_files\": %zu", i ? ", " : "",
-                      source->ops->name, source->config->files.n_paths);
-        if (plan->mixing)
-            leat_text_add(text, ", \"share\": %.17g, \"lane\": %u",
-                          plan->mixing->shares[source->lane], source->lane);
-        leat_text_add(text, ", \"stages\": [");
+        leat_json_open(text, NULL, '{');
+        leat_json_add_text(text, "kind", source->ops->name);
+        leat_json_add_uint(text, "n_files", source->config->files.n_paths);
+        if (plan->mixing) {
+            int n = snprintf(share, sizeof(share), "%.17g", plan->mixing->shares[source->lane]);
+
+            leat_json_add_raw(text, "share", share, (size_t)n);
+            leat_json_add_uint(text, "lane", source->lane);
+        }
         add_json_stages(text, plan, plan->n_stages, plan->n_all_stages, i + 1);
-        leat_text_add(text, "]}");
+        leat_json_close(text, '}');
     }
-    leat_text_add(text, "]");
+    leat_json_close(text, ']');
+    leat_json_close(text, '}');
 }
 
-/* ---- ranks, and what is taken out ---- */
+/* ---- ranks and skips ---- */
 
 static const char *const uneven_names[] = {"drop", "pad", "error"};
 
@@ -301,7 +308,7 @@ static void add_skipped(struct leat_text *text, const struct leat_skip_list *lis
                       list->n_ranges, list->n_ranges == 1 ? "" : "s");
 }
 
-/* In numbers, for worlds that are usual. */
+/* Steps of each rank for usual numbers of ranks. */
 static void add_worlds(struct leat_text *text, const struct leat_plan *plan) {
     struct leat_steps all, steps;
 
@@ -342,28 +349,22 @@ static void add_ranks(struct leat_text *text, const struct leat_plan *plan) {
     add_skipped(text, &plan->skips.records, "records");
 }
 
-static void add_json_ranges(struct leat_text *text, const struct leat_skip_list *list,
-                            const char *group) {
+static void add_json_ranges(struct leat_text *text, const char *key,
+                            const struct leat_skip_list *list, const char *group) {
+    leat_json_open(text, key, '[');
     for (size_t i = 0; i < list->n_ranges; i++) {
         const struct leat_skip_range *range = &list->ranges[i];
 
-        leat_text_add(text, "%s{\"%s\": ", i ? ", " : "", group);
+        leat_json_open(text, NULL, '{');
         if (range->group == LEAT_SKIPS_EVERY)
-            leat_text_add(text, "null");
+            leat_json_add_null(text, group);
         else
-            leat_text_add(text, "%llu", (unsigned long long)range->group);
-        leat_text_add(text, ", \"first\": %llu, \"last\": %llu}", (unsigned long long)range->first,
-                      (unsigned long long)range->last);
+            leat_json_add_uint(text, group, range->group);
+        leat_json_add_uint(text, "first", range->first);
+        leat_json_add_uint(text, "last", range->last);
+        leat_json_close(text, '}');
     }
-}
-
-static void add_json_ranks(struct leat_text *text, const struct leat_plan *plan) {
-    leat_text_add(text, ", \"uneven\": \"%s\", \"skip_steps\": [",
-                  uneven_names[plan->options.uneven]);
-    add_json_ranges(text, &plan->skips.steps, "epoch");
-    leat_text_add(text, "], \"skip_records\": [");
-    add_json_ranges(text, &plan->skips.records, "source");
-    leat_text_add(text, "]");
+    leat_json_close(text, ']');
 }
 
 static void explain_text(struct leat_text *text, const struct leat_graph *graph,
@@ -408,7 +409,7 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
         leat_graph_add_name(text, plan->tensors[i].name);
         leat_text_add(text, "%*s %-9s ", n_name < 20 ? 20 - n_name : 0, "",
                       leat_dtype_name(plan->tensors[i].dtype));
-        add_shape(text, &plan->tensors[i], "varies");
+        add_shape(text, &plan->tensors[i]);
         leat_text_add(text, "\n");
     }
     add_ranks(text, plan);
@@ -442,62 +443,74 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     leat_forecast_text(text, forecast);
 }
 
+static void add_json_tensors(struct leat_text *text, const struct leat_plan *plan) {
+    leat_json_open(text, "tensors", '[');
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const struct leat_plan_tensor *tensor = &plan->tensors[i];
+
+        leat_json_open(text, NULL, '{');
+        leat_json_add_text(text, "name", tensor->name);
+        leat_json_add_text(text, "dtype", leat_dtype_name(tensor->dtype));
+        leat_json_open(text, "shape", '[');
+        for (uint32_t d = 0; d < tensor->ndim; d++)
+            leat_json_add_int(text, NULL, tensor->shape[d]);
+        leat_json_close(text, ']');
+        leat_json_close(text, '}');
+    }
+    leat_json_close(text, ']');
+}
+
+static void add_json_memory(struct leat_text *text, const struct leat_plan *plan,
+                            const struct memory *memory) {
+    leat_json_open(text, "memory", '{');
+    leat_json_add_uint(text, "blocks_bytes", memory->blocks);
+    leat_json_add_uint(text, "n_blocks", memory->n_blocks);
+    leat_json_add_uint(text, "loaded_bytes", memory->loaded);
+    leat_json_add_uint(text, "workspaces_bytes", memory->workspaces);
+    leat_json_add_uint(text, "order_bytes", memory->order);
+    leat_json_add_uint(text, "n_waiting_rows", memory->n_waiting);
+    leat_json_add_uint(text, "ring_bytes", memory->ring);
+    leat_json_add_int(text, "decode_ahead_bytes",
+                      plan->is_compressed ? plan->options.decode_ahead : 0);
+    leat_json_add_uint(text, "held_bytes", memory->budget.order_bytes);
+    leat_json_add_uint(text, "least_bytes",
+                       leat_memory_plan_least(&memory->budget) + least_ring(&memory->budget));
+    leat_json_close(text, '}');
+}
+
 static void explain_json(struct leat_text *text, const struct leat_graph *graph,
                          const struct leat_explain_options *options) {
-    const struct leat_forecast *forecast = options->forecast;
     const struct leat_plan *plan = graph->plan;
-    uint32_t n_workers = graph->n_workers;
-    struct memory memory = plan_memory(plan, n_workers);
+    struct memory memory = plan_memory(plan, graph->n_workers);
     char hex[LEAT_DIGEST_HEX_SIZE];
 
     leat_digest_hex(plan->spec_digest, hex);
-    leat_text_add(text, "{\"stream\": ");
-    leat_text_add_json(text, plan->spec->name, strlen(plan->spec->name));
-    leat_text_add(
-        text,
-        ", \"spec_digest\": \"%s\", \"source\": {\"kind\": \"%s\", \"n_files\": %zu, \"fields\": ",
-        hex, plan->source_ops->name, plan->source->files.n_paths);
-    add_json_schema(text, plan, plan->source_names, plan->source_columns, plan->n_source_fields);
-    add_json_sources(text, plan);
-    leat_text_add(text, "}, \"stages\": [");
+    leat_json_open(text, NULL, '{');
+    leat_json_add_text(text, "stream", plan->spec->name);
+    leat_json_add_text(text, "spec_digest", hex);
+    add_json_source(text, plan);
     add_json_stages(text, plan, 0, plan->n_stages, 0);
-    leat_text_add(text, "], \"pass\": [\"%s\"", plan->source_ops->name);
+    leat_json_open(text, "pass", '[');
+    leat_json_add_text(text, NULL, plan->source_ops->name);
     for (size_t i = 0; i < plan->n_map; i++)
-        leat_text_add(text, ", \"%s\"", plan->map[i]->ops->name);
-    leat_text_add(text, "], \"cache\": ");
-    add_cache_json(text, plan);
-    add_starts_json(text, plan, options->has_index);
-    leat_text_add(text, ", \"tensors\": [");
-    for (size_t i = 0; i < plan->n_tensors; i++) {
-        leat_text_add(text, "%s{\"name\": ", i ? ", " : "");
-        leat_text_add_json(text, plan->tensors[i].name, strlen(plan->tensors[i].name));
-        leat_text_add(text,
-                      ", \"dtype\": \"%s\", \"shape\": ", leat_dtype_name(plan->tensors[i].dtype));
-        add_shape(text, &plan->tensors[i], "-1");
-        leat_text_add(text, "}");
-    }
-    leat_text_add(
-        text,
-        "], \"batch_size\": %llu, \"max_tokens\": %llu, \"slot_bytes\": %zu, "
-        "\"n_slots\": %u, \"is_bounded\": "
-        "%s, \"memory\": "
-        "{\"blocks_bytes\": %llu, \"n_blocks\": %u, \"loaded_bytes\": %llu, "
-        "\"workspaces_bytes\": %llu, \"order_bytes\": %llu, \"n_waiting_rows\": %llu, "
-        "\"ring_bytes\": %llu, \"decode_ahead_bytes\": %lld, \"held_bytes\": %llu, "
-        "\"least_bytes\": %llu}, \"graph\": ",
-        (unsigned long long)plan->batch_size, (unsigned long long)plan->max_tokens,
-        plan->slot_bytes, plan->n_slots, plan->is_bounded ? "true" : "false",
-        (unsigned long long)memory.blocks, memory.n_blocks, (unsigned long long)memory.loaded,
-        (unsigned long long)memory.workspaces, (unsigned long long)memory.order,
-        (unsigned long long)memory.n_waiting, (unsigned long long)memory.ring,
-        plan->is_compressed ? (long long)plan->options.decode_ahead : 0,
-        (unsigned long long)memory.budget.order_bytes,
-        (unsigned long long)(leat_memory_plan_least(&memory.budget) + least_ring(&memory.budget)));
-    leat_graph_json(text, graph, forecast);
-    add_json_ranks(text, plan);
-    leat_text_add(text, ", \"forecast\": ");
-    leat_forecast_json(text, forecast);
-    leat_text_add(text, "}\n");
+        leat_json_add_text(text, NULL, plan->map[i]->ops->name);
+    leat_json_close(text, ']');
+    add_json_cache(text, plan);
+    add_json_starts(text, plan, options->has_index);
+    add_json_tensors(text, plan);
+    leat_json_add_uint(text, "batch_size", plan->batch_size);
+    leat_json_add_uint(text, "max_tokens", plan->max_tokens);
+    leat_json_add_uint(text, "slot_bytes", plan->slot_bytes);
+    leat_json_add_uint(text, "n_slots", plan->n_slots);
+    leat_json_add_bool(text, "is_bounded", plan->is_bounded);
+    add_json_memory(text, plan, &memory);
+    leat_graph_json(text, "graph", graph, options->forecast);
+    leat_json_add_text(text, "uneven", uneven_names[plan->options.uneven]);
+    add_json_ranges(text, "skip_steps", &plan->skips.steps, "epoch");
+    add_json_ranges(text, "skip_records", &plan->skips.records, "source");
+    leat_forecast_json(text, "forecast", options->forecast);
+    leat_json_close(text, '}');
+    leat_text_add(text, "\n");
 }
 
 static void draw(struct leat_text *text, const struct leat_graph *graph,
@@ -530,11 +543,4 @@ char *leat_explain(const struct leat_plan *plan, const struct leat_explain_optio
         return NULL;
     }
     return text.data;
-}
-
-char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json) {
-    struct leat_explain_options options = {
-        .format = as_json ? LEAT_EXPLAIN_JSON : LEAT_EXPLAIN_TEXT, .n_workers = n_workers};
-
-    return leat_explain(plan, &options);
 }

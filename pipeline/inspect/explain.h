@@ -1,4 +1,4 @@
-/* explain.h: what `leatctl explain` prints: a plan for people and for programs. */
+/* explain.h: a plan as `leatctl explain` prints it: as text, JSON, or a drawing. */
 #pragma once
 
 #include "pipeline/inspect/forecast.h"
@@ -14,12 +14,9 @@ struct leat_explain_options {
     enum leat_explain_format format;
     uint32_t n_workers; /* for memory */
     bool is_unfused;
-    bool has_index; /* there is a folder for indexes of streams that name none */
-    const struct leat_forecast *forecast; /* NULL: nobody asked */
+    bool has_index; /* There is a folder for indexes of streams that name none. */
+    const struct leat_forecast *forecast; /* NULL: none */
 };
 
-/* malloc'ed; NULL when memory is out. */
+/* The caller frees the text; NULL: no memory. */
 char *leat_explain(const struct leat_plan *plan, const struct leat_explain_options *options);
-
-/* The short form of leat_explain: text or JSON, without a forecast. */
-char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json);

@@ -6,9 +6,9 @@
 
 #include "pipeline/order/batcher.h"
 
-/* What stages keep of what they have met (words, in tokenizers) helps more and more for as long as
- * an epoch lasts: most of it is between what was measured at the end of the sample and what it is
- * when nothing is new. */
+/* Caches of stages (words, in tokenizers) help more the longer an epoch lasts. The time of most of
+ * it lies between the end of the sample and a block that stages know. This is the weight of the
+ * latter. */
 #define WARM_SHARE 0.75
 
 void leat_measurement_deinit(struct leat_measurement *measurement) {
@@ -35,7 +35,7 @@ double leat_forecast_step(const struct leat_forecast *forecast, uint32_t step) {
     return warm < late ? late + (warm - late) * WARM_SHARE : late;
 }
 
-/* Rows of batches that one record makes. */
+/* Rows of batches per record. */
 static double yield(const struct leat_measurement *measured) {
     return ratio((double)measured->n_batch_rows, (double)measured->n_records);
 }
@@ -55,7 +55,7 @@ static void take_costs(const struct leat_plan *plan, const struct leat_measureme
     forecast->load_ns = ratio((double)measured->load_ns, (double)measured->n_cached_rows);
 }
 
-/* What one record takes, in ns; returns how many ns pass from one to the next. */
+/* Nanoseconds between two records, from the nanoseconds that one takes of each resource. */
 static double pace(double scan, double jobs, double loop, double n_threads, double n_processors,
                    enum leat_resource *ret_bound) {
     struct leat_load load = {.of = {[LEAT_RESOURCE_WORKERS] = {jobs, n_threads},
@@ -67,7 +67,7 @@ static double pace(double scan, double jobs, double loop, double n_threads, doub
     return jobs > 0 || loop > 0 ? leat_load_use(&load, *ret_bound) : 1;
 }
 
-/* Records that are read before the first batch is whole. */
+/* Records that are read before the first batch is full. */
 static double wait_records(const struct leat_plan *plan, const struct leat_measurement *measured) {
     double passed = ratio((double)measured->n_rows, (double)measured->n_records);
     double n_held = (double)leat_batcher_holds(plan), n_batch = (double)plan->batch_size, n;
@@ -84,7 +84,7 @@ static double wait_records(const struct leat_plan *plan, const struct leat_measu
         is_known |= n_rows > 0;
     }
     if (!is_known && (double)measured->n_batch_rows > 2 * n_batch)
-        return measured->n_epoch_records; /* a stage wants to see all of them first */
+        return measured->n_epoch_records; /* A stage holds all of them. */
     if (plan->max_tokens > 0 && measured->n_batches > 0)
         n_batch = (double)measured->n_batch_rows / (double)measured->n_batches;
     n = ratio(n_held, passed) + ratio(n_batch, yield(measured));

@@ -1,14 +1,13 @@
 /* forecast_print.c: a forecast in words and as JSON. One thread. */
-#include <string.h>
-
 #include "pipeline/inspect/graph/draw.h"
+#include "proto/base/json_writer.h"
 
 static void add_rate(struct leat_text *text, double n, const char *unit) {
     leat_graph_add_count(text, n);
     leat_text_add(text, " %s", unit);
 }
 
-/* How much of the time of jobs and loop each part takes. */
+/* The share of a part in the time of jobs and loop. */
 static void add_share(struct leat_text *text, const char *name, double ns, double all) {
     leat_text_add(text, "%s %.0f %%", name, all > 0 ? 100 * ns / all : 0);
 }
@@ -76,41 +75,46 @@ void leat_forecast_text(struct leat_text *text, const struct leat_forecast *fore
     add_times(text, forecast);
 }
 
-static void add_number(struct leat_text *text, const char *name, double value) {
-    leat_text_add(text, ", \"%s\": %.6g", name, value);
-}
-
-void leat_forecast_json(struct leat_text *text, const struct leat_forecast *forecast) {
+void leat_forecast_json(struct leat_text *text, const char *key,
+                        const struct leat_forecast *forecast) {
     const struct leat_measurement *measured = forecast ? forecast->measurement : NULL;
 
     if (!forecast) {
-        leat_text_add(text, "null");
+        leat_json_add_null(text, key);
         return;
     }
-    leat_text_add(text, "{\"is_measured\": %s, \"reason\": ", measured ? "true" : "false");
-    leat_text_add_json(text, measured ? "" : forecast->reason,
-                       measured ? 0 : strlen(forecast->reason));
+    leat_json_open(text, key, '{');
+    leat_json_add_bool(text, "is_measured", measured);
+    leat_json_add_text(text, "reason", measured ? "" : forecast->reason);
     if (measured) {
-        leat_text_add(text, ", \"n_threads\": %u, \"bound\": \"%s\", \"is_all\": %s",
-                      forecast->n_threads, leat_resource_name(forecast->bound),
-                      measured->is_all ? "true" : "false");
-        add_number(text, "sample_bytes", (double)measured->n_bytes);
-        add_number(text, "sample_records", (double)measured->n_records);
-        add_number(text, "sample_s", (double)measured->elapsed_ns / 1e9);
-        add_number(text, "read_ns", forecast->scan_ns);
-        add_number(text, "pass_ns", forecast->pass_ns);
-        add_number(text, "order_ns", forecast->order_ns);
-        add_number(text, "collate_ns", forecast->collate_ns);
-        add_number(text, "cache_write_ns", forecast->encode_ns);
-        add_number(text, "cache_read_ns", forecast->load_ns);
-        add_number(text, "records_per_s", forecast->records_per_s);
-        add_number(text, "rows_per_s", forecast->rows_per_s);
-        add_number(text, "source_bytes_per_s", forecast->bytes_per_s);
-        add_number(text, "epoch_records", measured->n_epoch_records);
-        add_number(text, "epoch_s", forecast->epoch_s);
-        add_number(text, "first_batch_s", forecast->first_batch_s);
-        add_number(text, "cached_records_per_s", forecast->cached_records_per_s);
-        add_number(text, "cached_epoch_s", forecast->cached_epoch_s);
+        const struct {
+            const char *key;
+            double value;
+        } numbers[] = {
+            {"sample_bytes", (double)measured->n_bytes},
+            {"sample_records", (double)measured->n_records},
+            {"sample_s", (double)measured->elapsed_ns / 1e9},
+            {"read_ns", forecast->scan_ns},
+            {"pass_ns", forecast->pass_ns},
+            {"order_ns", forecast->order_ns},
+            {"collate_ns", forecast->collate_ns},
+            {"cache_write_ns", forecast->encode_ns},
+            {"cache_read_ns", forecast->load_ns},
+            {"records_per_s", forecast->records_per_s},
+            {"rows_per_s", forecast->rows_per_s},
+            {"source_bytes_per_s", forecast->bytes_per_s},
+            {"epoch_records", measured->n_epoch_records},
+            {"epoch_s", forecast->epoch_s},
+            {"first_batch_s", forecast->first_batch_s},
+            {"cached_records_per_s", forecast->cached_records_per_s},
+            {"cached_epoch_s", forecast->cached_epoch_s},
+        };
+
+        leat_json_add_uint(text, "n_threads", forecast->n_threads);
+        leat_json_add_text(text, "bound", leat_resource_name(forecast->bound));
+        leat_json_add_bool(text, "is_all", measured->is_all);
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+            leat_graph_add_json_number(text, numbers[i].key, numbers[i].value);
     }
-    leat_text_add(text, "}");
+    leat_json_close(text, '}');
 }

@@ -4,8 +4,9 @@
 #include <errno.h>
 
 #include "pipeline/inspect/row_reader.h"
-#include "pipeline/run/bad_records.h"
 #include "pipeline/plan/render.h"
+#include "pipeline/run/bad_records.h"
+#include "pipeline/run/pipeline.h"
 
 struct head {
     const uint32_t *columns;
@@ -32,7 +33,7 @@ static int place(struct head *head, const struct leat_plan *plan, int after_stag
     return 0;
 }
 
-/* Those in front of the last row that was taken, of which there were n_taken. */
+/* Counts the bad records in front of the last row, of which n_taken were taken. */
 static void count_bad(struct head *head, const struct leat_plan *plan,
                       const struct leat_block *block, uint32_t n_taken) {
     const struct leat_bad_record *first = leat_block_first_bad(block);
@@ -73,7 +74,7 @@ int leat_head(const struct leat_spec *spec, const struct leat_opener *opener, in
               struct leat_error *err) {
     struct head head = {.n_left = n_records, .text = text, .bad = ret_bad};
     struct leat_plan *plan = NULL;
-    int r = leat_plan_new_of_rows(spec, opener, &plan, err);
+    int r = leat_pipeline_open_rows(spec, opener, &plan, err);
 
     *ret_bad = (struct leat_head_bad){.first = LEAT_ERROR_INIT};
     if (r < 0)

@@ -1,6 +1,5 @@
-/* measure.c: see measure.h. Sources that are mixed are tried one after the other, each with its
- * part of the time. What a stage takes is taken from the later blocks: caches become warm in the
- * first. One thread. */
+/* measure.c: see measure.h. Mixed sources are tried one after the other, each for its part of the
+ * time. Times of stages come from later blocks, as caches warm up in the first ones. One thread. */
 #include "pipeline/inspect/measure.h"
 
 #include <errno.h>
@@ -12,23 +11,24 @@
 
 #include "pipeline/block/fit.h"
 #include "pipeline/order/order.h"
-#include "pipeline/work/job.h"
+#include "pipeline/work/collate.h"
+#include "pipeline/work/map.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-#define RECORD_BYTES (4U << 20)  /* the trial ends at a larger one */
-#define BLOCK_BYTES  (128 << 10) /* a trial has several blocks */
-#define FILES_SHARE  8           /* of the time, at most, for looking up sizes: one in so many */
+#define RECORD_BYTES (4U << 20)  /* A larger record ends the trial. */
+#define BLOCK_BYTES  (128 << 10) /* small, so that a trial has several blocks */
+#define FILES_SHARE  8           /* Looking up sizes takes at most an eighth of the time. */
 #define CACHED_MAX   4           /* blocks that are tried with a cache */
-#define LOADS        3           /* of one of them */
-#define SWEEP_BYTES  (4U << 20)  /* more than what is a core's own */
+#define LOADS        3           /* of each of them */
+#define SWEEP_BYTES  (4U << 20)  /* more than a core's own caches */
 #define BATCHES_MAX  4096
-#define MAP_SHARE    0.6 /* of the time for reading and the pass; the rest for the others */
+#define MAP_SHARE    0.6 /* part of the time for reading and mapping */
 
 struct trial {
-    struct leat_plan plan; /* of the caller, with other sizes of blocks */
+    struct leat_plan plan; /* of the caller, with another block size */
     const struct leat_opener *opener;
     const struct leat_measure_options *options;
     struct leat_measurement *result;
@@ -39,28 +39,27 @@ struct trial {
     struct leat_workspace *workspace;
     struct leat_order order;
     struct leat_cache_item item;
-    int cache_fd; /* -1: there is none yet */
+    int cache_fd; /* -1: not made yet */
     struct leat_cache_frame frames[CACHED_MAX];
     size_t n_frames;
-    struct leat_arena made; /* that blocks are loaded into */
+    struct leat_arena made; /* into which blocks are loaded */
     uint64_t (*busy_ns)(void);
     uint64_t start_ns, start_busy_ns;
     uint64_t n_blocks;
-    bool is_done; /* the order wants no more */
+    bool is_done; /* The order wants no more rows. */
 };
 
 static uint64_t now(const struct trial *trial) {
     return trial->options->now_ns();
 }
 
-/* Time that is waited counts where programs are waited for. */
 static uint64_t busy(const struct trial *trial) {
     return trial->busy_ns();
 }
 
 static bool starts_programs(const struct leat_plan *plan) {
     for (size_t i = 0; i < plan->n_map; i++)
-        if (plan->map[i]->ops->workspace_rest)
+        if (plan->map[i]->ops->workspace_idle)
             return true;
     return false;
 }
@@ -76,15 +75,13 @@ const char *leat_measure_refusal(const struct leat_plan *plan,
 
 /* ---- one block ---- */
 
-/* Takes what the core's own caches hold: what a run reads was written long ago, and the memory that
- * it reads it into was read by others since. */
+/* Empties the core's own caches, as they are when a run loads a block. */
 static void sweep(uint8_t *bytes) {
     for (size_t i = 0; i < SWEEP_BYTES; i += LEAT_ARENA_ALIGN)
         bytes[i]++;
 }
 
-/* As a run does that has the block in its cache: into memory that stays warm, and then to what fits
- * it. */
+/* Loads a block as a run does: into memory that stays warm, then into an arena that fits. */
 static int load(struct trial *trial, const struct leat_cache_frame *frame, struct leat_error *err) {
     struct leat_map_job job = {
         .plan = &trial->plan,
@@ -109,14 +106,14 @@ static int load(struct trial *trial, const struct leat_cache_frame *frame, struc
     return r;
 }
 
-/* Nobody runs it: machines may want that said (Linux 6.3). */
+/* The file is not executable, which a machine may require to be said (Linux 6.3). */
 static int make_file(void) {
     int fd = memfd_create("leat-trial", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
     return fd < 0 && errno == EINVAL ? memfd_create("leat-trial", MFD_CLOEXEC) : fd;
 }
 
-/* What a cache would add to the pass; the frame is for try_loads. */
+/* Encodes the block as for a cache, and keeps its frame for try_loads(). */
 static int store(struct trial *trial, struct leat_map_job *job, struct leat_error *err) {
     const struct leat_cache_frame *last =
         trial->n_frames > 0 ? &trial->frames[trial->n_frames - 1] : NULL;
@@ -138,8 +135,8 @@ static int store(struct trial *trial, struct leat_map_job *job, struct leat_erro
     return leat_cache_file_write(trial->cache_fd, 0, &trial->item.frame, trial->item.bytes, err);
 }
 
-/* What would come in place of the pass. A block is loaded several times, and the last counts: the
- * first finds no memory to use again, which those of a run do. */
+/* Times loading from a cache. The last load of a block counts, as it finds memory to use again like
+ * those of a run. */
 static int try_loads(struct trial *trial, struct leat_error *err) {
     uint8_t *swept = trial->n_frames > 0 ? calloc(1, SWEEP_BYTES) : NULL;
     int r = trial->n_frames > 0 && !swept ? leat_error_oom(err) : 0;
@@ -171,7 +168,7 @@ static int feed(struct trial *trial, struct leat_block *block, struct leat_error
     return r < 0 ? r : 0;
 }
 
-/* What came before counts no more, each time that there are twice as many blocks. */
+/* Forgets earlier times each time that the number of blocks has doubled. */
 static void take_steps(struct trial *trial, const struct leat_map_job *job) {
     struct leat_measurement *result = trial->result;
 
@@ -186,7 +183,7 @@ static void take_steps(struct trial *trial, const struct leat_map_job *job) {
         result->first_ns = busy(trial) - trial->start_busy_ns;
 }
 
-/* The last block, whose bytes are still there, once more. */
+/* Takes times of the last block, which is mapped again. */
 static void take_warm(struct trial *trial, const struct leat_map_job *job) {
     for (size_t i = 0; i <= trial->plan.n_map; i++)
         trial->result->warm_ns[i] += job->counts[LEAT_COUNT_SOURCE + i].busy_ns;
@@ -229,7 +226,7 @@ static int try_piece(struct trial *trial, const struct leat_piece *piece, bool i
 
 /* ---- sources ---- */
 
-/* Reads until the part of the trial is over. */
+/* Reads a lane for its part of the time. */
 static int read_lane(struct trial *trial, uint64_t max_bytes, uint64_t end_ns,
                      uint64_t *ret_n_bytes, uint64_t *ret_n_records, bool *ret_has_ended,
                      struct leat_error *err) {
@@ -274,8 +271,7 @@ static uint64_t file_bytes(const struct leat_opener *opener, const char *path) {
     return (uint64_t)status.st_size;
 }
 
-/* Of files first .. end; if there are too many of them for the time, the others are taken to be
- * like these. */
+/* Bytes of the files first..end-1, extrapolated if there are too many for the time. */
 static double total_bytes(const struct trial *trial, size_t first, size_t end) {
     uint64_t end_ns = now(trial) + trial->options->max_ns / FILES_SHARE, n_bytes = 0;
     char *const *paths = trial->plan.source->files.paths;
@@ -286,7 +282,7 @@ static double total_bytes(const struct trial *trial, size_t first, size_t end) {
     return i > first ? (double)n_bytes / (double)(i - first) * (double)(end - first) : 0;
 }
 
-/* Text for each byte of the files. */
+/* Bytes of text per byte of the files. */
 static double expansion(const struct trial *trial, size_t first, uint64_t n_bytes) {
     const struct leat_scan *scan = &trial->scan;
     uint64_t consumed = scan->input ? leat_input_offset(scan->input) : 0;
@@ -299,7 +295,7 @@ static double expansion(const struct trial *trial, size_t first, uint64_t n_byte
     return consumed > 0 ? (double)n_bytes / (double)consumed : 1;
 }
 
-/* Records that the source has; those that were seen, if they are all. */
+/* Tries a source, and estimates its number of records. */
 static int try_lane(struct trial *trial, uint32_t lane, uint32_t n_lanes, double *ret_n_records,
                     struct leat_error *err) {
     uint64_t n_bytes = 0, n_records = 0;
@@ -327,7 +323,7 @@ static int try_lane(struct trial *trial, uint32_t lane, uint32_t n_lanes, double
     return r;
 }
 
-/* Records of an epoch, from those of each source. */
+/* Number of records of an epoch, from those of each source. */
 static double mix(const struct leat_mixing *mixing, const double *n_records) {
     double least = 0, most = 0, sum = 0;
 
@@ -356,14 +352,13 @@ static int try_sources(struct trial *trial, struct leat_error *err) {
     if (trial->is_done) /* by `take` */
         trial->result->n_epoch_records = (double)trial->result->n_records;
     trial->result->is_all |= trial->is_done;
-    if (!trial->is_done && trial->plan.has_repeat) /* 0: it has no end */
+    if (!trial->is_done && trial->plan.has_repeat) /* 0: without end */
         trial->result->n_epoch_records *= (double)trial->plan.repeat_count;
     return r;
 }
 
 /* ---- batches ---- */
 
-/* 0, or -ENOMEM. */
 static int try_batch(struct trial *trial, struct leat_batch_refs *batch) {
     struct leat_measurement *result = trial->result;
     size_t size = (size_t)leat_collate_need(&trial->plan, batch);
@@ -372,7 +367,7 @@ static int try_batch(struct trial *trial, struct leat_batch_refs *batch) {
     uint64_t start_ns;
 
     if (memory && job) {
-        memset(memory, 0, size); /* the pages of a ring are there */
+        memset(memory, 0, size); /* maps the pages, as those of a ring are */
         job->plan = &trial->plan;
         job->n_items = 1;
         job->items[0] = (struct leat_collate_item){.batch = batch,
@@ -388,18 +383,18 @@ static int try_batch(struct trial *trial, struct leat_batch_refs *batch) {
     return memory && job ? 0 : -ENOMEM;
 }
 
-/* All batches count; as many are made as there is time for. */
+/* Counts all batches, and collates as many as there is time for. */
 static int try_batches(struct trial *trial, uint64_t end_ns, struct leat_error *err) {
     struct leat_measurement *result = trial->result;
     uint64_t start_ns = busy(trial);
     bool with_next = false;
     int r;
 
-    result->n_early_batches = trial->order.batcher.n_ready;
+    result->n_early_batches = trial->order.batcher.queue.n_batches;
     r = leat_order_end_pass(&trial->order, 0, 0, &with_next, err);
 
     result->order_ns += busy(trial) - start_ns;
-    while (r == 0 && trial->order.batcher.first) {
+    while (r == 0 && trial->order.batcher.queue.first) {
         struct leat_batch_refs *batch = leat_batcher_pop(&trial->order.batcher);
 
         result->n_batches++;
@@ -434,7 +429,7 @@ static int begin(struct trial *trial, struct leat_error *err) {
 static void end(struct trial *trial) {
     leat_order_deinit(&trial->order);
     if (trial->workspace)
-        leat_workspace_rest(trial->workspace, &trial->plan, true);
+        leat_workspace_idle(trial->workspace, &trial->plan, true);
     leat_workspace_free(trial->workspace, &trial->plan);
     leat_block_pool_deinit(&trial->pool);
     leat_arena_deinit(&trial->scratch);

@@ -1,6 +1,5 @@
-/* places.c: see places.h. A run is driven, here and now, until the batch stands in line; what its
- * blocks know of their records is taken down, and each piece of the source that is named is read
- * and cut once more. */
+/* places.c: see places.h. A run is driven until the batch is pending. What its blocks know of their
+ * records is noted, then each piece of the source that has one of them is read and cut again. */
 #include "pipeline/inspect/places.h"
 
 #include <assert.h>
@@ -9,8 +8,8 @@
 #include <string.h>
 
 #include "pipeline/order/batch_refs.h"
-#include "pipeline/run/run.h"
-#include "pipeline/work/job.h"
+#include "pipeline/run/pipeline.h"
+#include "pipeline/work/piece_index.h"
 
 /* A place, and the piece that its record is in. */
 struct lookup {
@@ -24,10 +23,8 @@ struct lookups {
     size_t n_items;
 };
 
-/* ---- from the batch ---- */
-
-static void take_down(struct lookups *lookups, const struct leat_ref *ref, uint32_t row,
-                      uint32_t part) {
+static void note_row(struct lookups *lookups, const struct leat_ref *ref, uint32_t row,
+                     uint32_t part) {
     const struct leat_block *block = ref->block;
     uint64_t record = leat_block_record(block, ref->row);
 
@@ -47,8 +44,8 @@ static void take_down(struct lookups *lookups, const struct leat_ref *ref, uint3
     };
 }
 
-static int take_down_all(struct leat_batch_refs *batch, struct lookups *lookups,
-                         struct leat_error *err) {
+static int note_batch(struct leat_batch_refs *batch, struct lookups *lookups,
+                      struct leat_error *err) {
     size_t n = 0;
     uint32_t n_refs;
 
@@ -63,12 +60,10 @@ static int take_down_all(struct leat_batch_refs *batch, struct lookups *lookups,
         const struct leat_ref *refs = leat_ref_parts(&batch->refs[i], &n_refs);
 
         for (uint32_t k = 0; k < n_refs; k++)
-            take_down(lookups, &refs[k], i, k);
+            note_row(lookups, &refs[k], i, k);
     }
     return 0;
 }
-
-/* ---- in the source ---- */
 
 static int by_piece(const void *a, const void *b) {
     const struct lookup *x = a, *y = b;
@@ -88,46 +83,15 @@ static int by_row(const void *a, const void *b) {
     return (x->place.part > y->place.part) - (x->place.part < y->place.part);
 }
 
-struct piece_index {
-    struct leat_buffer buffer;
-    uint32_t *starts, *ends;
-};
-
-static void piece_index_deinit(struct piece_index *index) {
-    free(index->buffer.data);
-    free(index->starts);
-    free(index->ends);
-}
-
-static int read_piece(const struct leat_plan *plan, const struct leat_opener *opener,
-                      const struct leat_cache_span *span, struct piece_index *ret_index,
-                      struct leat_error *err) {
-    struct leat_piece piece = {.buffer = &ret_index->buffer, .span = *span};
-    size_t n = span->n_records;
-    int r;
-
-    *ret_index = (struct piece_index){.starts = calloc(n, sizeof(uint32_t)),
-                                      .ends = calloc(n, sizeof(uint32_t))};
-    if (!ret_index->starts || !ret_index->ends)
-        return leat_error_oom(err);
-    r = leat_scan_read(plan, opener, &piece, err);
-    if (r == 0 &&
-        leat_cutter_index(&leat_plan_source_of(plan, span->file)->cutter, ret_index->buffer.data,
-                          (size_t)span->n_bytes, ret_index->starts, ret_index->ends, n) != n)
-        r = leat_error_set(err, -ESTALE, "%s: has changed meanwhile",
-                           plan->source->files.paths[span->file]);
-    return r;
-}
-
-/* Those of one piece, by their record. */
+/* Finds the items of one piece, which are sorted by record. */
 static int look_up_piece(const struct leat_plan *plan, const struct leat_opener *opener,
                          struct lookup *items, size_t n, struct leat_error *err) {
     const struct leat_cache_span *span = &items->span;
     const struct leat_cutter *cutter = &leat_plan_source_of(plan, span->file)->cutter;
-    struct piece_index index;
+    struct leat_piece_index index;
     uint64_t line = span->line;
     size_t at = 0;
-    int r = read_piece(plan, opener, span, &index, err);
+    int r = leat_piece_index_read(&index, plan, opener, span, err);
 
     for (size_t i = 0; r == 0 && i < n; i++) {
         uint32_t start = index.starts[items[i].index], end = index.ends[items[i].index];
@@ -140,7 +104,7 @@ static int look_up_piece(const struct leat_plan *plan, const struct leat_opener 
         place->offset = span->offset + start;
         place->n_bytes = end - start;
     }
-    piece_index_deinit(&index);
+    leat_piece_index_deinit(&index);
     return r;
 }
 
@@ -163,8 +127,6 @@ static int look_up(const struct leat_plan *plan, const struct leat_opener *opene
     return r;
 }
 
-/* ---- the run ---- */
-
 static int no_step(const struct leat_places_options *options, uint64_t n_steps,
                    struct leat_error *err) {
     return leat_error_set(err, -ERANGE, "there is no step %llu: epoch %llu has %llu steps",
@@ -172,7 +134,7 @@ static int no_step(const struct leat_places_options *options, uint64_t n_steps,
                           (unsigned long long)n_steps);
 }
 
-/* What is first in line. 1: not yet. */
+/* Notes the rows of the first pending batch. 1: there is none yet. */
 static int take_first(struct leat_run *run, const struct leat_places_options *options,
                       struct lookups *lookups, uint32_t *ret_n_rows, struct leat_error *err) {
     struct leat_batch_refs *first = leat_run_first_waiting(run);
@@ -191,7 +153,7 @@ static int take_first(struct leat_run *run, const struct leat_places_options *op
                               (unsigned long long)options->epoch,
                               (unsigned long long)options->step);
     *ret_n_rows = first->n_refs;
-    return take_down_all(first, lookups, err);
+    return note_batch(first, lookups, err);
 }
 
 static int drive(struct leat_run *run, const struct leat_places_options *options,
@@ -199,14 +161,8 @@ static int drive(struct leat_run *run, const struct leat_places_options *options
     int r = 1;
 
     while (r == 1) {
-        struct leat_job *job = NULL;
-        int next = leat_run_next_job(run, &job);
+        int next = leat_pipeline_step(run);
 
-        if (next == LEAT_RUN_JOB) {
-            leat_job_start(job);
-            leat_job_execute(job);
-            leat_run_complete(run, job);
-        }
         (void)leat_run_first_waiting(run);
         if (leat_run_error(run)) {
             *err = *leat_run_error(run);
@@ -216,18 +172,6 @@ static int drive(struct leat_run *run, const struct leat_places_options *options
         assert(r != 1 || next == LEAT_RUN_JOB);
     }
     return r;
-}
-
-static void end(struct leat_run *run) {
-    struct leat_job *job;
-
-    leat_run_cancel(run);
-    while (leat_run_next_job(run, &job) == LEAT_RUN_JOB) {
-        leat_job_start(job);
-        leat_job_execute(job);
-        leat_run_complete(run, job);
-    }
-    leat_run_free(run);
 }
 
 static int find_lookups(struct leat_plan *plan, const struct leat_opener *opener,
@@ -253,11 +197,10 @@ static int find_lookups(struct leat_plan *plan, const struct leat_opener *opener
     if (r < 0)
         return r;
     r = drive(run, options, lookups, ret_n_rows, err);
-    end(run);
+    leat_pipeline_stop(run);
+    leat_run_free(run);
     return r < 0 ? r : look_up(plan, opener, lookups, err);
 }
-
-/* ---- */
 
 int leat_places_find(struct leat_plan *plan, const struct leat_opener *opener,
                      const struct leat_places_options *options, struct leat_places *ret_places,

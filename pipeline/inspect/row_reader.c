@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/work/job.h"
+#include "pipeline/work/map.h"
 
 struct reader {
     struct leat_plan *plan;
@@ -25,7 +25,7 @@ static void add_stage(struct leat_plan *plan, struct leat_plan_stage *stage) {
     plan->map[plan->n_map++] = stage;
 }
 
-/* Stages that are dead for the whole stream are alive here, so every column is marked as needed. */
+/* Stages that the whole stream does not need run here, so every column is marked as needed. */
 static void place(struct reader *reader, int after_stage) {
     struct leat_plan *plan = reader->plan;
 
@@ -40,7 +40,6 @@ static void place(struct reader *reader, int after_stage) {
         plan->is_needed[i] = plan->is_kept[i] = true;
 }
 
-/* Of the records; each stage adds those that it found. */
 const struct leat_bad_record *leat_block_first_bad(const struct leat_block *block) {
     const struct leat_bad_record *first = NULL;
 

@@ -1,5 +1,7 @@
-/* codec.c: which formats there are, and which one a file has, by its first bytes. */
+/* codec.c: the formats, and which one a file has by its first bytes. */
 #include "pipeline/io/codec.h"
+
+#include <errno.h>
 
 extern const struct leat_codec_ops leat_codec_gzip, leat_codec_zstd, leat_codec_lz4,
     leat_codec_bzip2, leat_codec_xz;
@@ -13,16 +15,17 @@ static uint32_t little_endian(const uint8_t *bytes) {
            (uint32_t)bytes[3] << 24;
 }
 
-bool leat_codec_is_skippable(const uint8_t *head, size_t n_bytes) {
+/* True of a frame of zstd or lz4 that holds no data. */
+static bool is_skippable(const uint8_t *head, size_t n_bytes) {
     return n_bytes >= 8 && (little_endian(head) & 0xfffffff0U) == 0x184d2a50U;
 }
 
-/* Frames without data may come first: what stands behind them decides. If that is out of sight, it
- * is zstd, whose tools write such frames. */
+/* Where frames without data come first, what follows them decides. If that is out of sight, the
+ * file is of zstd, whose tools write such frames. */
 const struct leat_codec_ops *leat_codec_find(const uint8_t *head, size_t n_bytes) {
     bool has_skippables = false;
 
-    while (leat_codec_is_skippable(head, n_bytes)) {
+    while (is_skippable(head, n_bytes)) {
         size_t n = 8 + (size_t)little_endian(head + 4);
 
         has_skippables = true;
@@ -35,4 +38,17 @@ const struct leat_codec_ops *leat_codec_find(const uint8_t *head, size_t n_bytes
         if ((!has_skippables || codecs[i]->has_skippables) && codecs[i]->begins(head, n_bytes))
             return codecs[i];
     return has_skippables ? &leat_codec_zstd : NULL;
+}
+
+int leat_codec_between(const struct leat_codec_ops *codec, void *state, const uint8_t *in,
+                       size_t n_in, size_t *ret_skip, const char **ret_reason) {
+    *ret_skip = 0;
+    if (codec->between)
+        return codec->between(state, in, n_in, ret_skip, ret_reason);
+    if (codec->begins(in, n_in) || (codec->has_skippables && is_skippable(in, n_in)))
+        return 0;
+    if (n_in == 0 || codec->allows_garbage)
+        return LEAT_CODEC_GARBAGE;
+    *ret_reason = "what follows the last frame begins none";
+    return -EBADMSG;
 }

@@ -1,6 +1,5 @@
-/* contents.h: the files other than data that a stage has read, for those who ask which of them has
- * changed: their names and digests, of the first few. Owner: whoever holds it.
- */
+/* contents.h: names and digests of the files other than data that a stage has read, to tell later
+ * which of them has changed. Only the first few are kept. Owner: its holder. */
 #pragma once
 
 #include <stddef.h>

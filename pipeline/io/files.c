@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proto/base/array.h"
 #include "proto/base/elsewhere.h"
 
 #define COMPONENT_MAX 256
@@ -47,26 +48,37 @@ char *leat_files_directory(const char *path) {
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+static bool reserve_paths(struct leat_files *files, size_t n) {
+    size_t capacity = files->capacity;
+
+    return leat_array_reserve(&files->names, n, &capacity) &&
+           leat_array_reserve(&files->paths, n, &files->capacity);
+}
+
+int leat_files_add(struct leat_files *files, const char *base_directory, const char *name,
+                   struct leat_error *err) {
+    char *path = leat_files_join(base_directory, name);
+
+    if (!path || !reserve_paths(files, files->n_paths + 1)) {
+        free(path);
+        return leat_error_oom(err);
+    }
+    files->names[files->n_paths] = path + strlen(path) - strlen(name);
+    files->paths[files->n_paths++] = path;
+    return 0;
+}
+
 int leat_files_append(struct leat_files *files, const struct leat_files *more,
                       struct leat_error *err) {
-    size_t n = files->n_paths + more->n_paths;
-    char **paths = reallocarray(files->paths, n, sizeof(*paths));
-    const char **names;
-
-    if (!paths)
+    if (!reserve_paths(files, files->n_paths + more->n_paths))
         return leat_error_oom(err);
-    files->paths = paths;
-    names = reallocarray(files->names, n, sizeof(*names));
-    if (!names)
-        return leat_error_oom(err);
-    files->names = names;
     for (size_t i = 0; i < more->n_paths; i++) {
         char *path = strdup(more->paths[i]);
 
         if (!path)
             return leat_error_oom(err);
-        names[files->n_paths] = path + (more->names[i] - more->paths[i]);
-        paths[files->n_paths++] = path;
+        files->names[files->n_paths] = path + (more->names[i] - more->paths[i]);
+        files->paths[files->n_paths++] = path;
     }
     return 0;
 }
@@ -79,24 +91,7 @@ void leat_files_deinit(struct leat_files *files) {
     *files = (struct leat_files){.paths = NULL};
 }
 
-/* Room for one more, in powers of two. */
-static int grow(struct leat_files *files) {
-    size_t n = files->n_paths, capacity = n ? n * 2 : 1;
-    char **paths;
-    const char **names;
-
-    if (n & (n - 1))
-        return 0;
-    paths = reallocarray(files->paths, capacity, sizeof(*paths));
-    if (paths)
-        files->paths = paths;
-    names = reallocarray(files->names, capacity, sizeof(*names));
-    if (names)
-        files->names = names;
-    return paths && names ? 0 : -ENOMEM;
-}
-
-/* How the entry would have named it. */
+/* The path as the entry would have named it. */
 static const char *name_in(const char *path, const char *base) {
     size_t n = strlen(base);
 
@@ -107,14 +102,14 @@ static const char *name_in(const char *path, const char *base) {
     return path + n;
 }
 
-static int add(struct walk *walk, const char *path) {
+static int add_path(struct walk *walk, const char *path) {
     struct leat_files *files = walk->files;
     char *copy;
 
     if (files->n_paths == LEAT_FILES_MAX)
         return leat_error_set(walk->err, -E2BIG, "more than %d files", LEAT_FILES_MAX);
     copy = strdup(path);
-    if (!copy || grow(files) < 0) {
+    if (!copy || !reserve_paths(files, files->n_paths + 1)) {
         free(copy);
         return leat_error_oom(walk->err);
     }
@@ -137,7 +132,7 @@ struct name {
 
 struct names {
     struct name *items;
-    size_t n_items;
+    size_t n_items, capacity;
 };
 
 static void free_names(struct names *names) {
@@ -151,19 +146,12 @@ static int by_bytes(const void *a, const void *b) {
 }
 
 static int add_name(struct names *names, const struct dirent *entry) {
-    struct name name;
+    struct name name = {.text = strdup(entry->d_name), .type = entry->d_type};
 
-    if ((names->n_items & (names->n_items - 1)) == 0) {
-        struct name *larger =
-            reallocarray(names->items, names->n_items ? names->n_items * 2 : 1, sizeof(*larger));
-
-        if (!larger)
-            return -ENOMEM;
-        names->items = larger;
-    }
-    name = (struct name){.text = strdup(entry->d_name), .type = entry->d_type};
-    if (!name.text)
+    if (!name.text || !leat_array_reserve(&names->items, names->n_items + 1, &names->capacity)) {
+        free(name.text);
         return -ENOMEM;
+    }
     names->items[names->n_items++] = name;
     return 0;
 }
@@ -186,8 +174,8 @@ static int next_name(DIR *stream, const char *directory, const char *pattern,
 }
 
 /* The names in the directory that match, sorted by bytes. */
-static int list(struct walk *walk, const char *directory, const char *pattern,
-                struct names *ret_names) {
+static int list_names(struct walk *walk, const char *directory, const char *pattern,
+                      struct names *ret_names) {
     int r = 0, fd = walk->opener->open_directory(walk->opener, directory, walk->err);
     const struct dirent *entry;
     DIR *stream;
@@ -218,21 +206,28 @@ static bool ends_with(const char *text, size_t n, const char *suffix) {
     return n >= n_suffix && memcmp(text + n - n_suffix, suffix, n_suffix) == 0;
 }
 
+size_t leat_files_compressed_suffix(const char *name) {
+    static const char *const suffixes[] = {".gz", ".zst", ".lz4", ".bz2", ".xz"};
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
+        if (ends_with(name, strlen(name), suffixes[i]))
+            return strlen(suffixes[i]);
+    return 0;
+}
+
 static bool is_wanted(const struct leat_texts *suffixes, const char *name) {
-    static const char *const compressed[] = {"", ".gz", ".zst", ".lz4", ".bz2", ".xz"};
-    size_t n = strlen(name);
+    size_t n = strlen(name), n_compressed = leat_files_compressed_suffix(name);
 
     for (size_t i = 0; suffixes && i < suffixes->n_items; i++)
-        for (size_t k = 0; k < sizeof(compressed) / sizeof(*compressed); k++)
-            if (ends_with(name, n, compressed[k]) &&
-                ends_with(name, n - strlen(compressed[k]), suffixes->items[i]))
-                return true;
+        if (ends_with(name, n, suffixes->items[i]) ||
+            ends_with(name, n - n_compressed, suffixes->items[i]))
+            return true;
     return !suffixes || suffixes->n_items == 0;
 }
 
-/* 1, 0, or why nobody can tell now: memory or descriptors ran out. */
-static int opens(int (*open_it)(const struct leat_opener *, const char *, struct leat_error *),
-                 const struct walk *walk, const char *path) {
+/* 1, 0, or why that is unknown: memory or descriptors ran out. */
+static int try_open(int (*open_it)(const struct leat_opener *, const char *, struct leat_error *),
+                    const struct walk *walk, const char *path) {
     struct leat_error why = LEAT_ERROR_INIT;
     int fd = open_it(walk->opener, path, &why);
 
@@ -244,17 +239,17 @@ static int opens(int (*open_it)(const struct leat_opener *, const char *, struct
 }
 
 static int is_directory(const struct walk *walk, const char *path, unsigned char type) {
-    return type == DT_UNKNOWN ? opens(walk->opener->open_directory, walk, path) : type == DT_DIR;
+    return type == DT_UNKNOWN ? try_open(walk->opener->open_directory, walk, path) : type == DT_DIR;
 }
 
 static int is_file(const struct walk *walk, const char *path, unsigned char type) {
-    return type == DT_LNK || type == DT_UNKNOWN ? opens(walk->opener->open_file, walk, path)
+    return type == DT_LNK || type == DT_UNKNOWN ? try_open(walk->opener->open_file, walk, path)
                                                 : type == DT_REG;
 }
 
 static int add_below(struct walk *walk, const char *directory, unsigned depth);
 
-/* What was met below a directory: its files are added, if it is one, or itself. */
+/* Adds a file, or the files below a directory, that was met below a directory. */
 static int add_met(struct walk *walk, const char *path, const struct name *name, unsigned depth) {
     int r = is_directory(walk, path, name->type);
 
@@ -262,13 +257,13 @@ static int add_met(struct walk *walk, const char *path, const struct name *name,
         return add_below(walk, path, depth);
     if (r == 0 && is_wanted(walk->suffixes, name->text))
         r = is_file(walk, path, name->type);
-    return r > 0 ? add(walk, path) : r;
+    return r > 0 ? add_path(walk, path) : r;
 }
 
-/* All files below it, directories where their names stand among those of the files. */
+/* Adds all files below the directory, in the order of names. */
 static int add_below(struct walk *walk, const char *directory, unsigned depth) {
     struct names names = {.items = NULL};
-    int r = list(walk, directory, "*", &names);
+    int r = list_names(walk, directory, "*", &names);
 
     if (r == 0 && depth > DEPTH_MAX)
         r = leat_error_set(walk->err, -ELOOP, "%s: more than %d directories within each other",
@@ -283,8 +278,8 @@ static int add_below(struct walk *walk, const char *directory, unsigned depth) {
     return r;
 }
 
-/* What a glob meets on its way and is no match: not there, or no directory. */
-static int forgive(struct walk *walk, int r) {
+/* A glob passes over what is not there or is no directory. */
+static int forgive_missing(struct walk *walk, int r) {
     if (r != -ENOENT && r != -ENOTDIR)
         return r;
     *walk->err = LEAT_ERROR_INIT;
@@ -295,17 +290,17 @@ static int add_if_there(struct walk *walk, const char *path) {
     int fd = walk->opener->open_file(walk->opener, path, walk->err);
 
     if (fd < 0)
-        return forgive(walk, fd);
+        return forgive_missing(walk, fd);
     (void)close(fd);
-    return add(walk, path);
+    return add_path(walk, path);
 }
 
-static int descend(struct walk *walk, const char *done, const char *rest);
+static int descend_path(struct walk *walk, const char *done, const char *rest);
 
 static int descend_names(struct walk *walk, const char *done, const char *pattern,
                          const char *rest) {
     struct names names = {.items = NULL};
-    int r = forgive(walk, list(walk, done[0] ? done : ".", pattern, &names));
+    int r = forgive_missing(walk, list_names(walk, done[0] ? done : ".", pattern, &names));
 
     for (size_t i = 0; r == 0 && i < names.n_items; i++) {
         char *path = leat_files_join(done[0] ? done : NULL, names.items[i].text);
@@ -315,7 +310,7 @@ static int descend_names(struct walk *walk, const char *done, const char *patter
         else if (!(rest && rest[0]))
             r = is_directory(walk, path, names.items[i].type);
         if (r == 0)
-            r = descend(walk, path, rest);
+            r = descend_path(walk, path, rest);
         else if (r > 0)
             r = add_below(walk, path, 1);
         free(path);
@@ -331,20 +326,20 @@ static int descend_plain(struct walk *walk, const char *done, const char *compon
 
     if (!path)
         return leat_error_oom(walk->err);
-    r = rest && rest[0] ? descend(walk, path, rest) : add_if_there(walk, path);
+    r = rest && rest[0] ? descend_path(walk, path, rest) : add_if_there(walk, path);
     free(path);
     return r;
 }
 
 /* `done` is a path without patterns; `rest` is what follows, without leading slashes; NULL or "":
  * nothing. */
-static int descend(struct walk *walk, const char *done, const char *rest) {
+static int descend_path(struct walk *walk, const char *done, const char *rest) {
     char component[COMPONENT_MAX];
     const char *slash;
     size_t n;
 
     if (!rest || !rest[0])
-        return add(walk, done);
+        return add_path(walk, done);
     slash = strchr(rest, '/');
     n = slash ? (size_t)(slash - rest) : strlen(rest);
     if (n >= sizeof(component))
@@ -366,7 +361,7 @@ static int expand_glob(struct walk *walk, const char *entry) {
 
     while (*rest == '/')
         rest++;
-    r = descend(walk, is_absolute ? "/" : walk->base, rest);
+    r = descend_path(walk, is_absolute ? "/" : walk->base, rest);
     if (r == 0 && walk->n_matches == 0)
         r = leat_elsewhere_tell(entry, walk->err)
                 ? -ENOENT
@@ -375,7 +370,7 @@ static int expand_glob(struct walk *walk, const char *entry) {
     return r;
 }
 
-/* 1: a directory; 0: a file, or something else that is there; -ENOENT. */
+/* 1: a directory; 0: anything else that exists; -ENOENT. */
 static int look_at(const struct walk *walk, const char *path) {
     struct leat_error error = LEAT_ERROR_INIT;
     int fd = walk->opener->open_directory(walk->opener, path, &error);
@@ -395,7 +390,7 @@ static int expand_path(struct walk *walk, const char *entry) {
         return leat_error_oom(walk->err);
     r = strcmp(entry, "-") == 0 ? 0 : look_at(walk, path);
     if (r == 0) {
-        r = add(walk, strcmp(entry, "-") == 0 ? entry : path);
+        r = add_path(walk, strcmp(entry, "-") == 0 ? entry : path);
     } else if (r > 0) {
         r = add_below(walk, path, 1);
         if (r == 0 && walk->n_matches == 0)
@@ -422,7 +417,7 @@ static size_t read_number(const char *text, unsigned long *ret_number) {
     return n <= DIGITS_MAX ? n : 0;
 }
 
-/* {a..b} at that brace. */
+/* Reads {a..b} at that brace. */
 static bool read_range(const char *entry, size_t start, struct range *ret_range) {
     const char *first = entry + start + 1, *second;
     size_t n = read_number(first, &ret_range->from), m;
@@ -448,7 +443,7 @@ static bool find_range(const char *entry, struct range *ret_range) {
     return false;
 }
 
-static int expand(struct walk *walk, const char *entry) {
+static int expand_entry(struct walk *walk, const char *entry) {
     struct range range;
     unsigned long n;
     int r = 0;
@@ -468,7 +463,7 @@ static int expand(struct walk *walk, const char *entry) {
                      range.from < range.to ? range.from + i : range.from - i,
                      entry + range.end) < 0)
             return leat_error_oom(walk->err);
-        r = expand(walk, one);
+        r = expand_entry(walk, one);
         free(one);
     }
     return r;
@@ -484,7 +479,7 @@ int leat_files_expand(struct leat_files *ret_files, const char *const *entries, 
     *ret_files = (struct leat_files){.paths = NULL};
     for (size_t i = 0; r == 0 && i < n_entries; i++) {
         walk.base = has_base && entries[i][0] != '/' ? base_directory : "";
-        r = expand(&walk, entries[i]);
+        r = expand_entry(&walk, entries[i]);
         if (r < 0)
             leat_error_prefix(walk.err, "paths[%zu]", i);
     }

@@ -19,17 +19,22 @@
 
 struct leat_files {
     char **paths;
-    const char **names; /* the same without the base directory: how the entry would name the file;
-                           within the paths */
-    size_t n_paths;
+    const char *
+        *names; /* within `paths`, without the base directory: as the entry would name the file */
+    size_t n_paths, capacity;
 };
 
-/* suffixes: of files found in directories, with or without that of a compressed file behind it
- * (.jsonl stands for .jsonl.zst too); NULL or none: all. */
+/* Bytes of the suffix of a compressed file, such as .gz, at the end of a name; 0: it has none. */
+size_t leat_files_compressed_suffix(const char *name);
+/* suffixes: files of directories must end with one of them, or with it and that of a compressed
+ * file (.jsonl stands for .jsonl.zst too); NULL or none: any file. */
 int leat_files_expand(struct leat_files *ret_files, const char *const *entries, size_t n_entries,
                       const char *base_directory, const struct leat_texts *suffixes,
                       const struct leat_opener *opener, struct leat_error *err);
-/* Those of `more` behind those that are there. */
+/* Appends one file, as base_directory names it. */
+int leat_files_add(struct leat_files *files, const char *base_directory, const char *name,
+                   struct leat_error *err);
+/* Appends the files of `more`. */
 int leat_files_append(struct leat_files *files, const struct leat_files *more,
                       struct leat_error *err);
 void leat_files_deinit(struct leat_files *files);

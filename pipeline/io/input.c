@@ -18,15 +18,11 @@
 
 #include "pipeline/io/input_internal.h"
 
-#define IN_BYTES  (2 * LEAT_INPUT_STEP) /* a step's piece, and the head of what follows */
+#define IN_BYTES  (2 * LEAT_INPUT_STEP) /* the piece of a step, and the head of what follows */
 #define WAIT_MS   20                    /* for a FIFO that has nothing */
-#define FIFO_HEAD 16                    /* bytes from which is told what comes through it */
+#define FIFO_HEAD 16                    /* bytes that suffice to tell its compression */
 
 /* ---- the file ---- */
-
-static int64_t nanoseconds(struct timespec time) {
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 static int check_type(struct leat_input *input, const char *path, struct leat_error *err) {
     struct stat info;
@@ -75,8 +71,8 @@ int leat_input_open(const struct leat_opener *opener, const char *path,
 struct leat_input *leat_input_close(struct leat_input *input) {
     if (!input)
         return NULL;
-    if (input->lens)
-        input->lens_ops->free(input->lens);
+    if (input->reader)
+        input->reader_ops->free(input->reader);
     leat_input_close(input->file);
     if (input->state)
         input->codec->stop(input->state);
@@ -89,8 +85,8 @@ struct leat_input *leat_input_close(struct leat_input *input) {
     return NULL;
 }
 
-/* A FIFO is waited for a little. Before its first writer came, poll() says nothing, and read()
- * would say that it is at its end. */
+/* Waits a little for a FIFO. Before its first writer came, poll() says nothing, and read() would
+ * report its end. */
 static ssize_t read_fifo(struct leat_input *input, void *data, size_t size) {
     struct pollfd watch = {.fd = input->fd, .events = POLLIN};
     int r = poll(&watch, 1, WAIT_MS);
@@ -119,7 +115,7 @@ int leat_input_read_file(struct leat_input *input, void *data, size_t size, uint
 }
 
 /* Brings at least n_wanted bytes into `in`, unless the file ends before. */
-static int need(struct leat_input *input, size_t n_wanted, struct leat_error *err) {
+static int need_bytes(struct leat_input *input, size_t n_wanted, struct leat_error *err) {
     struct leat_input_bytes *in = &input->in;
     int r = 0;
 
@@ -146,7 +142,7 @@ static int need(struct leat_input *input, size_t n_wanted, struct leat_error *er
     return r;
 }
 
-static void use(struct leat_input *input, size_t n) {
+static void use_bytes(struct leat_input *input, size_t n) {
     input->in.at += n;
     input->offset += n;
 }
@@ -164,19 +160,19 @@ static int set_codec(struct leat_input *input, const struct leat_codec_ops *code
     return 0;
 }
 
-int leat_input_look(struct leat_input *input, struct leat_error *err) {
+int leat_input_detect(struct leat_input *input, struct leat_error *err) {
     int r;
 
     if (input->is_known)
         return 0;
-    r = need(input, LEAT_CODEC_HEAD, err);
+    r = need_bytes(input, LEAT_CODEC_HEAD, err);
     if (r == LEAT_INPUT_WAITING && leat_input_n_in(input) >= FIFO_HEAD)
         r = 0;
     return r ? r : set_codec(input, leat_codec_find(input->in.data, leat_input_n_in(input)), err);
 }
 
 const char *leat_input_format(const struct leat_input *input) {
-    if (input->lens)
+    if (input->reader)
         return leat_input_format(input->file);
     return input->codec ? input->codec->name : NULL;
 }
@@ -187,22 +183,13 @@ bool leat_input_is_one_pass(const struct leat_input *input) {
 
 int leat_input_state(const struct leat_input *input, struct leat_file_state *ret_state,
                      struct leat_error *err) {
-    struct stat info;
+    int r = leat_file_stat(input->file ? input->file->fd : input->fd, ret_state);
 
-    if (input->lens)
-        return leat_input_state(input->file, ret_state, err);
-    if (fstat(input->fd, &info) < 0)
-        return leat_error_set(err, -errno, "cannot look at the file: %s", strerror(errno));
-    *ret_state = (struct leat_file_state){.device = info.st_dev,
-                                          .inode = info.st_ino,
-                                          .n_bytes = (uint64_t)info.st_size,
-                                          .modified_ns = nanoseconds(info.st_mtim),
-                                          .changed_ns = nanoseconds(info.st_ctim)};
-    return 0;
+    return r < 0 ? leat_error_set(err, r, "cannot look at the file: %s", strerror(-r)) : 0;
 }
 
 uint64_t leat_input_offset(const struct leat_input *input) {
-    return input->lens ? input->lens_ops->offset(input->lens) : input->offset;
+    return input->reader ? input->reader_ops->offset(input->reader) : input->offset;
 }
 
 uint64_t leat_input_file_bytes(const struct leat_input *input) {
@@ -213,8 +200,8 @@ size_t leat_input_memory(const struct leat_input *input) {
     size_t n_bytes = sizeof(*input) + input->in.capacity + input->spare.capacity;
 
     n_bytes += input->head.capacity;
-    if (input->lens)
-        n_bytes += leat_input_memory(input->file) + input->lens_ops->memory(input->lens);
+    if (input->reader)
+        n_bytes += leat_input_memory(input->file) + input->reader_ops->memory(input->reader);
     if (input->state)
         n_bytes += input->codec->state_bytes;
     if (input->state && input->codec->memory)
@@ -222,24 +209,22 @@ size_t leat_input_memory(const struct leat_input *input) {
     return n_bytes;
 }
 
-uint64_t leat_input_n_garbage(const struct leat_input *input) {
-    return input->n_garbage;
-}
-
 /* ---- decoding ---- */
 
-static int damaged(const struct leat_input *input, const char *reason, struct leat_error *err) {
+static int fail_damaged(const struct leat_input *input, const char *reason,
+                        struct leat_error *err) {
     return leat_error_set(err, -EBADMSG, "%s: the file is damaged near its byte %llu: %s",
                           input->codec->name, (unsigned long long)input->offset, reason);
 }
 
-static int cut_short(const struct leat_input *input, struct leat_error *err) {
+static int fail_cut_short(const struct leat_input *input, struct leat_error *err) {
     return leat_error_set(
         err, -EBADMSG, "%s: the file is cut short: it ends at byte %llu within a %s",
         input->codec->name, (unsigned long long)input->offset, input->codec->frame);
 }
 
-static int too_wide(const struct leat_input *input, const char *reason, struct leat_error *err) {
+static int fail_too_wide(const struct leat_input *input, const char *reason,
+                         struct leat_error *err) {
     return leat_error_set(err, -EBADMSG,
                           "%s: the %s at byte %llu wants more memory than max_window_bytes (%llu): "
                           "%s",
@@ -264,30 +249,28 @@ int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct 
                           (unsigned long long)limit, (unsigned long long)ratio);
 }
 
-/* Behind a frame: is there another? PAUSE, or 0 with has_ended set if not. */
+/* Looks for the next frame. PAUSE, or 0 with has_ended set if there is none. */
 static int cross_boundary(struct leat_input *input, struct leat_error *err) {
     const char *reason = "";
     size_t n_skip = 0;
     int r;
 
     do {
-        r = need(input, LEAT_CODEC_HEAD, err);
+        r = need_bytes(input, LEAT_CODEC_HEAD, err);
         if (r == LEAT_INPUT_WAITING && leat_input_n_in(input) >= FIFO_HEAD)
             r = 0;
         if (r != 0)
             return r;
-        r = input->codec->between(input->state, input->in.data + input->in.at,
-                                  leat_input_n_in(input), &n_skip, &reason);
-        use(input, n_skip);
+        r = leat_codec_between(input->codec, input->state, input->in.data + input->in.at,
+                               leat_input_n_in(input), &n_skip, &reason);
+        use_bytes(input, n_skip);
     } while (r == 0 && n_skip > 0);
     if (r == LEAT_CODEC_GARBAGE) {
         input->has_ended = true;
-        input->n_garbage = input->file_bytes > input->offset ? input->file_bytes - input->offset
-                                                             : leat_input_n_in(input);
         return 0;
     }
     if (r < 0)
-        return damaged(input, reason, err);
+        return fail_damaged(input, reason, err);
     if (r == 0) {
         input->at_boundary = false;
         input->frame_start = input->offset;
@@ -303,21 +286,21 @@ static int decode_piece(struct leat_input *input, uint8_t *out, size_t n_piece, 
     int r = input->codec->decode(input->state, &io, &reason);
     size_t n_used = n_piece - io.n_in;
 
-    use(input, n_used);
+    use_bytes(input, n_used);
     *ret_n = LEAT_INPUT_STEP - io.n_out;
     input->n_decoded += *ret_n;
     input->may_have_more = io.n_out == 0;
     input->at_boundary = r == LEAT_CODEC_BOUNDARY;
     input->is_told = false;
     if (r == -EBADMSG)
-        return damaged(input, reason, err);
+        return fail_damaged(input, reason, err);
     if (r == -EFBIG)
-        return too_wide(input, reason, err);
+        return fail_too_wide(input, reason, err);
     if (r < 0)
         return leat_error_oom(err);
     if (r == 0 && n_used == 0 && *ret_n == 0)
-        return n_piece > 0           ? damaged(input, "nothing comes of it", err)
-               : input->in_has_ended ? cut_short(input, err)
+        return n_piece > 0           ? fail_damaged(input, "nothing comes of it", err)
+               : input->in_has_ended ? fail_cut_short(input, err)
                                      : LEAT_INPUT_WAITING;
     return leat_input_check_expansion(input, ret_n, err);
 }
@@ -333,7 +316,7 @@ int leat_input_step(struct leat_input *input, uint8_t *out, size_t *ret_n, struc
             return r;
     }
     n_left = LEAT_INPUT_STEP - (size_t)((input->offset - input->frame_start) % LEAT_INPUT_STEP);
-    r = need(input, n_left, err);
+    r = need_bytes(input, n_left, err);
     if (r == LEAT_INPUT_WAITING && (leat_input_n_in(input) > 0 || input->may_have_more))
         r = 0;
     if (r != 0)
@@ -344,7 +327,7 @@ int leat_input_step(struct leat_input *input, uint8_t *out, size_t *ret_n, struc
 
 /* ---- reading ---- */
 
-static size_t take(struct leat_input_bytes *bytes, void *data, size_t size) {
+static size_t take_bytes(struct leat_input_bytes *bytes, void *data, size_t size) {
     size_t n = bytes->n_bytes - bytes->at;
 
     n = n < size ? n : size;
@@ -367,7 +350,7 @@ int leat_input_grow(struct leat_input_bytes *bytes, size_t capacity, struct leat
     return 0;
 }
 
-static void drop(struct leat_input_bytes *bytes) {
+static void free_bytes(struct leat_input_bytes *bytes) {
     free(bytes->data);
     *bytes = (struct leat_input_bytes){.data = NULL};
 }
@@ -376,7 +359,7 @@ static int read_plain(struct leat_input *input, void *data, size_t size, size_t 
                       struct leat_error *err) {
     int r = 0;
 
-    *ret_n = take(&input->in, data, size);
+    *ret_n = take_bytes(&input->in, data, size);
     if (*ret_n == 0 && !input->in_has_ended) {
         r = leat_input_read_file(input, data, size, input->offset, ret_n, err);
         input->in_has_ended = r == 0 && *ret_n == 0;
@@ -386,7 +369,7 @@ static int read_plain(struct leat_input *input, void *data, size_t size, size_t 
     return r;
 }
 
-/* A boundary in a new range is told once, before it is crossed. */
+/* True if a boundary in a new range is to be reported, once and before it is crossed. */
 static bool tells_boundary(struct leat_input *input) {
     uint64_t range = input->offset / LEAT_INPUT_RANGE;
 
@@ -414,7 +397,7 @@ static int read_decoded(struct leat_input *input, uint8_t *data, size_t size, si
         } else {
             input->spare.at = 0;
             input->spare.n_bytes = n;
-            *ret_n = take(&input->spare, data, size);
+            *ret_n = take_bytes(&input->spare, data, size);
         }
     }
     return r < 0 && *ret_n > 0 ? 0 : r;
@@ -424,9 +407,9 @@ static int read_more(struct leat_input *input, void *data, size_t size, size_t *
                      struct leat_error *err) {
     int r;
 
-    if (input->lens)
-        return input->lens_ops->read(input->lens, data, size, ret_n, err);
-    r = leat_input_look(input, err);
+    if (input->reader)
+        return input->reader_ops->read(input->reader, data, size, ret_n, err);
+    r = leat_input_detect(input, err);
     if (r != 0 || input->has_ended)
         return r;
     return input->codec ? read_decoded(input, data, size, ret_n, err)
@@ -438,11 +421,11 @@ static int read_on(struct leat_input *input, void *data, size_t size, size_t *re
                    struct leat_error *err) {
     int r = input->fault.code;
 
-    *ret_n = take(&input->spare, data, size);
+    *ret_n = take_bytes(&input->spare, data, size);
     if (*ret_n > 0)
         return 0;
     if (input->spare.capacity > LEAT_INPUT_STEP)
-        drop(&input->spare);
+        free_bytes(&input->spare);
     if (r == 0)
         r = read_more(input, data, size, ret_n, &input->fault);
     if (r < 0) {
@@ -454,18 +437,33 @@ static int read_on(struct leat_input *input, void *data, size_t size, size_t *re
 
 int leat_input_read(struct leat_input *input, void *data, size_t size, size_t *ret_n,
                     struct leat_error *err) {
-    *ret_n = take(&input->head, data, size);
+    *ret_n = take_bytes(&input->head, data, size);
     return *ret_n > 0 ? 0 : read_on(input, data, size, ret_n, err);
 }
 
-int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *err) {
-    int r = leat_input_look(input->lens ? input->file : input, err);
+/* Finds the compression without reading more than that takes, as reading goes on elsewhere. */
+static int detect_by_head(struct leat_input *input, struct leat_error *err) {
+    uint8_t head[LEAT_CODEC_HEAD];
+    size_t n_head = 0, n = 1;
+    int r = 0;
 
-    if (r == 0 && input->lens) {
-        input->lens_ops->go(input->lens, *n);
+    if (input->is_known || input->is_one_pass || leat_input_n_in(input) > 0)
+        return leat_input_detect(input, err);
+    while (r == 0 && n > 0 && n_head < sizeof(head)) {
+        r = leat_input_read_file(input, head + n_head, sizeof(head) - n_head, n_head, &n, err);
+        n_head += n;
+    }
+    return r ? r : set_codec(input, leat_codec_find(head, n_head), err);
+}
+
+int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *err) {
+    int r = detect_by_head(input->reader ? input->file : input, err);
+
+    if (r == 0 && input->reader) {
+        input->reader_ops->go(input->reader, *n);
         *n = 0;
     }
-    if (r != 0 || input->lens || input->codec || input->is_one_pass)
+    if (r != 0 || input->reader || input->codec || input->is_one_pass)
         return r;
     input->offset += *n;
     input->in.at = input->in.n_bytes;
@@ -477,20 +475,20 @@ int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *er
 bool leat_input_jump(struct leat_input *input, uint64_t offset) {
     if (input->fault.code)
         return false;
-    if (input->lens) {
+    if (input->reader) {
         if (!input->file->is_known || input->file->codec || input->is_one_pass)
             return false;
-        drop(&input->head);
+        free_bytes(&input->head);
         input->fault = LEAT_ERROR_INIT;
-        input->lens_ops->go(input->lens, offset);
+        input->reader_ops->go(input->reader, offset);
         return true;
     }
     if (!input->is_known || input->codec || input->is_one_pass)
         return false;
     input->offset = offset;
     input->in.at = input->in.n_bytes;
-    drop(&input->head);
-    drop(&input->spare);
+    free_bytes(&input->head);
+    free_bytes(&input->spare);
     input->in_has_ended = input->has_ended = false;
     return true;
 }
@@ -517,4 +515,57 @@ int leat_input_peek(struct leat_input *input, size_t size, const uint8_t **ret_d
     *ret_data = head->data;
     *ret_n = head->n_bytes;
     return r;
+}
+
+/* ---- through a record reader ---- */
+
+int leat_input_new_of_records(struct leat_input *take_file,
+                              const struct leat_record_reader_ops *ops, void *take_reader,
+                              struct leat_input **ret_input, struct leat_error *err) {
+    struct leat_input *input = calloc(1, sizeof(*input));
+
+    if (!input) {
+        ops->free(take_reader);
+        leat_input_close(take_file);
+        return leat_error_oom(err);
+    }
+    *input = (struct leat_input){
+        .fd = -1,
+        .is_one_pass = take_file->is_one_pass,
+        .is_known = true,
+        .limits = take_file->limits,
+        .file_bytes = take_file->file_bytes,
+        .reader_ops = ops,
+        .reader = take_reader,
+        .file = take_file,
+    };
+    *ret_input = input;
+    return 0;
+}
+
+bool leat_input_has_records(const struct leat_input *input) {
+    return input->reader != NULL;
+}
+
+uint64_t leat_input_cross(struct leat_input *input) {
+    return input->reader_ops->cross(input->reader);
+}
+
+int leat_input_read_at(struct leat_input *input, uint64_t offset, void *data, size_t n,
+                       struct leat_error *err) {
+    size_t n_done = 0;
+
+    while (n_done < n) {
+        size_t n_read;
+        int r = leat_input_read_file(input, (uint8_t *)data + n_done, n - n_done, offset + n_done,
+                                     &n_read, err);
+
+        if (r < 0)
+            return r;
+        if (n_read == 0)
+            return leat_error_set(err, -EBADMSG, "the file is cut short: it ends at byte %llu",
+                                  (unsigned long long)(offset + n_done));
+        n_done += n_read;
+    }
+    return 0;
 }

@@ -1,7 +1,7 @@
-/* input_ahead.c: decoding what a range of a compressed file begins with; see input.h.
+/* input_ahead.c: decodes the frames with which a range of a compressed file begins. See input.h.
  *
- * Where a frame begins in the middle of a file is guessed by its first bytes, and tried: what does
- * not decode was none. What does, and still is none, is adopted by nobody.
+ * The first bytes suggest where a frame begins in the middle of a file, and decoding tries it: what
+ * does not decode was no frame. What decodes and still is no frame is never adopted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "pipeline/io/input_internal.h"
 
-#define GUESSES        8 /* in one range that begin like a frame and are none */
+#define GUESSES        8 /* places in one range that look like a frame and are none */
 #define GUESSES_WITHIN (LEAT_INPUT_RANGE + LEAT_CODEC_HEAD)
 
 static bool is_wide(const struct leat_input *input) {
@@ -39,8 +39,8 @@ static int decode_ahead(struct leat_input *input, uint64_t stop_at, size_t max_b
 }
 
 /* Starts over at that byte of the file. */
-static int enter(struct leat_input *input, const uint8_t *file_head, const uint8_t *head,
-                 uint64_t offset) {
+static int enter_frame(struct leat_input *input, const uint8_t *file_head, const uint8_t *head,
+                       uint64_t offset) {
     input->codec->stop(input->state);
     input->state = NULL;
     if (input->codec->start(input->limits.max_window_bytes, &input->state) < 0) {
@@ -57,7 +57,7 @@ static int enter(struct leat_input *input, const uint8_t *file_head, const uint8
     return 0;
 }
 
-/* The next place at or behind `at` that is worth a look, or `end`. */
+/* The next place at or behind `at` where a frame may begin, or `end`. */
 static size_t next_place(const struct leat_codec_ops *codec, const uint8_t *data, size_t at,
                          size_t end) {
     const uint8_t *found;
@@ -69,8 +69,8 @@ static size_t next_place(const struct leat_codec_ops *codec, const uint8_t *data
 }
 
 /* Tries the places of the range where a frame seems to begin; false: none of them is good. */
-static bool guess(struct leat_input *input, const uint8_t *file_head, const uint8_t *data, size_t n,
-                  uint64_t offset, size_t max_bytes) {
+static bool guess_frame(struct leat_input *input, const uint8_t *file_head, const uint8_t *data,
+                        size_t n, uint64_t offset, size_t max_bytes) {
     const struct leat_codec_ops *codec = input->codec;
     size_t step = codec->first_byte ? 1 : codec->alignment, n_guesses = 0;
     size_t end = n < LEAT_INPUT_RANGE ? n : LEAT_INPUT_RANGE;
@@ -82,7 +82,7 @@ static bool guess(struct leat_input *input, const uint8_t *file_head, const uint
         if (!codec->may_begin(data + at, n_head))
             continue;
         memcpy(head, data + at, n_head);
-        if (++n_guesses > GUESSES || enter(input, file_head, head, offset + at) < 0)
+        if (++n_guesses > GUESSES || enter_frame(input, file_head, head, offset + at) < 0)
             return false;
         if (decode_ahead(input, offset + LEAT_INPUT_RANGE, max_bytes) == 0)
             return true;
@@ -105,7 +105,7 @@ static int guess_in_range(struct leat_input *input, uint64_t range, size_t max_b
            leat_input_read_file(input, data + n, GUESSES_WITHIN - n, offset + n, &n_more, &err) ==
                0)
         n += n_more;
-    *ret_is_good = guess(input, file_head, data, n, offset, max_bytes);
+    *ret_is_good = guess_frame(input, file_head, data, n, offset, max_bytes);
     free(data);
     return 0;
 }
@@ -121,7 +121,7 @@ int leat_input_open_ahead(const struct leat_opener *opener, const char *path,
     *ret_input = NULL;
     if (leat_input_open(opener, path, limits, &input, &err) < 0)
         return err.code == -ENOMEM ? -ENOMEM : 0;
-    r = input->is_one_pass ? -ESPIPE : leat_input_look(input, &err);
+    r = input->is_one_pass ? -ESPIPE : leat_input_detect(input, &err);
     if (r == 0 && !input->codec)
         is_good = range == 0;
     else if (r == 0 && range == 0)

@@ -1,5 +1,4 @@
-/* input_internal.h: an input, shared by input.c (reading) and input_ahead.c (decoding ahead) only.
- */
+/* input_internal.h: the struct of an input; input.c and input_ahead.c include it. */
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +9,7 @@
 
 struct leat_input_bytes {
     uint8_t *data;
-    size_t at, n_bytes, capacity; /* data[at .. n_bytes) is there */
+    size_t at, n_bytes, capacity; /* data[at .. n_bytes) is valid */
 };
 
 struct leat_input {
@@ -20,9 +19,9 @@ struct leat_input {
     uint64_t file_bytes; /* 0: unknown */
     dev_t device;
     ino_t inode;
-    uint64_t entered_at; /* in the file: where it began */
+    uint64_t entered_at; /* place in the file where it began */
 
-    const struct leat_codec_ops *codec; /* NULL: as it is, or not known yet */
+    const struct leat_codec_ops *codec; /* NULL: none, or not known yet */
     void *state;
     bool is_known; /* the head was looked at */
 
@@ -33,18 +32,17 @@ struct leat_input {
     struct leat_input_bytes spare; /* decoded, not yet handed out */
     struct leat_input_bytes head;  /* of peek */
 
-    uint64_t frame_start; /* in the file */
-    uint64_t last_range;  /* of the boundary that was told last */
-    bool at_boundary;     /* between two frames */
-    bool is_told;         /* and the reader knows */
-    bool may_have_more;   /* the last step filled all of its room */
-    bool has_ended;       /* all is decoded */
-    uint64_t n_decoded;   /* from the start of the file */
-    uint64_t n_garbage;
+    uint64_t frame_start;    /* in the file */
+    uint64_t last_range;     /* range of the last boundary that was reported */
+    bool at_boundary;        /* between two frames */
+    bool is_told;            /* and the reader was told */
+    bool may_have_more;      /* the last step filled all of its room */
+    bool has_ended;          /* all is decoded */
+    uint64_t n_decoded;      /* from the start of the file */
     struct leat_error fault; /* final; comes behind what is in `spare` */
 
-    const struct leat_lens_ops *lens_ops; /* not NULL: it is `file`, seen through the lens */
-    void *lens;
+    const struct leat_record_reader_ops *reader_ops; /* not NULL: it gives records of `file` */
+    void *reader;
     struct leat_input *file;
 };
 
@@ -52,14 +50,15 @@ static inline uint64_t leat_input_n_in(const struct leat_input *input) {
     return input->in.n_bytes - input->in.at;
 }
 
-/* Some bytes of the file at `offset`: 0 (*ret_n 0: its end), WAITING. */
+/* Reads some bytes of the file at `offset`. 0 (*ret_n 0: its end), WAITING. */
 int leat_input_read_file(struct leat_input *input, void *data, size_t size, uint64_t offset,
                          size_t *ret_n, struct leat_error *err);
-/* Finds out what it is: 0, WAITING. */
-int leat_input_look(struct leat_input *input, struct leat_error *err);
+/* Finds out the compression. 0, WAITING. */
+int leat_input_detect(struct leat_input *input, struct leat_error *err);
 int leat_input_grow(struct leat_input_bytes *bytes, size_t capacity, struct leat_error *err);
-/* Of n_made bytes, decoded last: leaves those within `max_expansion`. -EBADMSG: not all are. */
+/* Cuts *n_made, the number of bytes decoded last, to those within `max_expansion`. -EBADMSG: some
+ * were cut. */
 int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct leat_error *err);
-/* One step: *ret_n bytes at `out`, where there is room for LEAT_INPUT_STEP. 0; PAUSE, WAITING;
+/* Does one step: puts *ret_n bytes at `out`, which has room for LEAT_INPUT_STEP. 0; PAUSE, WAITING;
  * -errno, which comes behind those bytes. */
 int leat_input_step(struct leat_input *input, uint8_t *out, size_t *ret_n, struct leat_error *err);

@@ -1,5 +1,5 @@
-/* kernel.h: what leat asks of the kernel. Each is tried in this process rather than looked up,
- * because a filter of system calls (of a container, of a unit) may deny what the kernel can. */
+/* kernel.h: what leat needs of the kernel. Each need is tried in this process rather than looked
+ * up, because a filter of system calls (of a container, of a unit) may deny what the kernel can. */
 #pragma once
 
 #define LEAT_KERNEL_NEEDS_MAX 16

@@ -1,4 +1,4 @@
-/* opener.c: the opener that may read whatever this process can, and reading whole files. See
+/* opener.c: openers that may read whatever this process can, and reading of whole files. See
  * opener.h. */
 #include "pipeline/io/opener.h"
 
@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/base/array.h"
 #include "proto/base/elsewhere.h"
+
+#define READ_BYTES 65536 /* at least, at a time */
 
 /* Opened anew, so that it is ours alone: O_NONBLOCK is of the open file, not of the descriptor. */
 #define STDIN "/proc/self/fd/0"
@@ -64,14 +67,8 @@ static int read_all(int fd, const char *path, size_t limit_bytes, char **data, s
     for (;;) {
         ssize_t n;
 
-        if (*n_bytes + 1 >= capacity) {
-            char *larger = realloc(*data, capacity ? capacity * 2 : 65536);
-
-            if (!larger)
-                return leat_error_oom(err);
-            *data = larger;
-            capacity = capacity ? capacity * 2 : 65536;
-        }
+        if (!leat_array_reserve(data, *n_bytes + READ_BYTES, &capacity))
+            return leat_error_oom(err);
         n = read(fd, *data + *n_bytes, capacity - *n_bytes - 1);
         if (n < 0 && errno == EINTR)
             continue;

@@ -1,4 +1,4 @@
-/* opener.h: how the pipeline gets at files and programs, without knowing who may use what.
+/* opener.h: opens files and programs for the pipeline, which does not know who may use what.
  *
  * The daemon gives one opener for streams of the operator (any path) and one for streams of
  * trainers (only below configured roots). Immutable once made; the functions run on any thread and
@@ -24,13 +24,13 @@ struct leat_opener {
     /* The same as open_file for data that is read once from front to back: it may also be a FIFO
      * (opened with O_NONBLOCK), or "-" for the standard input. NULL: only regular files. */
     int (*open_stream)(const struct leat_opener *opener, const char *path, struct leat_error *err);
-    /* Whether programs may be started (by `exec`), as the user of this process. */
+    /* `exec` may start programs, as the user of this process */
     bool may_execute;
 };
 
-/* Opens whatever this process can read; starts nothing. */
+/* Opens whatever this process can read; starts no program. */
 extern const struct leat_opener leat_opener_any;
-/* For what the operator wrote: starts programs too. */
+/* The same, and starts programs: for specs of the operator. */
 extern const struct leat_opener leat_opener_operator;
 
 /* Reads a whole file of at most limit_bytes through the opener; *ret_data is malloc'ed and

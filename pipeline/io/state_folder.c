@@ -1,4 +1,4 @@
-/* state_folder.c: see state_folder.h. Age is told by the time of change, which touching sets. */
+/* state_folder.c: see state_folder.h. The time of change is the age, which touching sets. */
 #include "pipeline/io/state_folder.h"
 
 #include <dirent.h>
@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "proto/base/file.h"
 
 #define ENTRY_MAX (LEAT_STATE_NAME_MAX + 32) /* with that of a temporary file */
 #define PATH_SIZE (sizeof(((struct leat_state_folder *)0)->path) + ENTRY_MAX)
@@ -37,7 +39,7 @@ void leat_state_folder_init(struct leat_state_folder *folder, const char *direct
         folder->path[0] = '\0';
 }
 
-/* Those above it too. */
+/* Makes the folders above, too. */
 int leat_state_folder_make(const char *path) {
     char copy[PATH_SIZE];
 
@@ -68,28 +70,15 @@ void leat_state_folder_locate(const struct leat_state_folder *folder, const char
 
 static int read_all(int fd, size_t n_wanted, char **ret_data, size_t *ret_n_bytes) {
     char *data = malloc(n_wanted + 1);
-    size_t n_bytes = 0;
+    ssize_t n = data ? leat_file_read(fd, data, n_wanted, 0) : -ENOMEM;
 
-    if (!data)
-        return -ENOMEM;
-    while (n_bytes < n_wanted) {
-        ssize_t n = read(fd, data + n_bytes, n_wanted - n_bytes);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            int r = -errno;
-
-            free(data);
-            return r;
-        }
-        if (n == 0)
-            break;
-        n_bytes += (size_t)n;
+    if (n < 0) {
+        free(data);
+        return (int)n;
     }
-    data[n_bytes] = '\0';
+    data[n] = '\0';
     *ret_data = data;
-    *ret_n_bytes = n_bytes;
+    *ret_n_bytes = (size_t)n;
     return 0;
 }
 
@@ -132,7 +121,7 @@ struct survey {
     char oldest[ENTRY_MAX + 1];
 };
 
-/* Also one that somebody who was killed did not rename. */
+/* True also of a temporary file that a killed process left. */
 static bool is_ours(const struct leat_state_folder *folder, const char *name) {
     size_t n;
 
@@ -146,8 +135,8 @@ static bool is_earlier(struct timespec a, struct timespec b) {
     return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
 }
 
-static void look(const struct leat_state_folder *folder, DIR *directory,
-                 struct survey *ret_survey) {
+static void survey_folder(const struct leat_state_folder *folder, DIR *directory,
+                          struct survey *ret_survey) {
     struct dirent *entry;
     struct stat status;
 
@@ -171,10 +160,10 @@ static void remove_oldest(const struct leat_state_folder *folder) {
 
     if (!directory)
         return;
-    for (look(folder, directory, &survey);
+    for (survey_folder(folder, directory, &survey);
          survey.n_files > folder->max_files ||
          (survey.n_bytes > folder->max_bytes && survey.n_files > 1);
-         look(folder, directory, &survey))
+         survey_folder(folder, directory, &survey))
         if (unlinkat(dirfd(directory), survey.oldest, 0) < 0)
             break;
     (void)closedir(directory);
@@ -182,23 +171,12 @@ static void remove_oldest(const struct leat_state_folder *folder) {
 
 /* ---- writing ---- */
 
-static int write_new(const char *path, const char *data, size_t n_bytes) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), r = 0;
+static int write_new(const char *path, const void *data, size_t n_bytes) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), r;
 
     if (fd < 0)
         return -errno;
-    while (n_bytes > 0) {
-        ssize_t n = write(fd, data, n_bytes);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            r = n < 0 ? -errno : -EIO;
-            break;
-        }
-        data += n;
-        n_bytes -= (size_t)n;
-    }
+    r = leat_file_write(fd, data, n_bytes, 0);
     if (close(fd) < 0 && r == 0)
         r = -errno;
     return r;

@@ -1,9 +1,9 @@
-/* state_folder.h: a folder of small files that outlive the process: what it found out and may want
- * to know again, never what it needs.
+/* state_folder.h: a folder of small files that outlive the process. They hold what it found out and
+ * may want to know again, never what it needs.
  *
- * Files are written under a temporary name and renamed, so that there is never half a one; the
+ * Files are written under a temporary name and renamed, so that there is never half a file. The
  * oldest are removed when there are too many. Each format checks what it reads. Immutable once
- * initialised; reading and writing block, and may be done by any thread, and by several processes.
+ * initialised; reading and writing block, and any thread and several processes may do both.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #define LEAT_STATE_NAME_MAX 100 /* bytes of a file's name */
 
 struct leat_state_folder {
-    char path[4096];             /* "": there is none, nothing is kept */
+    char path[4096];             /* "": there is no folder, and nothing is kept */
     const char *suffix;          /* of its files, ".tuner" */
     size_t max_files, max_bytes; /* of all of them */
 };
@@ -27,17 +27,17 @@ void leat_state_folder_init(struct leat_state_folder *folder, const char *direct
                             size_t max_bytes);
 /* Makes that folder, and those above it: 0 or -errno. */
 int leat_state_folder_make(const char *path);
-/* What the file holds: malloc'ed, terminated. 0; -ENOENT: there is none; -EFBIG: it has more than
- * max_bytes; else why it cannot be read. Errors name it. */
+/* Reads the file into memory that is malloc'ed and terminated. 0; -ENOENT: there is no file;
+ * -EFBIG: it has more than max_bytes; else why it cannot be read. Errors name the file. */
 int leat_state_folder_read(const struct leat_state_folder *folder, const char *name,
                            size_t max_bytes, char **ret_data, size_t *ret_n_bytes,
                            struct leat_error *err);
-/* `name` with the suffix: at most LEAT_STATE_NAME_MAX letters, digits and '-'. Makes the folder,
- * too. */
+/* Writes the file of that name, of at most LEAT_STATE_NAME_MAX letters, digits and '-'. Makes the
+ * folder if need be. */
 int leat_state_folder_write(const struct leat_state_folder *folder, const char *name,
                             const void *data, size_t n_bytes, struct leat_error *err);
-/* Says that the error is of that file. */
+/* Puts the path of that file into the error. */
 void leat_state_folder_locate(const struct leat_state_folder *folder, const char *name,
                               struct leat_error *err);
-/* Whether the file is there; from now on it is the youngest. */
+/* Makes the file the youngest. False: it does not exist. */
 bool leat_state_folder_touch(const struct leat_state_folder *folder, const char *name);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define ALIGN           LEAT_ARENA_ALIGN
-#define CHUNK_MAX_BYTES ((size_t)1 << 39) /* no machine has that: a size that is none */
+#define CHUNK_MAX_BYTES ((size_t)1 << 39) /* a larger size is a mistake */
 
 struct leat_arena_chunk {
     struct leat_arena_chunk *next;
@@ -105,7 +105,7 @@ static struct leat_arena_chunk **find_chunk(struct leat_arena_chunk **link, size
 
 /* Makes the current chunk one with min_bytes left: a kept one that is brought forward, or a new
  * one. */
-static bool advance(struct leat_arena *arena, size_t min_bytes) {
+static bool advance_chunk(struct leat_arena *arena, size_t min_bytes) {
     struct leat_arena_chunk *current = arena->current, *chunk, **place, **found;
 
     if (current && current->size - current->n_used >= min_bytes)
@@ -128,7 +128,7 @@ static bool advance(struct leat_arena *arena, size_t min_bytes) {
 }
 
 void *leat_arena_reserve(struct leat_arena *arena, size_t min_bytes, size_t *ret_size) {
-    if (!advance(arena, min_bytes))
+    if (!advance_chunk(arena, min_bytes))
         return NULL;
     *ret_size = arena->current->size - arena->current->n_used;
     return arena->current->data + arena->current->n_used;

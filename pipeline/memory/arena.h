@@ -13,7 +13,8 @@
 #define LEAT_ARENA_CHUNK_BYTES (256U << 10)
 #define LEAT_ARENA_KEEP_BYTES  (4U << 20)
 
-#define LEAT_ARENA_FIT_PART 16 /* slack of one that is made to fit, so that it fits others too */
+#define LEAT_ARENA_FIT_PART                                                                        \
+    16 /* an arena that is made to fit gets this part as slack, so that it fits others too */
 
 struct leat_arena_chunk;
 
@@ -24,11 +25,11 @@ struct leat_arena {
 };
 
 void leat_arena_init(struct leat_arena *arena);
-/* An empty one gets memory for just n_bytes, each allocation rounded up to LEAT_ARENA_ALIGN. 0 or
- * -ENOMEM. */
+/* Gives an empty arena memory for just n_bytes; each allocation is rounded up to LEAT_ARENA_ALIGN.
+ * 0 or -ENOMEM. */
 int leat_arena_init_exact(struct leat_arena *arena, size_t n_bytes);
-/* One that is empty or reset gets memory for n_bytes in one piece: what it has, if that is not much
- * more, else new. 0 or -ENOMEM, and it has none. */
+/* Gives an empty or reset arena memory for n_bytes in one piece. It keeps what it has if that is
+ * not much more. 0, or -ENOMEM and the arena has none. */
 int leat_arena_fit(struct leat_arena *arena, size_t n_bytes);
 void leat_arena_deinit(struct leat_arena *arena);
 void leat_arena_reset(struct leat_arena *arena);

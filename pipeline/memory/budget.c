@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-#define HEADROOM 8  /* that part of the budget is left for streams to come */
-#define EXCESS   20 /* that part more may be taken by who cannot go on without */
+#define HEADROOM 8  /* so large a part of the budget is left for streams to come */
+#define EXCESS   20 /* accounts that cannot go on without may exceed it by this part */
 
 #define LEAST_PARTS 2 /* one user alone leaves a half to the next */
 
@@ -32,12 +32,12 @@ void leat_budget_init(struct leat_budget *budget, uint64_t limit_bytes) {
     *budget = (struct leat_budget){.limit_bytes = limit_bytes, .user_limit_bytes = UINT64_MAX};
 }
 
-static uint64_t beyond(uint64_t needed, uint64_t there) {
+static uint64_t saturating_minus(uint64_t needed, uint64_t there) {
     return needed > there ? needed - there : 0;
 }
 
 uint64_t leat_budget_free_bytes(const struct leat_budget *budget) {
-    return beyond(budget->limit_bytes, budget->claimed_bytes);
+    return saturating_minus(budget->limit_bytes, budget->claimed_bytes);
 }
 
 /* ---- users ---- */
@@ -58,7 +58,7 @@ void leat_budget_user_leave(struct leat_budget_user *user) {
 
 uint64_t leat_budget_user_limit(const struct leat_budget_user *user) {
     const struct leat_budget *budget = user->budget;
-    uint64_t part = beyond(budget->limit_bytes, budget->own_bytes);
+    uint64_t part = saturating_minus(budget->limit_bytes, budget->own_bytes);
     uint32_t n_users = budget->n_users + (user->n_present == 0);
 
     if (budget->limit_bytes == UINT64_MAX)
@@ -71,7 +71,7 @@ uint64_t leat_budget_user_limit(const struct leat_budget_user *user) {
 }
 
 static uint64_t part_left(const struct leat_budget_user *user) {
-    return beyond(leat_budget_user_limit(user), user->claimed_bytes);
+    return saturating_minus(leat_budget_user_limit(user), user->claimed_bytes);
 }
 
 uint64_t leat_budget_user_free_bytes(const struct leat_budget_user *user) {
@@ -86,7 +86,7 @@ bool leat_budget_user_has_part(const struct leat_budget_user *user, uint64_t byt
 
 /* ---- accounts ---- */
 
-/* What it claimed before, and does not any more or claims besides. */
+/* Counts the change of the claim, which was `before`, in the budget and its user. */
 static void count_claim(const struct leat_account *account, uint64_t before) {
     uint64_t change = leat_account_claim(account) - before;
 
@@ -95,6 +95,12 @@ static void count_claim(const struct leat_account *account, uint64_t before) {
         account->user->claimed_bytes += change;
     else
         account->budget->own_bytes += change;
+}
+
+/* Bytes that the account may still claim, of its user's part and of the budget. */
+static uint64_t free_bytes_of(const struct leat_account *account) {
+    return account->user ? leat_budget_user_free_bytes(account->user)
+                         : leat_budget_free_bytes(account->budget);
 }
 
 static int open_account(struct leat_account *account, struct leat_budget *budget,
@@ -135,7 +141,7 @@ void leat_account_close(struct leat_account *account) {
 int leat_account_guarantee(struct leat_account *account, uint64_t bytes) {
     uint64_t before = leat_account_claim(account), change = bytes - account->guaranteed_bytes;
 
-    if (bytes > before && bytes - before > leat_account_free_bytes(account))
+    if (bytes > before && bytes - before > free_bytes_of(account))
         return -ENOMEM;
     account->budget->guaranteed_bytes += change;
     if (account->user)
@@ -166,11 +172,6 @@ void leat_account_change(struct leat_account *account, enum leat_memory memory,
     count_claim(account, claimed);
 }
 
-uint64_t leat_account_free_bytes(const struct leat_account *account) {
-    return account->user ? leat_budget_user_free_bytes(account->user)
-                         : leat_budget_free_bytes(account->budget);
-}
-
 void leat_account_count(struct leat_account *account, enum leat_memory memory, bool is_hit) {
     struct leat_pool_stats *pool = &account->pools[memory];
 
@@ -179,22 +180,24 @@ void leat_account_count(struct leat_account *account, enum leat_memory memory, b
     pool->n_misses += !is_hit;
 }
 
-/* What is left for those who have something already, to grow: of all, and of its user's part. */
+/* Memory into which accounts may grow: of the budget, and of the part of the user. */
 static uint64_t left_to_grow(const struct leat_account *account) {
     const struct leat_budget *budget = account->budget;
     const struct leat_budget_user *user = account->user;
     uint64_t kept = budget->limit_bytes / HEADROOM + budget->wanted_bytes + budget->starved_bytes;
-    uint64_t left = beyond(beyond(budget->limit_bytes, kept), budget->claimed_bytes);
+    uint64_t left =
+        saturating_minus(saturating_minus(budget->limit_bytes, kept), budget->claimed_bytes);
     uint64_t limit, part;
 
     if (!user || budget->limit_bytes == UINT64_MAX)
         return left;
     limit = leat_budget_user_limit(user);
-    part = beyond(beyond(limit, user->wanted_bytes + user->starved_bytes), user->claimed_bytes);
+    part = saturating_minus(saturating_minus(limit, user->wanted_bytes + user->starved_bytes),
+                            user->claimed_bytes);
     return part < left ? part : left;
 }
 
-/* And with what may be taken by who cannot go on without. */
+/* The same for accounts that cannot go on without, which may exceed the budget a little. */
 static uint64_t left_at_most(const struct leat_account *account) {
     const struct leat_budget *budget = account->budget;
     const struct leat_budget_user *user = account->user;
@@ -202,17 +205,17 @@ static uint64_t left_at_most(const struct leat_account *account) {
 
     if (limit == UINT64_MAX)
         return limit;
-    left = beyond(limit + limit / EXCESS, budget->claimed_bytes);
+    left = saturating_minus(limit + limit / EXCESS, budget->claimed_bytes);
     if (!user)
         return left;
     limit = leat_budget_user_limit(user);
-    part = beyond(limit + limit / EXCESS, user->claimed_bytes);
+    part = saturating_minus(limit + limit / EXCESS, user->claimed_bytes);
     return part < left ? part : left;
 }
 
-/* What of `bytes` more it does not claim already. */
-static uint64_t unclaimed(const struct leat_account *account, uint64_t bytes) {
-    return beyond(account->used_bytes + bytes, leat_account_claim(account));
+/* The part of `bytes` more that the account does not claim already. */
+static uint64_t unclaimed_bytes(const struct leat_account *account, uint64_t bytes) {
+    return saturating_minus(account->used_bytes + bytes, leat_account_claim(account));
 }
 
 bool leat_account_may_hope(const struct leat_account *account, uint64_t bytes) {
@@ -220,17 +223,17 @@ bool leat_account_may_hope(const struct leat_account *account, uint64_t bytes) {
     const struct leat_budget_user *user = account->user;
     uint64_t others = budget->guaranteed_bytes - account->guaranteed_bytes;
 
-    if (account->used_bytes + bytes > beyond(budget->limit_bytes, others))
+    if (account->used_bytes + bytes > saturating_minus(budget->limit_bytes, others))
         return false;
     return !user || account->used_bytes + bytes <=
-                        beyond(leat_budget_user_limit(user),
-                               user->guaranteed_bytes - account->guaranteed_bytes);
+                        saturating_minus(leat_budget_user_limit(user),
+                                         user->guaranteed_bytes - account->guaranteed_bytes);
 }
 
 /* Others give something back only for what is its user's part. */
 void leat_account_want(struct leat_account *account, uint64_t bytes) {
     uint64_t of_all =
-        !account->user || leat_budget_user_has_part(account->user, unclaimed(account, bytes))
+        !account->user || leat_budget_user_has_part(account->user, unclaimed_bytes(account, bytes))
             ? bytes
             : 0;
 
@@ -242,7 +245,7 @@ void leat_account_want(struct leat_account *account, uint64_t bytes) {
 }
 
 bool leat_account_may_grow(const struct leat_account *account, uint64_t bytes) {
-    uint64_t more = unclaimed(account, bytes);
+    uint64_t more = unclaimed_bytes(account, bytes);
 
     return more == 0 || more <= left_to_grow(account);
 }
@@ -252,7 +255,7 @@ uint64_t leat_account_room(const struct leat_account *account) {
 }
 
 bool leat_account_must_grow(const struct leat_account *account, uint64_t bytes) {
-    uint64_t more = unclaimed(account, bytes);
+    uint64_t more = unclaimed_bytes(account, bytes);
 
     return more == 0 || more <= left_at_most(account);
 }
@@ -264,9 +267,10 @@ bool leat_account_should_shrink(const struct leat_account *account) {
 
     if (account->used_bytes <= account->guaranteed_bytes || budget->limit_bytes == UINT64_MAX)
         return false;
-    return budget->claimed_bytes > beyond(budget->limit_bytes, kept) ||
-           (user && user->claimed_bytes > beyond(leat_budget_user_limit(user),
-                                                 user->wanted_bytes + user->starved_bytes));
+    return budget->claimed_bytes > saturating_minus(budget->limit_bytes, kept) ||
+           (user &&
+            user->claimed_bytes > saturating_minus(leat_budget_user_limit(user),
+                                                   user->wanted_bytes + user->starved_bytes));
 }
 
 static void add_counts(struct leat_pool_stats *pool, const struct leat_pool_stats *more) {

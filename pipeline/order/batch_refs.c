@@ -18,7 +18,7 @@ static bool is_skipped(const struct leat_skips *skips, const struct leat_plan *p
     return leat_skips_has_record(skips, lane, leat_block_record(ref->block, ref->row));
 }
 
-/* The parts of a packed row that stay; false: none does. */
+/* Removes skipped parts of a packed row. False: none is left. */
 static bool take_parts(const struct leat_skips *skips, const struct leat_plan *plan,
                        struct leat_bundle *bundle) {
     struct leat_block_pool *pool = bundle->refs[0].block->pool;

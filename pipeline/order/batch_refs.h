@@ -1,4 +1,4 @@
-/* batch_refs.h: a batch before it is made: references to its rows, in order. Owner: the run. */
+/* batch_refs.h: a batch before it is collated: references to its rows, in order. Owner: the run. */
 #pragma once
 
 #include "pipeline/block/ref.h"
@@ -7,20 +7,20 @@
 
 struct leat_batch_refs {
     struct leat_batch_refs *next;
-    enum leat_output_kind kind; /* EPOCH_END waits in the same line */
+    enum leat_output_kind kind; /* EPOCH_END waits in the same queue */
     uint64_t epoch, step;
     bool is_last;
-    bool is_wanted;  /* in the line, once its round is whole */
-    bool is_planned; /* its blocks are here and pinned, but for: */
+    bool is_wanted;  /* goes to the queue once its round is whole */
+    bool is_planned; /* its blocks are in memory and pinned, except of: */
     uint32_t n_refs;
     uint64_t n_absent; /* rows that are being fetched */
-    uint64_t n_bytes;  /* of itself, once it is closed */
+    uint64_t n_bytes;  /* bytes of this struct, once it is closed */
     struct leat_ref refs[];
 };
 
 void leat_batch_refs_free(struct leat_batch_refs *batch);
 
-/* Takes the rows of such records, and parts of packed rows, out of a batch; it may have none left.
- */
+/* Removes the rows of skipped records, and parts of packed rows, from a batch; it may have none
+ * left. */
 void leat_batch_refs_skip(const struct leat_skips *skips, const struct leat_plan *plan,
                           struct leat_batch_refs *batch);

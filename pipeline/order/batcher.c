@@ -1,4 +1,4 @@
-/* batcher.c: open batches. See batcher.h; those that are closed: batcher_line.c; windows:
+/* batcher.c: open batches. See batcher.h. Closed ones are in batcher_rounds.c, windows in
  * batcher_window.c. */
 #include "pipeline/order/batcher.h"
 
@@ -61,8 +61,8 @@ static bool is_full(const struct leat_plan *plan, const struct leat_open_batch *
            (plan->max_tokens > 0 && (open->refs->n_refs + 1) * open->longest > plan->max_tokens);
 }
 
-static bool fits(const struct leat_plan *plan, const struct leat_open_batch *open,
-                 uint64_t n_tokens) {
+static bool row_fits(const struct leat_plan *plan, const struct leat_open_batch *open,
+                     uint64_t n_tokens) {
     uint64_t longest = n_tokens > open->longest ? n_tokens : open->longest;
 
     return plan->max_tokens == 0 || (open->refs->n_refs + 1) * longest <= plan->max_tokens;
@@ -74,7 +74,7 @@ int leat_open_batch_add(const struct leat_plan *plan, struct leat_open_batch *op
     uint64_t n_tokens = plan->max_tokens > 0 ? row_tokens(plan, ref) : 0;
     int r = 0;
 
-    if (open->refs && !fits(plan, open, n_tokens))
+    if (open->refs && !row_fits(plan, open, n_tokens))
         r = on_close(take_open(open), user, err);
     if (r == 0 && add_row(plan, open, ref, n_tokens) < 0)
         r = leat_error_oom(err);
@@ -145,7 +145,7 @@ int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan
     };
     if (batcher->world_size > 1)
         batcher->round_phase = wanted->round_phase % batcher->world_size;
-    leat_batcher_init_line(batcher);
+    leat_batcher_init_lists(batcher);
     batcher->open = calloc(batcher->n_open, sizeof(*batcher->open));
     return batcher->open ? 0 : leat_error_oom(err);
 }
@@ -155,7 +155,7 @@ void leat_batcher_deinit(struct leat_batcher *batcher) {
         leat_batch_refs_free(batcher->open[i].refs);
     for (size_t i = 0; i < batcher->n_gathered; i++)
         leat_ref_drop(batcher->gathered[i].ref);
-    leat_batcher_deinit_line(batcher);
+    leat_batcher_deinit_lists(batcher);
     free(batcher->open);
     free(batcher->gathered);
 }
@@ -179,7 +179,7 @@ uint64_t leat_batcher_holds(const struct leat_plan *plan) {
 }
 
 uint64_t leat_batcher_bytes(const struct leat_batcher *batcher) {
-    uint64_t n_bytes = batcher->ready_bytes + batcher->beyond.n_bytes +
+    uint64_t n_bytes = batcher->queue.n_bytes + batcher->beyond.n_bytes +
                        batcher->gathered_capacity * sizeof(*batcher->gathered);
 
     for (size_t i = 0; i < batcher->n_open; i++)

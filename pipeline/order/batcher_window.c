@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "pipeline/order/batcher_internal.h"
+#include "proto/base/array.h"
 
 /* The batches of one window. */
 struct cut {
@@ -21,16 +22,9 @@ struct cut {
 static int on_close(struct leat_batch_refs *take_batch, void *user, struct leat_error *err) {
     struct cut *cut = user;
 
-    if (cut->n_batches == cut->capacity) {
-        size_t capacity = cut->capacity ? cut->capacity * 2 : 64;
-        struct leat_batch_refs **larger = reallocarray(cut->batches, capacity, sizeof(*larger));
-
-        if (!larger) {
-            leat_batch_refs_free(take_batch);
-            return leat_error_oom(err);
-        }
-        cut->batches = larger;
-        cut->capacity = capacity;
+    if (!leat_array_reserve(&cut->batches, cut->n_batches + 1, &cut->capacity)) {
+        leat_batch_refs_free(take_batch);
+        return leat_error_oom(err);
     }
     cut->batches[cut->n_batches++] = take_batch;
     return 0;
@@ -44,7 +38,7 @@ static int by_length(const void *a, const void *b) {
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* All gathered rows into batches; an incomplete one stays open. */
+/* Cuts all gathered rows into batches; an incomplete one stays open. */
 static int cut_rows(struct leat_batcher *batcher, struct cut *cut, struct leat_error *err) {
     size_t n = batcher->n_gathered, i;
     int r = 0;
@@ -97,23 +91,13 @@ static void gather_rest(struct leat_batcher *batcher) {
     *open = (struct leat_open_batch){.refs = NULL};
 }
 
-static int grow(struct leat_batcher *batcher) {
-    size_t capacity = batcher->gathered_capacity ? batcher->gathered_capacity * 2 : 1024;
-    struct leat_gathered_row *larger = reallocarray(batcher->gathered, capacity, sizeof(*larger));
-
-    if (!larger)
-        return -ENOMEM;
-    batcher->gathered = larger;
-    batcher->gathered_capacity = capacity;
-    return 0;
-}
-
 int leat_batcher_gather(struct leat_batcher *batcher, struct leat_ref ref, struct leat_error *err) {
     const struct leat_bucketing *bucketing = batcher->plan->bucketing;
     struct cut cut = {.batches = NULL};
     int r, closed;
 
-    if (batcher->n_gathered == batcher->gathered_capacity && grow(batcher) < 0) {
+    if (!leat_array_reserve(&batcher->gathered, batcher->n_gathered + 1,
+                            &batcher->gathered_capacity)) {
         leat_ref_drop(ref);
         return leat_error_oom(err);
     }

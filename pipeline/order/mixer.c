@@ -1,7 +1,7 @@
 /* mixer.c: see mixer.h. */
 #include "pipeline/order/mixer.h"
 
-/* Shares of those that are there, and everybody is where he should be. */
+/* Shares out among the sources that are left, as if none had been taken from yet. */
 static void share_out(struct leat_mixer *mixer) {
     const struct leat_mixing *mixing = mixer->mixing;
     double sum = 0;
@@ -25,7 +25,7 @@ void leat_mixer_start(struct leat_mixer *mixer, const struct leat_mixing *mixing
     share_out(mixer);
 }
 
-static size_t draw(struct leat_mixer *mixer) {
+static size_t draw_lane(struct leat_mixer *mixer) {
     size_t n = mixer->mixing->n_lanes, last = 0;
     double sum = 0, all = 0, u;
 
@@ -58,7 +58,7 @@ static size_t farthest_behind(const struct leat_mixer *mixer) {
 
 size_t leat_mixer_next(struct leat_mixer *mixer) {
     if (mixer->next == mixer->mixing->n_lanes)
-        mixer->next = mixer->mixing->is_random ? draw(mixer) : farthest_behind(mixer);
+        mixer->next = mixer->mixing->is_random ? draw_lane(mixer) : farthest_behind(mixer);
     return mixer->next;
 }
 
@@ -69,7 +69,7 @@ void leat_mixer_take(struct leat_mixer *mixer) {
     mixer->next = mixer->mixing->n_lanes;
 }
 
-/* Whether that holds for no source. */
+/* True if no source has that flag. */
 static bool is_none(const struct leat_mixer *mixer, bool is_wanted, const bool *flags) {
     for (size_t i = 0; i < mixer->mixing->n_lanes; i++)
         if (flags[i] == is_wanted)
@@ -77,7 +77,7 @@ static bool is_none(const struct leat_mixer *mixer, bool is_wanted, const bool *
     return true;
 }
 
-static enum leat_mixer_verdict drop(struct leat_mixer *mixer, size_t lane) {
+static enum leat_mixer_verdict drop_lane(struct leat_mixer *mixer, size_t lane) {
     mixer->is_there[lane] = false;
     if (is_none(mixer, true, mixer->is_there))
         return LEAT_MIXER_PASS_ENDS;
@@ -94,8 +94,8 @@ enum leat_mixer_verdict leat_mixer_end(struct leat_mixer *mixer) {
     if (mixer->mixing->exhausted == LEAT_EXHAUSTED_STOP)
         return LEAT_MIXER_PASS_ENDS;
     if (mixer->mixing->exhausted == LEAT_EXHAUSTED_DROP)
-        return drop(mixer, lane);
+        return drop_lane(mixer, lane);
     if (is_none(mixer, false, mixer->has_ended))
         return LEAT_MIXER_PASS_ENDS;
-    return is_empty ? drop(mixer, lane) : LEAT_MIXER_REPEATS;
+    return is_empty ? drop_lane(mixer, lane) : LEAT_MIXER_REPEATS;
 }

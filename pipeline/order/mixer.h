@@ -40,9 +40,10 @@ enum leat_mixer_verdict {
 
 void leat_mixer_start(struct leat_mixer *mixer, const struct leat_mixing *mixing, uint64_t seed,
                       uint64_t epoch, uint64_t pass);
-/* The source of the next record: the same until it was taken, or the source has come to its end. */
+/* The source of the next record. It stays the same until the record was taken, or the source has
+ * come to its end. */
 size_t leat_mixer_next(struct leat_mixer *mixer);
-/* That record was taken. */
+/* Counts that the record was taken. */
 void leat_mixer_take(struct leat_mixer *mixer);
-/* There was none. */
+/* Says that the source had no further record. */
 enum leat_mixer_verdict leat_mixer_end(struct leat_mixer *mixer);

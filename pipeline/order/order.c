@@ -7,7 +7,7 @@
 
 struct leat_order_node {
     struct leat_order_sink sink;
-    struct leat_order_sink out; /* of a stage that expands: counts what it passes on */
+    struct leat_order_sink out; /* for a stage that expands: counts what it passes on */
     struct leat_order *order;
     const struct leat_plan_stage *stage;
     void *state;
@@ -16,7 +16,7 @@ struct leat_order_node {
 
 /* ---- nodes ---- */
 
-static struct leat_order_sink *below(struct leat_order *order, size_t index) {
+static struct leat_order_sink *sink_below(struct leat_order *order, size_t index) {
     return index + 1 < order->plan->n_order ? &order->nodes[index + 1].sink : &order->batcher.sink;
 }
 
@@ -30,7 +30,7 @@ static int push_node(struct leat_order_sink *sink, struct leat_ref ref, struct l
     struct leat_order_node *node = (struct leat_order_node *)sink;
     struct leat_order *order = node->order;
     size_t index = (size_t)(node - order->nodes);
-    struct leat_order_sink *down = below(order, index);
+    struct leat_order_sink *down = sink_below(order, index);
     int r;
 
     if (node->stage->filter_column >= 0) {
@@ -50,7 +50,7 @@ static int push_node(struct leat_order_sink *sink, struct leat_ref ref, struct l
     return r == LEAT_ORDER_LEFT_OUT ? 0 : r;
 }
 
-/* What comes of a row counts in its place. */
+/* Each row that a stage makes of one counts in its place. */
 static int push_out(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
     struct leat_order_node *node =
         (struct leat_order_node *)((char *)sink - offsetof(struct leat_order_node, out));
@@ -58,7 +58,7 @@ static int push_out(struct leat_order_sink *sink, struct leat_ref ref, struct le
     size_t index = (size_t)(node - order->nodes);
 
     order->n_repeated += index > order->plan->repeat_at;
-    return leat_order_push(below(order, index), ref, err);
+    return leat_order_push(sink_below(order, index), ref, err);
 }
 
 static int start_nodes(struct leat_order *order, size_t end, uint64_t epoch, uint64_t pass,
@@ -108,7 +108,8 @@ static int finish_nodes(struct leat_order *order, size_t from, size_t end, struc
         int r = 0;
 
         if (node->stage->filter_column < 0 && node->stage->ops->finish)
-            r = node->stage->ops->finish(node->stage->config, node->state, below(order, i), err);
+            r = node->stage->ops->finish(node->stage->config, node->state, sink_below(order, i),
+                                         err);
         if (r < 0)
             return r;
     }
@@ -163,7 +164,7 @@ int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat
     return start_nodes(order, order->plan->n_order, epoch, 0, err);
 }
 
-/* Whether a stage behind `repeat` wants no further pass. */
+/* True if a stage behind `repeat` wants no further pass. */
 static bool is_epoch_done(const struct leat_order *order) {
     for (size_t i = order->plan->repeat_at + 1; i < order->plan->n_order; i++)
         if (order->nodes[i].is_done)
@@ -182,7 +183,8 @@ int leat_order_feed(struct leat_order *order, struct leat_ref ref, struct leat_e
                                                             : LEAT_ORDER_EPOCH_DONE;
 }
 
-/* Whether this pass was one too many of those that left nothing; starts the next one's counts. */
+/* True if this was the last allowed pass of those that left nothing. Starts the counts of the next
+ * one. */
 static bool turns_idly(struct leat_order *order) {
     order->n_idle_passes = order->n_repeated > order->n_filtered ? 0 : order->n_idle_passes + 1;
     order->n_repeated = order->n_filtered = 0;

@@ -18,14 +18,14 @@ struct leat_order {
     /* of this pass: rows that `repeat` passed on, and those of them that were dropped behind it;
      * where a row becomes several, it counts as dropped, and they as passed on */
     uint64_t n_repeated, n_filtered;
-    uint32_t n_idle_passes; /* in a row that left nothing behind */
+    uint32_t n_idle_passes; /* passes in a row that left no row */
 };
 
 int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
                     const struct leat_sequence *wanted, struct leat_error *err);
 void leat_order_deinit(struct leat_order *order);
 
-/* Bytes of what its stages remember, and of batches. */
+/* Bytes that its stages keep, and those of batches. */
 uint64_t leat_order_bytes(const struct leat_order *order);
 
 /* Starts an epoch: all stages and the numbering of steps. */

@@ -1,6 +1,5 @@
-/* plan/bind.c: the first step of a plan: what the spec says
- * of source, stages and options bound to their tables, and in an order that there can be. Reads
- * nothing. */
+/* plan/bind.c: the first step of a plan: binds what the spec says of source, stages and options to
+ * their tables, and checks the order of stages. Reads no file. */
 #include "pipeline/plan/plan.h"
 
 #include <errno.h>
@@ -55,8 +54,8 @@ struct leat_config *leat_plan_config_free(struct leat_config *config) {
     return NULL;
 }
 
-static void prefix(const struct leat_plan *plan, size_t source, size_t position, const char *kind,
-                   struct leat_error *err) {
+static void prefix_place(const struct leat_plan *plan, size_t source, size_t position,
+                         const char *kind, struct leat_error *err) {
     leat_error_prefix(err, "stages[%zu].%s", position, kind);
     if (source > 0)
         leat_plan_prefix_source(plan, source - 1, err);
@@ -64,30 +63,22 @@ static void prefix(const struct leat_plan *plan, size_t source, size_t position,
 
 void leat_plan_prefix_stage(const struct leat_plan *plan, const struct leat_plan_stage *stage,
                             struct leat_error *err) {
-    prefix(plan, stage->source, stage->position, stage->ops->name, err);
+    prefix_place(plan, stage->source, stage->position, stage->ops->name, err);
 }
 
-/* A stage as the spec has it. */
-struct written {
-    const char *kind;
-    const struct leat_value *args;
-    uint32_t line, column;
-    size_t position, source;
-};
-
 /* Random stages draw by kind_index, so the stages of one source do not change what others draw. */
-static int bind_stage(struct leat_plan *plan, const struct written *written,
-                      struct leat_error *err) {
+static int bind_stage(struct leat_plan *plan, const struct leat_named_args *written, size_t source,
+                      size_t position, struct leat_error *err) {
     struct leat_plan_stage *stage = &plan->stages[plan->n_all_stages];
-    const char *kind = written->kind ? written->kind : "";
+    const char *kind = written->name ? written->name : "";
     int r;
 
     *stage = (struct leat_plan_stage){
         .ops = leat_stage_find(kind),
         .index = plan->n_all_stages,
-        .position = written->position,
-        .source = written->source,
-        .kind_index = (uint64_t)written->source << 32,
+        .position = position,
+        .source = source,
+        .kind_index = (uint64_t)source << 32,
         .filter_column = -1,
     };
     plan->n_all_stages++;
@@ -100,7 +91,7 @@ static int bind_stage(struct leat_plan *plan, const struct written *written,
                               "works on all rows of the stream: it must stand behind the sources, "
                               "in the stream's stages");
     if (r < 0) {
-        prefix(plan, stage->source, stage->position, kind, err);
+        prefix_place(plan, stage->source, stage->position, kind, err);
         return r;
     }
     for (size_t i = 0; i < stage->index; i++)
@@ -109,42 +100,28 @@ static int bind_stage(struct leat_plan *plan, const struct written *written,
     return 0;
 }
 
-static const struct leat_value no_args = {.kind = LEAT_VALUE_NULL};
-
-/* A stage of a source is a name, or a map of a name to its arguments. */
-static int read_stage(const struct leat_plan *plan, const struct leat_value *value,
-                      struct written *ret_written, struct leat_error *err) {
-    ret_written->line = value->line;
-    ret_written->column = value->column;
-    if (value->kind == LEAT_VALUE_SCALAR) {
-        ret_written->kind = value->text;
-        ret_written->args = &no_args;
-        return 0;
-    }
-    if (value->kind == LEAT_VALUE_MAP && value->n_items == 1) {
-        ret_written->kind = value->keys[0].name;
-        ret_written->args = &value->items[0];
-        return 0;
-    }
-    leat_error_set(err, -EINVAL,
-                   "expected one stage with its arguments, such as `cast: {input: n}`");
-    leat_error_locate(err, plan->spec->file, value->line, value->column);
-    leat_error_prefix(err, "stages[%zu]", ret_written->position);
-    leat_plan_prefix_source(plan, ret_written->source - 1, err);
-    return -EINVAL;
-}
-
 static int bind_source_stages(struct leat_plan *plan, size_t source, struct leat_error *err) {
-    struct written written = {.source = source + 1};
+    size_t position = 0;
 
     for (size_t k = 0; k < 2; k++) {
         const struct leat_value *list = plan->sources[source].stages[k];
 
-        for (size_t i = 0; list && i < list->n_items; i++, written.position++) {
-            int r = read_stage(plan, &list->items[i], &written, err);
+        for (size_t i = 0; list && i < list->n_items; i++, position++) {
+            const struct leat_value *value = &list->items[i];
+            struct leat_named_args written;
+            int r;
 
-            if (r == 0)
-                r = bind_stage(plan, &written, err);
+            if (!leat_value_named_args(value, false, &written)) {
+                leat_error_set(err, -EINVAL,
+                               "expected one stage with its arguments, such as `cast: {input: n}`");
+                leat_error_locate(err, plan->spec->file, value->line, value->column);
+                leat_error_prefix(err, "stages[%zu]", position);
+                leat_plan_prefix_source(plan, source, err);
+                return -EINVAL;
+            }
+            written.line = value->line;
+            written.column = value->column;
+            r = bind_stage(plan, &written, source + 1, position, err);
             if (r < 0)
                 return r;
         }
@@ -176,13 +153,9 @@ static int bind_stages(struct leat_plan *plan, struct leat_error *err) {
     for (size_t i = 0; r == 0 && i < spec->n_stages; i++) {
         const struct leat_stage_spec *stage = &spec->stages[i];
 
-        r = bind_stage(plan,
-                       &(struct written){.kind = stage->kind,
-                                         .args = &stage->args,
-                                         .line = stage->line,
-                                         .column = stage->column,
-                                         .position = i},
-                       err);
+        r = bind_stage(
+            plan, &(struct leat_named_args){stage->kind, &stage->args, stage->line, stage->column},
+            0, i, err);
         plan->n_stages = plan->n_all_stages;
     }
     for (size_t i = 0; r == 0 && i < plan->n_sources; i++)
@@ -190,11 +163,31 @@ static int bind_stages(struct leat_plan *plan, struct leat_error *err) {
     return r;
 }
 
+/* path: may be NULL. */
+static int take_path(const struct leat_config *config, const char *path, char **ret_path,
+                     struct leat_error *err) {
+    if (path && !(*ret_path = leat_config_path(config, path)))
+        return leat_error_oom(err);
+    return 0;
+}
+
+static int take_cache(struct leat_plan *plan, struct leat_error *err) {
+    const struct leat_cache_options *cache = &plan->options.cache;
+
+    if (leat_config_given(&plan->options.base, "cache") && !cache->path == !cache->prepared)
+        return leat_config_error(&plan->options.base, "cache", err,
+                                 "needs a folder: `path` for what runs keep, or `prepared` for a "
+                                 "set that is read in place of the source");
+    return take_path(&plan->options.base, cache->path ? cache->path : cache->prepared,
+                     &plan->cache_path, err);
+}
+
 static int bind_options(struct leat_plan *plan, struct leat_error *err) {
     const struct leat_spec *spec = plan->spec;
     struct leat_config *config = &plan->options.base;
     int r = leat_config_bind(config, leat_stream_args, &spec->options, spec->file, spec->line,
                              spec->column, err);
+    bool has_index_path;
 
     if (r < 0)
         return r;
@@ -208,36 +201,29 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
         return leat_config_error(config, "max_errors", err,
                                  "has an effect only with `on_error: skip` or `quarantine`: with "
                                  "`fail` the first bad record ends the stream");
-    if (plan->options.quarantine) {
-        plan->quarantine_path = leat_config_path(config, plan->options.quarantine);
-        if (!plan->quarantine_path)
-            return leat_error_oom(err);
-    }
+    has_index_path =
+        strcmp(plan->options.index, "auto") != 0 && strcmp(plan->options.index, "off") != 0;
     r = leat_skips_bind(&plan->skips, config, err);
-    if (r < 0)
-        return r;
-    if (plan->options.cache.path) {
-        plan->cache_path = leat_config_path(config, plan->options.cache.path);
-        if (!plan->cache_path)
-            return leat_error_oom(err);
-    }
-    if (strcmp(plan->options.index, "auto") != 0 && strcmp(plan->options.index, "off") != 0) {
-        plan->index_path = leat_config_path(config, plan->options.index);
-        if (!plan->index_path)
-            return leat_error_oom(err);
-    }
-    return 0;
+    if (r == 0)
+        r = take_path(config, plan->options.quarantine, &plan->quarantine_path, err);
+    if (r == 0)
+        r = take_cache(plan, err);
+    if (r == 0 && has_index_path)
+        r = take_path(config, plan->options.index, &plan->index_path, err);
+    return r;
 }
 
-static void misplaced(const struct leat_plan_stage *stage, const char *behind,
-                      struct leat_error *err) {
+static int fail_misplaced(const struct leat_plan *plan, const struct leat_plan_stage *stage,
+                          const char *behind, struct leat_error *err) {
     if (strcmp(stage->ops->name, behind) == 0)
         leat_config_error(stage->config, NULL, err, "only one %s is possible in a stream", behind);
     else
         leat_config_error(stage->config, NULL, err, "must stand before %s", behind);
+    leat_plan_prefix_stage(plan, stage, err);
+    return -EINVAL;
 }
 
-/* Everything stands in an order that makes sense: nothing but one prefetch behind one batch. */
+/* Checks that nothing but one prefetch stands behind one batch. */
 static int check_order(const struct leat_plan *plan, struct leat_error *err) {
     const char *closing = NULL, *last = NULL;
 
@@ -245,16 +231,10 @@ static int check_order(const struct leat_plan *plan, struct leat_error *err) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
         if (closing && (stage->ops->kind != LEAT_STAGE_COLLATE || strcmp(closing, "batch") != 0 ||
-                        strcmp(stage->ops->name, "batch") == 0)) {
-            misplaced(stage, closing, err);
-            leat_plan_prefix_stage(plan, stage, err);
-            return -EINVAL;
-        }
-        if (last && stage->ops->kind == LEAT_STAGE_ORDER) {
-            misplaced(stage, last, err);
-            leat_plan_prefix_stage(plan, stage, err);
-            return -EINVAL;
-        }
+                        strcmp(stage->ops->name, "batch") == 0))
+            return fail_misplaced(plan, stage, closing, err);
+        if (last && stage->ops->kind == LEAT_STAGE_ORDER)
+            return fail_misplaced(plan, stage, last, err);
         if (stage->ops->is_last)
             last = stage->ops->name;
         if (stage->ops->kind == LEAT_STAGE_COLLATE)

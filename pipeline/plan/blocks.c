@@ -1,12 +1,12 @@
-/* plan/blocks.c: a stage that has the source read block by block, in random order (a `shuffle` with
- * `blocks`): which one, and whether that is the same as if the data were in that order. */
+/* plan/blocks.c: finds the stage that has the source read block by block, in random order (a
+ * `shuffle` with `blocks`), and checks that the data could be in that order. */
 #include <errno.h>
 #include <string.h>
 
 #include "pipeline/plan/plan_internal.h"
 
-static int refuse(const struct leat_plan *plan, const struct leat_plan_stage *stage,
-                  struct leat_error *err) {
+static int fail_at_stage(const struct leat_plan *plan, const struct leat_plan_stage *stage,
+                         struct leat_error *err) {
     leat_plan_prefix_stage(plan, stage, err);
     return -EINVAL;
 }
@@ -18,14 +18,14 @@ static int check_source(const struct leat_plan *plan, const struct leat_plan_sta
                           "%s comes through a FIFO, from front to back: its blocks cannot be read "
                           "in another order; shuffle with `buffer_size` or `global` alone",
                           plan->source->files.paths[0]);
-        return refuse(plan, stage, err);
+        return fail_at_stage(plan, stage, err);
     }
     if (plan->mixing) {
         leat_config_error(stage->config, "blocks", err,
                           "the sources of `%s` are read record by record in its own order: shuffle "
                           "with `buffer_size` or `global` alone",
                           plan->source_ops->name);
-        return refuse(plan, stage, err);
+        return fail_at_stage(plan, stage, err);
     }
     if (plan->is_compressed && !plan->cache_path) {
         leat_config_error(stage->config, "blocks", err,
@@ -33,12 +33,12 @@ static int check_source(const struct leat_plan *plan, const struct leat_plan_sta
                           "the stream a `cache`, decompress it, or shuffle with `buffer_size` or "
                           "`global` alone",
                           plan->source->files.paths[0]);
-        return refuse(plan, stage, err);
+        return fail_at_stage(plan, stage, err);
     }
     return 0;
 }
 
-/* What stands before it would see other records first. */
+/* A stage before it would see other records first. */
 static int check_place(const struct leat_plan *plan, size_t at, struct leat_error *err) {
     const struct leat_plan_stage *before = at > 0 ? plan->order[0] : NULL;
 
@@ -48,7 +48,7 @@ static int check_place(const struct leat_plan *plan, size_t at, struct leat_erro
                       "`%s`, which depends on the order of the data, stands before it: with "
                       "`blocks` the data is read in another order; put `shuffle` first",
                       before->ops->name);
-    return refuse(plan, plan->order[at], err);
+    return fail_at_stage(plan, plan->order[at], err);
 }
 
 int leat_plan_find_blocks(struct leat_plan *plan, struct leat_error *err) {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -40,22 +39,11 @@ struct reading {
 
 /* Bytes that were read: fewer than wanted only at the end of the file. */
 static ssize_t read_chunk(const struct reading *reading, size_t n_wanted, uint64_t offset) {
-    size_t n_bytes = 0;
+    ssize_t n = leat_file_read(reading->fd, reading->chunk, n_wanted, offset);
 
-    while (n_bytes < n_wanted) {
-        ssize_t n = pread(reading->fd, reading->chunk + n_bytes, n_wanted - n_bytes,
-                          (off_t)(offset + n_bytes));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return leat_error_set(reading->err, -errno, "%s: cannot read: %s", reading->path,
-                                  strerror(errno));
-        if (n == 0)
-            break;
-        n_bytes += (size_t)n;
-    }
-    return (ssize_t)n_bytes;
+    return n < 0 ? leat_error_set(reading->err, (int)n, "%s: cannot read: %s", reading->path,
+                                  strerror((int)-n))
+                 : n;
 }
 
 static int hash_range(const struct reading *reading, struct leat_data_range range,
@@ -130,28 +118,31 @@ int leat_data_hash(int fd, const char *path, uint64_t n_bytes, bool is_full,
     return r;
 }
 
-static int64_t nanoseconds(struct timespec time) {
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+int leat_data_open(const struct leat_opener *opener, const char *path,
+                   struct leat_file_state *ret_state, struct leat_error *err) {
+    int fd = opener->open_file(opener, path, err), r = fd < 0 ? fd : leat_file_stat(fd, ret_state);
+
+    if (fd < 0 || r == 0)
+        return fd;
+    (void)close(fd);
+    return leat_error_set(err, -EINVAL, "%s: is not a regular file", path);
 }
 
-int leat_data_open(const struct leat_opener *opener, const char *path, int *ret_fd,
-                   struct leat_data_identity *ret_identity, struct leat_error *err) {
-    struct stat info;
-    int fd = opener->open_file(opener, path, err);
+struct leat_data_range leat_data_difference(const uint64_t old[LEAT_DATA_RANGES],
+                                            const uint64_t new[LEAT_DATA_RANGES], uint64_t n_bytes,
+                                            bool is_full) {
+    struct leat_data_range difference = {0, 0};
 
-    if (fd < 0)
-        return fd;
-    if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode)) {
-        (void)close(fd);
-        return leat_error_set(err, -EINVAL, "%s: is not a regular file", path);
+    for (size_t i = 0; i < LEAT_DATA_RANGES; i++) {
+        struct leat_data_range range = leat_data_range(n_bytes, is_full, i);
+
+        if (old[i] == new[i])
+            continue;
+        if (difference.n_bytes == 0)
+            difference.offset = range.offset;
+        difference.n_bytes = range.offset + range.n_bytes - difference.offset;
     }
-    *ret_identity = (struct leat_data_identity){.device = info.st_dev,
-                                                .inode = info.st_ino,
-                                                .n_bytes = (uint64_t)info.st_size,
-                                                .modified_ns = nanoseconds(info.st_mtim),
-                                                .changed_ns = nanoseconds(info.st_ctim)};
-    *ret_fd = fd;
-    return 0;
+    return difference;
 }
 
 /* ---- all of them ---- */
@@ -165,14 +156,14 @@ struct leat_data *leat_data_ref(struct leat_data *data) {
 struct leat_data *leat_data_unref(struct leat_data *data) {
     if (!data || --data->n_refs > 0)
         return NULL;
-    free(data->identities);
+    free(data->states);
     free(data->digests);
     free(data->ranges);
     free(data);
     return NULL;
 }
 
-static struct leat_data *new_data(size_t n_files, bool is_full) {
+struct leat_data *leat_data_alloc(size_t n_files, bool is_full) {
     size_t n_detailed = n_files < LEAT_DATA_DETAILED ? n_files : LEAT_DATA_DETAILED;
     struct leat_data *data = calloc(1, sizeof(*data));
 
@@ -183,19 +174,19 @@ static struct leat_data *new_data(size_t n_files, bool is_full) {
         .is_full = is_full,
         .n_files = n_files,
         .n_detailed = n_detailed,
-        .identities = calloc(n_files + 1, sizeof(*data->identities)),
+        .states = calloc(n_files + 1, sizeof(*data->states)),
         .digests = calloc(n_files + 1, sizeof(*data->digests)),
         .ranges = calloc(n_detailed + 1, sizeof(*data->ranges)),
     };
-    return data->identities && data->digests && data->ranges ? data : leat_data_unref(data);
+    return data->states && data->digests && data->ranges ? data : leat_data_unref(data);
 }
 
 struct leat_data *leat_data_copy(const struct leat_data *data) {
-    struct leat_data *copy = new_data(data->n_files, data->is_full);
+    struct leat_data *copy = leat_data_alloc(data->n_files, data->is_full);
 
     if (!copy)
         return NULL;
-    memcpy(copy->identities, data->identities, data->n_files * sizeof(*data->identities));
+    memcpy(copy->states, data->states, data->n_files * sizeof(*data->states));
     memcpy(copy->digests, data->digests, data->n_files * sizeof(*data->digests));
     memcpy(copy->ranges, data->ranges, data->n_detailed * sizeof(*data->ranges));
     copy->n_bytes = data->n_bytes;
@@ -206,93 +197,71 @@ struct leat_data *leat_data_copy(const struct leat_data *data) {
 static bool is_known(const struct leat_data *data, const struct leat_data *known, size_t file) {
     return known && known->is_full == data->is_full && file < known->n_files &&
            (file < known->n_detailed || file >= data->n_detailed) &&
-           memcmp(&known->identities[file], &data->identities[file],
-                  sizeof(data->identities[file])) == 0;
+           memcmp(&known->states[file], &data->states[file], sizeof(data->states[file])) == 0;
 }
 
-/* What cannot be read will be told by whoever comes to it. */
-static int identify_file(struct leat_data *data, const struct leat_opener *opener, const char *path,
-                         const struct leat_data *known, size_t file, struct leat_error *err) {
-    struct leat_error unreadable = LEAT_ERROR_INIT;
+/* Without `must_read`, whoever comes to a file that cannot be read tells why. Memory or descriptors
+ * that ran out say nothing of the file. */
+static int look_at_file(const struct leat_data_scope *scope, const struct leat_opener *opener,
+                        const struct leat_data *known, size_t file, struct leat_data *data,
+                        struct leat_error *err) {
+    const char *path = scope->files->paths[file];
+    struct leat_error why = LEAT_ERROR_INIT;
     struct leat_data_hash hash = {.digest = {0}};
-    int fd = -1, r = leat_data_open(opener, path, &fd, &data->identities[file], &unreadable);
+    int fd = leat_data_open(opener, path, &data->states[file], &why), r = fd < 0 ? fd : 0;
 
     if (r == 0 && is_known(data, known, file)) {
         memcpy(hash.digest, known->digests[file], sizeof(hash.digest));
         if (file < data->n_detailed)
             memcpy(hash.ranges, known->ranges[file], sizeof(hash.ranges));
     } else if (r == 0) {
-        r = leat_data_hash(fd, path, data->identities[file].n_bytes, data->is_full, &hash,
-                           &unreadable);
+        r = leat_data_hash(fd, path, data->states[file].n_bytes, data->is_full, &hash, &why);
     }
     if (fd >= 0)
         (void)close(fd);
-    if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) /* it may be readable for all we know */
-        return leat_error_set(err, r, "%s", unreadable.message);
+    if (r < 0 && (scope->must_read || r == -ENOMEM || r == -EMFILE || r == -ENFILE)) {
+        *err = why;
+        return r;
+    }
     if (r < 0)
-        data->identities[file] = (struct leat_data_identity){.n_bytes = LEAT_DATA_UNREADABLE};
+        data->states[file] = (struct leat_file_state){.n_bytes = LEAT_DATA_UNREADABLE};
     else
-        data->n_bytes += data->identities[file].n_bytes;
+        data->n_bytes += data->states[file].n_bytes;
     memcpy(data->digests[file], hash.digest, sizeof(hash.digest));
     if (file < data->n_detailed)
         memcpy(data->ranges[file], hash.ranges, sizeof(hash.ranges));
     return 0;
 }
 
-static void digest_all(const struct leat_plan *plan, struct leat_data *data) {
+void leat_data_digest(const struct leat_data_scope *scope, struct leat_data *data) {
     struct leat_blake2b state;
 
     leat_blake2b_init(&state);
     leat_blake2b_text(&state, data->is_full ? "leat data 2, all bytes" : "leat data 2, samples");
-    leat_blake2b_u64(&state, plan->n_sources);
-    for (size_t i = 0; i < plan->n_sources; i++)
-        leat_blake2b_u64(&state, plan->sources[i].first_file);
+    leat_blake2b_u64(&state, scope->n_sources);
+    for (size_t i = 0; i < scope->n_sources; i++)
+        leat_blake2b_u64(&state, scope->first_files[i]);
     leat_blake2b_u64(&state, data->n_files);
     for (size_t i = 0; i < data->n_files; i++) {
-        leat_blake2b_u64(&state, data->identities[i].n_bytes);
+        leat_blake2b_u64(&state, data->states[i].n_bytes);
         leat_blake2b_update(&state, data->digests[i], sizeof(data->digests[i]));
     }
     leat_blake2b_final(&state, data->digest);
 }
 
-int leat_data_identify(struct leat_plan *plan, const struct leat_opener *opener,
-                       const struct leat_data *known, struct leat_error *err) {
-    const struct leat_files *files = &plan->source->files;
-    bool is_full = plan->options.verify == LEAT_VERIFY_FULL;
-    struct leat_data *data;
-    int r = 0;
+int leat_data_new(const struct leat_data_scope *scope, const struct leat_opener *opener,
+                  const struct leat_data *known, struct leat_data **ret_data,
+                  struct leat_error *err) {
+    struct leat_data *data = leat_data_alloc(scope->files->n_paths, scope->is_full);
+    int r = data ? 0 : leat_error_oom(err);
 
-    if (plan->is_one_pass)
-        return 0;
-    data = new_data(files->n_paths, is_full);
-    if (!data)
-        return leat_error_oom(err);
-    for (size_t i = 0; r == 0 && i < files->n_paths; i++)
-        r = identify_file(data, opener, files->paths[i], known, i, err);
+    for (size_t i = 0; r == 0 && i < data->n_files; i++)
+        r = look_at_file(scope, opener, known, i, data, err);
     if (r < 0) {
         leat_data_unref(data);
         return r;
     }
-    digest_all(plan, data);
-    leat_data_unref(plan->data);
-    plan->data = data;
-    plan->n_data_bytes = data->n_bytes;
-    memcpy(plan->data_digest, data->digest, sizeof(plan->data_digest));
+    leat_data_digest(scope, data);
+    *ret_data = data;
     return 0;
-}
-
-void leat_data_measure(struct leat_plan *plan, const struct leat_opener *opener) {
-    const struct leat_files *files = &plan->source->files;
-
-    plan->n_data_bytes = 0;
-    for (size_t i = 0; !plan->is_one_pass && i < files->n_paths; i++) {
-        struct leat_data_identity identity = {.n_bytes = 0};
-        struct leat_error unreadable = LEAT_ERROR_INIT;
-        int fd = -1;
-
-        if (leat_data_open(opener, files->paths[i], &fd, &identity, &unreadable) < 0)
-            continue;
-        plan->n_data_bytes += identity.n_bytes;
-        (void)close(fd);
-    }
 }

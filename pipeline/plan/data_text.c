@@ -16,6 +16,8 @@
 #define DIGEST_HEX (2 * LEAT_DATA_DIGEST_BYTES)
 #define N_FIELDS   5
 
+#define BRIEF_DIGEST_BYTES 8
+
 /* ---- writing ---- */
 
 static void add_hash(struct leat_text *text, const struct leat_data *data, size_t file) {
@@ -26,15 +28,13 @@ static void add_hash(struct leat_text *text, const struct leat_data *data, size_
         leat_text_add(text, "%016" PRIx64, data->ranges[file][i]);
 }
 
-char *leat_data_text(const struct leat_plan *plan) {
-    const struct leat_files *files = &plan->source->files;
-    const struct leat_data *data = plan->data;
+char *leat_data_text(const struct leat_files *files, const struct leat_data *data) {
     struct leat_text text = {.data = NULL};
 
     leat_text_add(&text, "verify\t%s\nfiles\t%zu\n", data->is_full ? "full" : "sample",
                   data->n_files);
     for (size_t i = 0; i < data->n_files && text.n_bytes < LEAT_DATA_TEXT_MAX / 2; i++) {
-        leat_text_add(&text, "file\t%" PRIu64 "\t", data->identities[i].n_bytes);
+        leat_text_add(&text, "file\t%" PRIu64 "\t", data->states[i].n_bytes);
         add_hash(&text, data, i);
         leat_text_add(&text, "\t");
         leat_text_add_json(&text, files->names[i], strlen(files->names[i]));
@@ -44,6 +44,29 @@ char *leat_data_text(const struct leat_plan *plan) {
         return text.data;
     free(text.data);
     return NULL;
+}
+
+char *leat_data_text_brief(const struct leat_files *files, const struct leat_data *data,
+                           size_t n_max) {
+    struct leat_text text = {.data = NULL};
+    size_t n_whole = 0;
+
+    for (size_t i = 0; i < data->n_files && text.n_bytes <= n_max; i++) {
+        n_whole = text.n_bytes;
+        leat_text_add(&text, "%" PRIu64 "\t", data->states[i].n_bytes);
+        for (size_t k = 0; k < BRIEF_DIGEST_BYTES; k++)
+            leat_text_add(&text, "%02x", data->digests[i][k]);
+        leat_text_add(&text, "\t");
+        leat_text_add_json(&text, files->names[i], strlen(files->names[i]));
+        leat_text_add(&text, "\n");
+    }
+    if (text.failed || !text.data) {
+        free(text.data);
+        return NULL;
+    }
+    if (text.n_bytes > n_max)
+        text.data[n_whole] = '\0';
+    return text.data;
 }
 
 /* ---- reading ---- */
@@ -80,8 +103,8 @@ static uint64_t number_of(struct piece piece) {
     return number;
 }
 
-/* What stands between tabs; the rest is in the last one. */
-static size_t split(const char *line, size_t n, struct piece fields[N_FIELDS]) {
+/* Splits the line at tabs; the rest is in the last field. */
+static size_t split_line(const char *line, size_t n, struct piece fields[N_FIELDS]) {
     size_t n_fields = 0;
 
     for (;;) {
@@ -105,7 +128,7 @@ static bool is_same(struct piece a, struct piece b) {
 
 static void read_line(const char *line, size_t n, struct described *described) {
     struct piece fields[N_FIELDS];
-    size_t n_fields = split(line, n, fields);
+    size_t n_fields = split_line(line, n, fields);
 
     if (n_fields == 2 && is_text(fields[0], "verify"))
         described->is_full = is_text(fields[1], "full");
@@ -147,14 +170,14 @@ static int read_text(const char *text, struct described *described) {
     return 0;
 }
 
-static bool has(const struct described *described, const struct file *file) {
+static bool has_file(const struct described *described, const struct file *file) {
     return bsearch(&file, described->sorted, described->n_items, sizeof(*described->sorted),
                    by_digest) != NULL;
 }
 
 /* ---- telling ---- */
 
-static bool begin(struct comparison *comparison) {
+static bool begin_difference(struct comparison *comparison) {
     if (comparison->n_told++ >= TOLD_MAX)
         return false;
     if (comparison->n_told > 1)
@@ -202,25 +225,23 @@ static void add_sizes(struct leat_text *text, uint64_t old, uint64_t new) {
     add_size(text, new);
 }
 
-/* The bytes that the ranges which are not the same span; none: nothing is known of ranges. */
+/* The bytes between which the file differs; none: nothing is known of its ranges. */
 static struct leat_data_range find_change(const struct comparison *comparison,
                                           const struct file *old, const struct file *new) {
-    size_t n = (size_t)LEAT_DATA_RANGES * RANGE_HEX;
-    struct leat_data_range change = {0, 0};
+    uint64_t ranges[2][LEAT_DATA_RANGES];
+    const struct piece pieces[2] = {old->ranges, new->ranges};
 
-    if (old->ranges.n_bytes != n || new->ranges.n_bytes != n)
-        return change;
-    for (size_t i = 0; i < LEAT_DATA_RANGES; i++) {
-        struct leat_data_range range = leat_data_range(new->n_bytes, comparison->new.is_full, i);
+    for (size_t i = 0; i < 2; i++) {
+        if (pieces[i].n_bytes != (size_t)LEAT_DATA_RANGES * RANGE_HEX)
+            return (struct leat_data_range){0, 0};
+        for (size_t k = 0; k < LEAT_DATA_RANGES; k++) {
+            char hex[RANGE_HEX + 1] = "";
 
-        if (memcmp(old->ranges.bytes + i * RANGE_HEX, new->ranges.bytes + i *RANGE_HEX,
-                   RANGE_HEX) == 0)
-            continue;
-        if (change.n_bytes == 0)
-            change.offset = range.offset;
-        change.n_bytes = range.offset + range.n_bytes - change.offset;
+            memcpy(hex, pieces[i].bytes + k * RANGE_HEX, RANGE_HEX);
+            ranges[i][k] = strtoull(hex, NULL, 16);
+        }
     }
-    return change;
+    return leat_data_difference(ranges[0], ranges[1], new->n_bytes, comparison->new.is_full);
 }
 
 static void tell_change(struct comparison *comparison, const struct file *old,
@@ -228,7 +249,7 @@ static void tell_change(struct comparison *comparison, const struct file *old,
     struct leat_text *text = comparison->text;
     struct leat_data_range change;
 
-    if (!begin(comparison))
+    if (!begin_difference(comparison))
         return;
     if (old->n_bytes != new->n_bytes) {
         add_name(text, new->name);
@@ -254,7 +275,7 @@ static void tell_change(struct comparison *comparison, const struct file *old,
 static void tell_missing(struct comparison *comparison, const struct described *from,
                          const struct described *in, const char *what) {
     for (size_t i = 0; i < from->n_items; i++) {
-        if (has(in, &from->items[i]) || !begin(comparison))
+        if (has_file(in, &from->items[i]) || !begin_difference(comparison))
             continue;
         add_name(comparison->text, from->items[i].name);
         leat_text_add(comparison->text, " (");
@@ -266,7 +287,7 @@ static void tell_missing(struct comparison *comparison, const struct described *
 static void compare_numbers(struct comparison *comparison) {
     const struct described *old = &comparison->old, *new = &comparison->new;
 
-    (void)begin(comparison);
+    (void)begin_difference(comparison);
     leat_text_add(comparison->text, "there %s ", old->n_files == 1 ? "was" : "were");
     add_number(comparison->text, old->n_files);
     leat_text_add(comparison->text, old->n_files == 1 ? " file, there " : " files, there ");
@@ -286,7 +307,7 @@ static void compare_order(struct comparison *comparison) {
         i++;
     if (i == new->n_items)
         return;
-    (void)begin(comparison);
+    (void)begin_difference(comparison);
     leat_text_add(comparison->text, "the order of the files has changed: ");
     add_name(comparison->text, new->items[i].name);
     leat_text_add(comparison->text, " stands where ");

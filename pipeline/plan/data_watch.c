@@ -14,7 +14,7 @@
 void leat_data_watch_init(struct leat_data_watch *watch, const struct leat_plan *plan,
                           const struct leat_opener *opener, bool fails) {
     *watch = (struct leat_data_watch){.plan = plan, .opener = opener, .fails = fails};
-    watch->end_file = plan->data ? plan->data->n_files : 0;
+    watch->end_file = plan->data && !plan->set ? plan->data->n_files : 0;
 }
 
 void leat_data_watch_limit(struct leat_data_watch *watch, size_t first_file, size_t end_file) {
@@ -45,9 +45,8 @@ static const struct leat_data *known_of(const struct leat_data_watch *watch) {
 
 struct look {
     size_t file;
-    int fd; /* -1: it cannot be opened, for this reason: */
-    int failure;
-    struct leat_data_identity now;
+    int fd; /* -errno: why it cannot be opened */
+    struct leat_file_state now;
     struct leat_data_hash hash; /* of all of it */
     bool begins_as_before;      /* its first bytes, as many as it had, are what it was */
 };
@@ -56,7 +55,7 @@ static int hash_file(const struct leat_data_watch *watch, struct look *look,
                      struct leat_error *err) {
     const struct leat_data *known = known_of(watch);
     const char *path = watch->plan->source->files.paths[look->file];
-    uint64_t n_before = known->identities[look->file].n_bytes;
+    uint64_t n_before = known->states[look->file].n_bytes;
     int r = 0;
 
     if (n_before <= look->now.n_bytes) {
@@ -69,45 +68,29 @@ static int hash_file(const struct leat_data_watch *watch, struct look *look,
     return r;
 }
 
-/* The bytes between which a file of the same size differs, as far as is known. */
-static struct leat_data_range find_difference(const struct leat_data *known,
-                                              const struct look *look) {
-    struct leat_data_range difference = {0, 0};
-
-    if (look->file >= known->n_detailed)
-        return difference;
-    for (size_t i = 0; i < LEAT_DATA_RANGES; i++) {
-        struct leat_data_range range = leat_data_range(look->now.n_bytes, known->is_full, i);
-
-        if (known->ranges[look->file][i] == look->hash.ranges[i])
-            continue;
-        if (difference.n_bytes == 0)
-            difference.offset = range.offset;
-        difference.n_bytes = range.offset + range.n_bytes - difference.offset;
-    }
-    return difference;
-}
-
 static void describe_rewritten(const struct leat_data *known, const struct look *look, char *text) {
-    struct leat_data_range difference = find_difference(known, look);
+    struct leat_data_range difference = {0, 0};
     int n = snprintf(text, TEXT_BYTES, "was rewritten with the same size (%llu bytes)",
                      (unsigned long long)look->now.n_bytes);
 
+    if (look->file < known->n_detailed)
+        difference = leat_data_difference(known->ranges[look->file], look->hash.ranges,
+                                          look->now.n_bytes, known->is_full);
     if (difference.n_bytes > 0)
         (void)snprintf(text + n, TEXT_BYTES - (size_t)n, ": it differs between bytes %llu and %llu",
                        (unsigned long long)difference.offset,
                        (unsigned long long)(difference.offset + difference.n_bytes));
 }
 
-static void describe(const struct leat_data *known, const struct look *look, char *text) {
-    const struct leat_data_identity *before = &known->identities[look->file];
+static void describe_change(const struct leat_data *known, const struct look *look, char *text) {
+    const struct leat_file_state *before = &known->states[look->file];
     bool is_replaced = before->device != look->now.device || before->inode != look->now.inode;
     const char *what = "was rewritten";
 
-    if (look->failure == -ENOENT) {
+    if (look->fd == -ENOENT) {
         (void)snprintf(text, TEXT_BYTES, "has vanished");
     } else if (look->fd < 0) {
-        (void)snprintf(text, TEXT_BYTES, "cannot be read any more (%s)", strerror(-look->failure));
+        (void)snprintf(text, TEXT_BYTES, "cannot be read any more (%s)", strerror(-look->fd));
     } else if (before->n_bytes == LEAT_DATA_UNREADABLE) {
         (void)snprintf(text, TEXT_BYTES, "could not be read before, and can be read now");
     } else if (!is_replaced && before->n_bytes == look->now.n_bytes) {
@@ -124,26 +107,27 @@ static void describe(const struct leat_data *known, const struct look *look, cha
     }
 }
 
-/* From now on this is what is known of the file. */
-static int remember(struct leat_data_watch *watch, const struct look *look,
-                    struct leat_error *err) {
+/* Remembers the file as it is now. */
+static int remember_file(struct leat_data_watch *watch, const struct look *look,
+                         struct leat_error *err) {
     if (!watch->known)
         watch->known = leat_data_copy(watch->plan->data);
     if (!watch->known)
         return leat_error_oom(err);
-    watch->known->identities[look->file] = look->now;
+    watch->known->states[look->file] = look->now;
     memcpy(watch->known->digests[look->file], look->hash.digest, sizeof(look->hash.digest));
     if (look->file < watch->known->n_detailed)
         memcpy(watch->known->ranges[look->file], look->hash.ranges, sizeof(look->hash.ranges));
     return 0;
 }
 
-static int tell(struct leat_data_watch *watch, const struct look *look, struct leat_error *err) {
+static int tell_change(struct leat_data_watch *watch, const struct look *look,
+                       struct leat_error *err) {
     const char *path = watch->plan->source->files.paths[look->file];
     struct leat_error change = LEAT_ERROR_INIT;
     char text[TEXT_BYTES], line[LEAT_ERROR_PRINT_MAX];
 
-    describe(known_of(watch), look, text);
+    describe_change(known_of(watch), look, text);
     leat_error_set(&change, -ESTALE, "%s", text);
     leat_error_locate(&change, path, 0, 0);
     (void)leat_error_print(&change, line, sizeof(line));
@@ -151,7 +135,7 @@ static int tell(struct leat_data_watch *watch, const struct look *look, struct l
     if (watch->n_texts < LEAT_DATA_WATCH_TEXTS && (watch->texts[watch->n_texts] = strdup(line)))
         watch->n_texts++;
     if (!watch->fails)
-        return remember(watch, look, err);
+        return remember_file(watch, look, err);
     leat_error_set(err, -ESTALE,
                    "the data changed while the stream was read: this file %s; if it may change, "
                    "give the stream `on_change: warn` or `on_change: follow`",
@@ -161,27 +145,26 @@ static int tell(struct leat_data_watch *watch, const struct look *look, struct l
 }
 
 static bool has_same_bytes(const struct leat_data_watch *watch, const struct look *look) {
-    uint64_t n_before = known_of(watch)->identities[look->file].n_bytes;
+    uint64_t n_before = known_of(watch)->states[look->file].n_bytes;
 
     return look->fd < 0 ? n_before == LEAT_DATA_UNREADABLE
                         : n_before == look->now.n_bytes && look->begins_as_before;
 }
 
 static int look_at(struct leat_data_watch *watch, size_t file, struct leat_error *err) {
-    struct look look = {.file = file, .fd = -1};
-    struct leat_error unreadable = LEAT_ERROR_INIT;
+    struct look look = {.file = file};
     int r = 0;
 
-    look.failure = leat_data_open(watch->opener, watch->plan->source->files.paths[file], &look.fd,
-                                  &look.now, &unreadable);
-    if (look.failure < 0)
-        look.now = (struct leat_data_identity){.n_bytes = LEAT_DATA_UNREADABLE};
-    if (memcmp(&look.now, &known_of(watch)->identities[file], sizeof(look.now)) != 0) {
+    look.fd = leat_data_open(watch->opener, watch->plan->source->files.paths[file], &look.now,
+                             LEAT_ERROR_IGNORED);
+    if (look.fd < 0)
+        look.now = (struct leat_file_state){.n_bytes = LEAT_DATA_UNREADABLE};
+    if (memcmp(&look.now, &known_of(watch)->states[file], sizeof(look.now)) != 0) {
         if (look.fd >= 0)
             r = hash_file(watch, &look, err);
         if (r == 0)
-            r = has_same_bytes(watch, &look) ? remember(watch, &look, err)
-                                             : tell(watch, &look, err);
+            r = has_same_bytes(watch, &look) ? remember_file(watch, &look, err)
+                                             : tell_change(watch, &look, err);
     }
     if (look.fd >= 0)
         (void)close(look.fd);
@@ -190,7 +173,7 @@ static int look_at(struct leat_data_watch *watch, size_t file, struct leat_error
 
 /* ---- all of them ---- */
 
-int leat_data_watch_look(struct leat_data_watch *watch, size_t max_files, struct leat_error *err) {
+int leat_data_watch_check(struct leat_data_watch *watch, size_t max_files, struct leat_error *err) {
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < max_files && leat_data_watch_is_due(watch); i++)
@@ -200,14 +183,14 @@ int leat_data_watch_look(struct leat_data_watch *watch, size_t max_files, struct
 
 int leat_data_watch_end_file(struct leat_data_watch *watch, size_t file,
                              const struct leat_input *input, struct leat_error *err) {
-    const struct leat_data_identity *known;
+    const struct leat_file_state *known;
     struct leat_file_state now;
     int r;
 
     if (file < watch->first_file || file >= watch->end_file)
         return 0;
     r = leat_input_state(input, &now, err);
-    known = &known_of(watch)->identities[file];
+    known = &known_of(watch)->states[file];
     if (r < 0 || (now.n_bytes == known->n_bytes && now.modified_ns == known->modified_ns))
         return r;
     return look_at(watch, file, err);

@@ -67,7 +67,7 @@ void leat_descriptions_init(struct leat_descriptions *descriptions, const char *
                            LEAT_DESCRIPTION_FILES, LEAT_DESCRIPTION_BYTES);
 }
 
-/* By as much of the digest as a position has. */
+/* The name has as much of the digest as a position has. */
 static void name_of(const char *kind, const uint8_t *digest, char ret_name[NAME_SIZE]) {
     size_t n = (size_t)snprintf(ret_name, NAME_SIZE, "%s-", kind);
 
@@ -75,8 +75,8 @@ static void name_of(const char *kind, const uint8_t *digest, char ret_name[NAME_
         n += (size_t)snprintf(ret_name + n, NAME_SIZE - n, "%02x", digest[i]);
 }
 
-static int keep(const struct leat_descriptions *descriptions, const char *kind,
-                const uint8_t *digest, const char *text, struct leat_error *err) {
+static int keep_text(const struct leat_descriptions *descriptions, const char *kind,
+                     const uint8_t *digest, const char *text, struct leat_error *err) {
     char name[NAME_SIZE], *file;
     int r;
 
@@ -107,11 +107,11 @@ int leat_descriptions_keep(const struct leat_descriptions *descriptions,
     if (!descriptions->folder.path[0])
         return 0;
     if (!is_kept(descriptions, "spec", plan->spec_digest))
-        r = keep(descriptions, "spec", plan->spec_digest, plan->spec_text, err);
+        r = keep_text(descriptions, "spec", plan->spec_digest, plan->spec_text, err);
     if (r < 0 || !plan->data || is_kept(descriptions, "data", plan->data_digest))
         return r;
-    text = leat_data_text(plan);
-    r = keep(descriptions, "data", plan->data_digest, text, err);
+    text = leat_data_text(&plan->source->files, plan->data);
+    r = keep_text(descriptions, "data", plan->data_digest, text, err);
     free(text);
     return r;
 }
@@ -130,7 +130,7 @@ static void add_digests(struct leat_text *text, const uint8_t *old, const uint8_
     }
 }
 
-/* What was kept by that digest is compared with `new`. */
+/* Compares the text that is kept of the old digest with `new`. */
 static void add_difference(const struct leat_descriptions *descriptions, const char *kind,
                            const uint8_t *old_digest, const uint8_t *new_digest, const char *new,
                            void (*compare)(const char *, const char *, struct leat_text *),
@@ -155,15 +155,15 @@ static void add_difference(const struct leat_descriptions *descriptions, const c
     free(file);
 }
 
-static bool differs(bool has, const uint8_t *claimed, const uint8_t *digest) {
+static bool is_different(bool has, const uint8_t *claimed, const uint8_t *digest) {
     return has && memcmp(claimed, digest, LEAT_POSITION_DIGEST_BYTES) != 0;
 }
 
 int leat_descriptions_check(const struct leat_descriptions *descriptions,
                             const struct leat_plan *plan, const struct leat_claim *claim,
                             struct leat_error *err) {
-    bool is_spec = differs(claim->has_spec, claim->spec, plan->spec_digest);
-    bool is_data = differs(claim->has_data, claim->data, plan->data_digest);
+    bool is_spec = is_different(claim->has_spec, claim->spec, plan->spec_digest);
+    bool is_data = is_different(claim->has_data, claim->data, plan->data_digest);
     struct leat_text text = {.data = NULL};
     char *new;
 
@@ -175,7 +175,7 @@ int leat_descriptions_check(const struct leat_descriptions *descriptions,
     if (is_spec && is_data)
         leat_text_add(&text, "; ");
     if (is_data) {
-        new = plan->data ? leat_data_text(plan) : NULL;
+        new = plan->data ? leat_data_text(&plan->source->files, plan->data) : NULL;
         add_difference(descriptions, "data", claim->data, plan->data_digest, new,
                        leat_data_text_compare, &text);
         free(new);

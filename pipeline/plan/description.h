@@ -1,11 +1,9 @@
-/* description.h: what was served, kept in words, so that a position that does not fit can be told
- * what has changed: the text of a spec (spec_text.h) by its digest, that of data (data_text.h)
- * by its.
+/* description.h: keeps what was served in words, to tell later why a position does not fit: the
+ * text of a spec (spec_text.h) and that of data (data_text.h), each by its digest.
  *
- * A first line with the version, the text, and a checksum of all before; what is damaged is not
- * believed. The number and size of what is kept are limited, and the oldest goes first. A position
- * is never judged by what is kept: only by digests. Owner: as the folder; may be used by any
- * thread, and blocks.
+ * A file has a first line with the version, the text, and a checksum of all before; a damaged file
+ * is not believed. The number and size of files are limited, and the oldest go first. Digests alone
+ * decide if a position fits. Owner: as the folder; any thread may use it, and it blocks.
  */
 #pragma once
 
@@ -20,7 +18,7 @@ struct leat_descriptions {
     struct leat_state_folder folder;
 };
 
-/* What a position says that its batches were of. */
+/* The digests of a position. */
 struct leat_claim {
     bool has_spec, has_data; /* it says it */
     uint8_t spec[LEAT_POSITION_DIGEST_BYTES], data[LEAT_POSITION_DIGEST_BYTES];
@@ -28,10 +26,10 @@ struct leat_claim {
 
 /* The folder `positions` in that of the state: see leat_state_folder_init. */
 void leat_descriptions_init(struct leat_descriptions *descriptions, const char *state_directory);
-/* Describes the plan, if that was not done before. 0, or why it cannot be kept. */
+/* Keeps the description of the plan, unless it is there. 0, or why it cannot be kept. */
 int leat_descriptions_keep(const struct leat_descriptions *descriptions,
                            const struct leat_plan *plan, struct leat_error *err);
-/* Whether the plan is what the claim says. 0, or -ESTALE with what differs. */
+/* Checks that the plan has the digests of the claim. 0, or -ESTALE with what differs. */
 int leat_descriptions_check(const struct leat_descriptions *descriptions,
                             const struct leat_plan *plan, const struct leat_claim *claim,
                             struct leat_error *err);

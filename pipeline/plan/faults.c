@@ -28,12 +28,10 @@ int leat_faults_drop_key(struct leat_value *map, size_t index) {
 
         if (i == index)
             continue;
-        r = leat_value_insert(&less, map->keys[i].name, &item);
-        if (r < 0)
-            break;
-        less.keys[less.n_items - 1].line = map->keys[i].line;
-        less.keys[less.n_items - 1].column = map->keys[i].column;
-        r = leat_value_copy(item, &map->items[i]);
+        r = leat_value_insert_at(&less, map->keys[i].name, map->keys[i].line, map->keys[i].column,
+                                 &item);
+        if (r == 0)
+            r = leat_value_copy(item, &map->items[i]);
     }
     if (r == 0 && less.kind == LEAT_VALUE_NULL) {
         less.line = map->line;
@@ -71,20 +69,20 @@ size_t leat_faults_read_streams(struct leat_value *document, const char *file,
 
 /* ---- of a stream ---- */
 
-#define SOURCE  LEAT_SPEC_MAX_STAGES /* whose a fault is, if it is no stage's */
+#define SOURCE  LEAT_SPEC_MAX_STAGES /* owner of a fault that is no stage's */
 #define OPTIONS (LEAT_SPEC_MAX_STAGES + 1)
 
 struct search {
-    struct leat_spec *spec; /* of which what was found is taken out */
+    struct leat_spec *spec; /* a copy, from which reported faults are removed */
     leat_fault_report *report;
     void *data;
     size_t n_told;
     struct leat_error last;
-    size_t owner;    /* of which arguments were taken out, the last one */
-    char told[4096]; /* of these: their names, and what was wrong */
+    size_t owner;    /* the last owner from which arguments were removed */
+    char told[4096]; /* names of these arguments, and what was wrong */
 };
 
-/* Whose the fault is, by the path of the error ("streams.NAME.stages[3].pad.length"). */
+/* Finds the owner of the fault by the path of the error ("streams.NAME.stages[3].pad.length"). */
 static size_t find_owner(const struct search *search, const struct leat_error *err) {
     const struct leat_spec *spec = search->spec;
     char prefix[sizeof(err->path)];
@@ -107,8 +105,8 @@ static struct leat_value *args_of(struct leat_spec *spec, size_t owner) {
                              : &spec->stages[owner].args;
 }
 
-/* In its place comes one that nothing is wrong with: others keep their numbers. Behind `batch`
- * there is none, but what is last may go. */
+/* Replaces the stage by one that nothing is wrong with, so that others keep their numbers. Behind
+ * `batch` there is none, but the last stage may go. */
 static int pass_over(struct leat_spec *spec, size_t index) {
     struct leat_stage_spec *stage = &spec->stages[index];
     bool is_behind_batch = false;
@@ -129,7 +127,7 @@ static int pass_over(struct leat_spec *spec, size_t index) {
     return 0;
 }
 
-/* A source that nothing is wrong with. */
+/* Replaces the source by one that nothing is wrong with. */
 static int replace_source(struct leat_spec *spec) {
     struct leat_value *paths = NULL;
     char *kind = strdup("text");
@@ -144,8 +142,8 @@ static int replace_source(struct leat_spec *spec) {
                : leat_value_set_text(paths, "x", false);
 }
 
-/* What is told of a stage whose arguments were taken out follows from that, but if it misses one
- * that nothing was told of: those that were wrong, and those that were meant, are in `told`. */
+/* True if the fault follows from the removal of arguments. A missing argument is a fault of its
+ * own, unless it was removed or meant by one that was: `told` names those. */
 static bool is_consequence(const struct search *search, size_t owner,
                            const struct leat_error *err) {
     const char *end = strstr(err->message, " is missing: ");
@@ -159,16 +157,16 @@ static bool is_consequence(const struct search *search, size_t owner,
     return strstr(search->told, name) != NULL;
 }
 
-/* That an argument of the owner was taken out. */
-static void note(struct search *search, size_t owner, const char *name,
-                 const struct leat_error *err) {
+/* Notes that an argument of the owner was removed. */
+static void note_argument(struct search *search, size_t owner, const char *name,
+                          const struct leat_error *err) {
     size_t n = owner == search->owner ? strlen(search->told) : 0;
 
     search->owner = owner;
     (void)snprintf(search->told + n, sizeof(search->told) - n, " %s %s", name, err->message);
 }
 
-/* false: no more can be found. */
+/* Reports the fault and removes it. False: no more can be found. */
 static bool take_out(struct search *search, const struct leat_error *err) {
     size_t owner = find_owner(search, err);
     struct leat_value *args = args_of(search->spec, owner);
@@ -185,7 +183,7 @@ static bool take_out(struct search *search, const struct leat_error *err) {
         search->n_told++;
     }
     if (key >= 0) {
-        note(search, owner, args->keys[key].name, err);
+        note_argument(search, owner, args->keys[key].name, err);
         return leat_faults_drop_key(args, (size_t)key) == 0;
     }
     if (owner < SOURCE)

@@ -1,9 +1,9 @@
-/* plan/layout.c: what runs where, which columns are worth making, and how large a batch is.
+/* plan/layout.c: decides what runs where, which columns are worth making, and how large a batch is.
  *
- * MAP stages commute with ORDER stages, which only permute rows: so all MAP stages are hoisted in
- * front of them and fused into one pass over a block. The exception is a filter behind an ORDER
+ * MAP stages commute with ORDER stages, which only permute rows. So all MAP stages are hoisted
+ * before them and fused into one pass over a block. The exception is a filter behind an ORDER
  * stage: its verdict is computed in the pass and kept as a bool column, but rows are dropped by it
- * where it stands in the order (take before filter is not filter before take).
+ * at its place in the order (take before filter is not filter before take).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,9 +11,8 @@
 
 #include "pipeline/plan/plan_internal.h"
 
-/* Rings of small batches get more slots than asked: memory in which what one core wrote has time to
- * leave its own cache before another reads it, and work for the time that it takes to wake a
- * thread. */
+/* Rings of small batches get more slots than asked: so what one core wrote leaves its cache before
+ * another reads it, and there is work while a thread wakes up. */
 #define SMALL_RING_BYTES (4U << 20)
 #define SMALL_RING_SLOTS 256
 #define RING_MAX_SLOTS   4096
@@ -21,8 +20,8 @@
 
 /* ---- what is needed ---- */
 
-/* With what it is made of, down to what stands in the block. */
-static void need(struct leat_plan *plan, uint32_t column) {
+/* Marks the column as needed, with those that it is made of, down to one in the block. */
+static void need_column(struct leat_plan *plan, uint32_t column) {
     plan->is_needed[column] = true;
     while (plan->fields[column].made != LEAT_MADE_OF_RECORDS) {
         column = plan->fields[column].of;
@@ -30,7 +29,7 @@ static void need(struct leat_plan *plan, uint32_t column) {
     }
 }
 
-static void keep(struct leat_plan *plan, uint32_t column) {
+static void keep_column(struct leat_plan *plan, uint32_t column) {
     while (plan->fields[column].made != LEAT_MADE_OF_RECORDS)
         column = plan->fields[column].of;
     plan->is_kept[column] = true;
@@ -42,29 +41,29 @@ static bool is_alive(const struct leat_plan *plan, const struct leat_planner *pl
 
     if (leat_stage_filters(plan->stages[stage - 1].config))
         return true;
-    for (size_t i = 0; i < planner->n_makes; i++) {
-        uint32_t column = planner->makes[i].column;
+    for (size_t i = 0; i < planner->makes.n_items; i++) {
+        uint32_t column = planner->makes.items[i].column;
 
-        if (planner->makes[i].stage != stage)
+        if (planner->makes.items[i].stage != stage)
             continue;
         if (plan->is_needed[column])
             return true;
         makes_values |= plan->fields[column].made == LEAT_MADE_OF_RECORDS;
     }
-    for (size_t i = 0; !makes_values && i < planner->n_uses; i++)
-        if (planner->uses[i].stage == stage && plan->is_needed[planner->uses[i].column])
+    for (size_t i = 0; !makes_values && i < planner->uses.n_items; i++)
+        if (planner->uses.items[i].stage == stage && plan->is_needed[planner->uses.items[i].column])
             return true;
     return false;
 }
 
-/* Of the stages from first up to end, the last one first. */
+/* Finds those that run among the stages from first up to end, the last one first. */
 static void find_alive(struct leat_plan *plan, const struct leat_planner *planner, size_t first,
                        size_t end, bool *is_stage_alive) {
     for (uint32_t stage = (uint32_t)end; stage > first; stage--) {
         is_stage_alive[stage - 1] = is_alive(plan, planner, stage);
-        for (size_t i = 0; is_stage_alive[stage - 1] && i < planner->n_uses; i++)
-            if (planner->uses[i].stage == stage)
-                need(plan, planner->uses[i].column);
+        for (size_t i = 0; is_stage_alive[stage - 1] && i < planner->uses.n_items; i++)
+            if (planner->uses.items[i].stage == stage)
+                need_column(plan, planner->uses.items[i].column);
     }
 }
 
@@ -72,12 +71,12 @@ static void find_alive(struct leat_plan *plan, const struct leat_planner *planne
 static void find_needed(struct leat_plan *plan, const struct leat_planner *planner,
                         bool *is_stage_alive) {
     for (size_t i = 0; i < planner->n_names; i++) {
-        need(plan, planner->names[i].column);
-        keep(plan, planner->names[i].column);
+        need_column(plan, planner->names[i].column);
+        keep_column(plan, planner->names[i].column);
     }
-    for (size_t i = 0; i < planner->n_keeps; i++) {
-        need(plan, planner->keeps[i].column);
-        keep(plan, planner->keeps[i].column);
+    for (size_t i = 0; i < planner->keeps.n_items; i++) {
+        need_column(plan, planner->keeps.items[i].column);
+        keep_column(plan, planner->keeps.items[i].column);
     }
     find_alive(plan, planner, 0, plan->n_stages, is_stage_alive);
     leat_plan_need_sources(plan);
@@ -134,13 +133,13 @@ int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner
     plan->is_kept = calloc(n_columns, sizeof(*plan->is_kept));
     plan->map = calloc(plan->n_all_stages + 1, sizeof(*plan->map));
     plan->order = calloc(plan->n_stages + 1, sizeof(*plan->order));
-    plan->makes = copy_links(planner->makes, planner->n_makes);
-    plan->reads = copy_links(planner->uses, planner->n_uses);
+    plan->makes = copy_links(planner->makes.items, planner->makes.n_items);
+    plan->reads = copy_links(planner->uses.items, planner->uses.n_items);
     if (!plan->fields || !plan->is_needed || !plan->is_kept || !plan->map || !plan->order ||
         !plan->makes || !plan->reads)
         return leat_error_oom(err);
-    plan->n_makes = planner->n_makes;
-    plan->n_reads = planner->n_uses;
+    plan->n_makes = planner->makes.n_items;
+    plan->n_reads = planner->uses.n_items;
     memcpy(plan->fields, planner->fields, planner->n_columns * sizeof(*plan->fields));
     find_needed(plan, planner, is_stage_alive);
     place_stages(plan, is_stage_alive);
@@ -150,6 +149,31 @@ int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner
         if (strcmp(plan->order[i]->ops->name, "repeat") == 0)
             plan->repeat_at = i;
     return 0;
+}
+
+/* ---- what a fast forward needs ---- */
+
+static const char *find_look(const struct leat_plan *plan) {
+    for (size_t i = 0; i < plan->n_order; i++)
+        if (plan->order[i]->filter_column >= 0 || !plan->order[i]->ops->is_blind)
+            return plan->order[i]->ops->name;
+    if (plan->max_tokens > 0)
+        return "max_tokens";
+    return plan->bucketing ? "bucket" : NULL;
+}
+
+static const char *find_drop(const struct leat_plan *plan) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (leat_stage_filters(plan->map[i]->config) && plan->map[i]->filter_column < 0)
+            return plan->map[i]->ops->name;
+    return plan->options.on_error == LEAT_ON_ERROR_FAIL ? NULL : "on_error";
+}
+
+struct leat_fast_forward_rule leat_plan_fast_forward(const struct leat_plan *plan) {
+    const char *looks = find_look(plan), *drops = find_drop(plan);
+
+    return (struct leat_fast_forward_rule){
+        .is_blind = !looks, .are_counted = !looks && !drops, .looks = looks, .drops = drops};
 }
 
 /* ---- how large ---- */

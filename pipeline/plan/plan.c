@@ -1,24 +1,54 @@
-/* plan.c: from a spec to a plan: bind every stage, load what it needs, walk the schema through,
- * arrange, lay out.
+/* plan.c: makes a plan of a spec: binds every stage, loads what it needs, takes the schema through
+ * the stages, arranges and lays out.
  *
- * Built by one thread (which may block), immutable afterwards.
+ * One thread builds a plan, which may block; it is immutable afterwards.
  */
 #include "pipeline/plan/plan.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "pipeline/plan/data_digest.h"
 #include "pipeline/plan/plan_internal.h"
 
 #define PROBE_BYTES     (1U << 20)
 #define PROBE_MAX_BYTES (64U << 20)
 #define PROBE_WAITS     500 /* of 20 ms each, in a row, for a FIFO */
 
-static int load(struct leat_plan *plan, const struct leat_opener *opener, struct leat_error *err) {
-    int r = leat_plan_load_sources(plan, opener, err);
+static int open_set(struct leat_plan *plan, const struct leat_opener *opener,
+                    struct leat_error *err) {
+    if (!plan->options.cache.prepared)
+        return 0;
+    return leat_set_open(plan->cache_path, plan->spec->file, opener, &plan->set, err);
+}
 
+/* A set of other stages has other columns. */
+static int check_set(const struct leat_plan *plan, struct leat_error *err) {
+    const char *file = plan->spec->file ? plan->spec->file : "FILE";
+
+    if (!plan->set)
+        return 0;
+    if (memcmp(plan->set->spec, plan->record_digest, sizeof(plan->record_digest)) != 0)
+        return leat_error_set(err, -ESTALE,
+                              "%.300s: the set was made with another source, other per-record "
+                              "stages, another tokenizer or another version of leat: `leatctl "
+                              "prepare %.200s --shard I/N -o DIR` prepares one",
+                              plan->set->folder, file);
+    if (plan->set->is_full != (plan->options.verify == LEAT_VERIFY_FULL))
+        return leat_error_set(err, -ESTALE,
+                              "%.300s: the set was sealed with another `verify`: `leatctl prepare "
+                              "%.200s --seal -o %.300s` seals it again",
+                              plan->set->folder, file, plan->set->folder);
+    return 0;
+}
+
+static int load_files(struct leat_plan *plan, const struct leat_opener *opener,
+                      struct leat_error *err) {
+    int r = open_set(plan, opener, err);
+
+    if (r == 0)
+        r = leat_plan_load_sources(plan, opener, err);
     for (size_t i = 0; r == 0 && i < plan->n_all_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
@@ -36,9 +66,9 @@ static int waited_in_vain(const char *path, struct leat_error *err) {
                           path, PROBE_WAITS / 50);
 }
 
-/* Damage in the head is told when it is reached, if there is anything before it. */
-static int peek(struct leat_input *input, size_t n_wanted, const uint8_t **head, size_t *n_bytes,
-                bool *is_whole, struct leat_error *err) {
+/* Damage in the head is reported when it is reached, if there are bytes before it. */
+static int peek_head(struct leat_input *input, size_t n_wanted, const uint8_t **head,
+                     size_t *n_bytes, bool *is_whole, struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
     int r = leat_input_peek(input, n_wanted + 1, head, n_bytes, &fault);
 
@@ -52,7 +82,7 @@ static int peek(struct leat_input *input, size_t n_wanted, const uint8_t **head,
     return r < 0 ? 0 : r;
 }
 
-/* How large its records are. */
+/* Measures the mean size of records. */
 static void measure_records(struct leat_plan *plan, const struct leat_plan_source *source,
                             const uint8_t *head, size_t n_bytes, bool is_whole) {
     struct leat_cutter cutter = {.max_record_bytes = 0};
@@ -67,9 +97,9 @@ static void measure_records(struct leat_plan *plan, const struct leat_plan_sourc
         plan->record_bytes = mean;
 }
 
-/* From the head of its first file; a header that is longer than the head asks for more. Of a FIFO
- * no more is read than is needed. */
-static int probe_input(struct leat_plan *plan, const struct leat_plan_source *source,
+/* Lets the source declare its fields from the head of its first file; a header that is longer asks
+ * for more. Of a FIFO no more is read than needed. */
+static int probe_input(struct leat_plan *plan, struct leat_plan_source *source,
                        struct leat_planner *planner, struct leat_input *input, const char *path,
                        struct leat_error *err) {
     const struct leat_stage_ops *ops = source->ops;
@@ -83,7 +113,7 @@ static int probe_input(struct leat_plan *plan, const struct leat_plan_source *so
     r = plan->is_one_pass ? ops->probe(config, head, 0, false, path, planner, err) : -EAGAIN;
     while (r == -EAGAIN) {
         n_before = n_bytes;
-        waits = peek(input, n_wanted, &head, &n_bytes, &is_whole, err);
+        waits = peek_head(input, n_wanted, &head, &n_bytes, &is_whole, err);
         if (waits < 0)
             return waits;
         if (waits && n_bytes == n_before) {
@@ -102,15 +132,59 @@ static int probe_input(struct leat_plan *plan, const struct leat_plan_source *so
     }
     if (r == 0 && n_bytes > 0)
         measure_records(plan, source, head, n_bytes, is_whole);
+    source->n_probed_bytes = n_bytes;
+    source->is_probed_whole = is_whole;
     return r;
 }
 
-int leat_plan_probe(struct leat_plan *plan, const struct leat_plan_source *source,
+int leat_plan_read_head(const struct leat_plan *plan, const struct leat_plan_source *source,
+                        const struct leat_opener *opener, uint8_t **ret_bytes,
+                        struct leat_error *err) {
+    const char *path = source->config->files.paths[0];
+    struct leat_input *input = NULL;
+    const uint8_t *head;
+    size_t n_bytes = 0;
+    bool is_whole;
+    int r = leat_plan_open_input(plan, source, opener, path, &input, err);
+
+    if (r == 0)
+        r = peek_head(input, source->n_probed_bytes, &head, &n_bytes, &is_whole, err);
+    if (r == 0 && n_bytes < source->n_probed_bytes)
+        r = leat_error_set(err, -ESTALE, "%s: changed while it was read", path);
+    *ret_bytes = r == 0 ? malloc(n_bytes + 1) : NULL;
+    if (*ret_bytes)
+        memcpy(*ret_bytes, head, n_bytes);
+    else if (r == 0)
+        r = leat_error_oom(err);
+    leat_input_close(input);
+    return r;
+}
+
+/* The same with what the set kept of the source. */
+static int probe_set(struct leat_plan *plan, struct leat_plan_source *source,
+                     struct leat_planner *planner, struct leat_error *err) {
+    const struct leat_set_head *head = &plan->set->heads[source - plan->sources];
+    int r = source->ops->probe(&source->config->base, head->bytes, head->n_bytes, head->is_whole,
+                               source->config->files.paths[0], planner, err);
+
+    if (r == -EAGAIN)
+        return leat_error_set(err, -EBADMSG, "%s: its head of %s is too short", plan->set->folder,
+                              source->config->files.paths[0]);
+    if (r == 0 && head->n_bytes > 0)
+        measure_records(plan, source, head->bytes, head->n_bytes, head->is_whole);
+    return r;
+}
+
+int leat_plan_probe(struct leat_plan *plan, struct leat_plan_source *source,
                     struct leat_planner *planner, const struct leat_opener *opener,
                     struct leat_error *err) {
     const char *path = source->config->files.paths[0];
     struct leat_input *input = NULL;
-    int r = leat_plan_open_input(plan, source, opener, path, &input, err);
+    int r;
+
+    if (plan->set)
+        return probe_set(plan, source, planner, err);
+    r = leat_plan_open_input(plan, source, opener, path, &input, err);
 
     if (r == 0) {
         plan->is_one_pass = leat_input_is_one_pass(input);
@@ -135,8 +209,8 @@ int leat_plan_probe(struct leat_plan *plan, const struct leat_plan_source *sourc
     return r;
 }
 
-static int snapshot(const struct leat_planner *planner, char (**ret_names)[LEAT_NAME_MAX + 1],
-                    uint32_t **ret_columns, size_t *ret_n) {
+static int copy_schema(const struct leat_planner *planner, char (**ret_names)[LEAT_NAME_MAX + 1],
+                       uint32_t **ret_columns, size_t *ret_n) {
     size_t n = planner->n_names;
 
     *ret_names = calloc(n ? n : 1, sizeof(**ret_names));
@@ -163,8 +237,8 @@ static int plan_stage(struct leat_plan *plan, struct leat_plan_stage *stage,
             : 0;
     if (r == 0 && stage->ops->plan)
         r = stage->ops->plan(stage->config, planner, err);
-    if (r == 0 &&
-        snapshot(planner, &stage->names_after, &stage->columns_after, &stage->n_fields_after) < 0)
+    if (r == 0 && copy_schema(planner, &stage->names_after, &stage->columns_after,
+                              &stage->n_fields_after) < 0)
         r = leat_error_oom(err);
     if (r < 0)
         leat_plan_prefix_stage(plan, stage, err);
@@ -175,7 +249,8 @@ static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
                        struct leat_error *err) {
     int r = 0;
 
-    if (snapshot(planner, &plan->source_names, &plan->source_columns, &plan->n_source_fields) < 0)
+    if (copy_schema(planner, &plan->source_names, &plan->source_columns, &plan->n_source_fields) <
+        0)
         return leat_error_oom(err);
     for (size_t i = 0; r == 0 && i < plan->n_stages; i++)
         r = plan_stage(plan, &plan->stages[i], planner, err);
@@ -193,7 +268,7 @@ int leat_plan_source_stages(struct leat_plan *plan, size_t source, struct leat_p
     return r;
 }
 
-/* What comes once is neither repeated nor cached. */
+/* A FIFO can be neither repeated nor cached. */
 static int check_passes(const struct leat_plan *plan, struct leat_error *err) {
     const char *path = plan->source->files.paths[0];
 
@@ -238,12 +313,12 @@ static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
     return 0;
 }
 
-static int build(struct leat_plan *plan, struct leat_planner *planner,
-                 const struct leat_opener *opener, bool with_batches, struct leat_error *err) {
+static int build_plan(struct leat_plan *plan, struct leat_planner *planner,
+                      const struct leat_opener *opener, bool with_batches, struct leat_error *err) {
     int r = leat_plan_bind_spec(plan, err);
 
     if (r == 0)
-        r = load(plan, opener, err);
+        r = load_files(plan, opener, err);
     plan->limits = (struct leat_input_limits){
         .max_window_bytes = (uint64_t)plan->options.max_window_bytes,
         .max_expansion = (uint64_t)plan->options.max_expansion,
@@ -266,14 +341,12 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
     if (r == 0)
         r = check_passes(plan, err);
     if (r == 0)
-        r = leat_skips_load(plan, opener, err);
-    if (r == 0)
         r = leat_plan_find_blocks(plan, err);
     if (r == 0 && with_batches)
         r = leat_plan_lay_out(plan, planner, err);
-    if (r < 0)
-        return r;
-    return leat_plan_digest(plan, err);
+    if (r == 0)
+        r = leat_plan_digest(plan, err);
+    return r < 0 ? r : check_set(plan, err);
 }
 
 static int plan_alloc(const struct leat_spec *spec, struct leat_plan **ret_plan,
@@ -291,15 +364,15 @@ static int plan_alloc(const struct leat_spec *spec, struct leat_plan **ret_plan,
     return 0;
 }
 
-static int plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
-                    bool with_batches, struct leat_plan **ret_plan, struct leat_error *err) {
+int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener, bool with_batches,
+                  struct leat_plan **ret_plan, struct leat_error *err) {
     struct leat_planner planner = {.fields = NULL};
     struct leat_plan *plan = NULL;
     int r = plan_alloc(spec, &plan, err);
 
     if (r < 0)
         return r;
-    r = leat_error_agree(err, build(plan, &planner, opener, with_batches, err));
+    r = leat_error_agree(err, build_plan(plan, &planner, opener, with_batches, err));
     leat_planner_deinit(&planner);
     if (r < 0) {
         leat_error_prefix(err, "streams.%s", spec->name);
@@ -308,16 +381,6 @@ static int plan_new(const struct leat_spec *spec, const struct leat_opener *open
     }
     *ret_plan = plan;
     return 0;
-}
-
-int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
-                  struct leat_plan **ret_plan, struct leat_error *err) {
-    return plan_new(spec, opener, true, ret_plan, err);
-}
-
-int leat_plan_new_of_rows(const struct leat_spec *spec, const struct leat_opener *opener,
-                          struct leat_plan **ret_plan, struct leat_error *err) {
-    return plan_new(spec, opener, false, ret_plan, err);
 }
 
 int leat_plan_check(const struct leat_spec *spec, struct leat_error *err) {
@@ -331,6 +394,59 @@ int leat_plan_check(const struct leat_spec *spec, struct leat_error *err) {
     leat_plan_unref(plan);
     return r;
 }
+
+/* ---- its data ---- */
+
+void leat_plan_data_scope(const struct leat_plan *plan, bool is_full, bool must_read,
+                          struct leat_data_scope *ret_scope) {
+    *ret_scope = (struct leat_data_scope){.files = &plan->source->files,
+                                          .n_sources = plan->n_sources,
+                                          .is_full = is_full,
+                                          .must_read = must_read};
+    for (size_t i = 0; i < plan->n_sources; i++)
+        ret_scope->first_files[i] = plan->sources[i].first_file;
+}
+
+int leat_plan_identify_data(struct leat_plan *plan, const struct leat_opener *opener,
+                            const struct leat_data *known, struct leat_error *err) {
+    struct leat_data_scope scope;
+    struct leat_data *data;
+    int r;
+
+    if (plan->is_one_pass)
+        return 0;
+    leat_plan_data_scope(plan, plan->options.verify == LEAT_VERIFY_FULL, false, &scope);
+    if (plan->set)
+        r = (data = leat_set_data(plan->set, &scope)) ? 0 : leat_error_oom(err);
+    else
+        r = leat_data_new(&scope, opener, known, &data, err);
+    if (r < 0)
+        return r;
+    leat_data_unref(plan->data);
+    plan->data = data;
+    plan->n_data_bytes = data->n_bytes;
+    memcpy(plan->data_digest, data->digest, sizeof(plan->data_digest));
+    return 0;
+}
+
+void leat_plan_measure_data(struct leat_plan *plan, const struct leat_opener *opener) {
+    const struct leat_files *files = &plan->source->files;
+
+    plan->n_data_bytes = 0;
+    for (size_t i = 0; plan->set && i < plan->set->n_files; i++)
+        plan->n_data_bytes += plan->set->files[i].n_bytes;
+    for (size_t i = 0; !plan->is_one_pass && !plan->set && i < files->n_paths; i++) {
+        struct leat_file_state state;
+        int fd = leat_data_open(opener, files->paths[i], &state, LEAT_ERROR_IGNORED);
+
+        if (fd < 0)
+            continue;
+        plan->n_data_bytes += state.n_bytes;
+        (void)close(fd);
+    }
+}
+
+/* ---- life ---- */
 
 struct leat_plan *leat_plan_ref(struct leat_plan *plan) {
     plan->n_refs++;
@@ -362,6 +478,7 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     leat_input_close(plan->first_input);
     free(plan->quarantine_path);
     free(plan->cache_path);
+    leat_set_free(plan->set);
     free(plan->spec_text);
     free(plan->left_out);
     leat_data_unref(plan->data);

@@ -5,10 +5,10 @@
 #include "pipeline/plan/plan.h"
 #include "proto/base/text.h"
 
-/* "mask of", "parts of": in words, before the name of what the column is made of. */
+/* The words "mask of", "parts of", before the name of what the column is made of. */
 const char *leat_making_text(enum leat_making made);
 
-/* {"name": value, ...} of the given fields. */
+/* Adds {"name": value, ...} of the given fields. */
 void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
                      const struct leat_block *block, uint32_t row, const uint32_t *columns,
                      const char (*names)[LEAT_NAME_MAX + 1], size_t n_fields);

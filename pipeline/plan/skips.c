@@ -1,4 +1,4 @@
-/* skips.c: see skips.h. Lines to records: skips_lines.c. */
+/* skips.c: see skips.h. Lines to records: work/skip_records.c. */
 #include "pipeline/plan/skips.h"
 
 #include <errno.h>
@@ -8,10 +8,11 @@
 
 #include "pipeline/plan/skips_internal.h"
 #include "pipeline/spec/stream_options.h"
+#include "proto/base/array.h"
 
 /* ---- as written ---- */
 
-/* Digits alone, up to the limit. NULL: there is no such number. */
+/* Reads digits alone, up to the limit. NULL: there is no such number. */
 static const char *parse_number(const char *text, uint64_t *ret_number) {
     uint64_t number = 0;
     const char *at = text;
@@ -71,13 +72,9 @@ static int by_place(const void *a, const void *b) {
 }
 
 int leat_skip_list_add(struct leat_skip_list *list, const struct leat_skip_range *range) {
-    struct leat_skip_range *ranges =
-        reallocarray(list->ranges, list->n_ranges + 1, sizeof(*ranges));
-
-    if (!ranges)
+    if (!leat_array_reserve(&list->ranges, list->n_ranges + 1, &list->capacity))
         return -ENOMEM;
-    list->ranges = ranges;
-    ranges[list->n_ranges++] = *range;
+    list->ranges[list->n_ranges++] = *range;
     return 0;
 }
 
@@ -98,7 +95,7 @@ void leat_skip_list_sort(struct leat_skip_list *list) {
     list->n_ranges = n;
 }
 
-static bool has(const struct leat_skip_list *list, uint64_t group, uint64_t number) {
+static bool has_number(const struct leat_skip_list *list, uint64_t group, uint64_t number) {
     size_t low = 0, high = list->n_ranges;
 
     while (low < high) {
@@ -115,11 +112,12 @@ static bool has(const struct leat_skip_list *list, uint64_t group, uint64_t numb
 }
 
 bool leat_skips_has_step(const struct leat_skips *skips, uint64_t epoch, uint64_t step) {
-    return has(&skips->steps, epoch, step) || has(&skips->steps, LEAT_SKIPS_EVERY, step);
+    return has_number(&skips->steps, epoch, step) ||
+           has_number(&skips->steps, LEAT_SKIPS_EVERY, step);
 }
 
 bool leat_skips_has_record(const struct leat_skips *skips, uint64_t lane, uint64_t record) {
-    return has(&skips->records, lane, record);
+    return has_number(&skips->records, lane, record);
 }
 
 void leat_skips_deinit(struct leat_skips *skips) {
@@ -207,7 +205,7 @@ int leat_skips_bind(struct leat_skips *skips, const struct leat_config *base,
 
 /* ---- rounds ---- */
 
-/* Where the round of that step begins, and how many steps it has. */
+/* The start of the round of that step; *ret_n_steps: its number of steps. */
 static uint64_t round_start(uint64_t step, uint64_t world_size, uint64_t phase,
                             uint64_t *ret_n_steps) {
     if (step < phase) {
@@ -218,9 +216,9 @@ static uint64_t round_start(uint64_t step, uint64_t world_size, uint64_t phase,
     return step - (step - phase) % world_size;
 }
 
-/* The range, of whole rounds. */
-static struct leat_skip_range widen(struct leat_skip_range range, uint64_t world_size,
-                                    uint64_t epoch, uint64_t phase) {
+/* Widens the range to whole rounds. */
+static struct leat_skip_range widen_to_rounds(struct leat_skip_range range, uint64_t world_size,
+                                              uint64_t epoch, uint64_t phase) {
     uint64_t of = range.group == epoch ? phase % world_size : 0, n;
 
     range.first = round_start(range.first, world_size, of, &n);
@@ -231,7 +229,7 @@ static struct leat_skip_range widen(struct leat_skip_range range, uint64_t world
 
 #define LISTED_BYTES 320
 
-/* As it would be written, as far as it fits. */
+/* Prints the list as it would be written, as far as it fits. */
 static void print_list(const struct leat_skip_list *list, char text[LISTED_BYTES]) {
     size_t n = 0;
 
@@ -251,14 +249,15 @@ static void print_list(const struct leat_skip_list *list, char text[LISTED_BYTES
     }
 }
 
-static int refuse(const struct leat_skips *skips, uint64_t world_size, uint64_t epoch,
-                  uint64_t phase, struct leat_error *err) {
+static int fail_partial_rounds(const struct leat_skips *skips, uint64_t world_size, uint64_t epoch,
+                               uint64_t phase, struct leat_error *err) {
     struct leat_skip_list right = {.ranges = NULL};
     char text[LISTED_BYTES];
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < skips->steps.n_ranges; i++) {
-        struct leat_skip_range range = widen(skips->steps.ranges[i], world_size, epoch, phase);
+        struct leat_skip_range range =
+            widen_to_rounds(skips->steps.ranges[i], world_size, epoch, phase);
 
         r = leat_skip_list_add(&right, &range);
     }
@@ -278,10 +277,10 @@ int leat_skips_check_rounds(const struct leat_skips *skips, uint64_t world_size,
                             uint64_t phase, struct leat_error *err) {
     for (size_t i = 0; world_size > 1 && i < skips->steps.n_ranges; i++) {
         const struct leat_skip_range *range = &skips->steps.ranges[i];
-        struct leat_skip_range whole = widen(*range, world_size, epoch, phase);
+        struct leat_skip_range whole = widen_to_rounds(*range, world_size, epoch, phase);
 
         if (whole.first != range->first || whole.last != range->last)
-            return refuse(skips, world_size, epoch, phase, err);
+            return fail_partial_rounds(skips, world_size, epoch, phase, err);
     }
     return 0;
 }

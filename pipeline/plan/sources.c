@@ -1,35 +1,19 @@
-/* plan/sources.c: where records come from: a source, or several of them (concat, mix), with the
- * schema that they have in common.
+/* plan/sources.c: the source of records, or several of them (concat, mix) with the schema that they
+ * have in common.
  *
- * A plan numbers the files of all its sources in one line, so that everything behind the scanner
- * knows of files alone. Each source parses into columns of its own; if there are several, those of
- * the fields that all have with the same type are moved to common columns right behind the parser.
+ * A plan numbers the files of all its sources together, so that everything behind the scanner only
+ * knows files. Each source parses into columns of its own. If there are several, the columns of
+ * fields that all have with the same type move to common columns right behind the parser.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pipeline/plan/plan_internal.h"
 
 /* ---- bind ---- */
-
-struct written {
-    const char *kind;
-    const struct leat_value *args;
-    uint32_t line, column;
-};
-
-static const struct leat_value no_args = {.kind = LEAT_VALUE_NULL};
-
-static struct written written_of(const struct leat_value *value) {
-    int i = leat_value_source(value);
-
-    if (value->kind == LEAT_VALUE_SCALAR)
-        return (struct written){value->text, &no_args, value->line, value->column};
-    return (struct written){value->keys[i].name, &value->items[i], value->keys[i].line,
-                            value->keys[i].column};
-}
 
 /* The stages that are written beside a source; *ret_stages NULL: there are none. */
 static int find_stages(const struct leat_plan *plan, const struct leat_value *value,
@@ -66,15 +50,16 @@ static int bind_list(struct leat_plan *plan, const struct leat_composite *list, 
 /* A source within another. Stages that are written beside a concat are those of each of its
  * sources. */
 static int bind_child(struct leat_plan *plan, const struct leat_composite *list,
-                      const struct leat_value *value, const struct written *written, uint32_t lane,
-                      const struct leat_value *outer_stages, struct leat_error *err) {
+                      const struct leat_value *value, const struct leat_named_args *written,
+                      uint32_t lane, const struct leat_value *outer_stages,
+                      struct leat_error *err) {
     const struct leat_value *stages;
-    const struct leat_stage_ops *ops = leat_source_find(written->kind);
+    const struct leat_stage_ops *ops = leat_source_find(written->name);
     struct leat_config *config = NULL;
     int r;
 
     if (!ops)
-        return leat_plan_unknown_kind(plan->spec, written->kind, written->line, written->column,
+        return leat_plan_unknown_kind(plan->spec, written->name, written->line, written->column,
                                       "source", leat_sources, err);
     r = find_stages(plan, value, &stages, err);
     if (r == 0)
@@ -100,12 +85,15 @@ static int bind_list(struct leat_plan *plan, const struct leat_composite *list, 
                      const struct leat_value *outer_stages, struct leat_error *err) {
     for (size_t i = 0; i < list->sources->n_items; i++) {
         const struct leat_value *value = &list->sources->items[i];
-        struct written written = written_of(value);
-        int r = bind_child(plan, list, value, &written, list->is_mix ? (uint32_t)i : lane,
-                           outer_stages, err);
+        struct leat_named_args written;
+        int r;
 
+        (void)leat_value_named_args(value, true,
+                                    &written); /* its form was checked when it was bound */
+        r = bind_child(plan, list, value, &written, list->is_mix ? (uint32_t)i : lane, outer_stages,
+                       err);
         if (r < 0) {
-            leat_error_prefix(err, "sources[%zu].%s", i, written.kind);
+            leat_error_prefix(err, "sources[%zu].%s", i, written.name);
             return r;
         }
     }
@@ -141,9 +129,67 @@ int leat_plan_bind_sources(struct leat_plan *plan, struct leat_error *err) {
 
 /* ---- files ---- */
 
+static int fail_at_hand(const struct leat_plan *plan, const char *path, struct leat_error *err) {
+    return leat_error_set(err, -ESTALE,
+                          "%.300s: the set was made of other data than %.300s: `leatctl prepare "
+                          "%.200s --shard I/N -o DIR` prepares one of this",
+                          plan->set->folder, path, plan->spec->file ? plan->spec->file : "FILE");
+}
+
+/* The source need not be there, but must not be another one. */
+static int check_at_hand(const struct leat_plan *plan, const struct leat_plan_source *source,
+                         size_t first, const struct leat_opener *opener, struct leat_error *err) {
+    const struct leat_files *files = &source->config->files;
+
+    if (!source->ops->load ||
+        source->ops->load(&source->config->base, opener, LEAT_ERROR_IGNORED) < 0)
+        return 0;
+    if (files->n_paths != plan->set->heads[source - plan->sources].n_files)
+        return fail_at_hand(plan, source->config->paths.items[0], err);
+    for (size_t i = 0; i < files->n_paths; i++) {
+        struct leat_file_state state;
+        int fd = leat_data_open(opener, files->paths[i], &state, LEAT_ERROR_IGNORED);
+
+        if (fd < 0)
+            continue;
+        (void)close(fd);
+        if (state.n_bytes != plan->set->files[first + i].n_bytes)
+            return fail_at_hand(plan, files->paths[i], err);
+    }
+    return 0;
+}
+
+/* Names that follow each other in the set are the files of each source. If the source is at hand,
+ * it must have the same files. */
+static int take_files(const struct leat_plan *plan, const struct leat_plan_source *source,
+                      const struct leat_opener *opener, struct leat_error *err) {
+    size_t index = (size_t)(source - plan->sources), first = 0;
+    struct leat_files *files = &source->config->files;
+    const char *file = source->config->base.file;
+    char *directory;
+    int r = 0;
+
+    if (plan->set->n_heads != plan->n_sources)
+        return leat_error_set(err, -ESTALE, "%s: the set has %zu sources, the stream has %zu",
+                              plan->set->folder, plan->set->n_heads, plan->n_sources);
+    for (size_t i = 0; i < index; i++)
+        first += plan->set->heads[i].n_files;
+    r = check_at_hand(plan, source, first, opener, err);
+    leat_files_deinit(files);
+    directory = file ? leat_files_directory(file) : NULL;
+    if (r == 0 && file && !directory)
+        r = leat_error_oom(err);
+    for (size_t i = 0; r == 0 && i < plan->set->heads[index].n_files; i++)
+        r = leat_files_add(files, directory, plan->set->files[first + i].name, err);
+    free(directory);
+    return r;
+}
+
 static int load_one(const struct leat_plan *plan, const struct leat_plan_source *source,
                     const struct leat_opener *opener, struct leat_error *err) {
-    int r = source->ops->load ? source->ops->load(&source->config->base, opener, err) : 0;
+    int r = plan->set           ? take_files(plan, source, opener, err)
+            : source->ops->load ? source->ops->load(&source->config->base, opener, err)
+                                : 0;
 
     if (r < 0)
         leat_error_locate(err, plan->spec->file, source->config->base.line,
@@ -203,10 +249,10 @@ int leat_plan_open_input(const struct leat_plan *plan, const struct leat_plan_so
     int r = leat_input_open(opener, path, &plan->limits, &file, err);
 
     *ret_input = file;
-    if (r < 0 || !source->ops->look_into)
+    if (r < 0 || !source->ops->open_records)
         return r;
     *ret_input = NULL;
-    return source->ops->look_into(&source->config->base, &plan->limits, file, ret_input, err);
+    return source->ops->open_records(&source->config->base, &plan->limits, file, ret_input, err);
 }
 
 /* ---- schema ---- */
@@ -236,11 +282,11 @@ static int take_schema(struct leat_planner *planner, struct schema *schema) {
     return 0;
 }
 
-static const char *form(const struct leat_field *field) {
+static const char *list_form(const struct leat_field *field) {
     return field->is_list && field->dtype != LEAT_DTYPE_TEXT ? " lists" : "";
 }
 
-/* Whether all sources have the field alike; if not, why it cannot be had. */
+/* True if all sources have the field with the same type; else `why` says why not. */
 static bool is_common(const struct leat_planner *planner, const struct schema *schemas,
                       size_t n_schemas, const char *name, char *why, size_t size) {
     const struct leat_field *first = NULL;
@@ -256,8 +302,8 @@ static bool is_common(const struct leat_planner *planner, const struct schema *s
         }
         if (first && (first->dtype != field->dtype || first->is_list != field->is_list)) {
             (void)snprintf(why, size, "it is %s%s in sources[%zu] and %s%s in sources[%zu]",
-                           leat_dtype_name(first->dtype), form(first), first_at,
-                           leat_dtype_name(field->dtype), form(field), i);
+                           leat_dtype_name(first->dtype), list_form(first), first_at,
+                           leat_dtype_name(field->dtype), list_form(field), i);
             return false;
         }
         if (!first) {
@@ -268,7 +314,7 @@ static bool is_common(const struct leat_planner *planner, const struct schema *s
     return true;
 }
 
-/* What is made with the batch cannot be joined. */
+/* Columns that are made with the batch cannot be joined. */
 static int check_joinable(const struct leat_plan *plan, const struct leat_planner *planner,
                           size_t source, struct leat_error *err) {
     for (size_t i = 0; i < planner->n_names; i++) {
@@ -284,8 +330,8 @@ static int check_joinable(const struct leat_plan *plan, const struct leat_planne
     return 0;
 }
 
-/* What is known of a field is what is true in all sources. */
-static void widen(struct leat_field *common, const struct leat_field *own) {
+/* Only facts that hold in all sources are known of a common field. */
+static void widen_field(struct leat_field *common, const struct leat_field *own) {
     if (own->max_length == 0 || common->max_length == 0)
         common->max_length = 0;
     else if (own->max_length > common->max_length)
@@ -298,7 +344,8 @@ static void widen(struct leat_field *common, const struct leat_field *own) {
     common->is_labels &= own->is_labels;
 }
 
-/* Whether a tokenizer adds special tokens depends on what is known of the text. */
+/* True if a tokenizer would treat both texts alike, as it depends on these facts if it adds special
+ * tokens. */
 static bool has_same_tokens(const struct leat_field *a, const struct leat_field *b) {
     return a->has_special_tokens == b->has_special_tokens && !a->bos == !b->bos &&
            (!a->bos || strcmp(a->bos, b->bos) == 0);
@@ -376,13 +423,13 @@ static int add_common(struct leat_plan *plan, struct leat_planner *planner,
                                      "in others: `tokenize` it in the stages of each source",
                                      name);
         add_move(&plan->sources[i], own, column);
-        widen(field, &planner->fields[own]);
+        widen_field(field, &planner->fields[own]);
     }
     return join_loss(plan, planner, schemas, name, column, err);
 }
 
-static int join(struct leat_plan *plan, struct leat_planner *planner, const struct schema *schemas,
-                struct leat_error *err) {
+static int join_schemas(struct leat_plan *plan, struct leat_planner *planner,
+                        const struct schema *schemas, struct leat_error *err) {
     for (size_t i = 0; i < plan->n_sources; i++) {
         plan->sources[i].moves = /* a column that says where there is loss goes with each */
             calloc(2 * schemas[0].n_names + 1, sizeof(*plan->sources[i].moves));
@@ -429,7 +476,7 @@ int leat_plan_probe_sources(struct leat_plan *plan, struct leat_planner *planner
             r = leat_error_oom(err);
     }
     if (r == 0 && plan->source_ops->is_composite) {
-        r = join(plan, planner, schemas, err);
+        r = join_schemas(plan, planner, schemas, err);
         if (r < 0)
             leat_error_prefix(err, "source.%s", plan->source_ops->name);
     }

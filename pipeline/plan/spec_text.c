@@ -1,5 +1,5 @@
-/* spec_text.c: see spec_text.h. Each argument is written by its value after binding, and so is its
- * default, by which it is told whether it counts. */
+/* spec_text.c: see spec_text.h. An argument is written by its value after binding, and so is its
+ * default, to tell if it counts. */
 #include "pipeline/plan/spec_text.h"
 
 #include <inttypes.h>
@@ -7,12 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_MAX 256 /* bytes of a key, with room for all names that tables have */
+#include "proto/base/utf8.h"
 
-struct writer {
-    struct leat_text text;
-    bool hides_paths; /* of files whose contents count */
-};
+#define KEY_MAX 256 /* bytes of a key, with room for all names that tables have */
 
 /* ---- values ---- */
 
@@ -23,7 +20,7 @@ static void add_text(struct leat_text *text, const char *value) {
         leat_text_add(text, "null");
         return;
     }
-    if (leat_text_is_utf8((const uint8_t *)value, n)) {
+    if (leat_utf8_is_valid(value, n)) {
         leat_text_add_json(text, value, n);
         return;
     }
@@ -94,13 +91,13 @@ static void add_value(struct leat_text *text, const struct leat_config *config,
     case LEAT_ARG_MAP:
         add_map(text, value);
         break;
-    case LEAT_ARG_GROUP:   /* see write_config */
+    case LEAT_ARG_GROUP:   /* see add_config */
     case LEAT_ARG_SOURCES: /* they stand for themselves */
         break;
     }
 }
 
-/* The value that the argument has where it is not given. */
+/* Adds the value that the argument has where it is not given. */
 static void add_fallback(struct leat_text *text, const struct leat_arg *arg) {
     static const struct leat_value nothing = {.kind = LEAT_VALUE_NULL};
     struct scratch {
@@ -127,8 +124,8 @@ static void add_fallback(struct leat_text *text, const struct leat_arg *arg) {
 
 /* ---- lines ---- */
 
-static void add_line(struct writer *writer, char mark, const char *key, const char *value) {
-    leat_text_add(&writer->text, "%c%s\t%s\n", mark, key, value ? value : "");
+static void add_line(struct leat_text *text, char mark, const char *key, const char *value) {
+    leat_text_add(text, "%c%s\t%s\n", mark, key, value ? value : "");
 }
 
 static bool is_of_data(const struct leat_config *config, const struct leat_arg *arg) {
@@ -139,25 +136,25 @@ static bool is_of_data(const struct leat_config *config, const struct leat_arg *
             arg->offset == offsetof(struct leat_source_config, suffixes));
 }
 
-static void write_arg(struct writer *writer, const struct leat_config *config,
-                      const struct leat_arg *arg, const char *key) {
+static void add_arg(struct leat_text *text, const struct leat_config *config,
+                    const struct leat_arg *arg, const char *key, bool hides_paths) {
     struct leat_text value = {.data = NULL}, fallback = {.data = NULL};
-    bool is_default,
-        is_aside = arg->is_aside || (arg->type == LEAT_ARG_PATH && writer->hides_paths);
+    bool is_aside = arg->is_aside || (arg->type == LEAT_ARG_PATH && hides_paths), is_default;
 
     add_value(&value, config, arg);
     add_fallback(&fallback, arg);
     is_default = value.data && fallback.data && strcmp(value.data, fallback.data) == 0;
     if (value.failed || fallback.failed)
-        writer->text.failed = 1;
+        text->failed = 1;
     else if (!is_default || arg->fallback || leat_config_given(config, arg->name))
-        add_line(writer, is_aside ? '~' : is_default && arg->fallback ? '.' : '=', key, value.data);
+        add_line(text, is_aside ? '~' : is_default && arg->fallback ? '.' : '=', key, value.data);
     free(value.data);
     free(fallback.data);
 }
 
-static void write_config(struct writer *writer, const struct leat_config *config,
-                         const char *prefix) {
+/* hides_paths: the contents of files count in place of their names. */
+static void add_config(struct leat_text *text, const struct leat_config *config, const char *prefix,
+                       bool hides_paths) {
     char key[KEY_MAX];
 
     for (const struct leat_arg *arg = config->args; arg && arg->name; arg++) {
@@ -165,22 +162,21 @@ static void write_config(struct writer *writer, const struct leat_config *config
             continue;
         (void)snprintf(key, sizeof(key), "%s%s%s", prefix, prefix[0] ? "." : "", arg->name);
         if (arg->type != LEAT_ARG_GROUP) {
-            write_arg(writer, config, arg, key);
+            add_arg(text, config, arg, key, hides_paths);
         } else if (leat_config_given(config, arg->name) && !arg->is_aside) {
-            add_line(writer, '=', key, "given");
-            write_config(writer, (const void *)((const char *)config + arg->offset), key);
+            add_line(text, '=', key, "given");
+            add_config(text, (const void *)((const char *)config + arg->offset), key, hides_paths);
         }
     }
 }
 
-/* What files other than data say. */
-static void write_contents(struct writer *writer, const struct leat_config *config,
-                           const char *prefix) {
+/* Adds digests of the contents of files other than data. */
+static void add_contents(struct leat_text *text, const struct leat_config *config,
+                         const char *prefix) {
+    const struct leat_contents *contents;
     char hex[LEAT_DIGEST_HEX_SIZE];
     uint8_t digest[LEAT_DIGEST_BYTES];
     struct leat_blake2b state;
-
-    const struct leat_contents *contents;
 
     if (!config->ops->digest)
         return;
@@ -188,22 +184,14 @@ static void write_contents(struct writer *writer, const struct leat_config *conf
     config->ops->digest(config, &state);
     leat_blake2b_final(&state, digest);
     leat_digest_hex(digest, hex);
-    leat_text_add(&writer->text, "=%s " LEAT_SPEC_TEXT_CONTENTS "\t%s\n", prefix, hex);
+    leat_text_add(text, "=%s " LEAT_SPEC_TEXT_CONTENTS "\t%s\n", prefix, hex);
     contents = config->ops->contents ? config->ops->contents(config) : NULL;
     for (size_t i = 0; contents && i < contents->n_files; i++) {
         leat_digest_hex(contents->files[i].digest, hex);
-        leat_text_add(&writer->text, "~%s " LEAT_SPEC_TEXT_FILE " ", prefix);
-        add_text(&writer->text, contents->files[i].name);
-        leat_text_add(&writer->text, "\t%s\n", hex);
+        leat_text_add(text, "~%s " LEAT_SPEC_TEXT_FILE " ", prefix);
+        add_text(text, contents->files[i].name);
+        leat_text_add(text, "\t%s\n", hex);
     }
-}
-
-static void write_revision(struct writer *writer, const struct leat_config *config,
-                           const char *prefix) {
-    unsigned revision = config->ops->revision ? config->ops->revision(config) : 0;
-
-    if (revision > 0)
-        leat_text_add(&writer->text, "=%s revision\t%u\n", prefix, revision);
 }
 
 /* ---- stages ---- */
@@ -216,61 +204,61 @@ static bool is_all_aside(const struct leat_stage_ops *ops) {
     return arg != ops->args && !arg->name;
 }
 
-static void write_stage(struct writer *writer, const struct leat_config *config,
-                        const char *place) {
+void leat_spec_text_add_stage(struct leat_text *text, const struct leat_config *config,
+                              const char *place) {
+    const struct leat_stage_ops *ops = config->ops;
     char prefix[KEY_MAX];
 
-    add_line(writer, is_all_aside(config->ops) ? '~' : '=', place, config->ops->name);
-    (void)snprintf(prefix, sizeof(prefix), "%s.%s", place, config->ops->name);
-    writer->hides_paths = config->ops->digest != NULL;
-    write_config(writer, config, prefix);
-    write_contents(writer, config, prefix);
-    write_revision(writer, config, prefix);
+    add_line(text, is_all_aside(ops) ? '~' : '=', place, ops->name);
+    (void)snprintf(prefix, sizeof(prefix), "%s.%s", place, ops->name);
+    add_config(text, config, prefix, ops->digest != NULL);
+    add_contents(text, config, prefix);
+    if (ops->revision && ops->revision(config) > 0)
+        leat_text_add(text, "=%s revision\t%u\n", prefix, ops->revision(config));
 }
 
-/* Those that a source is composed of, as the planner has them: in one line. */
-static void write_sources(struct writer *writer, const struct leat_plan *plan) {
+/* Adds the source, those that it is composed of, and their stages. */
+static void add_sources(struct leat_text *text, const struct leat_plan *plan) {
     char place[KEY_MAX];
 
-    write_stage(writer, &plan->source->base, "source");
+    leat_spec_text_add_stage(text, &plan->source->base, "source");
     for (size_t i = 0; plan->source_ops->is_composite && i < plan->n_sources; i++) {
         (void)snprintf(place, sizeof(place), "source.%s.sources[%zu]", plan->source_ops->name, i);
-        write_stage(writer, &plan->sources[i].config->base, place);
+        leat_spec_text_add_stage(text, &plan->sources[i].config->base, place);
         if (plan->sources[i].lane > 0)
-            leat_text_add(&writer->text, "=%s lane\t%" PRIu32 "\n", place, plan->sources[i].lane);
+            leat_text_add(text, "=%s lane\t%" PRIu32 "\n", place, plan->sources[i].lane);
     }
     for (size_t i = plan->n_stages; i < plan->n_all_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
         (void)snprintf(place, sizeof(place), "source.%s.sources[%zu].stages[%zu]",
                        plan->source_ops->name, stage->source - 1, stage->position);
-        write_stage(writer, stage->config, place);
+        leat_spec_text_add_stage(text, stage->config, place);
     }
 }
 
-/* Whether bad records are also written somewhere is nothing to the batches. */
-static void write_options(struct writer *writer, const struct leat_plan *plan) {
+/* Batches do not depend on bad records being written to a file, too. */
+static void add_options(struct leat_text *text, const struct leat_plan *plan) {
     struct leat_stream_options options = plan->options;
 
     if (options.on_error == LEAT_ON_ERROR_QUARANTINE)
         options.on_error = LEAT_ON_ERROR_SKIP;
-    writer->hides_paths = true;
-    write_config(writer, &options.base, "");
+    add_config(text, &options.base, "", true);
 }
 
 char *leat_spec_text(const struct leat_plan *plan) {
-    struct writer writer = {.text = {.data = NULL}};
+    struct leat_text text = {.data = NULL};
     char place[KEY_MAX];
 
-    write_sources(&writer, plan);
-    write_options(&writer, plan);
+    add_sources(&text, plan);
+    add_options(&text, plan);
     for (size_t i = 0; i < plan->n_stages; i++) {
         (void)snprintf(place, sizeof(place), "stages[%zu]", i);
-        write_stage(&writer, plan->stages[i].config, place);
+        leat_spec_text_add_stage(&text, plan->stages[i].config, place);
     }
-    if (!writer.text.failed)
-        return writer.text.data;
-    free(writer.text.data);
+    if (!text.failed)
+        return text.data;
+    free(text.data);
     return NULL;
 }
 

@@ -1,6 +1,6 @@
-/* spec_text_compare.c: what differs between two texts of specs, in words. First the lists of stages
- * are laid side by side from both ends; arguments are compared of those stages that are the same
- * ones, in the same place. */
+/* spec_text_compare.c: tells in words what differs between two texts of specs. It aligns the lists
+ * of stages from both ends first, and then compares arguments of stages that are the same ones, in
+ * the same place. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define VALUE_MAX 60 /* bytes of a value that is told */
 #define NO_STAGE  SIZE_MAX
 
-/* Of long values, what stands before the first difference and, at least, from it on. */
+/* Of long values it tells so much before the first difference, and at least so much from it on. */
 #define VIEW_BEFORE 16
 #define VIEW_REST   20
 
@@ -111,8 +111,8 @@ static void free_lines(struct lines *lines) {
     free(lines->kinds);
 }
 
-/* Both have the same order, as a rule: the search goes on where the last one ended. */
-static struct line *find(struct lines *lines, struct piece key, size_t *hint) {
+/* Both texts mostly have the same order: the search goes on where the last one ended. */
+static struct line *find_line(struct lines *lines, struct piece key, size_t *hint) {
     for (size_t i = 0; i < lines->n_items; i++) {
         size_t at = (*hint + i) % lines->n_items;
 
@@ -127,7 +127,7 @@ static struct line *find(struct lines *lines, struct piece key, size_t *hint) {
 /* ---- telling ---- */
 
 /* Begins one more difference; false: it is only counted. */
-static bool begin(struct comparison *comparison) {
+static bool begin_difference(struct comparison *comparison) {
     if (comparison->n_told++ >= TOLD_MAX)
         return false;
     if (comparison->n_told > 1)
@@ -142,7 +142,7 @@ static size_t character_at(struct piece piece, size_t at) {
     return at;
 }
 
-/* From the byte `from` on, as much as is told of a value. */
+/* Adds as much of a value as is told, from the byte `from` on. */
 static void add_part(struct leat_text *text, struct piece piece, size_t from) {
     size_t first = character_at(piece, from), end = piece.n_bytes;
 
@@ -159,8 +159,8 @@ static void add_piece(struct leat_text *text, struct piece piece) {
     add_part(text, piece, 0);
 }
 
-/* Where to begin telling two values so that what differs is seen: at their beginning, if it differs
- * there, else a little before the first difference. */
+/* The place from which two values are told so that the difference shows: their start, or a little
+ * before the first difference. */
 static size_t find_view(struct piece a, struct piece b) {
     size_t n = a.n_bytes < b.n_bytes ? a.n_bytes : b.n_bytes, at = 0;
 
@@ -177,12 +177,12 @@ static bool is_secret(struct piece key) {
     return key.n_bytes >= n && memcmp(key.bytes + key.n_bytes - n, suffix, n) == 0;
 }
 
-static void tell(struct comparison *comparison, struct piece key, const struct piece *old,
-                 const struct piece *new) {
+static void tell_value(struct comparison *comparison, struct piece key, const struct piece *old,
+                       const struct piece *new) {
     struct leat_text *text = comparison->text;
     size_t from = old && new ? find_view(*old, *new) : 0;
 
-    if (!begin(comparison))
+    if (!begin_difference(comparison))
         return;
     add_piece(text, key);
     if (is_secret(key)) {
@@ -224,7 +224,7 @@ static struct piece file_of(const struct line *line, struct piece owner) {
     return (struct piece){line->key.bytes + n, line->key.n_bytes - n};
 }
 
-/* Names of the files of `lines` that are not the same in `others`. */
+/* Adds the names of those files of `lines` that are not the same in `others`. */
 static void add_files(struct leat_text *text, struct lines *lines, struct lines *others,
                       struct piece owner, bool only_missing, size_t *n_named) {
     size_t hint = 0;
@@ -235,7 +235,7 @@ static void add_files(struct leat_text *text, struct lines *lines, struct lines 
 
         if (name.n_bytes == 0)
             continue;
-        other = find(others, lines->items[i].key, &hint);
+        other = find_line(others, lines->items[i].key, &hint);
         if (other && (only_missing || is_same(other->value, lines->items[i].value)))
             continue;
         leat_text_add(text, "%s", (*n_named)++ ? ", " : " (");
@@ -248,7 +248,7 @@ static void tell_contents(struct comparison *comparison, struct piece owner) {
     struct leat_text *text = comparison->text;
     size_t n_named = 0;
 
-    if (!begin(comparison))
+    if (!begin_difference(comparison))
         return;
     leat_text_add(text, "what the files of ");
     add_piece(text, owner);
@@ -260,7 +260,7 @@ static void tell_contents(struct comparison *comparison, struct piece owner) {
 
 /* ---- comparing ---- */
 
-static void align(struct comparison *comparison) {
+static void align_kinds(struct comparison *comparison) {
     const struct lines *old = &comparison->old, *new = &comparison->new;
     size_t n = old->n_kinds < new->n_kinds ? old->n_kinds : new->n_kinds, at = 0, end = 0;
 
@@ -275,7 +275,7 @@ static void align(struct comparison *comparison) {
 
 static void tell_stage(struct comparison *comparison, size_t index, struct piece kind,
                        const char *what) {
-    if (!begin(comparison))
+    if (!begin_difference(comparison))
         return;
     leat_text_add(comparison->text, "stages[%zu].", index);
     add_piece(comparison->text, kind);
@@ -291,7 +291,7 @@ static void compare_kinds(struct comparison *comparison) {
     for (; at < old_end && at < new_end; at++) {
         int n = snprintf(place, sizeof(place), "stages[%zu]", at);
 
-        tell(comparison, (struct piece){place, (size_t)n}, &old->kinds[at], &new->kinds[at]);
+        tell_value(comparison, (struct piece){place, (size_t)n}, &old->kinds[at], &new->kinds[at]);
     }
     for (size_t i = at; i < old_end; i++)
         tell_stage(comparison, i, old->kinds[i], "was there, and is gone");
@@ -299,7 +299,7 @@ static void compare_kinds(struct comparison *comparison) {
         tell_stage(comparison, i, new->kinds[i], "is new");
 }
 
-/* Whether the line is of what is the same in both. */
+/* True if the line is of a stage or source that both texts have. */
 static bool is_comparable(const struct comparison *comparison, const struct line *line) {
     if (line->mark == '~' || line->is_kind)
         return false;
@@ -320,7 +320,7 @@ static void compare_line(struct comparison *comparison, const struct line *old, 
     if (owner.n_bytes > 0)
         tell_contents(comparison, owner);
     else if (new || old->mark == '=')
-        tell(comparison, old->key, &old->value, new ? &new->value : NULL);
+        tell_value(comparison, old->key, &old->value, new ? &new->value : NULL);
 }
 
 static void compare_lines(struct comparison *comparison) {
@@ -328,22 +328,22 @@ static void compare_lines(struct comparison *comparison) {
     const struct line *old_source, *new_source;
     size_t hint = 0;
 
-    old_source = find(&comparison->old, source, &hint);
+    old_source = find_line(&comparison->old, source, &hint);
     hint = 0;
-    new_source = find(&comparison->new, source, &hint);
+    new_source = find_line(&comparison->new, source, &hint);
     comparison->is_other_source =
         !old_source || !new_source || !is_same(old_source->value, new_source->value);
     for (size_t i = 0; i < comparison->old.n_items; i++) {
         const struct line *old = &comparison->old.items[i];
 
         if (is_comparable(comparison, old))
-            compare_line(comparison, old, find(&comparison->new, old->key, &hint));
+            compare_line(comparison, old, find_line(&comparison->new, old->key, &hint));
     }
     for (size_t i = 0; i < comparison->new.n_items; i++) {
         const struct line *new = &comparison->new.items[i];
 
         if (new->mark == '=' && !new->is_found && is_comparable(comparison, new))
-            tell(comparison, new->key, NULL, &new->value);
+            tell_value(comparison, new->key, NULL, &new->value);
     }
 }
 
@@ -353,7 +353,7 @@ void leat_spec_text_compare(const char *old, const char *new, struct leat_text *
     if (read_lines(old, &comparison.old) < 0 || read_lines(new, &comparison.new) < 0) {
         text->failed = 1;
     } else {
-        align(&comparison);
+        align_kinds(&comparison);
         compare_lines(&comparison);
         compare_kinds(&comparison);
         if (comparison.n_told > TOLD_MAX)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WAITING_BYTES (4U << 20) /* A slow disk stops the queue of blocks. */
+#define WAITING_BYTES (4U << 20) /* Beyond it a slow disk stops the order. */
 
 void leat_bad_records_init(struct leat_bad_records *bad, const struct leat_plan *plan) {
     *bad = (struct leat_bad_records){.plan = plan, .fd = -1, .last = LEAT_ERROR_INIT};
@@ -16,8 +16,6 @@ void leat_bad_records_deinit(struct leat_bad_records *bad) {
     if (bad->fd >= 0)
         (void)close(bad->fd);
 }
-
-/* ---- records ---- */
 
 void leat_bad_record_error(const struct leat_plan *plan, uint32_t file,
                            const struct leat_bad_record *record, struct leat_error *err) {
@@ -36,7 +34,7 @@ int leat_bad_records_meet(struct leat_bad_records *bad, uint32_t file,
     const struct leat_stream_options *options = &bad->plan->options;
     char text[LEAT_ERROR_PRINT_MAX];
 
-    bad->n_all++;
+    bad->counts.figures.n_bad_records++;
     bad->n_epoch++;
     leat_bad_record_error(bad->plan, file, record, &bad->last);
     if (options->on_error == LEAT_ON_ERROR_FAIL) {
@@ -57,8 +55,6 @@ int leat_bad_records_meet(struct leat_bad_records *bad, uint32_t file,
 void leat_bad_records_start_epoch(struct leat_bad_records *bad) {
     bad->n_epoch = 0;
 }
-
-/* ---- writing ---- */
 
 bool leat_bad_records_are_due(const struct leat_bad_records *bad) {
     return !bad->is_out && (bad->text.n_bytes > 0 || bad->text.failed);

@@ -39,10 +39,8 @@ enum leat_resource leat_load_tightest(const struct leat_load *load) {
     return most;
 }
 
-/* ---- what a change gives ---- */
-
-/* A batch is read, worked on, ordered and taken, one behind the other; what a job has at the same
- * time (a thread, a block, a processor) is one step. */
+/* A batch goes through these steps one after the other. Resources that a job holds at the same time
+ * (a thread, a block, a processor) are one step. */
 enum step { READ, WORK, ORDER, SLOT, TAKE, N_STEPS };
 
 static enum step step_of(enum leat_resource resource) {
@@ -78,8 +76,8 @@ static double longest(const double steps[N_STEPS]) {
     return most;
 }
 
-/* Of the interval, that is saved at most: where it has less to do, all that had to wait for it; and
- * where there are more of it, what they do of the others' work. */
+/* The part of the interval that is saved at most: all waits for a resource that has less to do, and
+ * the work that more of a resource take over. */
 static double saved_of(const struct leat_load *before, const struct leat_load *after,
                        enum leat_resource resource) {
     const struct leat_use *was = &before->of[resource], *is = &after->of[resource];
@@ -107,7 +105,7 @@ static double saved_by(const struct leat_loads *before, const struct leat_loads 
     return sum;
 }
 
-/* At least: no step is shorter than it takes by itself. */
+/* No step is shorter than its own need. */
 static double shortest_time(const struct leat_loads *before, const struct leat_loads *after) {
     double steps[N_STEPS];
 
@@ -115,8 +113,8 @@ static double shortest_time(const struct leat_loads *before, const struct leat_l
     return fmax(longest(steps), 1 - saved_by(before, after));
 }
 
-/* Blocks come back in order, and so many are in flight: where one of them takes twice as long as
- * the others, the other workers wait for it at the end of each such row. */
+/* Blocks leave in order. If one of those in flight takes twice as long as the others, the other
+ * workers wait for it. */
 static double uneven(const struct leat_load *load) {
     const struct leat_use *workers = &load->of[LEAT_RESOURCE_WORKERS];
     double n_blocks = load->of[LEAT_RESOURCE_BLOCKS].have;
@@ -125,7 +123,7 @@ static double uneven(const struct leat_load *load) {
                                              : 0;
 }
 
-/* At most: the busiest step waits for as long as it did, and all steps follow one another. */
+/* The busiest step waits as long as before, and all steps follow each other. */
 static double longest_time(const struct leat_loads *before, const struct leat_loads *after) {
     double least[N_STEPS], most[N_STEPS], all;
 
@@ -143,8 +141,6 @@ struct leat_gain_range leat_loads_gain(const struct leat_loads *before,
 
     return (struct leat_gain_range){.low = low, .high = fmax(high, low)};
 }
-
-/* ---- who waits for whom ---- */
 
 const char *leat_slower_name(enum leat_slower slower) {
     static const char *const names[] = {"trainers", "pipeline", "neither"};

@@ -25,8 +25,6 @@ void leat_run_delivery_deinit(struct leat_run_delivery *delivery) {
     leat_outputs_deinit(&delivery->outputs);
 }
 
-/* ---- what may be made ---- */
-
 bool leat_run_delivery_may_make_first(const struct leat_run_delivery *delivery) {
     const struct leat_batch_refs *first = leat_ordering_first(delivery->ordering);
 
@@ -37,7 +35,7 @@ static uint64_t max_ahead(const struct leat_run_delivery *delivery) {
     return leat_horizon_max_ahead(delivery->horizon, delivery->knobs->of[LEAT_KNOB_AHEAD]);
 }
 
-/* How many batches may be put into slots now. */
+/* Number of batches that may be put into slots now. */
 static size_t slot_room(const struct leat_run_delivery *delivery) {
     uint64_t limit = max_ahead(delivery);
     size_t n_ahead = delivery->outputs.n_batches, n_slots = delivery->outputs.n_slots;
@@ -55,20 +53,20 @@ size_t leat_run_delivery_slot_need(const struct leat_run_delivery *delivery) {
     return (size_t)leat_collate_need(delivery->plan, first);
 }
 
-/* True if the first batch of the queue has its rows, and trainers are near enough. */
+/* True if the first batch of the queue has its rows, and the horizon lets it be made. */
 static bool is_ready(const struct leat_run_delivery *delivery) {
     return leat_row_fetch_has_first(delivery->fetch) && leat_run_delivery_may_make_first(delivery);
 }
 
-bool leat_run_delivery_has_pending(const struct leat_run_delivery *delivery) {
-    return leat_run_delivery_slot_need(delivery) > 0 && delivery->collation.n_out == 0 &&
+bool leat_run_delivery_lacks_slot(const struct leat_run_delivery *delivery) {
+    return leat_run_delivery_slot_need(delivery) > 0 && delivery->n_jobs_out == 0 &&
            delivery->outputs.n_batches < max_ahead(delivery) && is_ready(delivery);
 }
 
 bool leat_run_delivery_is_held(const struct leat_run_delivery *delivery) {
     const struct leat_batch_refs *first = leat_ordering_first(delivery->ordering);
 
-    if (delivery->collation.n_out > 0)
+    if (delivery->n_jobs_out > 0)
         return false;
     if (!first)
         return leat_ordering_is_at_horizon(delivery->ordering);
@@ -77,8 +75,8 @@ bool leat_run_delivery_is_held(const struct leat_run_delivery *delivery) {
            leat_row_fetch_has_first(delivery->fetch);
 }
 
-/* Who is told of an epoch's end finds all of its bad records in their file, or is told why not: an
- * end waits for them, and if they cannot be written nothing comes behind them. */
+/* A trainer that sees the end of an epoch finds all of its bad records in their file. So an end
+ * waits until they are written; if they cannot be, it never goes out. */
 bool leat_run_delivery_has_more(const struct leat_run_delivery *delivery) {
     const struct leat_batch_refs *first = leat_ordering_first(delivery->ordering);
     bool are_lost = leat_bad_records_are_lost(&delivery->ordering->bad);
@@ -106,24 +104,25 @@ int leat_run_delivery_move_ends(struct leat_run_delivery *delivery, struct leat_
     return 0;
 }
 
-/* ---- jobs ---- */
-
-/* Adds the first batch of the queue to the job. 0 or -ENOMEM. */
-static int add_first(struct leat_run_delivery *delivery, struct leat_collate_job *job,
-                     struct leat_error *err) {
+/* Adds the first batch of the queue to the job, which makes it in the first slot. */
+static int add_first(struct leat_run_delivery *delivery, struct leat_slot slot,
+                     struct leat_collate_job *job, struct leat_error *err) {
     const struct leat_batch_refs *first = leat_ordering_first(delivery->ordering);
     struct leat_output output = {.kind = LEAT_OUTPUT_BATCH,
                                  .epoch = first->epoch,
                                  .step = first->step,
-                                 .n_rows = first->n_refs};
+                                 .n_rows = first->n_refs,
+                                 .slot = slot};
     struct leat_output_entry *entry = leat_outputs_add(&delivery->outputs, &output, false);
-    struct leat_slot slot;
+    struct leat_collate_item *item = &job->items[job->n_items];
 
     if (!entry)
         return leat_error_oom(err);
     (void)leat_outputs_take_slot(&delivery->outputs, &slot);
-    leat_collation_add(&delivery->collation, job, leat_row_fetch_take(delivery->fetch), &slot,
-                       entry);
+    *item = (struct leat_collate_item){
+        .batch = leat_row_fetch_take(delivery->fetch), .slot = slot, .output = entry};
+    job->n_items++;
+    delivery->n_ref_bytes += item->batch->n_bytes;
     leat_horizon_count_made(delivery->horizon, output.epoch);
     return 0;
 }
@@ -132,13 +131,14 @@ static int add_first(struct leat_run_delivery *delivery, struct leat_collate_job
 static int fill(struct leat_run_delivery *delivery, size_t max, struct leat_collate_job *job,
                 struct leat_error *err) {
     size_t need;
+    const struct leat_slot *slot;
     int r = 0;
 
     job->plan = delivery->plan;
     job->n_items = 0;
     while (r == 0 && job->n_items < max && (need = leat_run_delivery_slot_need(delivery)) > 0 &&
-           is_ready(delivery) && leat_outputs_find_slot(&delivery->outputs, need))
-        r = add_first(delivery, job, err);
+           is_ready(delivery) && (slot = leat_outputs_find_slot(&delivery->outputs, need)))
+        r = add_first(delivery, *slot, job, err);
     return r;
 }
 
@@ -156,8 +156,7 @@ int leat_run_delivery_job(struct leat_run_delivery *delivery, struct leat_job **
                               "a batch needs %s, more than max_batch_bytes (%lld): set "
                               "max_length, or raise it",
                               leat_show_bytes(need, size), max_bytes);
-    if (need == 0 || room == 0 || !is_ready(delivery) ||
-        (delivery->collation.n_out > 0 && room < max))
+    if (need == 0 || room == 0 || !is_ready(delivery) || (delivery->n_jobs_out > 0 && room < max))
         return 0;
     job = leat_job_pool_take(delivery->jobs, LEAT_JOB_COLLATE, 0);
     if (!job)
@@ -167,13 +166,31 @@ int leat_run_delivery_job(struct leat_run_delivery *delivery, struct leat_job **
         leat_job_pool_give(delivery->jobs, job);
         return r;
     }
-    if (r < 0) /* What there was no memory for is asked for again. */
+    if (r < 0) /* The batches that were left out are tried again by the next job. */
         *err = LEAT_ERROR_INIT;
-    leat_collation_start_job(&delivery->collation);
+    delivery->n_jobs_out++;
     *ret_job = job;
     return 1;
 }
 
-void leat_run_delivery_end_job(struct leat_run_delivery *delivery, struct leat_job *job) {
-    leat_collation_end_job(&delivery->collation, job, delivery->fetch->store);
+static void count_item(struct leat_stream_counts *counts, const struct leat_collate_item *item) {
+    counts->figures.n_batches++;
+    counts->figures.n_rows += item->batch->n_refs;
+    counts->figures.n_elements += item->n_elements;
+    leat_stream_counts_spread(counts, LEAT_SPREAD_BATCH_BYTES, item->used_bytes);
+    leat_stream_counts_spread(counts, LEAT_SPREAD_BATCH_ROWS, item->batch->n_refs);
+}
+
+void leat_run_delivery_end_job(struct leat_run_delivery *delivery, const struct leat_job *job) {
+    delivery->n_jobs_out--;
+    for (size_t i = 0; i < job->collate.n_items; i++) {
+        const struct leat_collate_item *item = &job->collate.items[i];
+
+        leat_output_entry_finish(item->output, item->used_bytes, job->thread,
+                                 job->start_ns + job->busy_ns);
+        count_item(&delivery->counts, item);
+        delivery->n_ref_bytes -= item->batch->n_bytes;
+        leat_row_store_release(delivery->fetch->store, item->batch);
+        leat_batch_refs_free(item->batch);
+    }
 }

@@ -26,7 +26,7 @@ void leat_horizon_init(struct leat_horizon *horizon, const struct leat_plan *pla
         .made_epoch = options->first_epoch,
         .n_next = plan->prefetch_size * n_ranks,
     };
-    if (plan->mixing) /* Nobody knows how many rows come from which source. */
+    if (plan->mixing) /* The number of rows of each source is unknown. */
         return;
     horizon->n_rows = plan->prefetch_size * world_size * plan->batch_size;
     for (size_t i = 0; i < plan->n_order; i++)
@@ -66,7 +66,7 @@ static bool is_beyond(const struct leat_horizon *horizon, uint64_t epoch) {
     return epoch > horizon->reached + 1;
 }
 
-/* True if so many queued records are too few for what is still wanted of the next epoch. */
+/* True if n_records queued records are too few for the next epoch. */
 static bool are_too_few(const struct leat_horizon *horizon, const struct leat_horizon_place *place,
                         uint64_t n_records) {
     uint64_t n_taken = is_next(horizon, place->epoch) ? place->n_epoch_rows : 0;

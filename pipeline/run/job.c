@@ -1,4 +1,4 @@
-/* job.c: a job as the thread sees it that does it. See run.h, work/job.h. */
+/* job.c: a job on the thread that executes it. See run.h, work/job.h. */
 #include "pipeline/work/job.h"
 
 #include "pipeline/block/fit.h"
@@ -62,8 +62,8 @@ void leat_job_execute(struct leat_job *job) {
     case LEAT_JOB_CACHE:
         r = leat_cache_execute(&job->cache, &job->error);
         break;
-    case LEAT_JOB_REST:
-        leat_workspace_rest(job->rest.workspaces, job->rest.plan, job->rest.is_for_good);
+    case LEAT_JOB_IDLE:
+        leat_workspace_idle(job->idle.workspaces, job->idle.plan, job->idle.is_final);
         break;
     default:
         break;

@@ -18,12 +18,12 @@ static void set_limits(struct leat_job_pool *pool, uint32_t n_threads, uint64_t 
         uint32_t n = stage->ops->max_jobs ? stage->ops->max_jobs(stage->config) : UINT32_MAX;
 
         pool->map_limit = n < pool->map_limit ? n : pool->map_limit;
-        pool->can_idle = pool->can_idle || stage->ops->workspace_rest;
+        pool->can_idle = pool->can_idle || stage->ops->workspace_idle;
     }
     pool->n_at_once = n_threads > 0 ? n_threads : (uint32_t)n_jobs_knob + 1;
     if (pool->map_limit < pool->n_at_once)
         pool->n_at_once = pool->map_limit;
-    if (n_threads == 0) /* As many are executed as are out. */
+    if (n_threads == 0) /* All jobs that are out may be executed at once. */
         pool->map_limit = pool->n_at_once;
 }
 
@@ -32,7 +32,7 @@ void leat_job_pool_init(struct leat_job_pool *pool, const struct leat_plan *plan
                         uint64_t n_jobs_knob) {
     struct leat_memory_plan needs;
 
-    leat_memory_plan(plan, 0, 0, 0, &needs);
+    leat_memory_plan(plan, 0, &needs);
     *pool = (struct leat_job_pool){
         .plan = plan,
         .account = account,
@@ -149,8 +149,8 @@ static struct leat_workspace *take_workspace(struct leat_job_pool *pool) {
     return workspace;
 }
 
-/* The last one back is the first to go out again, as it is the warmest. What a stage keeps for the
- * longest text of a large piece is given back. */
+/* The last one back is the first to go out again, as it is the warmest. After a large piece it is
+ * freed, with what stages keep for the longest text. */
 static void give_workspace(struct leat_job_pool *pool, struct leat_workspace *workspace,
                            bool was_large) {
     if (!workspace)
@@ -228,11 +228,11 @@ void leat_job_pool_count_map(struct leat_job_pool *pool, const struct leat_job *
     pool->n_maps_out++;
 }
 
-/* The block is made in memory that stays warm; what it had is left for it to move to. */
+/* Lets the block be made in memory that stays warm. It moves to its own arena afterwards. */
 static void lend_made(struct leat_map_job *map, struct leat_scratch *scratch) {
     struct leat_arena had = map->block->kept;
 
-    if (map->gather) /* The rows go to other blocks than this one. */
+    if (map->gather) /* The rows go to other blocks. */
         return;
     map->block->kept = scratch->made;
     scratch->made = had;
@@ -243,7 +243,7 @@ void leat_job_pool_start_map(struct leat_job_pool *pool, struct leat_job *job) {
     size_t n_bytes = (LEAT_COUNT_STAGES + pool->plan->n_map) * sizeof(struct leat_stage_count);
     struct leat_scratch *scratch;
 
-    if (job->map.counts) { /* The job was parked, and what it counted was taken. */
+    if (job->map.counts) { /* The job was parked, and its counts were added up. */
         memset(job->map.counts, 0, n_bytes);
         job->map.workspace = take_workspace(pool);
         return;
@@ -295,22 +295,22 @@ void leat_job_pool_tick(struct leat_job_pool *pool) {
     pool->idle_is_due = true;
 }
 
-bool leat_job_pool_wants_idle(const struct leat_job_pool *pool, bool for_good) {
+bool leat_job_pool_wants_idle(const struct leat_job_pool *pool, bool is_final) {
     return pool->can_idle && !pool->idle_is_out && pool->free_workspaces &&
-           (for_good ? pool->n_out == 0 && !pool->has_ended : pool->idle_is_due);
+           (is_final ? pool->n_out == 0 && !pool->has_ended : pool->idle_is_due);
 }
 
-void leat_job_pool_start_idle(struct leat_job_pool *pool, struct leat_rest_job *ret_job,
-                              bool for_good) {
-    *ret_job = (struct leat_rest_job){
-        .plan = pool->plan, .workspaces = pool->free_workspaces, .is_for_good = for_good};
+void leat_job_pool_start_idle(struct leat_job_pool *pool, struct leat_idle_job *ret_job,
+                              bool is_final) {
+    *ret_job = (struct leat_idle_job){
+        .plan = pool->plan, .workspaces = pool->free_workspaces, .is_final = is_final};
     pool->free_workspaces = NULL;
     pool->idle_is_out = true;
     pool->idle_is_due = false;
-    pool->has_ended = for_good;
+    pool->has_ended = is_final;
 }
 
-void leat_job_pool_end_idle(struct leat_job_pool *pool, struct leat_rest_job *job) {
+void leat_job_pool_end_idle(struct leat_job_pool *pool, struct leat_idle_job *job) {
     struct leat_workspace **last = &pool->free_workspaces;
 
     while (*last)

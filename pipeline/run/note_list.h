@@ -1,5 +1,5 @@
-/* note_list.h: texts for the operator, which wait until they are taken. The list is bounded: texts
- * beyond its end are dropped. Owner: the run's thread. */
+/* note_list.h: texts for the operator until they are taken. The list is bounded, and drops texts
+ * when it is full. Owner: the run's thread. */
 #pragma once
 
 #include <stddef.h>

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "proto/base/error.h"
+#include "pipeline/plan/plan.h"
 
-int leat_run_options_check(const struct leat_run_options *options, struct leat_error *err) {
+static int check_ranks(const struct leat_run_options *options, struct leat_error *err) {
     uint64_t world_size = options->world_size ? options->world_size : 1;
     uint64_t n_ranks = options->n_ranks ? options->n_ranks : 1;
 
@@ -18,4 +18,44 @@ int leat_run_options_check(const struct leat_run_options *options, struct leat_e
                               (unsigned long long)n_ranks, (unsigned long long)options->first_rank,
                               (unsigned long long)world_size);
     return 0;
+}
+
+/* A source that comes through a FIFO has one epoch, from its start. An n_epochs of 0 is accepted,
+ * and gives that one. */
+static int check_passes(const struct leat_run_options *options, const struct leat_plan *plan,
+                        struct leat_error *err) {
+    const char *path = plan->source->files.paths[0];
+
+    if (!plan->is_one_pass)
+        return 0;
+    if (options->first_epoch > 0 || options->first_step > 0)
+        return leat_error_set(
+            err, -ESPIPE,
+            "%s: comes through a FIFO, and so once: there is no going on at epoch "
+            "%llu, step %llu",
+            path, (unsigned long long)options->first_epoch,
+            (unsigned long long)options->first_step);
+    if (options->n_epochs > 1)
+        return leat_error_set(err, -ESPIPE,
+                              "%s: comes through a FIFO, and so once: %llu epochs were asked for, "
+                              "there is one",
+                              path, (unsigned long long)options->n_epochs);
+    return 0;
+}
+
+bool leat_run_options_are_of_some(const struct leat_run_options *options) {
+    uint64_t n_ranks = options->n_ranks ? options->n_ranks : 1;
+
+    return n_ranks < options->world_size && !options->only_builds && !options->only_places &&
+           options->on_change != LEAT_ON_CHANGE_WARN && options->on_change != LEAT_ON_CHANGE_FOLLOW;
+}
+
+int leat_run_options_check(const struct leat_run_options *options, const struct leat_plan *plan,
+                           struct leat_error *err) {
+    int r = check_ranks(options, err);
+
+    if (r == 0)
+        r = leat_skips_check_rounds(&plan->skips, options->world_size, options->first_epoch,
+                                    options->round_phase, err);
+    return r < 0 ? r : check_passes(options, plan, err);
 }

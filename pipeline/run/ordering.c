@@ -1,16 +1,20 @@
 /* ordering.c: see ordering.h. */
 #include "pipeline/run/ordering.h"
 
-/* ---- life ---- */
-
 int leat_ordering_init(struct leat_ordering *ordering, const struct leat_run_options *options,
                        const struct leat_knobs *knobs, struct leat_horizon *horizon,
                        struct leat_row_feed *feed, struct leat_row_fetch *fetch,
-                       struct leat_error *err) {
+                       const struct leat_own_rows *own, struct leat_error *err) {
     const struct leat_intake *intake = feed->intake;
 
     *ordering = (struct leat_ordering){
-        .options = options, .knobs = knobs, .horizon = horizon, .feed = feed, .fetch = fetch};
+        .options = options,
+        .knobs = knobs,
+        .horizon = horizon,
+        .feed = feed,
+        .fetch = fetch,
+        .own = own,
+    };
     leat_bad_records_init(&ordering->bad, intake->plan);
     return leat_pass_init(&ordering->pass, intake->plan, options, intake->store->max_bytes > 0,
                           err);
@@ -26,21 +30,19 @@ uint64_t leat_ordering_bytes(const struct leat_ordering *ordering) {
 }
 
 struct leat_batch_refs *leat_ordering_first(const struct leat_ordering *ordering) {
-    return ordering->pass.order.batcher.first;
+    return ordering->pass.order.batcher.queue.first;
 }
 
 bool leat_ordering_is_complete(const struct leat_ordering *ordering) {
     return ordering->pass.is_complete;
 }
 
-/* ---- what is wanted ---- */
-
 static struct leat_horizon_place place_of(const struct leat_ordering *ordering) {
     const struct leat_pass *pass = &ordering->pass;
 
     return (struct leat_horizon_place){
         .epoch = pass->epoch,
-        .n_queued = pass->order.batcher.n_lined,
+        .n_queued = pass->order.batcher.n_queued,
         .n_epoch_rows = pass->n_pass_rows + pass->n_epoch_rows,
     };
 }
@@ -60,22 +62,22 @@ struct leat_demand leat_ordering_demand(const struct leat_ordering *ordering, bo
 
 bool leat_ordering_is_at_horizon(const struct leat_ordering *ordering) {
     return leat_horizon_is_reached(ordering->horizon, ordering->pass.epoch,
-                                   ordering->pass.order.batcher.n_lined);
+                                   ordering->pass.order.batcher.n_queued);
 }
 
 /* Batches that wait for slots hold on to their blocks: few, as the slots are what is kept ready. */
-static size_t ready_limit(const struct leat_ordering *ordering) {
+size_t leat_ordering_n_ready(const struct leat_ordering *ordering) {
     return LEAT_READY_JOBS * (size_t)ordering->knobs->of[LEAT_KNOB_COLLATED];
 }
 
 static bool wants_batches(const struct leat_ordering *ordering) {
     const struct leat_batcher *batcher = &ordering->pass.order.batcher;
 
-    return batcher->n_left > 0 && batcher->n_ready < ready_limit(ordering) &&
+    return batcher->n_left > 0 &&
+           batcher->queue.n_batches <
+               leat_own_rows_limit(ordering->own, leat_ordering_n_ready(ordering)) &&
            !leat_ordering_is_at_horizon(ordering);
 }
-
-/* ---- passes ---- */
 
 /* Another pass is consumed, if the end of the epoch before is not pending. */
 static void follow_pass(struct leat_ordering *ordering, uint64_t old_epoch) {
@@ -85,7 +87,7 @@ static void follow_pass(struct leat_ordering *ordering, uint64_t old_epoch) {
 
     if (epoch_is_over) {
         leat_bad_records_start_epoch(&ordering->bad);
-        leat_horizon_start_epoch(ordering->horizon, pass->order.batcher.n_lined);
+        leat_horizon_start_epoch(ordering->horizon, pass->order.batcher.n_queued);
     }
     if (pass->has_pending_end ||
         (leat_intake_is_mixed(ordering->feed->intake) && pass->is_complete))
@@ -110,9 +112,7 @@ static int end_pass(struct leat_ordering *ordering, bool epoch_is_over, struct l
     return r < 0 ? r : 0;
 }
 
-/* ---- rows ---- */
-
-/* Pushes rows as long as batches are wanted; stops where the pass ends. */
+/* Pushes rows while batches are wanted, up to the end of the pass. */
 static int push_rows(struct leat_ordering *ordering, const struct leat_row_item *item,
                      struct leat_error *err) {
     int r = LEAT_PASS_GOES_ON;
@@ -169,8 +169,6 @@ int leat_ordering_consume(struct leat_ordering *ordering, bool is_cancelled,
     return r;
 }
 
-/* ---- a run that ends later than it was told ---- */
-
 static int go_on_from_limit(struct leat_ordering *ordering, struct leat_outputs *outputs,
                             struct leat_error *err) {
     struct leat_pass *pass = &ordering->pass;
@@ -191,7 +189,7 @@ static int go_on_from_limit(struct leat_ordering *ordering, struct leat_outputs 
     return leat_pass_stop_at_limit(pass) < 0 ? leat_error_oom(err) : 0;
 }
 
-/* The end of the last epoch becomes that of one among others. */
+/* The end of the run becomes the end of an epoch. */
 static int go_on_with_next_epoch(struct leat_ordering *ordering, struct leat_outputs *outputs,
                                  struct leat_error *err) {
     struct leat_pass *pass = &ordering->pass;
@@ -215,7 +213,7 @@ int leat_ordering_extend(struct leat_ordering *ordering, struct leat_outputs *ou
 
     leat_pass_extend(pass, n_epochs, n_steps);
     if (pass->is_at_limit)
-        return n_steps == 0 || n_steps > pass->order.batcher.n_lined
+        return n_steps == 0 || n_steps > pass->order.batcher.n_queued
                    ? go_on_from_limit(ordering, outputs, err)
                    : 0;
     if (pass->is_complete && leat_pass_wants_epoch(pass, pass->epoch))

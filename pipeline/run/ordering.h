@@ -1,12 +1,12 @@
-/* ordering.h: from rows to batches of references: takes rows of the queues of blocks, and pushes
- * them through the order, while batches are wanted. Bad records and ends of passes are met on the
- * way. Owner: the run's thread. */
+/* ordering.h: makes batches of references: takes rows from the row feed and pushes them through the
+ * order while batches are wanted. Handles bad records and ends of passes. Owner: the run's thread.
+ */
 #pragma once
 
 #include "pipeline/run/intake/row_feed.h"
 #include "pipeline/run/outputs.h"
+#include "pipeline/run/own_rows.h"
 #include "pipeline/run/pass.h"
-#include "pipeline/run/row_fetch.h"
 
 struct leat_ordering {
     const struct leat_run_options *options;
@@ -14,6 +14,7 @@ struct leat_ordering {
     struct leat_horizon *horizon;
     struct leat_row_feed *feed;
     struct leat_row_fetch *fetch;
+    const struct leat_own_rows *own;
     struct leat_bad_records bad;
     struct leat_pass pass;
 };
@@ -22,27 +23,27 @@ struct leat_ordering {
 int leat_ordering_init(struct leat_ordering *ordering, const struct leat_run_options *options,
                        const struct leat_knobs *knobs, struct leat_horizon *horizon,
                        struct leat_row_feed *feed, struct leat_row_fetch *fetch,
-                       struct leat_error *err);
+                       const struct leat_own_rows *own, struct leat_error *err);
+/* Number of batches that wait in the queue where all blocks are made whole. */
+size_t leat_ordering_n_ready(const struct leat_ordering *ordering);
 void leat_ordering_deinit(struct leat_ordering *ordering);
 
-/* The first batch of the queue, or end of an epoch; NULL: none. */
+/* The first batch or end of an epoch in the queue; NULL: none. */
 struct leat_batch_refs *leat_ordering_first(const struct leat_ordering *ordering);
-/* What the order wants at the moment. */
+/* What the order wants now. */
 struct leat_demand leat_ordering_demand(const struct leat_ordering *ordering, bool has_failed,
                                         bool is_cancelled);
 /* True if the run is as far ahead of its trainers as it may be. */
 bool leat_ordering_is_at_horizon(const struct leat_ordering *ordering);
-/* True if the run wants no more rows at all. */
+/* True if the run wants no more rows. */
 bool leat_ordering_is_complete(const struct leat_ordering *ordering);
-/* Bytes of what it remembers of records, and of references to them; and of bad ones that are to be
- * written. */
+/* Bytes of references, of the state of order stages, and of bad records that wait for the disk. */
 uint64_t leat_ordering_bytes(const struct leat_ordering *ordering);
 
-/* Consumes rows while batches are wanted, which is the back-pressure of the whole pipeline. 0, or
- * -errno: the run fails. */
+/* Consumes rows while batches are wanted. 0; -errno: the run fails. */
 int leat_ordering_consume(struct leat_ordering *ordering, bool is_cancelled,
                           struct leat_error *err);
-/* The run ends later than it was told: so many epochs and steps are wanted in all. Its queued end
- * goes, or becomes one among others, here or in the outputs. 0, or -errno: the run fails. */
+/* Extends the run to n_epochs and n_steps. The end of the run, in the queue or in the outputs, goes
+ * or becomes the end of an epoch. 0; -errno: the run fails. */
 int leat_ordering_extend(struct leat_ordering *ordering, struct leat_outputs *outputs,
                          uint64_t n_epochs, uint64_t n_steps, struct leat_error *err);

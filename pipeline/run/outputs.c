@@ -20,8 +20,6 @@ void leat_outputs_deinit(struct leat_outputs *outputs) {
     free(outputs->slots);
 }
 
-/* ---- slots ---- */
-
 static int slots_grow(struct leat_outputs *outputs) {
     size_t capacity = outputs->slot_capacity ? outputs->slot_capacity * 2 : FIRST_CAPACITY;
     struct leat_slot *slots = calloc(capacity, sizeof(*slots));
@@ -53,20 +51,18 @@ bool leat_outputs_take_slot(struct leat_outputs *outputs, struct leat_slot *ret_
     return true;
 }
 
-bool leat_outputs_find_slot(struct leat_outputs *outputs, size_t n_bytes) {
+const struct leat_slot *leat_outputs_find_slot(struct leat_outputs *outputs, size_t n_bytes) {
     for (size_t i = 0; i < outputs->n_slots; i++) {
         struct leat_slot slot = outputs->slots[outputs->first_slot];
 
         if (slot.size_bytes >= n_bytes)
-            return true;
+            return &outputs->slots[outputs->first_slot];
         outputs->first_slot = (outputs->first_slot + 1) % outputs->slot_capacity;
         outputs->slots[(outputs->first_slot + outputs->n_slots - 1) % outputs->slot_capacity] =
             slot;
     }
-    return false;
+    return NULL;
 }
-
-/* ---- outputs ---- */
 
 struct leat_output_entry *leat_outputs_add(struct leat_outputs *outputs,
                                            const struct leat_output *output, bool is_done) {
@@ -79,10 +75,6 @@ struct leat_output_entry *leat_outputs_add(struct leat_outputs *outputs,
     outputs->last = &entry->next;
     outputs->n_batches += output->kind == LEAT_OUTPUT_BATCH;
     return entry;
-}
-
-void leat_output_entry_place(struct leat_output_entry *entry, const struct leat_slot *slot) {
-    entry->output.slot = *slot;
 }
 
 void leat_output_entry_finish(struct leat_output_entry *entry, uint64_t used_bytes, uint32_t thread,

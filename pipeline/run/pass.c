@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-/* ---- life ---- */
-
 int leat_pass_init(struct leat_pass *pass, const struct leat_plan *plan,
                    const struct leat_run_options *options, bool may_evict, struct leat_error *err) {
     struct leat_sequence wanted = {
@@ -35,35 +33,11 @@ void leat_pass_deinit(struct leat_pass *pass) {
     leat_order_deinit(&pass->order);
 }
 
-int leat_pass_check(const struct leat_plan *plan, const struct leat_run_options *options,
-                    struct leat_error *err) {
-    const char *path = plan->source->files.paths[0];
-
-    if (!plan->is_one_pass)
-        return 0;
-    if (options->first_epoch > 0 || options->first_step > 0)
-        return leat_error_set(
-            err, -ESPIPE,
-            "%s: comes through a FIFO, and so once: there is no going on at epoch "
-            "%llu, step %llu",
-            path, (unsigned long long)options->first_epoch,
-            (unsigned long long)options->first_step);
-    if (options->n_epochs > 1)
-        return leat_error_set(err, -ESPIPE,
-                              "%s: comes through a FIFO, and so once: %llu epochs were asked for, "
-                              "there is one",
-                              path, (unsigned long long)options->n_epochs);
-    return 0;
-}
-
 bool leat_pass_wants_epoch(const struct leat_pass *pass, uint64_t epoch) {
     return pass->n_epochs == 0 || epoch - pass->first_epoch < pass->n_epochs;
 }
 
-/* ---- rows ---- */
-
-/* A failure of the order behind the batches that are wanted by now does not matter, unless more
- * are. */
+/* Keeps a failure behind the last wanted batch, for a run that is extended. */
 static int fail_order(struct leat_pass *pass, const struct leat_error *err) {
     if (pass->order.batcher.n_left > 0)
         return err->code;
@@ -87,8 +61,6 @@ int leat_pass_push(struct leat_pass *pass, struct leat_ref take_ref, struct leat
 void leat_pass_count_records(struct leat_pass *pass, uint64_t n_records) {
     pass->n_epoch_records += n_records;
 }
-
-/* ---- ends ---- */
 
 static int fail_without_batches(const struct leat_pass *pass, const struct leat_bad_records *bad,
                                 struct leat_error *err) {
@@ -120,7 +92,7 @@ static int check_epoch(const struct leat_pass *pass, const struct leat_bad_recor
             "of them one",
             (unsigned long long)batcher->world_size, (unsigned long long)pass->epoch,
             (unsigned long long)batcher->n_closed);
-    /* A rank's own first step may lie behind the end, in the round in which the epoch ends. */
+    /* The first step of a rank may lie behind the end, in the last round of the epoch. */
     if (is_first && batcher->first_step >= batcher->n_closed + batcher->world_size)
         return leat_error_set(
             err, -EINVAL, "step %llu was asked for, but epoch %llu has only %llu steps",
@@ -137,7 +109,7 @@ static int end_epoch(struct leat_pass *pass, const struct leat_bad_records *bad,
 
     if (batcher->n_left > 0)
         r = leat_batcher_end_round(batcher, err);
-    if (r == 0 && batcher->n_left == 0) { /* maybe as the round was filled up */
+    if (r == 0 && batcher->n_left == 0) { /* The last round may have used up the limit. */
         pass->has_pending_end = true;
         return 0;
     }
@@ -185,8 +157,6 @@ int leat_pass_stop_at_limit(struct leat_pass *pass) {
     return leat_batcher_add_end(&pass->order.batcher, true);
 }
 
-/* ---- a run that ends later than it was told ---- */
-
 void leat_pass_extend(struct leat_pass *pass, uint64_t n_epochs, uint64_t n_steps) {
     pass->n_epochs = n_epochs;
     pass->n_steps = n_steps;
@@ -195,7 +165,7 @@ void leat_pass_extend(struct leat_pass *pass, uint64_t n_epochs, uint64_t n_step
 }
 
 struct leat_batch_refs *leat_pass_queued_end(const struct leat_pass *pass) {
-    struct leat_batch_refs *last = pass->order.batcher.first;
+    struct leat_batch_refs *last = pass->order.batcher.queue.first;
 
     while (last && last->next)
         last = last->next;

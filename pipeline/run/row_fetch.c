@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "pipeline/work/memory_plan.h"
+#include "proto/base/array.h"
 
 #define JOB_BYTES        (1U << 20)   /* of blocks that a job reads, about */
-#define WINDOW_MIN_BYTES (256U << 10) /* below which it does not help to make windows smaller */
+#define WINDOW_MIN_BYTES (256U << 10) /* Smaller windows do not help. */
 
 /* ---- life ---- */
 
@@ -28,7 +29,7 @@ uint64_t leat_row_fetch_bytes(const struct leat_row_fetch *fetch) {
 /* ---- batches ---- */
 
 bool leat_row_fetch_has_first(const struct leat_row_fetch *fetch) {
-    const struct leat_batch_refs *first = fetch->batcher->first;
+    const struct leat_batch_refs *first = fetch->batcher->queue.first;
 
     if (!first || !leat_row_store_has_evicted(fetch->store) || first->kind != LEAT_OUTPUT_BATCH)
         return true;
@@ -45,6 +46,12 @@ struct leat_batch_refs *leat_row_fetch_take(struct leat_row_fetch *fetch) {
     return batch;
 }
 
+void leat_row_fetch_adopt(struct leat_row_fetch *fetch, struct leat_batch_refs *batch) {
+    batch->is_planned = true;
+    fetch->n_planned++;
+    leat_row_store_pin(fetch->store, batch);
+}
+
 void leat_row_fetch_cut(struct leat_row_fetch *fetch, struct leat_batch_refs *end) {
     fetch->n_planned -= end->is_planned;
     leat_batcher_cut(fetch->batcher, end);
@@ -58,7 +65,7 @@ void leat_row_fetch_abandon(struct leat_row_fetch *fetch, struct leat_batch_refs
 }
 
 void leat_row_fetch_abandon_absent(struct leat_row_fetch *fetch) {
-    struct leat_batch_refs *batch = fetch->batcher->first;
+    struct leat_batch_refs *batch = fetch->batcher->queue.first;
 
     while (batch && batch->is_planned && batch->n_absent == 0)
         batch = batch->next;
@@ -81,7 +88,7 @@ static uint64_t row_bytes(const struct leat_plan *plan, const struct leat_ref *r
     return n_bytes;
 }
 
-/* Memory that is short makes windows smaller: the set is read more often. */
+/* If memory is short, windows are smaller, and the set is read more often. */
 static uint64_t window_bytes(const struct leat_row_fetch *fetch, uint64_t reserve_bytes) {
     uint64_t room = leat_account_room(fetch->account), n_bytes = fetch->store->max_bytes;
 
@@ -90,22 +97,11 @@ static uint64_t window_bytes(const struct leat_row_fetch *fetch, uint64_t reserv
     return n_bytes > WINDOW_MIN_BYTES ? n_bytes : WINDOW_MIN_BYTES;
 }
 
-static int grow_wants(struct leat_row_fetch *fetch) {
-    size_t capacity = fetch->capacity ? fetch->capacity * 2 : 1024;
-    struct leat_want *wants = reallocarray(fetch->wants, capacity, sizeof(*wants));
-
-    if (!wants)
-        return -ENOMEM;
-    fetch->wants = wants;
-    fetch->capacity = capacity;
-    return 0;
-}
-
 static int add_want(struct leat_row_fetch *fetch, struct leat_ref *ref,
                     struct leat_batch_refs *batch, uint32_t target) {
     struct leat_resident *resident = ref->block->resident;
 
-    if (fetch->n_wants == fetch->capacity && grow_wants(fetch) < 0)
+    if (!leat_array_reserve(&fetch->wants, fetch->n_wants + 1, &fetch->capacity))
         return -ENOMEM;
     fetch->wants[fetch->n_wants] = (struct leat_want){
         .ref = ref, .batch = batch, .target = target, .next = resident->first_want};
@@ -140,13 +136,12 @@ static int plan_batch(struct leat_row_fetch *fetch, struct leat_batch_refs *batc
     return r;
 }
 
-/* The next batches that are not planned yet: one at least. */
 int leat_row_fetch_plan(struct leat_row_fetch *fetch, const struct leat_row_fetch_room *room) {
-    struct leat_batch_refs *batch = fetch->batcher->first;
+    struct leat_batch_refs *batch = fetch->batcher->queue.first;
     uint64_t n_window, n_bytes = 0;
 
     if (!leat_row_store_has_evicted(fetch->store) || fetch->n_unissued > 0 || fetch->n_out > 0 ||
-        fetch->is_abandoned || fetch->n_planned == fetch->batcher->n_ready)
+        fetch->is_abandoned || fetch->n_planned == fetch->batcher->queue.n_batches)
         return 0;
     n_window = window_bytes(fetch, room->reserve_bytes);
     fetch->n_wants = 0;
@@ -167,7 +162,7 @@ struct leat_gather_want {
     size_t row;   /* into the rows of the job */
 };
 
-/* The next blocks of which rows are wanted, at most as many as a job takes. */
+/* The next blocks with wanted rows, as many as a job takes. */
 static size_t next_pieces(struct leat_row_fetch *fetch, struct leat_resident **ret_residents,
                           size_t *ret_n_wants) {
     uint64_t n_bytes = 0;
@@ -203,7 +198,7 @@ static int by_place(const void *a, const void *b) {
     return (x->ref->row > y->ref->row) - (x->ref->row < y->ref->row);
 }
 
-/* Rows of a block, each once for each target; n_rows of the targets counts on. */
+/* Adds the wanted rows of a block, each once for each target. */
 static void add_rows(struct leat_row_fetch *fetch, struct leat_gather *gather,
                      struct leat_resident *resident, struct sorting *sorting,
                      uint32_t *n_target_rows) {
@@ -212,9 +207,7 @@ static void add_rows(struct leat_row_fetch *fetch, struct leat_gather *gather,
 
     *piece = (struct leat_gather_piece){
         .block = resident->block,
-        .load = {.fd = resident->file ? resident->file->fd : -1,
-                 .seed = resident->file ? resident->file->seed : 0,
-                 .frame = resident->frame},
+        .load = leat_cache_load(resident->file, &resident->frame),
         .first_row = gather->n_rows,
     };
     resident->block->n_refs++;
@@ -240,7 +233,7 @@ static size_t aligned(size_t n_bytes) {
     return (n_bytes + LEAT_ARENA_ALIGN - 1) / LEAT_ARENA_ALIGN * LEAT_ARENA_ALIGN;
 }
 
-/* Elements of each list that go to the target. */
+/* Number of elements of each list that go to the target. */
 static void count_elements(const struct leat_plan *plan, const struct leat_gather *gather,
                            uint32_t target, uint64_t *ret_elements) {
     memset(ret_elements, 0, plan->n_columns * sizeof(*ret_elements));
@@ -291,7 +284,7 @@ static void lay_out(const struct leat_plan *plan, struct leat_block *block,
     }
 }
 
-/* Where each row goes. n_elements: what is before it, from 0 on. */
+/* Sets starts and lengths of the rows of the target. */
 static void set_places(const struct leat_plan *plan, const struct leat_gather *gather,
                        uint32_t target, uint64_t *n_elements) {
     const struct leat_block *block = gather->targets[target];
@@ -380,10 +373,10 @@ static struct leat_gather *new_gather(struct leat_row_fetch *fetch, struct leat_
     return NULL;
 }
 
-/* What is left of the window before goes as its batches do; when none of those is left, nothing is
- * worth waiting for. */
+/* The rest of the last window goes with its batches. If none of these is left, waiting is useless.
+ */
 static bool has_room(const struct leat_row_fetch *fetch, const struct leat_row_fetch_room *room) {
-    const struct leat_batch_refs *first = fetch->batcher->first;
+    const struct leat_batch_refs *first = fetch->batcher->queue.first;
 
     if (room->nothing_is_made && first && first->n_absent > 0 && fetch->n_out == 0)
         return true;
@@ -396,7 +389,7 @@ bool leat_row_fetch_is_due(const struct leat_row_fetch *fetch,
     return fetch->n_unissued > 0 && fetch->n_out <= max_jobs && has_room(fetch, room);
 }
 
-/* What reading the largest of them takes more than others, counted until the job is back. */
+/* Bytes that reading the largest block takes beyond others. */
 static uint64_t large_bytes(const struct leat_row_fetch *fetch,
                             struct leat_resident *const *residents, size_t n) {
     uint64_t block_bytes = (uint64_t)fetch->store->plan->options.block_bytes, most = 0;

@@ -126,7 +126,7 @@ static int make_stripped(const struct leat_row_store *store, const struct leat_b
     return 0;
 }
 
-/* Without memory for what it keeps, the block stays as it is. */
+/* If there is no memory for what it keeps, the block stays as it is. */
 static bool strip(const struct leat_row_store *store, struct leat_block *block) {
     struct leat_column *columns;
     struct leat_arena arena;
@@ -184,7 +184,7 @@ static bool may_be_evicted(const struct leat_row_store *store,
            (!block->count_only || !block->count_only->is_out);
 }
 
-/* What an index has of a block is what an evicted one keeps: it is evicted already. */
+/* A block of an index has what an evicted block keeps, so it counts as evicted. */
 static void add_evicted(struct leat_row_store *store, struct leat_resident *resident) {
     leat_count_only_forget(resident->block);
     append(&store->evicted, resident);
@@ -283,7 +283,7 @@ void leat_row_store_pin(const struct leat_row_store *store, struct leat_batch_re
         change_batch_pins(batch, 1);
 }
 
-/* The row is not wanted any more; of its block perhaps few are. */
+/* Marks the row as gone, and thins its block if few of its rows are left. */
 static void leave(const struct leat_row_store *store, const struct leat_ref *ref) {
     if (ref->row == LEAT_REF_BUNDLE)
         return;

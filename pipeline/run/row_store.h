@@ -1,13 +1,13 @@
-/* row_store.h: blocks that wait in a full shuffle, where there is a cache or an index: with their
- * values, or without.
+/* row_store.h: blocks that wait in a full shuffle, with or without their values, where the run has
+ * a cache or an index.
  *
- * A block that a stage only holds, and that is in the cache or can be made again, may be *evicted*:
- * it keeps what order stages look at (lengths, scalars, marks), and lets go of the values and
- * starts of its lists. That begins when such blocks take more than `max_bytes`, or memory is short;
- * from then on each is evicted as it leaves the queue of blocks, until none is left. Their rows are
- * fetched for the next batches by row_fetch.h.
+ * A block that only a stage holds may be *evicted*, as it is in the cache or can be made again. It
+ * keeps what order stages read (lengths, scalars, marks), and drops the values and starts of its
+ * lists. Eviction begins when such blocks exceed `max_bytes`, or memory is short. From then on each
+ * block is evicted as it leaves the block queue, until no evicted block is left. row_fetch.h
+ * fetches their rows for the next batches.
  *
- * Values are those that were there before: a frame has a checksum, and what is made again from the
+ * The values come back unchanged: a frame has a checksum, and a block that is made again from the
  * source is compared with it. Owner: the run's thread.
  */
 #pragma once
@@ -15,15 +15,15 @@
 #include "pipeline/order/batcher.h"
 #include "pipeline/run/intake/block_queue.h"
 
-/* A block that may be evicted, or is. */
+/* A block that may be evicted, or is evicted. */
 struct leat_resident {
-    struct leat_resident *next, *previous; /* of those that are here, or of those that are not */
+    struct leat_resident *next, *previous; /* in `here` or in `evicted` */
     struct leat_row_store *store;
     struct leat_block *block;
-    struct leat_cache_file *file;  /* with the frame; NULL: not known to be in one */
-    struct leat_cache_frame frame; /* what its bytes are */
-    uint64_t n_bytes;              /* counted while it is here */
-    size_t first_want; /* the first row that is wanted of it (row_fetch.h); SIZE_MAX: none */
+    struct leat_cache_file *file; /* that has the frame; NULL: unknown */
+    struct leat_cache_frame frame;
+    uint64_t n_bytes;  /* counted while it has its values */
+    size_t first_want; /* of its rows (row_fetch.h); SIZE_MAX: none */
 };
 
 struct leat_resident_list {
@@ -32,42 +32,43 @@ struct leat_resident_list {
 
 struct leat_row_store {
     const struct leat_plan *plan;
-    bool keeps_records; /* Which records rows are of is asked of batches. */
-    uint64_t max_bytes; /* 0: nothing is ever evicted */
-    bool pins;          /* Blocks of batches that are made are pinned: they may be evicted, or
-                           thinned. */
+    bool keeps_records; /* The records of rows of a batch are needed. */
+    uint64_t max_bytes; /* 0: no block is ever evicted */
+    bool pins; /* Blocks of batches that are being made are pinned, as they could be evicted
+                           or thinned. */
     struct leat_resident_list here, evicted; /* evicted: in the order of the data */
     uint64_t here_bytes;
     size_t n_all;
-    bool is_evicting;             /* each at once */
-    struct leat_resident *cursor; /* the next of the evicted of which rows are fetched */
+    bool is_evicting;             /* Each block is evicted at once. */
+    struct leat_resident *cursor; /* the next evicted block whose rows are fetched */
 };
 
 /* may_evict: the run has a cache or an index. */
 void leat_row_store_init(struct leat_row_store *store, const struct leat_plan *plan, bool may_evict,
                          bool keeps_records);
-/* Bytes of what it knows of blocks. */
+/* Bytes of the store itself. */
 uint64_t leat_row_store_bytes(const struct leat_row_store *store);
-/* A block goes, evicted or not, or count-only. */
+/* Forgets a block that is freed. */
 void leat_row_store_forget(struct leat_block *block);
 
-/* An entry leaves the queue: takes its block, if a stage holds it and it may be evicted.
- * is_of_index: its file has no values. */
+/* Adds the block of an entry that leaves the queue, if a stage holds it and it may be evicted.
+ * is_of_index: the file of the entry has no values. */
 void leat_row_store_add(struct leat_row_store *store, const struct leat_queue_entry *entry,
                         bool is_of_index);
-/* Memory is short: evicts all that can be; false: there was nothing. */
+/* Evicts all blocks that can be, as memory is short. False: none could be. */
 bool leat_row_store_evict(struct leat_row_store *store);
 /* True if some block is evicted. */
 bool leat_row_store_has_evicted(const struct leat_row_store *store);
 
-/* Goes through evicted blocks from the first one on: the next, or NULL. */
+/* Goes through the evicted blocks: the next one, or NULL. */
 void leat_row_store_rewind(struct leat_row_store *store);
 struct leat_resident *leat_row_store_next(struct leat_row_store *store);
-/* Finds the block in the cache file (NULL: there is none), if it was on its way there. */
+/* Finds the frame of the block in the cache file, which may be NULL, if it has been written by now.
+ */
 void leat_resident_find_frame(struct leat_resident *resident, struct leat_cache_file *file);
 void leat_resident_set_want(struct leat_resident *resident, size_t first_want);
 
-/* The blocks of a batch stay until it is released. */
+/* Pins the blocks of a batch until it is released. */
 void leat_row_store_pin(const struct leat_row_store *store, struct leat_batch_refs *batch);
 void leat_row_store_release(const struct leat_row_store *store, struct leat_batch_refs *batch);
 void leat_row_store_pin_row(const struct leat_ref *ref);

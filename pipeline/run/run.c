@@ -1,13 +1,14 @@
-/* run.c: a run, of its components: none of them knows another's inside, or the run. See run.h.
+/* run.c: a run mediates between its components, none of which knows the run. See run.h.
  *
- *     intake      reads: SCAN, DECODE and CACHE jobs fill the queues of blocks of the lanes
- *     mapping     MAP jobs make blocks
- *     ordering    pushes rows of the queues (feed) through the order, in the order of the data;
- *                 batches of references come out of it, and wait in a queue
- *     fetch       MAP jobs have rows of evicted blocks again (store: which blocks are evicted)
- *     delivery    COLLATE jobs make batches in slots, which go out with the ends of epochs
- *
- * Beside these: the horizon, the pool of jobs, profile and trace.
+ *     intake      reads the source: SCAN, DECODE and CACHE jobs fill the block queues of the lanes
+ *     mapping     makes blocks by MAP jobs
+ *     ordering    pushes rows of the block queues (feed) through the order, in the order of the
+ *                 data; batches of references come out of it and wait in a queue
+ *     fetch       fetches rows of evicted blocks by MAP jobs; store knows the evicted blocks
+ *     own         plans which rows of count-only blocks are made, where other runs have other ranks
+ *     delivery    puts batches into slots by COLLATE jobs, and hands them out
+ *     horizon     how far the run works ahead of its trainers
+ *     jobs        the pool of jobs, their scratch memory and workspaces
  */
 #include "pipeline/run/run.h"
 
@@ -23,7 +24,7 @@ struct leat_run {
     struct leat_plan *plan;
     struct leat_run_options options;
     struct leat_knobs knobs;
-    struct leat_budget own_budget; /* without limit, for runs that were given no account */
+    struct leat_budget own_budget; /* without limit, for a run that is given no account */
     struct leat_account own_account, *account;
 
     struct leat_job_pool jobs;
@@ -33,19 +34,18 @@ struct leat_run {
     struct leat_row_feed feed;
     struct leat_horizon horizon;
     struct leat_row_fetch fetch;
+    struct leat_own_rows own;
     struct leat_ordering ordering;
     struct leat_run_delivery delivery;
     struct leat_profile profile;
     struct leat_run_tracing tracing;
 
     uint64_t order_bytes;    /* counted in the account */
-    struct leat_error fault; /* for components to report a failure; code 0 in between */
-    struct leat_error error; /* the first */
+    struct leat_error fault; /* where components report a failure; code 0 in between */
+    struct leat_error error; /* the first failure */
     bool has_failed, is_cancelled;
     bool has_ended; /* The last output was taken. */
 };
-
-/* ---- life ---- */
 
 static void init_account(struct leat_run *run) {
     run->account = run->options.account;
@@ -57,9 +57,14 @@ static void init_account(struct leat_run *run) {
 }
 
 static void init_knobs(struct leat_run *run) {
-    leat_run_default_knobs(run->plan, run->options.max_map_jobs, &run->knobs);
-    if (run->plan->has_prefetch)
-        run->knobs.of[LEAT_KNOB_AHEAD] = run->horizon.n_next;
+    const struct leat_stream_options *options = &run->plan->options;
+    uint64_t n_jobs = (uint64_t)options->jobs_in_flight;
+
+    run->knobs.of[LEAT_KNOB_BLOCK_BYTES] = (uint64_t)options->block_bytes;
+    run->knobs.of[LEAT_KNOB_JOBS] = n_jobs ? n_jobs : run->options.max_map_jobs;
+    run->knobs.of[LEAT_KNOB_COLLATED] = leat_collate_max(run->plan);
+    run->knobs.of[LEAT_KNOB_AHEAD] =
+        run->plan->has_prefetch ? run->horizon.n_next : leat_knob_max(LEAT_KNOB_AHEAD);
     leat_knobs_clamp(&run->knobs);
 }
 
@@ -81,8 +86,10 @@ static int init(struct leat_run *run, struct leat_plan *plan,
                          &run->jobs, &run->store, err);
     leat_row_feed_init(&run->feed, &run->intake, &run->mapping);
     leat_row_fetch_init(&run->fetch, &run->store, &run->ordering.pass.order.batcher, run->account);
+    leat_own_rows_init(&run->own, &run->intake.forward, &run->fetch,
+                       &run->ordering.pass.order.batcher, run->account);
     r_ordering = leat_ordering_init(&run->ordering, &run->options, &run->knobs, &run->horizon,
-                                    &run->feed, &run->fetch, err);
+                                    &run->feed, &run->fetch, &run->own, err);
     r = r < 0 ? r : r_ordering;
     leat_run_delivery_init(&run->delivery, &run->ordering, &run->jobs);
     if (r == 0)
@@ -96,12 +103,8 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     struct leat_run *run;
     int r;
 
-    r = leat_run_options_check(options, err);
-    if (r == 0)
-        r = leat_skips_check_rounds(&plan->skips, options->world_size, options->first_epoch,
-                                    options->round_phase, err);
-    if (r == 0)
-        r = leat_pass_check(plan, options, err);
+    assert(plan->skips.has_records); /* leat_pipeline_open() */
+    r = leat_run_options_check(options, plan, err);
     if (r < 0)
         return r;
     run = calloc(1, sizeof(*run));
@@ -120,6 +123,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     if (!run)
         return NULL;
     assert(run->jobs.n_out == 0);
+    leat_own_rows_deinit(&run->own);
     leat_row_feed_deinit(&run->feed);
     leat_ordering_deinit(&run->ordering);
     leat_row_fetch_deinit(&run->fetch);
@@ -144,9 +148,7 @@ void leat_run_set_trace(struct leat_run *run, struct leat_trace *trace) {
     leat_run_tracing_start(&run->tracing, trace, run->plan, run->options.now_ns);
 }
 
-/* ---- failures ---- */
-
-/* The first failure counts. */
+/* Only the first failure is kept. */
 static void fail(struct leat_run *run, const struct leat_error *err) {
     if (run->has_failed)
         return;
@@ -155,14 +157,14 @@ static void fail(struct leat_run *run, const struct leat_error *err) {
     leat_error_prefix(&run->error, "streams.%s", run->plan->spec->name);
 }
 
-/* Some component reported a fault. */
 static void fail_by_fault(struct leat_run *run) {
     fail(run, &run->fault);
     run->fault = LEAT_ERROR_INIT;
 }
 
-/* The first batch of the queue cannot be handed out, nor can any behind it. */
+/* Drops all batches of the queue, as the first of them cannot be handed out. */
 static void abandon_queue(struct leat_run *run) {
+    leat_own_rows_abandon(&run->own);
     leat_row_fetch_abandon(&run->fetch, leat_ordering_first(&run->ordering));
 }
 
@@ -174,20 +176,14 @@ static struct leat_demand demand_of(const struct leat_run *run) {
     return leat_ordering_demand(&run->ordering, run->has_failed, run->is_cancelled);
 }
 
-/* ---- rows ---- */
-
 static void consume(struct leat_run *run) {
+    uint64_t n_before = run->ordering.pass.n_rows, start_ns = leat_profile_now(&run->profile);
+    uint64_t n_rows, busy_ns;
+
     if (!run->has_failed &&
         leat_ordering_consume(&run->ordering, run->is_cancelled, &run->fault) < 0)
         fail_by_fault(run);
-}
-
-static void consume_measured(struct leat_run *run) {
-    uint64_t n_rows = run->ordering.pass.n_rows, start_ns = leat_profile_now(&run->profile),
-             busy_ns;
-
-    consume(run);
-    n_rows = run->ordering.pass.n_rows - n_rows;
+    n_rows = run->ordering.pass.n_rows - n_before;
     if (n_rows == 0)
         return;
     busy_ns = leat_profile_now(&run->profile) - start_ns;
@@ -200,28 +196,22 @@ struct leat_batch_refs *leat_run_first_waiting(struct leat_run *run) {
     return leat_ordering_first(&run->ordering);
 }
 
-size_t leat_run_n_waiting(const struct leat_run *run) {
-    return run->ordering.pass.order.batcher.n_ready;
-}
-
-/* What is remembered of records, and references to them; and bad ones that are to be written. */
+/* Counts the memory of references, of what is known of blocks, and of bad records. */
 static void count_order(struct leat_run *run) {
-    uint64_t bytes = leat_ordering_bytes(&run->ordering) + run->delivery.collation.n_bytes +
+    uint64_t bytes = leat_ordering_bytes(&run->ordering) + run->delivery.n_ref_bytes +
                      leat_row_store_bytes(&run->store) + leat_row_fetch_bytes(&run->fetch) +
-                     leat_intake_order_bytes(&run->intake);
+                     leat_own_rows_bytes(&run->own) + leat_intake_order_bytes(&run->intake);
 
     leat_account_change(run->account, LEAT_MEMORY_ORDER, run->order_bytes, bytes);
     run->order_bytes = bytes;
 }
-
-/* ---- slots and outputs ---- */
 
 size_t leat_run_slot_need(const struct leat_run *run) {
     return leat_run_delivery_slot_need(&run->delivery);
 }
 
 bool leat_run_lacks_slot(const struct leat_run *run) {
-    return run->delivery.outputs.n_slots == 0 && leat_run_delivery_has_pending(&run->delivery);
+    return run->delivery.outputs.n_slots == 0 && leat_run_delivery_lacks_slot(&run->delivery);
 }
 
 int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot) {
@@ -235,16 +225,9 @@ bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot) {
 }
 
 static void trace_counts(struct leat_run *run) {
-    struct leat_run_tracing_counts counts;
-
-    if (!run->tracing.trace)
-        return;
-    counts = (struct leat_run_tracing_counts){
-        .n_slots = run->delivery.outputs.n_slots,
-        .n_bytes = run->account->used_bytes,
-        .n_blocks = leat_intake_n_blocks(&run->intake),
-    };
-    leat_run_tracing_add_counts(&run->tracing, &counts);
+    if (run->tracing.trace)
+        leat_run_tracing_add_counts(&run->tracing, run->delivery.outputs.n_slots,
+                                    run->account->used_bytes, leat_intake_n_blocks(&run->intake));
 }
 
 bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output) {
@@ -280,11 +263,11 @@ static struct leat_row_fetch_room fetch_room(const struct leat_run *run) {
         .reserve_bytes =
             leat_lane_memory_needed(&run->intake.lanes->memory, LEAT_MEMORY_MIN_BLOCKS) +
             run->jobs.scratch_estimate,
-        .nothing_is_made = run->delivery.collation.n_out == 0,
+        .nothing_is_made = run->delivery.n_jobs_out == 0,
     };
 }
 
-/* Has rows of evicted blocks again for the next batches. */
+/* Fetches rows of evicted blocks for the next batches. */
 static int fetch_job(struct leat_run *run, struct leat_job **ret_job) {
     const struct leat_run_cache *cache = &run->intake.cache;
     struct leat_row_fetch_room room = fetch_room(run);
@@ -312,18 +295,23 @@ static int fetch_job(struct leat_run *run, struct leat_job **ret_job) {
     return 1;
 }
 
-/* Materializes what was passed over; what could not be ends the stream where it is needed. */
+/* Materializes count-only blocks. One that could not be ends the run where it is needed. */
 static int materialize_job(struct leat_run *run, struct leat_job **ret_job,
                            struct leat_error *err) {
     struct leat_batch_refs *first = leat_ordering_first(&run->ordering);
     const struct leat_error *failure = leat_fast_forward_failure(&run->intake.forward, first);
+    struct leat_count_only *next;
 
     if (failure) {
         fail(run, failure);
         abandon_queue(run);
         return 0;
     }
-    return leat_run_mapping_materialize_job(&run->mapping, first, ret_job, err);
+    next = leat_own_rows_next(&run->own);
+    if (!next)
+        next = leat_fast_forward_next(&run->intake.forward, first,
+                                      leat_ordering_n_ready(&run->ordering));
+    return leat_run_mapping_materialize_job(&run->mapping, next, ret_job, err);
 }
 
 static int quarantine_job(struct leat_run *run, struct leat_job **ret_job, struct leat_error *err) {
@@ -341,7 +329,7 @@ static int quarantine_job(struct leat_run *run, struct leat_job **ret_job, struc
     return 1;
 }
 
-/* Reads and maps; the lane whose row is next goes first. */
+/* Reads and maps; begins with the lane that gives the next row. */
 static int intake_job(struct leat_run *run, struct leat_job **ret_job, struct leat_error *err) {
     struct leat_demand demand = demand_of(run);
     size_t n_lanes = run->intake.n_lanes, first = leat_row_feed_next_lane(&run->feed);
@@ -359,7 +347,7 @@ static int intake_job(struct leat_run *run, struct leat_job **ret_job, struct le
     return r;
 }
 
-/* What is nearest to the trainer goes first, and what the others wait for. */
+/* The job that is nearest to the trainer goes first. */
 static bool work_job(struct leat_run *run, struct leat_job **ret_job) {
     int r = leat_run_delivery_job(&run->delivery, ret_job, &run->fault);
 
@@ -381,14 +369,14 @@ static bool work_job(struct leat_run *run, struct leat_job **ret_job) {
     return r > 0;
 }
 
-static int idle_job(struct leat_run *run, bool for_good, struct leat_job **ret_job) {
-    struct leat_job *job = leat_job_pool_wants_idle(&run->jobs, for_good)
-                               ? leat_job_pool_take(&run->jobs, LEAT_JOB_REST, 0)
+static int idle_job(struct leat_run *run, bool is_final, struct leat_job **ret_job) {
+    struct leat_job *job = leat_job_pool_wants_idle(&run->jobs, is_final)
+                               ? leat_job_pool_take(&run->jobs, LEAT_JOB_IDLE, 0)
                                : NULL;
 
     if (!job)
         return 0;
-    leat_job_pool_start_idle(&run->jobs, &job->rest, for_good);
+    leat_job_pool_start_idle(&run->jobs, &job->idle, is_final);
     *ret_job = job;
     return 1;
 }
@@ -398,26 +386,41 @@ static bool has_ended(const struct leat_run *run) {
                                  (run->has_failed || leat_ordering_is_complete(&run->ordering)));
 }
 
+/* Ends windows of own rows, and begins them. True: there may be more to do. */
+static bool advance_window(struct leat_run *run, bool is_short) {
+    int r = leat_own_rows_advance(&run->own, leat_ordering_n_ready(&run->ordering), is_short);
+
+    if (r < 0) {
+        leat_error_oom(&run->fault);
+        fail_by_fault(run);
+        abandon_queue(run);
+    }
+    return r > 0;
+}
+
 static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     leat_intake_start_turn(&run->intake);
     leat_run_mapping_start_turn(&run->mapping);
-    do { /* once more, where that brought a pass to its end */
+    do { /* again if the turn brought a pass to its end */
         (void)leat_intake_take_end(&run->intake);
-        consume_measured(run);
+        consume(run);
         if (leat_run_delivery_move_ends(&run->delivery, &run->fault) < 0) {
             fail_by_fault(run);
             abandon_queue(run);
         }
+        (void)advance_window(run, false);
         count_order(run);
         if (work_job(run, ret_job))
             return LEAT_RUN_JOB;
-    } while (leat_intake_take_end(&run->intake));
+        /* If nothing else can be done, the next window has the batches that are there. */
+    } while (leat_intake_take_end(&run->intake) ||
+             (run->jobs.n_out == 0 && advance_window(run, true)));
     if (idle_job(run, false, ret_job))
         return LEAT_RUN_JOB;
-    return leat_run_delivery_has_pending(&run->delivery) ? LEAT_RUN_NEEDS_SLOT : 0;
+    return leat_run_delivery_lacks_slot(&run->delivery) ? LEAT_RUN_NEEDS_SLOT : 0;
 }
 
-/* A run that was cancelled completes a cache of which all is made. */
+/* A cancelled run completes a cache of which all blocks are made. */
 static int last_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_demand demand = demand_of(run);
     int r = run->jobs.n_out == 0
@@ -449,8 +452,6 @@ int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
                        run->intake.is_short || run->mapping.is_short);
     return r;
 }
-
-/* ---- jobs back ---- */
 
 static void end_fetch(struct leat_run *run, struct leat_job *job) {
     leat_run_mapping_take_back(&run->mapping, NULL, job);
@@ -486,7 +487,7 @@ static int end_job(struct leat_run *run, struct leat_job *job, struct leat_error
         leat_bad_records_end_job(&run->ordering.bad, &job->quarantine, job->error.code != 0);
         break;
     default:
-        leat_job_pool_end_idle(&run->jobs, &job->rest);
+        leat_job_pool_end_idle(&run->jobs, &job->idle);
         break;
     }
     if (job->error.code)
@@ -514,12 +515,9 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
     leat_job_pool_give(&run->jobs, take_job);
 }
 
-/* ---- what the driver says and asks ---- */
-
+/* 0 is without end. */
 static uint64_t later(uint64_t a, uint64_t b) {
-    if (a == 0 || b == 0)
-        return 0;
-    return a > b ? a : b;
+    return a == 0 || b == 0 ? 0 : a > b ? a : b;
 }
 
 int leat_run_extend(struct leat_run *run, uint64_t n_epochs, uint64_t n_steps,
@@ -533,7 +531,7 @@ int leat_run_extend(struct leat_run *run, uint64_t n_epochs, uint64_t n_steps,
         return leat_error_set(err, -EPIPE, "the run has come to its end");
     wanted.n_epochs = later(wanted.n_epochs, n_epochs);
     wanted.n_steps = later(wanted.n_steps, n_steps);
-    r = leat_pass_check(run->plan, &wanted, err);
+    r = leat_run_options_check(&wanted, run->plan, err);
     if (r < 0 || run->has_failed)
         return r;
     run->options = wanted;
@@ -597,29 +595,22 @@ const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run) {
     return run->intake.cache.is_index ? NULL : run->intake.cache.file;
 }
 
+/* Each component counts for itself. */
+static void add_counts(const struct leat_run *run, struct leat_stream_counts *counts) {
+    leat_stream_counts_add(counts, &run->intake.counts);
+    leat_stream_counts_add(counts, &run->ordering.bad.counts);
+    leat_stream_counts_add(counts, &run->delivery.counts);
+    counts->figures.n_jobs = run->jobs.n_out;
+    counts->figures.n_blocks = leat_intake_n_blocks(&run->intake);
+    leat_profile_get_times(&run->profile, &counts->figures);
+}
+
 void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats) {
     const struct leat_run_cache *cache = &run->intake.cache;
-    struct leat_profile_times times;
 
-    leat_profile_get_times(&run->profile, &times);
     *ret_stats = (struct leat_run_stats){
         .n_made_blocks = run->profile.n_made_blocks,
         .n_made_bytes = run->profile.n_made_bytes,
-        .n_batch_bytes = run->delivery.collation.n_batch_bytes,
-        .batch_bytes = run->delivery.collation.batch_bytes,
-        .batch_rows = run->delivery.collation.batch_rows,
-        .n_batches = run->delivery.collation.n_batches,
-        .n_rows = run->delivery.collation.n_rows,
-        .n_elements = run->delivery.collation.n_elements,
-        .n_source_bytes = run->intake.n_source_bytes,
-        .n_source_records = run->intake.n_source_records,
-        .n_bad_records = run->ordering.bad.n_all,
-        .n_changed_files = run->intake.n_changed_files,
-        .n_jobs = run->jobs.n_out,
-        .n_blocks = leat_intake_n_blocks(&run->intake),
-        .lifetime_ns = times.lifetime_ns,
-        .no_slot_ns = times.no_slot_ns,
-        .short_ns = times.short_ns,
         .n_stages = run->profile.n_lines,
         .stages = run->profile.lines,
         .n_cache_written_bytes = cache->is_index ? 0 : cache->n_written_bytes,
@@ -627,6 +618,7 @@ void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_s
         .cache_note = &cache->note,
         .last_bad = &run->ordering.bad.last,
     };
+    add_counts(run, &ret_stats->counts);
     for (size_t i = 0; i < LEAT_N_JOB_KINDS; i++)
         ret_stats->jobs[i] = run->profile.jobs[i];
     leat_run_cache_get_progress(cache, &ret_stats->n_cache_done_bytes,

@@ -1,26 +1,23 @@
-/* run.h: a stream being run: a state machine that hands out jobs and takes them back. Sans-I/O.
+/* run.h: a stream being run, as a state machine without I/O: it hands out jobs and takes them back.
  *
- * Whoever drives it decides where jobs run: the daemon on libuv's pool, tests inline in any
- * completion order, `leatctl run --no-daemon` on one thread. All functions but leat_job_execute()
- * are called on one thread (the run's owner). The batches are a pure function of (plan, data, seed,
- * epoch, rank, world size): never of the order in which jobs complete.
+ * The driver decides where jobs run: the daemon on libuv's pool, tests on the calling thread in any
+ * order of completion, `leatctl run --no-daemon` on its one thread. All functions but
+ * leat_job_execute() are called on one thread, the owner of the run. Batches depend on plan, data,
+ * seed, epoch, rank and world size alone, never on the order in which jobs complete.
  *
  *     for (;;) switch (leat_run_next_job(run, &job)) {
- *         case LEAT_RUN_JOB:        leat_job_start(job), execute it anywhere, then
+ *         case LEAT_RUN_JOB:        leat_job_start(job), leat_job_execute(job) on any thread, then
  *                                   leat_run_complete(run, job)
- *         case LEAT_RUN_NEEDS_SLOT: leat_run_give_slot() when one is free: batches wait for slots
+ *         case LEAT_RUN_NEEDS_SLOT: leat_run_give_slot() when a slot is free
  *         case LEAT_RUN_WAITING:    complete a job that is out
- *         case LEAT_RUN_ENDED:      all epochs that were asked for were handed out, or the run
- *                                   failed (leat_run_error)
+ *         case LEAT_RUN_ENDED:      all epochs were handed out, or the run failed (leat_run_error)
  *     }
- *     leat_run_take_output() whenever it has one: batches in step order, and the end of each epoch.
+ *     leat_run_take_output() whenever it has one: batches in the order of steps, ends of epochs.
  */
 #pragma once
 
-#include "pipeline/memory/spread.h"
 #include "pipeline/order/output.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/run/knob_turns.h"
 #include "pipeline/run/options.h"
 #include "pipeline/run/profile/profile.h"
 #include "pipeline/work/job_kind.h"
@@ -41,110 +38,91 @@ struct leat_trace;
 
 struct leat_run_stats {
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]; /* that came back */
-    uint64_t n_made_blocks, n_made_bytes; /* of the source; others came from the cache */
-    uint64_t n_batch_bytes;
-    struct leat_spread batch_bytes, batch_rows;
-    uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
-    uint64_t n_changed_files; /* times that a file was found to have changed */
-    uint32_t n_jobs, n_blocks;
-    /* Known only with now_ns: from its beginning to its end or up to now, and in which part of that
-     * a batch could have been made and had no slot, because trainers are slow. */
-    uint64_t lifetime_ns, no_slot_ns;
-    uint64_t short_ns; /* likewise: in which it read or mapped less at once for want of memory */
-    size_t n_stages;   /* in the order in which data goes through them */
+    uint64_t n_made_blocks, n_made_bytes; /* made of the source, not read from the cache */
+    struct leat_stream_counts counts;     /* times need now_ns */
+    size_t n_stages;                      /* in the order in which data goes through them */
     uint64_t n_cache_written_bytes;
-    uint64_t n_cache_notes;              /* what went wrong with the cache, so often */
-    uint64_t n_cache_done_bytes;         /* of the source are in the cache, */
-    uint64_t n_cache_total_bytes;        /* of so many that it has */
-    const struct leat_error *cache_note; /* the latest; code 0: nothing */
+    uint64_t n_cache_notes;              /* how often something went wrong with the cache */
+    uint64_t n_cache_done_bytes;         /* of the source that are in the cache */
+    uint64_t n_cache_total_bytes;        /* of the source */
+    const struct leat_error *cache_note; /* the latest; code 0: none */
     const struct leat_run_stage_stats *stages;
     const struct leat_error *last_bad; /* the latest bad record; code 0: none */
 };
 
+/* The plan comes from leat_pipeline_open(). */
 int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
                  struct leat_run **ret_run, struct leat_error *err);
-/* It is to end later than it was told: n_epochs and n_steps as in its options, counted from where
- * it began; less than it has now is not meant. At any time before its last output is taken: batches
- * are those of a run that was told so at once. 0; -EPIPE: its end was taken, or it was cancelled;
- * -ESPIPE: its source comes once. */
+/* Moves the end of the run: n_epochs and n_steps count from its beginning, as in its options. A
+ * value that is less than the current one is ignored. Works until the last output is taken; batches
+ * are those of a run that had these options from the start. 0; -EPIPE: the last output was taken,
+ * or the run was cancelled; -ESPIPE: its source comes through a FIFO. */
 int leat_run_extend(struct leat_run *run, uint64_t n_epochs, uint64_t n_steps,
                     struct leat_error *err);
-/* No job may be out. Slots that were given and not handed out again are forgotten. */
+/* No job may be out. Forgets the slots that were given and not handed out again. */
 struct leat_run *leat_run_free(struct leat_run *run);
 
 int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job);
 enum leat_job_kind leat_job_kind(const struct leat_job *job);
-/* Which of several threads is about to execute it; for a trace. Without it: 0. */
+/* Number of the thread that is about to execute the job, for a trace; 0 if it is not set. */
 void leat_job_set_thread(struct leat_job *job, uint32_t thread);
-/* What executing it took, for the run's counters; by whoever executed it. */
+/* What executing the job took, for the counters of the run. The executing thread sets it. */
 void leat_job_set_usage(struct leat_job *job, const struct leat_job_usage *usage);
-/* Right before it is executed, on the run's thread: gives it what stages keep from job to job
- * (workspace.h). The later, the fewer of these there are, and the warmer they stay. */
+/* Gives the job a workspace and scratch memory. Call it right before the job is executed: then few
+ * of them exist, and they stay warm. */
 void leat_job_start(struct leat_job *job);
 void leat_job_execute(struct leat_job *job);
-/* Takes the job back. A failure of the stream is remembered in the run, and is told by
- * leat_run_error() after everything before it was handed out. */
+/* Takes the job back. If it failed, leat_run_error() tells so once all outputs before the failure
+ * were taken. */
 void leat_run_complete(struct leat_run *run, struct leat_job *take_job);
 
-/* At any time. Values out of range become the nearest that are in it. */
+/* Sets the knobs at any time. Values out of range become the nearest ones in range. */
 void leat_run_set_knobs(struct leat_run *run, const struct leat_knobs *knobs);
 void leat_run_get_knobs(const struct leat_run *run, struct leat_knobs *ret_knobs);
 
-/* Bytes that the next waiting batch needs: a slot that is smaller is not taken (see give_slot). 0:
- * none waits. */
+/* Bytes that the first pending batch needs in a slot; 0: no batch is pending. */
 size_t leat_run_slot_need(const struct leat_run *run);
-/* The first batch that waits for a slot, or end of an epoch, once what is mapped went through the
- * order; NULL: none does. It is the run's. */
+/* Moves mapped rows through the order; returns the first pending batch or end of an epoch, which is
+ * the run's; NULL: none. */
 struct leat_batch_refs *leat_run_first_waiting(struct leat_run *run);
-/* How many batches wait for slots. */
-size_t leat_run_n_waiting(const struct leat_run *run);
-/* 0; -EMSGSIZE if the waiting batch needs more than slot->size_bytes: the driver makes larger
- * slots; -ENOMEM: the driver gives up. */
+/* 0; -EMSGSIZE: the first pending batch needs a larger slot; -ENOMEM. The slot is taken at 0. */
 int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot);
-/* Slots that were given but not used, when the driver replaces its ring: takes one back. */
+/* Takes back a slot that was given and not used, when the driver replaces its ring. */
 bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot);
-
-/* True if a batch could be made now, and the run has no slot for it. */
+/* True if a batch only lacks a slot. */
 bool leat_run_lacks_slot(const struct leat_run *run);
 
 bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
-/* A trainer has begun that epoch: all of it may be made, and the first batches of the next one (as
- * many of each rank as `prefetch` says). */
+/* A trainer has begun that epoch. All of it may be made, and the first batches of the next one, as
+ * many of each rank as `prefetch` says. */
 void leat_run_reach(struct leat_run *run, uint64_t epoch);
-/* Trainers would be told of so many batches at once: where `prefetch` is given, those may be made
- * besides the ones that it keeps ready. */
+/* Trainers have room for n_batches. With `prefetch`, these may be made beyond its number. */
 void leat_run_set_credit(struct leat_run *run, uint64_t n_batches);
 
-/* What the operator should know besides: a text to be freed, or NULL. A limited number of them is
- * kept. */
+/* Texts for the operator, which the caller frees; NULL: none. Only a limited number is kept.
+ * note: lines of stages; change: a file that has changed, and how; replay: why all batches before
+ * the first step are made again, told once. */
 char *leat_run_take_note(struct leat_run *run);
-
-/* Which file has changed, and how: a text to be freed, or NULL. A limited number of them is kept.
- */
 char *leat_run_take_change(struct leat_run *run);
-
-/* Why all before the first step is made again: a text to be freed, or NULL: it is not. Once. */
 char *leat_run_take_replay(struct leat_run *run);
 
-/* To be called about once a second, so that what is costly to hold is given up while nothing is
- * done. True: leat_run_next_job is to be asked. */
+/* Call it about once a second. Gives up what is costly to hold while nothing is done. True: ask
+ * leat_run_next_job(). */
 bool leat_run_tick(struct leat_run *run);
-
-/* If its account is over its guarantee and others need memory: gives back what is not in use. */
+/* If the account is over its guarantee and others need memory, gives back unused memory. */
 void leat_run_trim(struct leat_run *run);
 
-/* The stream's failure, once everything before it was handed out; NULL: none. */
+/* The failure of the run, once all outputs before it were taken; NULL: none. */
 const struct leat_error *leat_run_error(const struct leat_run *run);
-/* Hands out no further jobs, but for those that complete a cache of which all is made, or end
- * what is costly to hold; the driver
- * completes those that are out, goes on until it has ENDED, then frees. */
+/* Stops the run. The only further jobs complete a cache of which all blocks are made, or give up
+ * what is costly to hold. The driver goes on until LEAT_RUN_ENDED, then frees the run. */
 void leat_run_cancel(struct leat_run *run);
 
-/* The cache that it has now; NULL: none. Its frames may grow with each job that is completed. */
+/* The cache in use; NULL: none. Each completed job may add frames to it. */
 const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run);
 
-/* From now on what happens goes there too; NULL: no more. It must outlive that, and needs now_ns.
- */
+/* Records events in the trace from now on, which needs now_ns. NULL: stops. The trace must outlive
+ * its use. */
 void leat_run_set_trace(struct leat_run *run, struct leat_trace *trace);
 
 void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats);

@@ -1,9 +1,9 @@
 /* tuner.c: see tuner.h.
  *
- * What is measured is bytes of batches a second. A setting is compared with the one that is kept by
- * turns (kept, tried, kept, tried), so that what changes meanwhile changes both; it is kept if its
- * median is above by more than the spread of the samples lets happen by chance. In the end all that
- * is kept is compared with where it began, in the same way: together it has to be better too.
+ * The rate is bytes of batches a second. A tried setting runs by turns with the kept one, so that
+ * other changes affect both. It is kept if its median is higher by more than the spread of the
+ * samples explains. At the end, all kept changes together are compared with the start in the same
+ * way.
  */
 #include "pipeline/run/tuner.h"
 
@@ -15,17 +15,17 @@
 
 #define LEARN_SAMPLES 3
 #define IDLE_SAMPLES  5
-#define NOISE_MOST    0.20 /* beyond it, that nothing was found means little */
+#define NOISE_MOST    0.20 /* Beyond it a failed trial is unclear. */
 #define GAIN_MIN      0.03
-#define NOISE_FACTOR  1.5  /* of many trials none should succeed by chance */
-#define LOSS_AT_ONCE  0.10 /* after its first turn: not worth another */
+#define NOISE_FACTOR  1.5  /* so that none of many trials succeeds by chance */
+#define LOSS_AT_ONCE  0.10 /* ends a trial after its first turn */
 #define OFF_PART      0.20
 #define OFF_SAMPLES   20
-#define GOOD_MAX      12 /* then it settles all the same */
+#define GOOD_MAX      12 /* moves that are kept before it settles */
 #define PATIENCE_NS   UINT64_C(5000000000)
 #define PATIENCE_MAX  UINT64_C(1280000000000)
-#define USABLE_PART   4                    /* of an interval, at least */
-#define QUIET_NS      UINT64_C(5000000000) /* a short run is not worth its trials */
+#define USABLE_PART   4                    /* A sample lasts at least this part of an interval. */
+#define QUIET_NS      UINT64_C(5000000000) /* A short run is not worth its trials. */
 
 static const struct {
     enum leat_knob knob;
@@ -46,7 +46,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median, and how far the middle half of them spreads, as a part of it. */
+/* The median, and the spread of the middle half as a part of it. */
 static double median(const struct leat_tuner_rates *rates, double *ret_spread) {
     double of[LEAT_TUNER_COUNTED], middle;
     unsigned n = rates->n;
@@ -122,13 +122,13 @@ static void start_trial(struct leat_tuner *tuner, const struct leat_knobs *knobs
 
 /* ---- moves ---- */
 
-/* Back to where it just came from. */
+/* True if the move takes back the last one that was kept. */
 static bool is_undoing(const struct leat_tuner *tuner, size_t move) {
     return tuner->last_good >= 0 && moves[tuner->last_good].knob == moves[move].knob &&
            moves[tuner->last_good].is_down != moves[move].is_down;
 }
 
-/* The next that may do any good; false: there is none left. */
+/* The next move that may help; false: none is left. */
 static bool next_move(struct leat_tuner *tuner, struct leat_knobs *ret_knobs) {
     for (; tuner->n_failed < N_MOVES; tuner->n_failed++) {
         size_t move = tuner->next_move % N_MOVES;
@@ -175,8 +175,8 @@ static void name_move(const struct leat_tuner *tuner, char *text, size_t size) {
                                   leat_knob_name((enum leat_knob)i), from->of[i], to->of[i]);
 }
 
-/* How much faster it is, as a part, and what of that may be by chance: twice as many samples halve
- * its square. */
+/* The gain of the tried setting, and the part of it that may be chance. Twice as many samples halve
+ * the square of the noise. */
 static double gain_of(const struct leat_tuner_trial *trial, double *ret_noise) {
     double spread[2], kept = median(&trial->kept, &spread[0]);
     double tried = median(&trial->tried, &spread[1]);
@@ -190,18 +190,18 @@ static double gain_of(const struct leat_tuner_trial *trial, double *ret_noise) {
 static bool is_good(const struct leat_tuner_trial *trial, double gain, double noise) {
     if (trial->is_proof)
         return gain > -GAIN_MIN;
-    if (trial->why[0] != '\0') /* the model has its reasons */
+    if (trial->why[0] != '\0') /* proposed by the model */
         return gain >= 0;
     return gain > (noise * NOISE_FACTOR > GAIN_MIN ? noise * NOISE_FACTOR : GAIN_MIN);
 }
 
-/* What comes next, and what the moves are worth now. */
+/* Updates the counts of moves. */
 static void count_trial(struct leat_tuner *tuner, bool is_kept) {
     const struct leat_tuner_trial *trial = &tuner->trial;
 
     tuner->n_good += is_kept;
     if (trial->is_proof) {
-        tuner->n_failed = is_kept ? 0 : tuner->n_failed; /* what failed did so elsewhere */
+        tuner->n_failed = is_kept ? 0 : tuner->n_failed; /* Moves failed from other knobs. */
         tuner->is_proven = !tuner->owes_proof;
         tuner->owes_proof = false;
     } else if (trial->why[0] != '\0') {
@@ -232,7 +232,8 @@ static void end_trial(struct leat_tuner *tuner) {
     try_next(tuner);
 }
 
-/* Behind a leg of the one that is tried: much slower at once, or told enough, or no more room. */
+/* After a leg of the tried setting: it is much slower, the result is clear, or there is no more
+ * room. */
 static bool is_over(const struct leat_tuner_trial *trial) {
     double noise, gain = gain_of(trial, &noise);
 
@@ -252,7 +253,7 @@ static bool is_old(struct leat_tuner_trial *trial, const struct leat_tuner_sampl
     return is_old;
 }
 
-/* One setting after the other, a leg each. */
+/* The settings run by turns, a leg each. */
 static void take_trying(struct leat_tuner *tuner, const struct leat_tuner_sample *sample,
                         double rate) {
     struct leat_tuner_trial *trial = &tuner->trial;
@@ -338,7 +339,7 @@ static void take_settled(struct leat_tuner *tuner, double rate) {
 
 /* ---- samples ---- */
 
-/* What was taken beyond the start is given back when others need it. */
+/* Gives back what the knobs take beyond the start when others need memory. */
 static bool give_way(struct leat_tuner *tuner, const struct leat_tuner_sample *sample) {
     struct leat_knobs before = tuner->kept;
 
@@ -354,7 +355,7 @@ static bool give_way(struct leat_tuner *tuner, const struct leat_tuner_sample *s
     return true;
 }
 
-/* There is something to learn from it: batches flowed, and the trainer waited for them. */
+/* True if batches were made, and the trainer waited for them. */
 static bool is_telling(struct leat_tuner *tuner, const struct leat_tuner_sample *sample) {
     if (sample->wall_ns < LEAT_TUNER_INTERVAL_NS / USABLE_PART || sample->n_batches == 0)
         return false;

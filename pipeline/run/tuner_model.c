@@ -1,10 +1,9 @@
 /* tuner_model.c: see tuner_model.h.
  *
- * A job should be long against what it costs to hand it out (some 20 us of the loop and of a thread
- * that wakes up), and short against the time in which all threads should have something to do. In
- * between, nothing can be said from outside: caches and allocators decide, and that is tried. Where
- * reading bounds all the rest, larger blocks have less of it: what is left of a block is carried
- * on.
+ * A job should take much longer than handing it out (some 20 us of the loop and of a thread that
+ * wakes up), and much less than the time in which all threads should find work. In between, caches
+ * and allocators decide, so the tuner tries. Where reading is the bound, larger blocks need less of
+ * it, since less is carried from block to block.
  */
 #include "pipeline/run/tuner_model.h"
 
@@ -13,28 +12,26 @@
 #include "pipeline/run/bound.h"
 
 #define MAP_NS_LEAST     400000
-#define MAP_NS_ENOUGH    2000000 /* of which what a job costs is a hundredth: more is only memory */
+#define MAP_NS_ENOUGH    2000000  /* Handing out a job costs a hundredth of it. */
 #define MAP_NS_MOST      20000000 /* with several threads */
 #define JOBS_ENOUGH      4        /* for each thread */
 #define COLLATE_NS_LEAST 50000
 #define COLLATE_NS_GOOD  200000
 #define COLLATE_NS_MOST  2000000
-#define BLOCK_BYTES_LOW  (UINT64_C(64) << 10) /* the model goes no lower, */
-#define BLOCK_BYTES_HIGH (UINT64_C(1) << 20)  /* nor does anybody go higher */
+#define BLOCK_BYTES_LOW  (UINT64_C(64) << 10)
+#define BLOCK_BYTES_HIGH (UINT64_C(1) << 20)
 #define COLLATE_PART     32 /* of the time of all jobs: less is not worth a trial */
-#define CACHED_BYTES     (UINT64_C(1) << 20) /* a ring of less is in the caches as it is */
+#define CACHED_BYTES     (UINT64_C(1) << 20) /* A smaller ring stays in the processor's caches. */
 
 static bool may_set(const struct leat_tuner_limits *limits, enum leat_knob knob, uint64_t value) {
     return !limits->is_pinned[knob] && value >= leat_knob_min(knob) &&
            value <= leat_knob_max(knob) && value <= limits->most.of[knob];
 }
 
-/* What a trial may take is half of what there is. */
+/* A trial may take half of the free memory. */
 static bool has_room(const struct leat_tuner_sample *sum, uint64_t more_bytes) {
     return sum->room_bytes / 2 >= more_bytes;
 }
-
-/* ---- the model ---- */
 
 static double part_of(const struct leat_tuner_sample *sample, uint64_t ns) {
     return sample->wall_ns > 0 ? (double)ns / (double)sample->wall_ns : 0;
@@ -44,7 +41,7 @@ bool leat_tuner_is_waited_for(const struct leat_tuner_sample *sample) {
     return part_of(sample, sample->starved_ns) >= LEAT_BOUND_SOME;
 }
 
-/* One job after the other reads, so a thread that does nothing else bounds all the others. */
+/* Only one job reads at a time, so one busy reader bounds all threads. */
 static bool is_bound_by_reading(const struct leat_tuner_limits *limits,
                                 const struct leat_tuner_sample *sum) {
     return limits->n_threads > 1 && part_of(sum, sum->scan_ns) >= LEAT_BOUND_MOST;
@@ -58,7 +55,7 @@ static uint64_t reckon_block(const struct leat_tuner_limits *limits,
     if (is_bound_by_reading(limits, sum))
         return n * 4 < BLOCK_BYTES_HIGH ? n * 4 : n < BLOCK_BYTES_HIGH ? BLOCK_BYTES_HIGH : n;
     if (filled < block_bytes / 2 || filled > block_bytes * 2)
-        return n; /* files end, or records are longer: it is not the size that counts */
+        return n; /* Files end, or records are longer, so the size does not matter. */
     for (; ns > 0 && ns < MAP_NS_LEAST && n * 2 <= BLOCK_BYTES_HIGH; ns *= 2)
         n *= 2;
     for (; limits->n_threads > 1 && ns > MAP_NS_MOST && n / 2 >= BLOCK_BYTES_LOW; ns /= 2)
@@ -81,7 +78,7 @@ static uint64_t reckon_collated(const struct leat_tuner_limits *limits,
                                                      : n;
 }
 
-/* All threads busy, and as many blocks ready for them. */
+/* A block in work and a ready one for each thread. */
 static uint64_t reckon_jobs(const struct leat_tuner_limits *limits, uint64_t n_jobs) {
     uint64_t n = 2 * (uint64_t)limits->n_threads;
 
@@ -114,13 +111,11 @@ bool leat_tuner_reckon(const struct leat_tuner_limits *limits, const struct leat
     return true;
 }
 
-/* ---- moves ---- */
-
-/* Whether that turn of that knob could be felt at all. */
+/* True if that turn of the knob may have an effect. */
 static bool is_felt(const struct leat_tuner_limits *limits, const struct leat_tuner_sample *sum,
                     enum leat_knob knob, bool is_down, const struct leat_knobs *knobs) {
     switch (knob) {
-    case LEAT_KNOB_BLOCK_BYTES: /* half of one is still worth a job */
+    case LEAT_KNOB_BLOCK_BYTES:
         if (sum->n_maps == 0 ||
             sum->n_mapped_bytes / sum->n_maps < knobs->of[LEAT_KNOB_BLOCK_BYTES] / 2)
             return false;

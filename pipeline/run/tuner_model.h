@@ -1,5 +1,4 @@
-/* tuner_model.h: what the times of jobs say about knobs, and which turns of a knob can do any good.
- * Pure.
+/* tuner_model.h: which knobs the times of jobs suggest, and which turns of a knob may help. Pure.
  */
 #pragma once
 
@@ -9,16 +8,16 @@
 
 #define LEAT_TUNER_REASON_MAX 128
 
-/* What the run and the machine are like. */
+/* The run and the machine. */
 struct leat_tuner_limits {
-    struct leat_knobs start; /* where it begins: the defaults, or what was given by hand */
-    struct leat_knobs most;  /* and never beyond */
+    struct leat_knobs start; /* the defaults, or values of the stream */
+    struct leat_knobs most;
     bool is_pinned[LEAT_N_KNOBS];
     uint32_t n_threads; /* that execute jobs */
     uint64_t slot_bytes;
 };
 
-/* What happened in an interval. */
+/* Counts of an interval. */
 struct leat_tuner_sample {
     uint64_t wall_ns;
     uint64_t n_batches, n_batch_bytes;

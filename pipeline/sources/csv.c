@@ -1,11 +1,9 @@
 /* csv.c: CSV files by RFC 4180.
  *
- * The cutter has found the records (cutter.h) and finds the fields of each (cut/fields.h), which
- * are views into the source, or, where its bytes are not UTF-8 and are mended, into a copy of it.
- * At the end of a block the columns that outlive it, and those with doubled quotes, are copied.
- * Nothing is trimmed. A record whose quoting is not RFC 4180's, or that has another number of
- * fields than the header, is bad. The rows of a block are its records, so that what follows can
- * name the line.
+ * Fields (cut/fields.h) are views into the source, or into a copy if bytes that are not UTF-8 were
+ * mended. At the end of a block, columns that outlive it and those with doubled quotes are copied.
+ * Nothing is trimmed. A record is bad if its quoting is not that of RFC 4180, or if it has another
+ * number of fields than the header.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,27 +27,16 @@ struct csv {
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("replace"),
-    {.name = "delimiter",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct csv, delimiter),
-     .fallback = ",",
-     .help = "one byte between fields; \"\\t\" for tabs"},
-    {.name = "quote",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct csv, quote),
-     .fallback = "\"",
-     .help = "one byte around fields, doubled inside; \"\" for files without quoting"},
-    {.name = "header",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct csv, header),
-     .fallback = "true",
-     .help = "whether the first record of each file holds the names of the fields"},
-    {.name = "names",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct csv, names),
-     .min = 1,
-     .max = LEAT_FIELDS_MAX,
-     .help = "names of the fields, in place of those in the header; needed where there is none"},
+    LEAT_ARG(csv, delimiter, TEXT, "one byte between fields; \"\\t\" for tabs", .fallback = ","),
+    LEAT_ARG(csv, quote, TEXT,
+             "one byte around fields, doubled inside; \"\" for files without quoting",
+             .fallback = "\""),
+    LEAT_ARG(csv, header, BOOL,
+             "whether the first record of each file holds the names of the fields",
+             .fallback = "true"),
+    LEAT_ARG(csv, names, TEXTS,
+             "names of the fields, in place of those in the header; needed where there is none",
+             .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
 
@@ -116,14 +103,14 @@ static char *field_name(const struct leat_cutter *cutter, const uint8_t *record,
     return name;
 }
 
-/* The first record: 0 and its extent, -EAGAIN if it is not whole. */
+/* Finds the first record. -EAGAIN: it is not complete. */
 static int first_record(const struct csv *self, const uint8_t *head, size_t n_bytes, bool is_whole,
                         size_t *ret_start, size_t *ret_end, size_t *ret_next, uint64_t *ret_lines,
                         struct leat_error *err) {
     struct leat_cutter cutter_ = {.max_record_bytes = UINT32_MAX};
     size_t bom = leat_source_bom(head, n_bytes);
     struct leat_cut cut;
-    uint32_t *starts, *ends;
+    uint32_t *starts;
 
     cutter(&self->source.base, &cutter_);
     cutter_.max_record_bytes = INT32_MAX;
@@ -132,16 +119,13 @@ static int first_record(const struct csv *self, const uint8_t *head, size_t n_by
     leat_cutter_cut(&cutter_, head + bom, n_bytes - bom, is_whole, &cut);
     if (cut.n_records == 0)
         return is_whole ? 0 : -EAGAIN;
-    starts = malloc(cut.n_records * sizeof(*starts));
-    ends = malloc(cut.n_records * sizeof(*ends));
-    if (!starts || !ends) {
-        free(starts);
-        free(ends);
+    starts = calloc(2 * cut.n_records, sizeof(*starts)); /* and ends */
+    if (!starts)
         return leat_error_oom(err);
-    }
-    (void)leat_cutter_index(&cutter_, head + bom, cut.n_bytes, starts, ends, cut.n_records);
+    (void)leat_cutter_index(&cutter_, head + bom, cut.n_bytes, starts, starts + cut.n_records,
+                            cut.n_records);
     *ret_start = bom + starts[0];
-    *ret_end = bom + ends[0];
+    *ret_end = bom + starts[cut.n_records];
     *ret_next = *ret_end;
     while (*ret_next < n_bytes && head[*ret_next] != '\n')
         (*ret_next)++;
@@ -149,23 +133,6 @@ static int first_record(const struct csv *self, const uint8_t *head, size_t n_by
     for (size_t i = 0; i < *ret_next; i++)
         *ret_lines += head[i] == '\n';
     free(starts);
-    free(ends);
-    return 0;
-}
-
-static int take_names(const struct leat_cutter *cutter, const uint8_t *record,
-                      const struct leat_cutter_field *fields, uint32_t n_fields,
-                      struct header *ret_header, struct leat_error *err) {
-    ret_header->names = calloc(n_fields, sizeof(*ret_header->names));
-    if (!ret_header->names)
-        return leat_error_oom(err);
-    for (; ret_header->n_names < n_fields; ret_header->n_names++) {
-        char *name = field_name(cutter, record, &fields[ret_header->n_names]);
-
-        if (!name)
-            return leat_error_oom(err);
-        ret_header->names[ret_header->n_names] = name;
-    }
     return 0;
 }
 
@@ -173,17 +140,22 @@ static int split_header(const struct leat_cutter *cutter, const uint8_t *record,
                         struct header *ret_header, struct leat_error *err) {
     struct leat_cutter_field *fields = calloc(LEAT_FIELDS_MAX, sizeof(*fields));
     uint32_t n_fields;
-    int r;
+    int r = 0;
 
-    if (!fields)
-        return leat_error_oom(err);
-    if (!leat_cutter_split(cutter, record, n_bytes, n_bytes, fields, LEAT_FIELDS_MAX, &n_fields))
+    ret_header->names = calloc(LEAT_FIELDS_MAX, sizeof(*ret_header->names));
+    if (!fields || !ret_header->names)
+        r = leat_error_oom(err);
+    else if (!leat_cutter_split(cutter, record, n_bytes, n_bytes, fields, LEAT_FIELDS_MAX,
+                                &n_fields))
         r = leat_error_set(err, -EBADMSG,
                            "the header is not CSV: a quote stands where none may be");
     else if (n_fields > LEAT_FIELDS_MAX)
         r = leat_error_set(err, -EBADMSG, "the header has more than %d fields", LEAT_FIELDS_MAX);
-    else
-        r = take_names(cutter, record, fields, n_fields, ret_header, err);
+    for (uint32_t i = 0; r == 0 && i < n_fields; i++) {
+        ret_header->names[i] = field_name(cutter, record, &fields[i]);
+        r = ret_header->names[i] ? 0 : leat_error_oom(err);
+        ret_header->n_names += r == 0;
+    }
     free(fields);
     return r;
 }
@@ -214,7 +186,7 @@ static int read_header(const struct csv *self, const uint8_t *record, size_t n_b
 
 static int declare(struct csv *self, char *const *names, size_t n_names, const char *file,
                    struct leat_planner *planner, struct leat_error *err) {
-    int wrong = self->names.n_items > 0 ? -EINVAL : -EBADMSG; /* said by the spec, or by the file */
+    int wrong = self->names.n_items > 0 ? -EINVAL : -EBADMSG; /* of spec or file */
 
     for (size_t i = 0; i < n_names; i++) {
         uint32_t column;
@@ -316,12 +288,12 @@ static int begin_file(const struct leat_config *config, const uint8_t *head, siz
 struct rows {
     const struct csv *self;
     struct leat_map *map;
-    struct leat_cutter_field *fields; /* [n_columns], of the record under way */
+    struct leat_cutter_field *fields; /* [n_columns]: of the current record */
     struct leat_column **columns;     /* [n_columns]; NULL: not needed */
-    bool *has_doubled;                /* [n_columns]: a field has */
+    bool *has_doubled;                /* [n_columns]: a field has doubled quotes */
     uint32_t n_columns;
     const uint8_t *text; /* what the columns are views into: the source, or `mended` */
-    uint8_t *mended;     /* the records as they are mended, one behind the other; or NULL */
+    uint8_t *mended;     /* the mended records; NULL: none is mended */
     uint32_t n_mended;
     bool has_returns; /* the block has CR */
 };
@@ -375,7 +347,7 @@ static bool reject_quoting(struct rows *rows, uint32_t row,
     return wrong != NULL;
 }
 
-/* Puts the record behind those that were mended before. False: it is bad. */
+/* Appends the mended record to `mended`. False: it is bad. */
 static bool mend(struct rows *rows, uint32_t row, struct leat_source_record *record) {
     uint8_t *copy = rows->mended + rows->n_mended;
     int r = leat_source_mend(&rows->self->source, rows->map, row, record);
@@ -405,7 +377,7 @@ static bool has_right_number(struct rows *rows, uint32_t row, uint32_t n_fields)
     return false;
 }
 
-/* Finds the fields of one record, and where it is in the text; false: it is bad. */
+/* Finds the fields of a record and its place in the text. False: it is bad. */
 static bool split_record(struct rows *rows, uint32_t row, uint32_t *ret_start) {
     struct leat_source_record record = leat_source_record(rows->map, row);
     uint32_t n_fields;
@@ -444,7 +416,7 @@ static void clear_row(struct rows *rows, uint32_t row) {
 
 /* ---- columns that cannot be views ---- */
 
-/* The field's bytes without doubled quotes; a field that has none, has no quotes. */
+/* Copies a field, without its doubled quotes. */
 static size_t copy_field(const struct rows *rows, bool has_doubled, const uint8_t *bytes, size_t n,
                          uint8_t *out) {
     if (has_doubled)
@@ -456,17 +428,13 @@ static size_t copy_field(const struct rows *rows, bool has_doubled, const uint8_
 
 static int copy_column(struct rows *rows, uint32_t i) {
     struct leat_column *column = rows->columns[i];
-    uint32_t n_rows = rows->map->block->n_rows, n_bytes = 0;
-    uint8_t *copy;
+    uint32_t index = rows->self->first_column + i, n_bytes = 0;
+    uint8_t *copy = leat_map_alloc(rows->map, index, leat_map_n_items(rows->map, index));
 
-    for (uint32_t row = 0; row < n_rows; row++)
-        n_bytes += column->lengths[row];
-    copy = leat_map_alloc(rows->map, rows->self->first_column + i, n_bytes);
     if (!copy)
         return -ENOMEM;
     column->values = copy;
-    n_bytes = 0;
-    for (uint32_t row = 0; row < n_rows; row++) {
+    for (uint32_t row = 0; row < rows->map->block->n_rows; row++) {
         const uint8_t *bytes = rows->text + column->starts[row];
 
         column->starts[row] = n_bytes;
@@ -511,12 +479,12 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
 }
 
 const struct leat_stage_ops leat_source_csv = {
-    .name = "csv",
+    LEAT_STAGE_BASE("csv", csv, SOURCE),
     .summary = "records of CSV files (RFC 4180); every field is text",
     .example = "{ paths: [train-*.csv] }",
-    .kind = LEAT_STAGE_SOURCE,
-    .args = args,
-    .config_size = sizeof(struct csv),
+    .suffixes = (const struct leat_source_suffix[]){{.text = ".csv"},
+                                                    {".tsv", "delimiter", "\t"},
+                                                    {.text = NULL}},
     .check = check,
     .load = leat_source_load,
     .unload = unload,

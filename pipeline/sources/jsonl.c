@@ -1,10 +1,10 @@
 /* jsonl.c: JSON Lines: one object a line.
  *
- * Each record is parsed whole and strictly (pipeline/tokenizer/json.h), so that a malformed line is
- * never half used; a number that nothing holds, or half of a surrogate pair, is an error of its
- * field alone. What a parser holds is gone with the next record, so texts and numbers are copied
- * into buffers of the block, whose sizes follow from the source's: a text is never longer than its
- * JSON, and an array has one comma less than items.
+ * Each record is parsed as a whole and strictly (tokenizer/json.h), so a malformed line is never
+ * half used. A number that no type holds, or half a surrogate pair, is an error of its field alone.
+ * The parser reuses its memory for the next record, so texts and numbers are copied into buffers of
+ * the block. Their sizes follow from the source: a text is never longer than its JSON, and an array
+ * has one comma less than items.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,23 +30,18 @@ struct jsonl {
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("fail"),
-    {.name = "fields",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct jsonl, declared),
-     .min = 1,
-     .max = LEAT_FIELDS_MAX,
-     .help = "the fields that are wanted: `label: int64`, `meta.lang: text`, `vec: float32[]`, "
-             "`messages: json` (any value, as the text that it is written as), or under another "
-             "name `lang: \"meta.lang text\"` (a dot in a key is written \\.); "
-             "default: what the first 100 records have, with objects as `outer.inner`; strings are "
-             "text, whole numbers int64, other numbers float64, arrays of numbers lists of those"},
-    {.name = "missing",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct jsonl, missing),
-     .min = 1,
-     .max = LEAT_FIELDS_MAX,
-     .help = "what stands in for fields that are missing or null: `stars: 0`; without it texts and "
-             "lists are empty then, and a record without a number or boolean is bad"},
+    LEAT_ARG_NAMED(
+        "fields", jsonl, declared, MAP,
+        "the fields that are wanted: `label: int64`, `meta.lang: text`, `vec: float32[]`, "
+        "`messages: json` (any value, as the text that it is written as), or under another name "
+        "`lang: \"meta.lang text\"` (a dot in a key is written \\.); default: what the first 100 "
+        "records have, with objects as `outer.inner`; strings are text, whole numbers int64, other "
+        "numbers float64, arrays of numbers lists of those",
+        .min = 1, .max = LEAT_FIELDS_MAX),
+    LEAT_ARG(jsonl, missing, MAP,
+             "what stands in for fields that are missing or null: `stars: 0`; without it texts and "
+             "lists are empty then, and a record without a number or boolean is bad",
+             .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
 
@@ -72,7 +67,7 @@ static void cutter(const struct leat_config *config, struct leat_cutter *ret_cut
 
 /* ---- which fields there are ---- */
 
-/* Infers from one record of the head. Malformed ones are passed over: parse tells of them. */
+/* Infers fields from one record of the head; parse() reports malformed ones. */
 static int infer_record(struct jsonl *self, struct leat_json *json, const uint8_t *record, size_t n,
                         uint32_t *n_good, struct leat_error *ret_fault, struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
@@ -129,8 +124,8 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
         err, -EBADMSG, "%s: is empty: a record was expected, to tell what fields there are", file);
 }
 
-/* The fields of the complete records in the head. Of a FIFO, which gives what it has, the same ones
- * are waited for as are looked at in a file. */
+/* Infers fields from the complete records in the head. It waits for as many of a FIFO as it reads
+ * of a file. */
 static int infer(struct jsonl *self, const uint8_t *head, size_t n_bytes, bool is_whole,
                  const char *file, struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
@@ -206,13 +201,13 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
 
 /* ---- records ---- */
 
-/* A buffer that columns of the same life share; views are counted from its start. */
+/* A buffer that columns with the same lifetime share; views count from its start. */
 struct buffer {
     uint8_t *data;
     size_t n_bytes;
 };
 
-/* One job. `kept` outlives it, `scratch` does not: index by is_kept. */
+/* One job. Buffers are indexed by is_kept: kept ones outlive the job. */
 struct rows {
     const struct jsonl *self;
     struct leat_map *map;
@@ -222,9 +217,9 @@ struct rows {
     uint32_t *fallback_starts;        /* [n_fields]: of text fallbacks in texts[] */
     struct leat_source_record record; /* as it was parsed */
     struct leat_json_node root;
-    bool knows_block_zeros, has_minus_zero; /* the block may have one */
+    bool knows_block_zeros, has_minus_zero; /* the block may have a negative zero */
     bool knows_zeros;                       /* of the record */
-    bool mends; /* not all of the block is UTF-8, and it is to be replaced */
+    bool mends;                             /* the block is not UTF-8, and is mended */
 };
 
 static bool is_wanted(const struct rows *rows, const struct leat_jsonl_field *field) {
@@ -235,8 +230,8 @@ static bool is_text(const struct leat_jsonl_field *field) {
     return field->dtype == LEAT_DTYPE_TEXT;
 }
 
-/* How often a byte of the source can come to stand in the texts: strings are apart from each other,
- * but the JSON of an object may be wanted, and that of its members. */
+/* How often a byte of the source can be copied: strings do not overlap, but the JSON of an object
+ * and of its members may both be wanted. */
 static size_t n_copies(const struct rows *rows) {
     size_t n = 1;
 
@@ -245,7 +240,7 @@ static size_t n_copies(const struct rows *rows) {
     return n;
 }
 
-/* Sizes of the buffers: texts by the source's bytes, lists by its commas. */
+/* Sizes the buffers: texts by the bytes of the source, lists by its commas. */
 static void measure(const struct rows *rows, size_t text_bytes[2], size_t list_bytes[2]) {
     const struct leat_block *block = rows->map->block;
     size_t n_source = block->n_source_bytes * (rows->mends ? LEAT_SOURCE_MENDED_MAX : 1);
@@ -334,7 +329,7 @@ static const char *type_name(const struct leat_jsonl_field *field, char *buffer,
     return buffer;
 }
 
-/* What is wrong in the field's value itself, wherever it is read to; false: nothing. */
+/* Rejects the row if the value is malformed in itself. False: it is not. */
 static bool reject_odd(struct rows *rows, uint32_t row, uint32_t i) {
     const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
     struct leat_range range =
@@ -359,7 +354,7 @@ static bool reject_odd(struct rows *rows, uint32_t row, uint32_t i) {
     return true;
 }
 
-/* `r` as leat_json_scalar_store gave it. */
+/* r: the result of leat_json_scalar_store(). */
 static void reject_value(struct rows *rows, uint32_t row, uint32_t i, struct leat_json_node node,
                          int r) {
     const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
@@ -383,8 +378,7 @@ static void reject_value(struct rows *rows, uint32_t row, uint32_t i, struct lea
                         leat_json_double(node), leat_dtype_name(field->dtype));
 }
 
-/* Where a float is wanted there is an integer zero: whether zeros have a sign is looked for in the
- * block, then in the record. */
+/* An integer zero becomes a float: looks for negative zeros in the block, then in the record. */
 static void look_for_minus(struct rows *rows) {
     const struct leat_block *block = rows->map->block;
     const struct leat_source_record *record = &rows->record;
@@ -410,8 +404,8 @@ static int store_scalar(struct rows *rows, void *values, enum leat_dtype dtype, 
     return 0;
 }
 
-/* The next items of an array behind what the buffer holds. Rejects, and gives back what it took, if
- * one does not fit. */
+/* Appends the items of an array to the buffer. If one does not fit, it rejects the row and appends
+ * none. */
 static void store_list(struct rows *rows, uint32_t row, uint32_t i, struct leat_json_node array) {
     const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
     struct buffer *lists = &rows->lists[rows->map->is_kept[field->column]];
@@ -460,7 +454,7 @@ static void store_string(struct rows *rows, uint32_t row, const struct leat_json
     store_text(rows, row, field, text, n);
 }
 
-/* The value as it stands in the record. */
+/* Copies the value as it is in the record. */
 static void store_json(struct rows *rows, uint32_t row, uint32_t i) {
     struct buffer *texts = &rows->texts[rows->map->is_kept[rows->self->fields.fields[i].column]];
     struct leat_range range = rows->values.ranges[i];
@@ -484,9 +478,7 @@ static void store_missing(struct rows *rows, uint32_t row, uint32_t i) {
     } else if (!field->is_list && field->fallback) {
         (void)leat_jsonl_field_fallback(field, (uint8_t *)column->values + row * size);
     } else if (!field->is_list) {
-        leat_map_reject(rows->map, row, field->name,
-                        "the value is missing or null; say what stands in for it: missing: {%s: 0}",
-                        field->name);
+        leat_jsonl_field_reject_missing(field, rows->map, row);
     }
 }
 
@@ -544,7 +536,7 @@ static int reject_malformed(struct rows *rows, uint32_t row, int r, const struct
     return 0;
 }
 
-/* Of all objects within the node; counts no further than behind `limit`. */
+/* Counts the members of all objects within the node, until there are more than `limit`. */
 static uint64_t count_members(struct leat_json_node node, uint64_t limit) {
     enum leat_json_kind kind = leat_json_kind(node);
     struct leat_json_iterator iterator;
@@ -637,12 +629,12 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
 }
 
 const struct leat_stage_ops leat_source_jsonl = {
-    .name = "jsonl",
+    LEAT_STAGE_BASE("jsonl", jsonl, SOURCE),
     .summary = "records of JSON Lines files: one object a line",
     .example = "{ paths: [train-*.jsonl], fields: { text: text, label: int64 } }",
-    .kind = LEAT_STAGE_SOURCE,
-    .args = args,
-    .config_size = sizeof(struct jsonl),
+    .suffixes = (const struct leat_source_suffix[]){{.text = ".jsonl"},
+                                                    {.text = ".ndjson"},
+                                                    {.text = NULL}},
     .check = check,
     .load = leat_source_load,
     .unload = unload,

@@ -1,6 +1,5 @@
-/* mix.c: several sources, their records among each other. Here are the arguments; the mixing
- * itself, which is done by the run on rows that went through the per-record stages, is mixer.h.
- */
+/* mix.c: several sources with their records mixed. Here are the arguments; order/mixer.h mixes the
+ * rows behind the per-record stages. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,44 +17,25 @@ struct mix {
 static const char *const exhausted_choices[] = {"stop", "repeat", "drop", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "sources",
-     .type = LEAT_ARG_SOURCES,
-     .offset = offsetof(struct mix, composite.sources),
-     .is_required = true,
-     .min = 1,
-     .max = LEAT_LANES_MAX,
-     .help =
-         "such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: web.jsonl}}]`; one may be a "
-         "`concat`; `stages: [..]` beside a source are stages for its records alone; the stream "
-         "has the fields that all sources then have with the same type"},
-    {.name = "weights",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct mix, weights),
-     .min = 1,
-     .max = LEAT_LANES_MAX,
-     .help = "a positive number for each source: each record is drawn from one of them at random, "
-             "by its share in the sum"},
-    {.name = "proportions",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct mix, proportions),
-     .min = 1,
-     .max = LEAT_LANES_MAX,
-     .help = "in place of weights: records come from the sources in turn, so that at any time each "
-             "has had its share as nearly as can be"},
-    {.name = "exhausted",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct mix, exhausted),
-     .fallback = "stop",
-     .choices = exhausted_choices,
-     .help = "when a record is wanted of a source that has no more: the pass ends; or the source "
-             "begins again, until all have been read once; or the others go on without it"},
-    {.name = "seed",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct mix, seed),
-     .fallback = "0",
-     .min = 0,
-     .max = 9e15,
-     .help = "with `weights`: another seed draws otherwise"},
+    LEAT_ARG_NAMED("sources", mix, composite.sources, SOURCES,
+                   "such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: web.jsonl}}]`; one may "
+                   "be a `concat`; `stages: [..]` beside a source are stages for its records "
+                   "alone; the stream has the fields that all sources then have with the same type",
+                   .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG(mix, weights, TEXTS,
+             "a positive number for each source: each record is drawn from one of them at random, "
+             "by its share in the sum",
+             .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG(mix, proportions, TEXTS,
+             "in place of weights: records come from the sources in turn, so that at any time each "
+             "has had its share as nearly as can be",
+             .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG(mix, exhausted, CHOICE,
+             "when a record is wanted of a source that has no more: the pass ends; or the source "
+             "begins again, until all have been read once; or the others go on without it",
+             .fallback = "stop", .choices = exhausted_choices),
+    LEAT_ARG(mix, seed, INT, "with `weights`: another seed draws otherwise", .fallback = "0",
+             .min = 0, .max = 9e15),
     LEAT_ARGS_END,
 };
 
@@ -105,14 +85,11 @@ static int check(struct leat_config *config, struct leat_error *err) {
 }
 
 const struct leat_stage_ops leat_source_mix = {
-    .name = "mix",
+    LEAT_STAGE_BASE("mix", mix, SOURCE),
     .summary = "several sources, their records among each other",
     .example = "{ sources: [{ jsonl: { paths: code.jsonl } }, { jsonl: { paths: web.jsonl } }], "
                "weights: [1, 3] }",
-    .kind = LEAT_STAGE_SOURCE,
-    .args = args,
-    .config_size = sizeof(struct mix),
     .check = check,
-    .unload = leat_composite_unload,
+    .unload = leat_source_unload,
     .is_composite = true,
 };

@@ -9,6 +9,7 @@
 #include "pipeline/block/scalar.h"
 #include "pipeline/spec/field_type.h"
 #include "pipeline/tokenizer/json_skip.h"
+#include "proto/base/array.h"
 
 void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields) {
     for (uint32_t i = 0; i < fields->n_nodes; i++)
@@ -16,13 +17,6 @@ void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields) {
     free(fields->nodes);
     free(fields->fields);
     *fields = (struct leat_jsonl_fields){.fields = NULL};
-}
-
-/* An array that is full at each power of two. */
-static void *grow(void *array, uint32_t n_items, size_t item_bytes) {
-    return (n_items & (n_items - 1)) == 0
-               ? reallocarray(array, n_items ? (size_t)n_items * 2 : 1, item_bytes)
-               : array;
 }
 
 /* ---- the tree of keys ---- */
@@ -36,20 +30,15 @@ static uint32_t find_child(const struct leat_jsonl_fields *fields, uint32_t firs
 }
 
 static int add_node(struct leat_jsonl_fields *fields, const char *key, size_t n_key) {
-    struct leat_jsonl_node *nodes = grow(fields->nodes, fields->n_nodes, sizeof(*nodes));
+    char *copy;
 
-    if (!nodes)
+    if (!leat_array_reserve(&fields->nodes, fields->n_nodes + 1, &fields->nodes_capacity))
         return -ENOMEM;
-    fields->nodes = nodes;
-    nodes[fields->n_nodes] = (struct leat_jsonl_node){
-        .key = malloc(n_key + 1),
-        .n_key = n_key,
-        .field = -1,
-    };
-    if (!nodes[fields->n_nodes].key)
+    copy = strndup(key, n_key);
+    if (!copy)
         return -ENOMEM;
-    memcpy(nodes[fields->n_nodes].key, key, n_key);
-    nodes[fields->n_nodes++].key[n_key] = '\0';
+    fields->nodes[fields->n_nodes++] =
+        (struct leat_jsonl_node){.key = copy, .n_key = n_key, .field = -1};
     return 0;
 }
 
@@ -57,7 +46,7 @@ static int ensure_root(struct leat_jsonl_fields *fields) {
     return fields->n_nodes ? 0 : add_node(fields, "", 0);
 }
 
-/* The child of that key, made behind the others if there is none. */
+/* Finds the child with that key, or appends it. */
 static int ensure_child(struct leat_jsonl_fields *fields, uint32_t parent, const char *key,
                         size_t n_key, uint32_t *ret_child) {
     uint32_t child = find_child(fields, fields->nodes[parent].first_child, 0, key, n_key);
@@ -79,12 +68,9 @@ static int ensure_child(struct leat_jsonl_fields *fields, uint32_t parent, const
 
 static int add_field(struct leat_jsonl_fields *fields, uint32_t node, const char *name,
                      struct leat_jsonl_field **ret_field) {
-    struct leat_jsonl_field *larger = grow(fields->fields, fields->n_fields, sizeof(*larger));
-
-    if (!larger)
+    if (!leat_array_reserve(&fields->fields, fields->n_fields + 1, &fields->fields_capacity))
         return -ENOMEM;
-    fields->fields = larger;
-    *ret_field = &larger[fields->n_fields];
+    *ret_field = &fields->fields[fields->n_fields];
     **ret_field = (struct leat_jsonl_field){.dtype = LEAT_DTYPE_NONE};
     (void)snprintf((*ret_field)->name, sizeof((*ret_field)->name), "%s", name);
     fields->nodes[node].field = (int32_t)fields->n_fields++;
@@ -93,7 +79,7 @@ static int add_field(struct leat_jsonl_fields *fields, uint32_t node, const char
 
 /* ---- declared ---- */
 
-/* A type, or "json". */
+/* Parses a type or "json". */
 static bool parse_type(const char *text, struct leat_jsonl_field *field) {
     struct leat_field_type type = {.dtype = LEAT_DTYPE_TEXT};
     bool is_json = strcmp(text, "json") == 0;
@@ -110,7 +96,7 @@ static bool parse_type(const char *text, struct leat_jsonl_field *field) {
     return true;
 }
 
-/* The next key of a path, up to a dot that is not escaped; NULL when memory is out. */
+/* Copies the next key of a path, up to a dot that is not escaped. NULL: memory ran out. */
 static char *take_key(const char **path) {
     char *key = malloc(strlen(*path) + 1), *out = key;
 
@@ -125,7 +111,7 @@ static char *take_key(const char **path) {
     return key;
 }
 
-/* The node at the end of the path; -EINVAL: a key is empty or there are too many. */
+/* Finds or adds the node at the end of the path. -EINVAL: a key is empty, or there are too many. */
 static int add_path(struct leat_jsonl_fields *fields, const char *path, uint32_t *ret_node) {
     uint32_t node = 0;
 
@@ -229,6 +215,13 @@ int leat_jsonl_fields_add(struct leat_jsonl_fields *fields, const char *name,
 
 /* ---- missing ---- */
 
+void leat_jsonl_field_reject_missing(const struct leat_jsonl_field *field, struct leat_map *map,
+                                     uint32_t row) {
+    leat_map_reject(map, row, field->name,
+                    "the value is missing or null; say what stands in for it: missing: {%s: 0}",
+                    field->name);
+}
+
 bool leat_jsonl_field_fallback(const struct leat_jsonl_field *field, void *value) {
     size_t n = strlen(field->fallback);
     int64_t integer;
@@ -290,7 +283,7 @@ static enum leat_dtype dtype_of(enum leat_json_kind kind) {
     }
 }
 
-/* The dtype that holds both; false: none does. NONE goes with all. */
+/* Widens *dtype so that it holds both. False: none does. NONE widens to any. */
 static bool widen(enum leat_dtype *dtype, enum leat_dtype other) {
     if (other == LEAT_DTYPE_NONE || other == *dtype)
         return true;
@@ -305,7 +298,7 @@ static bool widen(enum leat_dtype *dtype, enum leat_dtype other) {
     return true;
 }
 
-/* The dtype of an array's items; false: it cannot be a field. */
+/* Widens *dtype so that it holds the items of an array. False: they cannot be a field. */
 static bool widen_items(enum leat_dtype *dtype, struct leat_json_node array) {
     struct leat_json_iterator iterator;
     struct leat_json_node item;
@@ -319,7 +312,7 @@ static bool widen_items(enum leat_dtype *dtype, struct leat_json_node array) {
     return true;
 }
 
-/* What a field was before, in words. */
+/* Describes what a field was before. */
 static const char *former(const struct leat_jsonl_field *field, char *buffer, size_t size) {
     if (field->is_unusable)
         return "something else";
@@ -380,7 +373,7 @@ static int infer_value(struct leat_jsonl_field *field, struct leat_json_node val
 static int infer_object(struct leat_jsonl_fields *fields, uint32_t node, const char *prefix,
                         int depth, struct leat_json_node object, struct leat_error *err);
 
-/* A member that was met as `name`; names that no field can have are passed over. */
+/* Infers from a member called `name`; names that no field can have are skipped. */
 static int infer_member(struct leat_jsonl_fields *fields, uint32_t parent, const char *key,
                         size_t n_key, const char *name, int depth, struct leat_json_node value,
                         struct leat_error *err) {
@@ -461,7 +454,7 @@ int leat_jsonl_values_init(struct leat_jsonl_values *values, const struct leat_j
     return 0;
 }
 
-/* A key is there again: what was found below it before counts no more. */
+/* A key is repeated: forgets what was found below it. */
 static void forget(struct leat_jsonl_values *values, uint32_t node) {
     const struct leat_jsonl_node *nodes = values->fields->nodes;
 
@@ -473,11 +466,11 @@ static void forget(struct leat_jsonl_values *values, uint32_t node) {
     }
 }
 
-/* What goes through a record: the values as they were parsed, and in step with them the bytes. */
+/* A walk over a record's parsed values and, in step, over its bytes. */
 struct search {
     struct leat_jsonl_values *values;
     const uint8_t *bytes;
-    const uint8_t *at; /* NULL: no field needs to know where its value is */
+    const uint8_t *at; /* NULL: no field needs the place of its value */
 };
 
 static void find_members(struct search *search, uint32_t node, struct leat_json_node object);
@@ -503,8 +496,7 @@ static void take_value(struct search *search, uint32_t node, struct leat_json_no
                                                          (uint32_t)(search->at - search->bytes)};
 }
 
-/* The node of a key, looked for from where the last one was found; 0: no field is there or below.
- */
+/* Finds the node of a key, beginning behind the last one found. 0: there is no such field. */
 static uint32_t node_of(const struct leat_jsonl_fields *fields, uint32_t first, uint32_t next,
                         const char *key, size_t n_key) {
     uint32_t child = find_child(fields, next, 0, key, n_key);

@@ -1,8 +1,9 @@
-/* shared_jsonl_fields.h: which fields a JSON Lines source has, and where in a record each is found.
+/* shared_jsonl_fields.h: which fields a source of JSON or columns has, and where they are in a
+ * record.
  *
- * The paths of all fields form a tree of keys. A record is gone through once, in its own order, and
- * each member is looked for among the children of the tree's node, first where the last one was
- * found: so records whose members keep their order cost one comparison a member.
+ * The paths of all fields form a tree of keys. A record is walked once, in its own order. Each
+ * member is looked up among the children of its node, beginning behind the last one found: so
+ * records with members in a steady order cost one comparison a member.
  *
  * Owner: the source's config; immutable once probed.
  */
@@ -21,10 +22,10 @@ struct leat_jsonl_field {
     uint64_t width, max_length; /* of a list, as they were declared; 0: any number */
     bool is_json;               /* TEXT: the value as it is written, of any kind */
     bool is_unusable;     /* inferred: an array of something else than numbers, or an object */
-    bool is_left_out;     /* such an array: nothing of it is read */
+    bool is_left_out;     /* it is such an array, and not read */
     bool has_texts;       /* its first item is a text */
     uint32_t column;      /* of the planner */
-    const char *fallback; /* what stands in where it is missing, or NULL; of the config */
+    const char *fallback; /* its value where it is missing, or NULL; of the config */
 };
 
 /* A key of some path. Node 0 is the record itself. */
@@ -39,6 +40,7 @@ struct leat_jsonl_fields {
     struct leat_jsonl_field *fields;
     struct leat_jsonl_node *nodes;
     uint32_t n_fields, n_nodes;
+    size_t fields_capacity, nodes_capacity;
     bool has_json; /* a field is the JSON of its value */
 };
 
@@ -64,20 +66,24 @@ int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct lea
 int leat_jsonl_fields_infer(struct leat_jsonl_fields *fields, struct leat_json_node record,
                             struct leat_error *err);
 
-/* The planner's field has as many elements as the declaration says. */
+/* Sets the lengths of the planner's field as declared. */
 void leat_jsonl_field_bound(const struct leat_jsonl_field *field, struct leat_field *planned);
 /* Rejects the rows whose lists have more or fewer elements than were declared. */
 void leat_jsonl_fields_check_lengths(const struct leat_jsonl_fields *fields, struct leat_map *map);
 
-/* A field that has no path. 0 or -ENOMEM. */
+/* Adds a field without a path. 0 or -ENOMEM. */
 int leat_jsonl_fields_add(struct leat_jsonl_fields *fields, const char *name,
                           struct leat_jsonl_field **ret_field);
-/* What stands in for fields, from a map. Errors are placed at `arg`. */
+/* Sets the fallbacks of fields from a map. Errors are placed at `arg`. */
 int leat_jsonl_fields_set_missing(struct leat_jsonl_fields *fields,
                                   const struct leat_config *config, const char *arg,
                                   const struct leat_text_map *missing, struct leat_error *err);
-/* The fallback of a scalar into `value` (up to 8 bytes), as its dtype. False: it is none. */
+/* Stores the fallback of a scalar (up to 8 bytes) as its dtype. False: it does not fit. */
 bool leat_jsonl_field_fallback(const struct leat_jsonl_field *field, void *value);
+
+/* Rejects a row whose field is missing and has no fallback. */
+void leat_jsonl_field_reject_missing(const struct leat_jsonl_field *field, struct leat_map *map,
+                                     uint32_t row);
 
 /* Memory for values, in the arena; 0 or -ENOMEM. */
 int leat_jsonl_values_init(struct leat_jsonl_values *values, const struct leat_jsonl_fields *fields,
@@ -86,7 +92,7 @@ int leat_jsonl_values_init(struct leat_jsonl_values *values, const struct leat_j
  * parsed from. */
 void leat_jsonl_values_find(struct leat_jsonl_values *values, struct leat_json_node record,
                             const uint8_t *bytes);
-/* Where the value of a field that was found stands in the bytes. */
+/* Where a found field's value is in the bytes. */
 struct leat_range leat_jsonl_values_locate(struct leat_jsonl_values *values,
                                            struct leat_json_node record, const uint8_t *bytes,
                                            uint32_t field);

@@ -1,7 +1,7 @@
 /* text.c: plain text: a document a line, a file, or between separators.
  *
- * A document is the bytes of its record, without what ends it: where nothing is to be replaced and
- * nobody keeps it, the column is a view of the source.
+ * A document is the bytes of its record. The column is a view of the source unless bytes are mended
+ * or the column is kept.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,26 +24,16 @@ static const char *const documents[] = {"line", "file", "separator", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("replace"),
-    {.name = "document",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct text, document),
-     .fallback = "line",
-     .choices = documents,
-     .help = "what a record is: a line, a whole file, or what stands between separators; those of "
-             "nothing but line ends are none"},
-    {.name = "separator",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct text, separator),
-     .help = "bytes between documents, such as \"\\n\\n\"; they belong to none"},
-    {.name = "field",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct text, field),
-     .fallback = "text",
-     .help = "the name of the field that holds the document"},
-    {.name = "file_field",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct text, file_field),
-     .help = "the name of a field that holds the file's name, as `paths` would name it"},
+    LEAT_ARG(text, document, CHOICE,
+             "what a record is: a line, a whole file, or what stands between separators; those of "
+             "nothing but line ends are none",
+             .fallback = "line", .choices = documents),
+    LEAT_ARG(text, separator, TEXT,
+             "bytes between documents, such as \"\\n\\n\"; they belong to none"),
+    LEAT_ARG(text, field, FIELD, "the name of the field that holds the document",
+             .fallback = "text"),
+    LEAT_ARG(text, file_field, FIELD,
+             "the name of a field that holds the file's name, as `paths` would name it"),
     LEAT_ARGS_END,
 };
 
@@ -64,10 +54,6 @@ static int check(struct leat_config *config, struct leat_error *err) {
         return leat_config_error(config, "file_field", err, "`field` has the same name, \"%s\"",
                                  self->field);
     return 0;
-}
-
-static void unload(struct leat_config *config) {
-    leat_files_deinit(&((struct text *)config)->source.files);
 }
 
 static void cutter(const struct leat_config *config, struct leat_cutter *ret_cutter) {
@@ -99,7 +85,7 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     return r;
 }
 
-/* Names are no part of the data. */
+/* File names are not part of the data's digest. */
 static void digest(const struct leat_config *config, struct leat_blake2b *state) {
     const struct text *self = (const struct text *)config;
     const struct leat_files *files = &self->source.files;
@@ -196,15 +182,14 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
 }
 
 const struct leat_stage_ops leat_source_text = {
-    .name = "text",
+    LEAT_STAGE_BASE("text", text, SOURCE),
     .summary = "documents of plain text: a line, a file, or between separators",
     .example = "{ paths: [books/], suffix: .txt, document: file, file_field: book }",
-    .kind = LEAT_STAGE_SOURCE,
-    .args = args,
-    .config_size = sizeof(struct text),
+    .suffixes =
+        (const struct leat_source_suffix[]){{.text = ".txt"}, {.text = ".md"}, {.text = NULL}},
     .check = check,
     .load = leat_source_load,
-    .unload = unload,
+    .unload = leat_source_unload,
     .digest = digest,
     .probe = probe,
     .cutter = cutter,

@@ -1,7 +1,9 @@
 /* arg_json.c: see arg_json.h. */
 #include "pipeline/spec/arg_json.h"
 
-#include <string.h>
+#include <stdio.h>
+
+#include "proto/base/json_writer.h"
 
 static const char *const type_names[] = {
     [LEAT_ARG_BOOL] = "bool",
@@ -27,38 +29,35 @@ const char *leat_arg_type_name(enum leat_arg_type type) {
     return type_names[type];
 }
 
-void leat_arg_json_text(struct leat_text *text, const char *name, const char *value) {
-    leat_text_add(text, ", \"%s\": ", name);
-    if (value)
-        leat_text_add_json(text, value, strlen(value));
-    else
-        leat_text_add(text, "null");
+static void add_number(struct leat_text *json, const char *key, double value) {
+    char text[32];
+
+    leat_json_add_raw(json, key, text, (size_t)snprintf(text, sizeof(text), "%.17g", value));
 }
 
-static void add_arg_json(struct leat_text *text, const struct leat_arg *arg) {
-    leat_text_add(text, "{\"name\": \"%s\", \"type\": \"%s\", \"required\": %s", arg->name,
-                  leat_arg_type_name(arg->type), arg->is_required ? "true" : "false");
+static void add_arg(struct leat_text *json, const struct leat_arg *arg) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", arg->name);
+    leat_json_add_text(json, "type", leat_arg_type_name(arg->type));
+    leat_json_add_bool(json, "required", arg->is_required);
     if (arg->is_positional)
-        leat_text_add(text, ", \"positional\": true");
-    leat_arg_json_text(text, "default", arg->fallback);
-    if (arg->min != 0 || arg->max != 0)
-        leat_text_add(text, ", \"min\": %.17g, \"max\": %.17g", arg->min, arg->max);
-    for (size_t i = 0; arg->choices && arg->choices[i]; i++)
-        leat_text_add(text, "%s\"%s\"", i ? ", " : ", \"choices\": [", arg->choices[i]);
-    leat_text_add(text, arg->choices ? "]" : "");
-    leat_arg_json_text(text, "help", arg->help);
-    if (arg->group) {
-        leat_text_add(text, ", \"arguments\": ");
-        leat_args_json(text, arg->group);
+        leat_json_add_bool(json, "positional", true);
+    leat_json_add_text(json, "default", arg->fallback);
+    if (arg->min != 0 || arg->max != 0) {
+        add_number(json, "min", arg->min);
+        add_number(json, "max", arg->max);
     }
-    leat_text_add(text, "}");
+    if (arg->choices)
+        leat_json_add_texts(json, "choices", arg->choices);
+    leat_json_add_text(json, "help", arg->help);
+    if (arg->group)
+        leat_args_json(json, "arguments", arg->group);
+    leat_json_close(json, '}');
 }
 
-void leat_args_json(struct leat_text *text, const struct leat_arg *args) {
-    leat_text_add(text, "[");
-    for (const struct leat_arg *arg = args; arg->name; arg++) {
-        leat_text_add(text, arg == args ? "" : ", ");
-        add_arg_json(text, arg);
-    }
-    leat_text_add(text, "]");
+void leat_args_json(struct leat_text *json, const char *key, const struct leat_arg *args) {
+    leat_json_open(json, key, '[');
+    for (const struct leat_arg *arg = args; arg->name; arg++)
+        add_arg(json, arg);
+    leat_json_close(json, ']');
 }

@@ -1,5 +1,4 @@
-/* bind.c: values against a table of arguments. One function writes each type; one loop finds
- * unknown and missing keys. */
+/* bind.c: see bind.h. One function writes each type; one loop finds unknown and missing keys. */
 #include "pipeline/spec/bind.h"
 
 #include <errno.h>
@@ -30,11 +29,11 @@ int leat_config_default(const char **text, const char *fallback, struct leat_err
     return *text ? 0 : leat_error_oom(err);
 }
 
-static void *member(struct leat_config *config, const struct leat_arg *arg) {
+static void *member_of(struct leat_config *config, const struct leat_arg *arg) {
     return (char *)config + arg->offset;
 }
 
-static int expected(const struct leat_value *value, const char *what, struct leat_error *err) {
+static int fail_expected(const struct leat_value *value, const char *what, struct leat_error *err) {
     if (value->kind == LEAT_VALUE_SCALAR)
         return leat_error_set(err, -EINVAL, "expected %s, got %s\"%.64s\"", what,
                               value->is_quoted ? "the text " : "", value->text);
@@ -44,54 +43,59 @@ static int expected(const struct leat_value *value, const char *what, struct lea
 static int bind_bool(const struct leat_value *value, bool *target, struct leat_error *err) {
     if (value->kind != LEAT_VALUE_SCALAR || value->is_quoted ||
         leat_parse_bool(value->text, strlen(value->text), target) < 0)
-        return expected(value, "true or false", err);
+        return fail_expected(value, "true or false", err);
     return 0;
 }
 
-static int bind_int(const struct leat_arg *arg, const struct leat_value *value, int64_t *target,
-                    struct leat_error *err) {
-    int64_t number;
-    int r;
-
-    if (value->kind != LEAT_VALUE_SCALAR || value->is_quoted)
-        return expected(value, "a whole number", err);
-    r = leat_parse_int(value->text, strlen(value->text), &number);
-    if (r == -EINVAL)
-        return expected(value, "a whole number", err);
-    if (r == -ERANGE && arg->min == 0 && arg->max == 0)
-        return leat_error_set(err, -EINVAL, "%.32s does not fit 64 bits", value->text);
-    if (r == -ERANGE || ((arg->min != 0 || arg->max != 0) &&
-                         ((double)number < arg->min || (double)number > arg->max)))
-        return leat_error_set(err, -EINVAL, "%.32s is outside %.0f..%.0f", value->text, arg->min,
-                              arg->max);
-    *target = number;
-    return 0;
+static bool has_range(const struct leat_arg *arg) {
+    return arg->min != 0 || arg->max != 0;
 }
 
-/* Numbers with a unit may be quoted: nobody means a text. */
-static int bind_quantity(const struct leat_arg *arg, const struct leat_value *value,
-                         int64_t *target, struct leat_error *err) {
-    bool is_bytes = arg->type == LEAT_ARG_BYTES;
+static bool is_outside(const struct leat_arg *arg, double number) {
+    return has_range(arg) && !(number >= arg->min && number <= arg->max);
+}
+
+static int fail_outside(const struct leat_arg *arg, const char *text, struct leat_error *err) {
     char least[LEAT_SHOW_BYTES_MAX], most[LEAT_SHOW_BYTES_MAX];
-    const char *what =
-        is_bytes ? "a number of bytes, as 4096, 500MB or 4GiB" : "a time, as 90s, 45m, 12h or 30d";
+
+    if (arg->type == LEAT_ARG_BYTES)
+        return leat_error_set(err, -EINVAL, "%.32s is outside %s..%s", text,
+                              leat_show_bytes((uint64_t)arg->min, least),
+                              leat_show_bytes((uint64_t)arg->max, most));
+    return leat_error_set(err, -EINVAL, "%.32s is outside %.0f..%.0f%s", text, arg->min, arg->max,
+                          arg->type == LEAT_ARG_SECONDS ? " seconds" : "");
+}
+
+static int check_count(const struct leat_arg *arg, const char *what, size_t n,
+                       struct leat_error *err) {
+    return is_outside(arg, (double)n)
+               ? leat_error_set(err, -EINVAL, "a %s of %zu is outside %.0f..%.0f", what, n,
+                                arg->min, arg->max)
+               : 0;
+}
+
+/* Numbers with a unit may be quoted: nobody means a text by them. */
+static int bind_number(const struct leat_arg *arg, const struct leat_value *value, int64_t *target,
+                       struct leat_error *err) {
+    static const struct {
+        int (*parse)(const char *text, size_t n, int64_t *ret_value);
+        const char *what;
+    } numbers[] = {
+        [LEAT_ARG_INT] = {leat_parse_int, "a whole number"},
+        [LEAT_ARG_BYTES] = {leat_parse_bytes, "a number of bytes, as 4096, 500MB or 4GiB"},
+        [LEAT_ARG_SECONDS] = {leat_parse_seconds, "a time, as 90s, 45m, 12h or 30d"},
+    };
     int64_t number = 0;
     int r = -EINVAL;
 
-    if (value->kind == LEAT_VALUE_SCALAR)
-        r = (is_bytes ? leat_parse_bytes : leat_parse_seconds)(value->text, strlen(value->text),
-                                                               &number);
+    if (value->kind == LEAT_VALUE_SCALAR && !(value->is_quoted && arg->type == LEAT_ARG_INT))
+        r = numbers[arg->type].parse(value->text, strlen(value->text), &number);
     if (r == -EINVAL)
-        return expected(value, what, err);
-    if (r == -ERANGE && arg->min == 0 && arg->max == 0)
+        return fail_expected(value, numbers[arg->type].what, err);
+    if (r == -ERANGE && !has_range(arg))
         return leat_error_set(err, -EINVAL, "%.32s does not fit 64 bits", value->text);
-    if (r == -ERANGE || ((arg->min != 0 || arg->max != 0) &&
-                         ((double)number < arg->min || (double)number > arg->max)))
-        return is_bytes ? leat_error_set(err, -EINVAL, "%.32s is outside %s..%s", value->text,
-                                         leat_show_bytes((uint64_t)arg->min, least),
-                                         leat_show_bytes((uint64_t)arg->max, most))
-                        : leat_error_set(err, -EINVAL, "%.32s is outside %.0f..%.0f seconds",
-                                         value->text, arg->min, arg->max);
+    if (r == -ERANGE || is_outside(arg, (double)number))
+        return fail_outside(arg, value->text, err);
     *target = number;
     return 0;
 }
@@ -102,54 +106,45 @@ static int bind_float(const struct leat_arg *arg, const struct leat_value *value
 
     if (value->kind != LEAT_VALUE_SCALAR || value->is_quoted ||
         leat_parse_float(value->text, strlen(value->text), &number) < 0)
-        return expected(value, "a number", err);
-    if ((arg->min != 0 || arg->max != 0) && !(number >= arg->min && number <= arg->max))
+        return fail_expected(value, "a number", err);
+    if (is_outside(arg, number))
         return leat_error_set(err, -EINVAL, "%.32s is outside %g..%g", value->text, arg->min,
                               arg->max);
     *target = number;
     return 0;
 }
 
-static int bind_text(const struct leat_value *value, const char **target, struct leat_error *err);
+static int check_text(enum leat_arg_type type, const char *text, struct leat_error *err) {
+    bool is_name = type == LEAT_ARG_FIELD || type == LEAT_ARG_FIELDS;
+    bool is_path = type == LEAT_ARG_PATH || type == LEAT_ARG_PATHS;
+    size_t n = strlen(text);
 
-static int bind_token(const struct leat_value *value, struct leat_token_value *target,
-                      struct leat_error *err) {
-    const char *name = NULL;
-    int r;
-
-    if (value->kind == LEAT_VALUE_SCALAR && !value->is_quoted &&
-        leat_parse_float(value->text, strlen(value->text), &target->number) == 0)
-        return 0;
-    if (value->kind != LEAT_VALUE_SCALAR)
-        return expected(value, "a number, or a token's name in quotes,", err);
-    r = bind_text(value, &name, err);
-    target->name = (char *)(uintptr_t)name;
-    return r;
-}
-
-static int bind_text(const struct leat_value *value, const char **target, struct leat_error *err) {
-    char *copy;
-
-    if (value->kind != LEAT_VALUE_SCALAR)
-        return expected(value, "a text", err);
-    copy = strdup(value->text);
-    if (!copy)
-        return leat_error_oom(err);
-    *target = copy;
-    return 0;
-}
-
-static int check_path(const char *path, struct leat_error *err) {
-    return path[0] ? 0 : leat_error_set(err, -EINVAL, "is empty: expected a path");
-}
-
-static int check_name(const char *name, struct leat_error *err) {
-    size_t n = strlen(name);
-
-    if (n == 0 || n > LEAT_NAME_MAX)
+    if (is_path && n == 0)
+        return leat_error_set(err, -EINVAL, "is empty: expected a path");
+    if (is_name && (n == 0 || n > LEAT_NAME_MAX))
         return leat_error_set(err, -EINVAL, "a name of %zu bytes is outside 1..%d", n,
                               LEAT_NAME_MAX);
     return 0;
+}
+
+static int bind_text(enum leat_arg_type type, const struct leat_value *value, char **target,
+                     struct leat_error *err) {
+    if (value->kind != LEAT_VALUE_SCALAR)
+        return fail_expected(value, "a text", err);
+    if (check_text(type, value->text, err) < 0)
+        return -EINVAL;
+    *target = strdup(value->text);
+    return *target ? 0 : leat_error_oom(err);
+}
+
+static int bind_token(const struct leat_value *value, struct leat_token_value *target,
+                      struct leat_error *err) {
+    if (value->kind != LEAT_VALUE_SCALAR)
+        return fail_expected(value, "a number, or a token's name in quotes,", err);
+    if (!value->is_quoted &&
+        leat_parse_float(value->text, strlen(value->text), &target->number) == 0)
+        return 0;
+    return bind_text(LEAT_ARG_TEXT, value, &target->name, err);
 }
 
 static int bind_choice(const struct leat_arg *arg, const struct leat_value *value, int *target,
@@ -183,30 +178,23 @@ static int bind_texts(const struct leat_arg *arg, const struct leat_value *value
                       struct leat_texts *target, struct leat_error *err) {
     const struct leat_value *items = value->kind == LEAT_VALUE_LIST ? value->items : value;
     size_t n_items = value->kind == LEAT_VALUE_LIST ? value->n_items : 1;
+    int r;
 
     if (value->kind != LEAT_VALUE_LIST && value->kind != LEAT_VALUE_SCALAR)
-        return expected(value, "a list of texts", err);
-    if ((arg->min != 0 || arg->max != 0) &&
-        ((double)n_items < arg->min || (double)n_items > arg->max))
-        return leat_error_set(err, -EINVAL, "a list of %zu is outside %.0f..%.0f", n_items,
-                              arg->min, arg->max);
+        return fail_expected(value, "a list of texts", err);
+    r = check_count(arg, "list", n_items, err);
+    if (r < 0)
+        return r;
     target->items = calloc(n_items ? n_items : 1, sizeof(*target->items));
     if (!target->items)
         return leat_error_oom(err);
-    for (size_t i = 0; i < n_items; i++) {
-        const char *text = NULL;
-        int r = bind_text(&items[i], &text, err);
+    for (; target->n_items < n_items; target->n_items++) {
+        const struct leat_value *item = &items[target->n_items];
 
-        if (r == 0) {
-            target->items[target->n_items++] = (char *)(uintptr_t)text;
-            if (arg->type == LEAT_ARG_FIELDS)
-                r = check_name(text, err);
-            else if (arg->type == LEAT_ARG_PATHS)
-                r = check_path(text, err);
-        }
+        r = bind_text(arg->type, item, &target->items[target->n_items], err);
         if (r < 0) {
-            leat_error_locate(err, NULL, items[i].line, items[i].column);
-            leat_error_prefix(err, "[%zu]", i);
+            leat_error_locate(err, NULL, item->line, item->column);
+            leat_error_prefix(err, "[%zu]", target->n_items);
             return r;
         }
     }
@@ -215,20 +203,21 @@ static int bind_texts(const struct leat_arg *arg, const struct leat_value *value
 
 static int bind_sources(const struct leat_arg *arg, const struct leat_value *value,
                         const struct leat_value **target, struct leat_error *err) {
+    struct leat_named_args unused;
+
     if (value->kind != LEAT_VALUE_LIST)
-        return expected(value, "a list of sources", err);
-    if ((double)value->n_items < arg->min || (double)value->n_items > arg->max)
-        return leat_error_set(err, -EINVAL, "a list of %zu is outside %.0f..%.0f", value->n_items,
-                              arg->min, arg->max);
+        return fail_expected(value, "a list of sources", err);
+    if (check_count(arg, "list", value->n_items, err) < 0)
+        return -EINVAL;
     for (size_t i = 0; i < value->n_items; i++) {
         const struct leat_value *item = &value->items[i];
 
-        if (item->kind == LEAT_VALUE_SCALAR || leat_value_source(item) >= 0)
+        if (leat_value_named_args(item, true, &unused))
             continue;
-        expected(item,
-                 "one source with its arguments, such as `csv: {paths: [..]}`, and at most "
-                 "`stages: [..]` beside it",
-                 err);
+        fail_expected(item,
+                      "one source with its arguments, such as `csv: {paths: [..]}`, and at most "
+                      "`stages: [..]` beside it",
+                      err);
         leat_error_locate(err, NULL, item->line, item->column);
         leat_error_prefix(err, "[%zu]", i);
         return -EINVAL;
@@ -240,18 +229,15 @@ static int bind_sources(const struct leat_arg *arg, const struct leat_value *val
 static int bind_map(const struct leat_arg *arg, const struct leat_value *value,
                     struct leat_text_map *target, struct leat_error *err) {
     if (value->kind != LEAT_VALUE_MAP)
-        return expected(value, "a map", err);
-    if ((arg->min != 0 || arg->max != 0) &&
-        ((double)value->n_items < arg->min || (double)value->n_items > arg->max))
-        return leat_error_set(err, -EINVAL, "a map of %zu is outside %.0f..%.0f", value->n_items,
-                              arg->min, arg->max);
+        return fail_expected(value, "a map", err);
+    if (check_count(arg, "map", value->n_items, err) < 0)
+        return -EINVAL;
     target->keys = calloc(value->n_items ? value->n_items : 1, sizeof(*target->keys));
     target->values = calloc(value->n_items ? value->n_items : 1, sizeof(*target->values));
     if (!target->keys || !target->values)
         return leat_error_oom(err);
     for (size_t i = 0; i < value->n_items; i++) {
-        const char *text = NULL;
-        int r = bind_text(&value->items[i], &text, err);
+        int r = bind_text(LEAT_ARG_TEXT, &value->items[i], &target->values[i], err);
 
         if (r < 0) {
             leat_error_locate(err, NULL, value->items[i].line, value->items[i].column);
@@ -259,24 +245,11 @@ static int bind_map(const struct leat_arg *arg, const struct leat_value *value,
             return r;
         }
         target->n_items = i + 1;
-        target->values[i] = (char *)(uintptr_t)text;
         target->keys[i] = strdup(value->keys[i].name);
         if (!target->keys[i])
             return leat_error_oom(err);
     }
     return 0;
-}
-
-static int bind_name(const struct leat_value *value, const char **target, struct leat_error *err) {
-    int r = bind_text(value, target, err);
-
-    return r < 0 ? r : check_name(*target, err);
-}
-
-static int bind_path(const struct leat_value *value, const char **target, struct leat_error *err) {
-    int r = bind_text(value, target, err);
-
-    return r < 0 ? r : check_path(*target, err);
 }
 
 static int bind_group(const struct leat_config *config, const struct leat_arg *arg,
@@ -285,7 +258,7 @@ static int bind_group(const struct leat_config *config, const struct leat_arg *a
     int r;
 
     if (value->kind != LEAT_VALUE_MAP)
-        return expected(value, "a map", err);
+        return fail_expected(value, "a map", err);
     r = leat_config_bind(target, arg->group, value, config->file, value->line, value->column, err);
     target->group = arg->name;
     return r;
@@ -293,23 +266,19 @@ static int bind_group(const struct leat_config *config, const struct leat_arg *a
 
 static int bind_arg(struct leat_config *config, const struct leat_arg *arg,
                     const struct leat_value *value, struct leat_error *err) {
-    void *target = member(config, arg);
+    void *target = member_of(config, arg);
 
     switch (arg->type) {
     case LEAT_ARG_BOOL:
         return bind_bool(value, target, err);
-    case LEAT_ARG_INT:
-        return bind_int(arg, value, target, err);
     case LEAT_ARG_FLOAT:
         return bind_float(arg, value, target, err);
     case LEAT_ARG_TOKEN:
         return bind_token(value, target, err);
     case LEAT_ARG_FIELD:
-        return bind_name(value, target, err);
     case LEAT_ARG_TEXT:
-        return bind_text(value, target, err);
     case LEAT_ARG_PATH:
-        return bind_path(value, target, err);
+        return bind_text(arg->type, value, target, err);
     case LEAT_ARG_CHOICE:
         return bind_choice(arg, value, target, err);
     case LEAT_ARG_DTYPE:
@@ -320,9 +289,10 @@ static int bind_arg(struct leat_config *config, const struct leat_arg *arg,
         return bind_texts(arg, value, target, err);
     case LEAT_ARG_MAP:
         return bind_map(arg, value, target, err);
+    case LEAT_ARG_INT:
     case LEAT_ARG_BYTES:
     case LEAT_ARG_SECONDS:
-        return bind_quantity(arg, value, target, err);
+        return bind_number(arg, value, target, err);
     case LEAT_ARG_SOURCES:
         return bind_sources(arg, value, target, err);
     case LEAT_ARG_GROUP:
@@ -365,7 +335,7 @@ static int bind_given(struct leat_config *config, struct leat_error *err) {
     if (values->kind == LEAT_VALUE_NULL)
         return 0;
     if (values->kind != LEAT_VALUE_MAP) {
-        expected(values, "a map of arguments", err);
+        fail_expected(values, "a map of arguments", err);
         leat_error_locate(err, config->file, values->line, values->column);
         return -EINVAL;
     }
@@ -442,7 +412,7 @@ static void free_map(struct leat_text_map *map) {
 
 void leat_config_deinit(struct leat_config *config) {
     for (const struct leat_arg *arg = config->args; arg && arg->name; arg++) {
-        void *target = member(config, arg);
+        void *target = member_of(config, arg);
 
         switch (arg->type) {
         case LEAT_ARG_FIELD:
@@ -478,15 +448,11 @@ bool leat_config_given(const struct leat_config *config, const char *name) {
     return arg && (config->given & (UINT64_C(1) << (arg - config->args)));
 }
 
-int leat_config_error(const struct leat_config *config, const char *arg, struct leat_error *err,
-                      const char *format, ...) {
+void leat_config_place_error(const struct leat_config *config, const char *arg,
+                             struct leat_error *err) {
     const struct leat_value *value =
         arg && config->values ? leat_value_get(config->values, arg) : NULL;
-    va_list ap;
 
-    va_start(ap, format);
-    leat_error_setv(err, -EINVAL, format, ap);
-    va_end(ap);
     if (arg)
         leat_error_prefix(err, "%s", arg);
     if (config->group)
@@ -495,6 +461,16 @@ int leat_config_error(const struct leat_config *config, const char *arg, struct 
         leat_error_locate(err, config->file, value->line, value->column);
     else
         leat_error_locate(err, config->file, config->line, config->column);
+}
+
+int leat_config_error(const struct leat_config *config, const char *arg, struct leat_error *err,
+                      const char *format, ...) {
+    va_list ap;
+
+    va_start(ap, format);
+    leat_error_setv(err, -EINVAL, format, ap);
+    va_end(ap);
+    leat_config_place_error(config, arg, err);
     return -EINVAL;
 }
 

@@ -1,14 +1,14 @@
-/* bind.h: a stage's arguments, declared once in a table; untyped values checked against it and
+/* bind.h: a stage's arguments, declared once in a table; untyped values are checked against it and
  * written into a struct.
  *
  * From the table come: parsing, defaults, ranges, error positions, `leatctl stages`, the reference
  * page, Python's keyword arguments. A config struct begins with `struct leat_config`; an argument
  * is written to the member at `offset`, whose C type follows from the argument's type:
  *
- *     BOOL bool            INT int64_t           FLOAT double         TEXT, PATH, FIELD const char
- * * CHOICE, DTYPE int    TEXTS, FIELDS, PATHS struct leat_texts     MAP struct leat_text_map
- *     BYTES int64_t        SECONDS int64_t       GROUP a struct that begins with leat_config
- *     SOURCES const struct leat_value *, as written
+ *     BOOL bool          INT, BYTES, SECONDS int64_t       FLOAT double
+ *     CHOICE, DTYPE int  TEXT, PATH, FIELD const char *    TEXTS, FIELDS, PATHS struct leat_texts
+ *     MAP struct leat_text_map       TOKEN struct leat_token_value
+ *     SOURCES const struct leat_value *, as written        GROUP a struct with leat_config first
  *
  * TEXT keeps what was written, byte for byte. PATH and PATHS stay as written; leat_config_path()
  * resolves one against the file that names it. Memory of values is owned by the config and freed by
@@ -57,9 +57,18 @@ struct leat_arg {
     const char *const *choices; /* NULL-terminated */
     const struct leat_arg *group;
     const char *help;   /* one sentence */
-    bool is_aside;      /* the batches are the same with any value: no part of the spec's digest */
-    bool is_positional; /* Python may give it without its name; such stand in the table's order */
+    bool is_aside;      /* no value changes the batches: it is not part of the spec's digest */
+    bool is_positional; /* Python may give it without its name, in the order of the table */
 };
+
+/* A row of a table of arguments: it fills a member of struct `owner` and is called as that, or
+ * `text`. The help comes first, then other members of struct leat_arg. */
+#define LEAT_ARG_NAMED(text, owner, member, kind, ...)                                             \
+    {                                                                                              \
+        .name = text, .type = LEAT_ARG_##kind, .offset = offsetof(struct owner, member),           \
+        .help = __VA_ARGS__                                                                        \
+    }
+#define LEAT_ARG(owner, member, kind, ...) LEAT_ARG_NAMED(#member, owner, member, kind, __VA_ARGS__)
 
 #define LEAT_ARG_MAX 32
 #define LEAT_ARGS_END                                                                              \
@@ -73,7 +82,7 @@ struct leat_text_map {
 
 struct leat_token_value {
     double number;
-    char *name; /* NULL: the number is meant */
+    char *name; /* NULL: it is the number */
 };
 
 struct leat_stage_ops;
@@ -83,7 +92,7 @@ struct leat_config {
     const struct leat_arg *args;
     const struct leat_value *values; /* as written, for positions; lives in the spec */
     const char *file;                /* of the spec; may be NULL */
-    const char *group;               /* the name of the group that this is; NULL: none */
+    const char *group;               /* the name of this group; NULL: it is none */
     uint32_t line, column;           /* of the stage */
     uint64_t given;                  /* bit i: args[i] was written */
 };
@@ -96,11 +105,11 @@ int leat_config_bind(struct leat_config *config, const struct leat_arg *args,
                      uint32_t column, struct leat_error *err);
 void leat_config_deinit(struct leat_config *config);
 
-/* Whether that argument was written. */
+/* True if that argument was written. */
 bool leat_config_given(const struct leat_config *config, const char *arg);
 
-/* The text that an argument has which was left out, where that shall not show: a spec with it and
- * one that says the same are one stream. Nothing if it has a value. 0 or -ENOMEM. */
+/* Sets the text of an argument that was left out, where the default must not show: a spec with it
+ * and one that says the same are one stream. Does nothing if it has a text. 0 or -ENOMEM. */
 int leat_config_default(const char **text, const char *fallback, struct leat_error *err);
 
 /* Sets an error at that argument (or at the stage, if it was not written; arg NULL: the stage).
@@ -109,11 +118,14 @@ __attribute__((format(printf, 4, 5))) int leat_config_error(const struct leat_co
                                                             const char *arg, struct leat_error *err,
                                                             const char *format, ...);
 
-/* A path argument against the directory of the file that names it; malloc'ed. */
+/* Places an error, which was set elsewhere, at that argument. */
+void leat_config_place_error(const struct leat_config *config, const char *arg,
+                             struct leat_error *err);
+
+/* Resolves a path argument against the directory of the file that names it; malloc'ed. */
 char *leat_config_path(const struct leat_config *config, const char *path);
 
-/* Parsers with the same messages, for stages whose values are typed by another argument. 0 or
- * -EINVAL without a message. */
+/* Parsers for stages whose values are typed by another argument. 0 or -EINVAL without a message. */
 int leat_parse_int(const char *text, size_t n, int64_t *ret_value);
 int leat_parse_float(const char *text, size_t n, double *ret_value);
 int leat_parse_bool(const char *text, size_t n, bool *ret_value);
@@ -123,6 +135,6 @@ int leat_parse_bytes(const char *text, size_t n, int64_t *ret_value);
 /* The same with s, m, h, d or w; none: seconds. */
 int leat_parse_seconds(const char *text, size_t n, int64_t *ret_value);
 
-/* The nearest of the candidates to `word` by edit distance, if any is near enough to be meant; else
+/* The candidate that `word` is nearest to by edit distance, if it is near enough to be meant; else
  * NULL. */
 const char *leat_nearest(const char *word, const char *const *candidates, size_t n_candidates);

@@ -11,9 +11,9 @@ enum leat_cache_verify {
 extern const struct leat_arg leat_cache_args[];
 struct leat_cache_options {
     struct leat_config base;
-    const char *path;
-    int64_t max_size; /* bytes; 0: any number */
-    int64_t max_age;  /* seconds since it was last used; 0: any age */
-    int compression;  /* enum leat_cache_compression */
-    int verify;       /* enum leat_cache_verify */
+    const char *path, *prepared; /* one of them */
+    int64_t max_size;            /* bytes; 0: any number */
+    int64_t max_age;             /* seconds since it was last used; 0: any age */
+    int compression;             /* enum leat_cache_compression */
+    int verify;                  /* enum leat_cache_verify */
 };

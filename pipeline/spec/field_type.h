@@ -1,5 +1,5 @@
-/* field_type.h: the type of a field as people write it: text, int64, and of lists int64[] (any
- * length), int64[8] (just 8), int64[<=512] (at most 512). list<int64> is an older way to write
+/* field_type.h: the type of a field as people write it: text, int64, and for lists int64[] (any
+ * length), int64[8] (exactly 8), int64[<=512] (at most 512). list<int64> is an older way to write
  * int64[]. Pure. */
 #pragma once
 
@@ -18,9 +18,8 @@ struct leat_field_type {
     uint64_t max_length; /* at most; 0: any number */
 };
 
-/* False: it is no type. */
+/* False: the text is no type. */
 bool leat_field_type_parse(const char *text, struct leat_field_type *ret_type);
-/* "int64[]" of a list, else the dtype; into a buffer of LEAT_FIELD_TYPE_TEXT_MAX, which is
- * returned.
- */
+/* Writes "int64[]" for a list, else the dtype, into a buffer of LEAT_FIELD_TYPE_TEXT_MAX, and
+ * returns it. */
 const char *leat_field_type_print(enum leat_dtype dtype, bool is_list, char *buffer);

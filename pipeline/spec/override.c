@@ -1,5 +1,5 @@
-/* override.c: see override.h. First the map is found that the value belongs to (the document, a
- * stream, the arguments of a stage), then the names that are left lead into it. */
+/* override.c: see override.h. First it finds the map that the value belongs to (the document, a
+ * stream, the arguments of a stage); then the names that are left lead into that map. */
 #include "pipeline/spec/override.h"
 
 #include <errno.h>
@@ -16,14 +16,14 @@
 struct override {
     const char *text; /* all of it, for errors */
     char *path;       /* a copy of what is before '=' */
-    const char *rest; /* of the path, not yet followed */
+    const char *rest; /* the part of the path that is not yet followed */
     struct leat_value *map;
-    uint32_t line, column; /* of what the map belongs to */
+    uint32_t line, column; /* place of what the map belongs to */
     struct leat_error *err;
 };
 
-__attribute__((format(printf, 2, 3))) static int fail(const struct override *override,
-                                                      const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static int fail_override(const struct override *override,
+                                                               const char *format, ...) {
     va_list ap;
 
     va_start(ap, format);
@@ -33,40 +33,42 @@ __attribute__((format(printf, 2, 3))) static int fail(const struct override *ove
 }
 
 static const char *name_of_stage(const struct leat_value *item) {
-    if (item->kind == LEAT_VALUE_SCALAR)
-        return item->text;
-    return item->kind == LEAT_VALUE_MAP && item->n_items == 1 ? item->keys[0].name : "";
+    struct leat_named_args named;
+
+    (void)leat_value_named_args(item, false, &named);
+    return named.name;
 }
 
-static int unknown(const struct override *override, const char *what, const char *name, size_t n,
-                   const char *const *names, size_t n_names) {
+static int fail_unknown(const struct override *override, const char *what, const char *name,
+                        size_t n, const char *const *names, size_t n_names) {
     const char *nearest;
     char word[LEAT_NAME_MAX + 1];
 
     (void)snprintf(word, sizeof(word), "%.*s", (int)(n < sizeof(word) ? n : sizeof(word) - 1),
                    name);
     nearest = leat_nearest(word, names, n_names);
-    return fail(override, "\"%.200s\": there is no %s \"%s\"%s%s%s", override->path, what, word,
-                nearest       ? "; did you mean \""
-                : n_names > 0 ? "; there is \""
-                              : "",
-                nearest       ? nearest
-                : n_names > 0 ? names[0]
-                              : "",
-                nearest       ? "\"?"
-                : n_names > 0 ? "\""
-                              : "");
+    return fail_override(override, "\"%.200s\": there is no %s \"%s\"%s%s%s", override->path, what,
+                         word,
+                         nearest       ? "; did you mean \""
+                         : n_names > 0 ? "; there is \""
+                                       : "",
+                         nearest       ? nearest
+                         : n_names > 0 ? names[0]
+                                       : "",
+                         nearest       ? "\"?"
+                         : n_names > 0 ? "\""
+                                       : "");
 }
 
 /* ---- streams ---- */
 
-/* The stream whose name the rest begins with; the longest, since names may have dots. */
+/* Enters the stream whose name the rest begins with; the longest, since names may have dots. */
 static int enter_stream(struct override *override, const struct leat_value *streams) {
     const char *names[MAX_CANDIDATES];
     size_t n_names = 0, n_longest = 0;
 
     if (!streams || streams->kind != LEAT_VALUE_MAP)
-        return fail(override, "\"%.200s\": there are no streams", override->path);
+        return fail_override(override, "\"%.200s\": there are no streams", override->path);
     for (size_t i = 0; i < streams->n_items; i++) {
         const char *name = streams->keys[i].name;
         size_t n = strlen(name);
@@ -81,15 +83,15 @@ static int enter_stream(struct override *override, const struct leat_value *stre
         override->column = streams->keys[i].column;
     }
     if (n_longest == 0)
-        return unknown(override, "stream", override->rest, strcspn(override->rest, "."), names,
-                       n_names);
+        return fail_unknown(override, "stream", override->rest, strcspn(override->rest, "."), names,
+                            n_names);
     override->rest += n_longest + 1;
     return 0;
 }
 
 /* ---- stages ---- */
 
-/* The arguments in {KIND: {args}} or KIND, which becomes a map then. */
+/* Enters the arguments in {KIND: {args}} or KIND, which becomes a map then. */
 static int enter_arguments(struct override *override, struct leat_value *item) {
     struct leat_value *args;
     char *kind;
@@ -103,15 +105,13 @@ static int enter_arguments(struct override *override, struct leat_value *item) {
         leat_value_deinit(item);
         item->line = override->line;
         item->column = override->column;
-        r = leat_value_insert(item, kind, &args);
+        r = leat_value_insert_at(item, kind, override->line, override->column, &args);
         free(kind);
         if (r < 0)
             return leat_error_oom(override->err);
-        item->keys[0].line = override->line;
-        item->keys[0].column = override->column;
     }
     if (item->kind != LEAT_VALUE_MAP || item->n_items != 1)
-        return fail(override, "\"%.200s\": there are no arguments", override->path);
+        return fail_override(override, "\"%.200s\": there are no arguments", override->path);
     override->map = &item->items[0];
     return 0;
 }
@@ -157,7 +157,7 @@ static int unknown_stage(const struct override *override, const struct leat_valu
 
     for (size_t i = 0; i < stages->n_items && n_names < MAX_CANDIDATES; i++)
         names[n_names++] = name_of_stage(&stages->items[i]);
-    return unknown(override, "stage", override->rest, n, names, n_names);
+    return fail_unknown(override, "stage", override->rest, n, names, n_names);
 }
 
 static int enter_stage(struct override *override, struct leat_value *stages, size_t n,
@@ -168,16 +168,16 @@ static int enter_stage(struct override *override, struct leat_value *stages, siz
     if (n_found == 0)
         return unknown_stage(override, stages, n);
     if (!found)
-        return fail(override, "\"%.200s\": there %s %d of that name", override->path,
-                    n_found == 1 ? "is" : "are", n_found);
+        return fail_override(override, "\"%.200s\": there %s %d of that name", override->path,
+                             n_found == 1 ? "is" : "are", n_found);
     if (n_found > 1 && ordinal == 0)
-        return fail(override, "\"%.200s\": there are %d of that name; say %.*s[1] to %.*s[%d]",
-                    override->path, n_found, (int)n, override->rest, (int)n, override->rest,
-                    n_found);
+        return fail_override(
+            override, "\"%.200s\": there are %d of that name; say %.*s[1] to %.*s[%d]",
+            override->path, n_found, (int)n, override->rest, (int)n, override->rest, n_found);
     return enter_arguments(override, found);
 }
 
-/* In a stream: its source, a stage, or an option of its own. */
+/* Enters the source, a stage, or an option of a stream. */
 static int enter_part(struct override *override) {
     struct leat_value *stream = override->map, *part;
     uint64_t ordinal;
@@ -185,14 +185,15 @@ static int enter_part(struct override *override) {
     int r;
 
     if (strncmp(override->rest, "stages", 6) == 0 || strcmp(override->rest, "source") == 0)
-        return fail(override, "\"%.200s\": name an argument: source.ARG, STAGE.ARG or STAGE[2].ARG",
-                    override->path);
+        return fail_override(override,
+                             "\"%.200s\": name an argument: source.ARG, STAGE.ARG or STAGE[2].ARG",
+                             override->path);
     if (n == 0) /* an option */
         return 0;
     if (n == strlen("source") && strncmp(override->rest, "source.", n + 1) == 0) {
         part = leat_value_get(stream, "source");
         r = part ? enter_arguments(override, part)
-                 : fail(override, "\"%.200s\": there is no source", override->path);
+                 : fail_override(override, "\"%.200s\": there is no source", override->path);
     } else {
         struct leat_value none = {.kind = LEAT_VALUE_LIST};
 
@@ -214,8 +215,8 @@ static int enter_part(struct override *override) {
 
 /* ---- the value ---- */
 
-/* Values of YAML that is written in one line have no place of their own in the file. */
-static void place(struct leat_value *value, uint32_t line, uint32_t column) {
+/* Gives the value that place, as it has none of its own in the file. */
+static void place_value(struct leat_value *value, uint32_t line, uint32_t column) {
     value->line = line;
     value->column = column;
     for (size_t i = 0; i < value->n_items; i++) {
@@ -223,16 +224,17 @@ static void place(struct leat_value *value, uint32_t line, uint32_t column) {
             value->keys[i].line = line;
             value->keys[i].column = column;
         }
-        place(&value->items[i], line, column);
+        place_value(&value->items[i], line, column);
     }
 }
 
-static int put(struct override *override, struct leat_value *item, struct leat_value *take_value) {
+static int put_value(struct override *override, struct leat_value *item,
+                     struct leat_value *take_value) {
     if (item->line > 0) {
         override->line = item->line;
         override->column = item->column;
     }
-    place(take_value, override->line, override->column);
+    place_value(take_value, override->line, override->column);
     leat_value_deinit(item);
     *item = *take_value;
     *take_value = (struct leat_value){.kind = LEAT_VALUE_NULL};
@@ -244,19 +246,17 @@ static int enter_name(struct override *override, const char *name, struct leat_v
     struct leat_value *map = override->map;
 
     if (map->kind != LEAT_VALUE_MAP && map->kind != LEAT_VALUE_NULL)
-        return fail(override, "\"%.200s\": what \"%.64s\" would belong to is no map",
-                    override->path, name);
+        return fail_override(override, "\"%.200s\": what \"%.64s\" would belong to is no map",
+                             override->path, name);
     *ret_item = leat_value_get(map, name);
     if (*ret_item)
         return 0;
-    if (leat_value_insert(map, name, ret_item) < 0)
-        return leat_error_oom(override->err);
-    map->keys[map->n_items - 1].line = override->line;
-    map->keys[map->n_items - 1].column = override->column;
-    return 0;
+    return leat_value_insert_at(map, name, override->line, override->column, ret_item) < 0
+               ? leat_error_oom(override->err)
+               : 0;
 }
 
-static int set(struct override *override, struct leat_value *take_value) {
+static int set_value(struct override *override, struct leat_value *take_value) {
     char *name = (char *)(uintptr_t) override->rest, *end;
     struct leat_value *item;
 
@@ -265,52 +265,54 @@ static int set(struct override *override, struct leat_value *take_value) {
         if (end)
             *end = '\0';
         if (!name[0] || n_names > LEAT_OVERRIDE_MAX_NAMES)
-            return fail(override, "\"%.200s\": %s", override->text,
-                        name[0] ? "too many names in a row" : "a name is missing in the path");
+            return fail_override(override, "\"%.200s\": %s", override->text,
+                                 name[0] ? "too many names in a row"
+                                         : "a name is missing in the path");
         if (enter_name(override, name, &item) < 0)
             return override->err->code;
         if (!end)
-            return put(override, item, take_value);
+            return put_value(override, item, take_value);
         *end = '.';
         override->map = item;
         name = end + 1;
     }
 }
 
-static int apply(struct override *override, struct leat_value *document,
-                 struct leat_value *take_value) {
+static int apply_override(struct override *override, struct leat_value *document,
+                          struct leat_value *take_value) {
     size_t n = strlen(STREAMS ".");
     int r = 0;
 
     override->map = document;
     override->rest = override->path;
     if (strcmp(override->path, STREAMS) == 0)
-        return fail(override, "\"" STREAMS "\" as a whole cannot be replaced");
+        return fail_override(override, "\"" STREAMS "\" as a whole cannot be replaced");
     if (strncmp(override->path, STREAMS ".", n) == 0) {
         override->rest += n;
         r = enter_stream(override, leat_value_get(document, STREAMS));
         if (r == 0)
             r = enter_part(override);
     }
-    return r == 0 ? set(override, take_value) : r;
+    return r == 0 ? set_value(override, take_value) : r;
 }
 
-static int split(struct override *override, struct leat_value *ret_value) {
+static int split_text(struct override *override, struct leat_value *ret_value) {
     const char *equals = strchr(override->text, '=');
     size_t n = strlen(override->text);
     int r;
 
     if (n > LEAT_OVERRIDE_MAX_BYTES)
-        return fail(override, "%zu bytes are more than %d", n, LEAT_OVERRIDE_MAX_BYTES);
+        return fail_override(override, "%zu bytes are more than %d", n, LEAT_OVERRIDE_MAX_BYTES);
     if (!equals || equals == override->text)
-        return fail(override, "\"%.200s\" is not PATH=VALUE, as workers=4", override->text);
+        return fail_override(override, "\"%.200s\" is not PATH=VALUE, as workers=4",
+                             override->text);
     override->path = strndup(override->text, (size_t)(equals - override->text));
     if (!override->path)
         return leat_error_oom(override->err);
     r = leat_yaml_parse(equals + 1, n - (size_t)(equals + 1 - override->text), NULL, ret_value,
                         override->err);
     if (r == 0 && ret_value->kind == LEAT_VALUE_NULL)
-        r = fail(override, "\"%.200s\": a value is missing behind =", override->text);
+        r = fail_override(override, "\"%.200s\": a value is missing behind =", override->text);
     return r;
 }
 
@@ -318,10 +320,10 @@ int leat_override_apply(struct leat_value *document, const char *text, struct le
     struct leat_value value = {.kind = LEAT_VALUE_NULL};
     struct leat_error own = LEAT_ERROR_INIT;
     struct override override = {.text = text, .err = &own};
-    int r = split(&override, &value);
+    int r = split_text(&override, &value);
 
     if (r == 0)
-        r = apply(&override, document, &value);
+        r = apply_override(&override, document, &value);
     leat_value_deinit(&value);
     free(override.path);
     if (r == 0)

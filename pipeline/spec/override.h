@@ -1,7 +1,8 @@
-/* override.h: one value of a configuration in place of what is written there: `PATH=VALUE`.
+/* override.h: puts one value of a configuration in place of what is written there: `PATH=VALUE`.
  *
- * It is put into the tree of the parsed document, before anybody knows types: what follows (binder,
- * planner, settings) checks it as if it had been written. VALUE is YAML, `[1, 2]` too. PATH is
+ * The value goes into the tree of the parsed document, before types are known: what follows
+ * (binder, planner, settings) checks it as if it had been written. VALUE is YAML, `[1, 2]` too.
+ * PATH is
  *
  *     SETTING                          of the daemon: workers
  *     streams.NAME.OPTION              of a stream: streams.titanic.block_bytes
@@ -20,7 +21,7 @@
 #define LEAT_OVERRIDES_MAX      64 /* of one document */
 #define LEAT_OVERRIDE_MAX_NAMES 8  /* in what follows the stage */
 
-/* Puts one override into the document; it has the place of what it replaces, or of what it belongs
- * to. 0; -EINVAL with what is wrong (and the nearest stream or stage), its path "--set"; -ENOMEM;
- * the document is to be thrown away then. */
+/* Puts one override into the document, at the place of what it replaces or belongs to. 0; -EINVAL
+ * with what is wrong (and the nearest stream or stage), its path "--set"; -ENOMEM. After a failure
+ * the document is of no use. */
 int leat_override_apply(struct leat_value *document, const char *text, struct leat_error *err);

@@ -147,7 +147,7 @@ int leat_parse_seconds(const char *text, size_t n, int64_t *ret_value) {
 }
 
 /* Edit distance with insertions, deletions and changes (Levenshtein 1966), for short words. */
-static size_t distance(const char *a, const char *b) {
+static size_t edit_distance(const char *a, const char *b) {
     size_t row[LEAT_NAME_MAX + 2];
     size_t n_a = strlen(a), n_b = strlen(b);
 
@@ -175,7 +175,7 @@ const char *leat_nearest(const char *word, const char *const *candidates, size_t
     size_t best_distance = strlen(word) / 3 + 2;
 
     for (size_t i = 0; i < n_candidates; i++) {
-        size_t d = distance(word, candidates[i]);
+        size_t d = edit_distance(word, candidates[i]);
 
         if (d < best_distance) {
             best = candidates[i];

@@ -12,19 +12,19 @@ enum leat_on_error {
     LEAT_ON_ERROR_QUARANTINE,
 };
 
-/* How it is found out whether data is the same: by samples of its bytes, or by all of them. */
+/* Data is compared by samples of its bytes, or by all of them. */
 enum leat_verify { LEAT_VERIFY_SAMPLE, LEAT_VERIFY_FULL };
-/* What becomes of the last steps of an epoch that do not make one for each rank. */
+/* What happens to the last steps of an epoch that do not make one for each rank. */
 enum leat_uneven { LEAT_UNEVEN_DROP, LEAT_UNEVEN_PAD, LEAT_UNEVEN_ERROR };
 
 enum leat_tuner_choice { LEAT_TUNER_AS_SET, LEAT_TUNER_OFF, LEAT_TUNER_ON };
 
-/* What becomes of trainers when the stream is another one after a reload of the configuration: they
- * go on with it where the epoch ends that they are in, or are told and end. */
+/* What happens to trainers when a reload of the configuration changes the stream: they change at
+ * the end of the epoch that they are in, or are told and end. */
 enum leat_on_reload { LEAT_ON_RELOAD_FINISH_EPOCH, LEAT_ON_RELOAD_TELL };
 
-/* What becomes of a run whose files change while it reads them. AUTO: FAIL where the identity of
- * the data was promised to a trainer, which opened the stream at a position or is one of several
+/* What happens to a run whose files change while it reads them. AUTO: FAIL where a trainer was
+ * promised the identity of the data, since it opened the stream at a position or is one of several
  * ranks; else WARN. FOLLOW: the change is only counted and logged. */
 enum leat_on_change {
     LEAT_ON_CHANGE_AUTO,

@@ -15,14 +15,14 @@ struct builder {
     size_t n_nodes;
 };
 
-static int fail(struct builder *builder, const yaml_mark_t *mark, const char *what) {
+static int fail_at(struct builder *builder, const yaml_mark_t *mark, const char *what) {
     leat_error_set(builder->err, -EINVAL, "%s", what);
     leat_error_locate(builder->err, builder->file, (uint32_t)mark->line + 1,
                       (uint32_t)mark->column + 1);
     return -EINVAL;
 }
 
-static int next(struct builder *builder, yaml_event_t *ret_event) {
+static int next_event(struct builder *builder, yaml_event_t *ret_event) {
     const yaml_parser_t *parser = &builder->parser;
     char text[256];
 
@@ -30,7 +30,7 @@ static int next(struct builder *builder, yaml_event_t *ret_event) {
         return 0;
     (void)snprintf(text, sizeof(text), "%s%s%s", parser->problem ? parser->problem : "not YAML",
                    parser->context ? ", " : "", parser->context ? parser->context : "");
-    return fail(builder, &parser->problem_mark, text);
+    return fail_at(builder, &parser->problem_mark, text);
 }
 
 static bool is_null(const yaml_event_t *event) {
@@ -55,15 +55,15 @@ static bool has_extras(const yaml_event_t *event) {
     }
 }
 
-static int build(struct builder *builder, const yaml_event_t *event, int depth,
-                 struct leat_value *value);
+static int build_value(struct builder *builder, const yaml_event_t *event, int depth,
+                       struct leat_value *value);
 
 static int build_scalar(struct builder *builder, const yaml_event_t *event,
                         struct leat_value *value) {
     const char *text = (const char *)event->data.scalar.value;
 
     if (strlen(text) != event->data.scalar.length)
-        return fail(builder, &event->start_mark, "a text must not contain a NUL byte");
+        return fail_at(builder, &event->start_mark, "a text must not contain a NUL byte");
     if (is_null(event))
         return 0;
     if (leat_value_set_text(value, text, event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE) < 0)
@@ -76,7 +76,7 @@ static int build_list(struct builder *builder, int depth, struct leat_value *val
     for (;;) {
         struct leat_value *item;
         yaml_event_t event;
-        int r = next(builder, &event);
+        int r = next_event(builder, &event);
 
         if (r < 0)
             return r;
@@ -85,7 +85,7 @@ static int build_list(struct builder *builder, int depth, struct leat_value *val
             return 0;
         }
         r = leat_value_append(value, &item) < 0 ? leat_error_oom(builder->err)
-                                                : build(builder, &event, depth + 1, item);
+                                                : build_value(builder, &event, depth + 1, item);
         yaml_event_delete(&event);
         if (r < 0)
             return r;
@@ -99,23 +99,23 @@ static int build_pair(struct builder *builder, const yaml_event_t *key, int dept
     int r;
 
     if (key->type != YAML_SCALAR_EVENT)
-        return fail(builder, &key->start_mark, "a key must be a plain text");
+        return fail_at(builder, &key->start_mark, "a key must be a plain text");
     if (has_extras(key))
-        return fail(builder, &key->start_mark,
-                    "anchors, aliases and tags are not used here: write the value out");
+        return fail_at(builder, &key->start_mark,
+                       "anchors, aliases and tags are not used here: write the value out");
     if (strlen((const char *)key->data.scalar.value) != key->data.scalar.length)
-        return fail(builder, &key->start_mark, "a key must not contain a NUL byte");
-    r = leat_value_insert(value, (const char *)key->data.scalar.value, &item);
+        return fail_at(builder, &key->start_mark, "a key must not contain a NUL byte");
+    r = leat_value_insert_at(value, (const char *)key->data.scalar.value,
+                             (uint32_t)key->start_mark.line + 1,
+                             (uint32_t)key->start_mark.column + 1, &item);
     if (r == -EEXIST)
-        return fail(builder, &key->start_mark, "this key is there twice");
+        return fail_at(builder, &key->start_mark, "this key is there twice");
     if (r < 0)
         return leat_error_oom(builder->err);
-    value->keys[value->n_items - 1].line = (uint32_t)key->start_mark.line + 1;
-    value->keys[value->n_items - 1].column = (uint32_t)key->start_mark.column + 1;
-    r = next(builder, &event);
+    r = next_event(builder, &event);
     if (r < 0)
         return r;
-    r = build(builder, &event, depth + 1, item);
+    r = build_value(builder, &event, depth + 1, item);
     yaml_event_delete(&event);
     return r;
 }
@@ -124,7 +124,7 @@ static int build_map(struct builder *builder, int depth, struct leat_value *valu
     value->kind = LEAT_VALUE_MAP;
     for (;;) {
         yaml_event_t event;
-        int r = next(builder, &event);
+        int r = next_event(builder, &event);
 
         if (r < 0)
             return r;
@@ -139,15 +139,15 @@ static int build_map(struct builder *builder, int depth, struct leat_value *valu
     }
 }
 
-static int build(struct builder *builder, const yaml_event_t *event, int depth,
-                 struct leat_value *value) {
+static int build_value(struct builder *builder, const yaml_event_t *event, int depth,
+                       struct leat_value *value) {
     *value = (struct leat_value){.line = (uint32_t)event->start_mark.line + 1,
                                  .column = (uint32_t)event->start_mark.column + 1};
     if (has_extras(event))
-        return fail(builder, &event->start_mark,
-                    "anchors, aliases and tags are not used here: write the value out");
+        return fail_at(builder, &event->start_mark,
+                       "anchors, aliases and tags are not used here: write the value out");
     if (depth > LEAT_VALUE_MAX_DEPTH || ++builder->n_nodes > LEAT_VALUE_MAX_NODES)
-        return fail(builder, &event->start_mark, "nested too deep, or too many values");
+        return fail_at(builder, &event->start_mark, "nested too deep, or too many values");
     switch (event->type) {
     case YAML_SCALAR_EVENT:
         return build_scalar(builder, event, value);
@@ -156,7 +156,7 @@ static int build(struct builder *builder, const yaml_event_t *event, int depth,
     case YAML_MAPPING_START_EVENT:
         return build_map(builder, depth, value);
     default:
-        return fail(builder, &event->start_mark, "a value is missing");
+        return fail_at(builder, &event->start_mark, "a value is missing");
     }
 }
 
@@ -166,17 +166,17 @@ static int build_document(struct builder *builder, struct leat_value *value) {
 
     for (;;) {
         yaml_event_t event;
-        int r = next(builder, &event);
+        int r = next_event(builder, &event);
         bool is_end = r == 0 && event.type == YAML_STREAM_END_EVENT;
 
         if (r < 0)
             return r;
         if (event.type == YAML_DOCUMENT_START_EVENT && has_value)
-            r = fail(builder, &event.start_mark, "only one document is possible");
+            r = fail_at(builder, &event.start_mark, "only one document is possible");
         else if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_START_EVENT &&
                  event.type != YAML_DOCUMENT_END_EVENT && !is_end) {
             has_value = true;
-            r = build(builder, &event, 0, value);
+            r = build_value(builder, &event, 0, value);
         }
         yaml_event_delete(&event);
         if (r < 0 || is_end)

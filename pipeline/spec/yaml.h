@@ -15,8 +15,8 @@
 int leat_yaml_parse(const char *text, size_t n_bytes, const char *file,
                     struct leat_value *ret_value, struct leat_error *err);
 
-/* The spec of each stream under the key `streams` of a parsed document, in order. The shape of a
- * stream is checked (source: {KIND: {args}}, stages: [{KIND: {args}}], other keys are options).
+/* Reads the spec of each stream under the key `streams` of a parsed document, in order. Checks the
+ * shape of each stream (source: {KIND: {args}}, stages: [{KIND: {args}}], other keys are options).
  * *ret_specs is an array to free, with each spec. */
 int leat_yaml_streams(const struct leat_value *document, const char *file,
                       struct leat_spec ***ret_specs, size_t *ret_n_specs, struct leat_error *err);

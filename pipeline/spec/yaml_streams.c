@@ -1,5 +1,5 @@
-/* yaml_streams.c: the streams of a configuration: the shape of each, not yet its meaning. Declared
- * in yaml.h. */
+/* yaml_streams.c: reads the streams of a configuration and checks the shape of each, not yet its
+ * meaning. Declared in yaml.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ struct reader {
     struct leat_error *err;
 };
 
-__attribute__((format(printf, 4, 5))) static int fail(const struct reader *reader, uint32_t line,
-                                                      uint32_t column, const char *format, ...) {
+__attribute__((format(printf, 4, 5))) static int fail_at(const struct reader *reader, uint32_t line,
+                                                         uint32_t column, const char *format, ...) {
     va_list ap;
 
     va_start(ap, format);
@@ -23,34 +23,18 @@ __attribute__((format(printf, 4, 5))) static int fail(const struct reader *reade
     return -EINVAL;
 }
 
-/* {KIND: {args}} or just KIND. */
-struct written {
-    const char *kind;
-    uint32_t line, column;
-    const struct leat_value *args;
-};
-
 static int read_stage(const struct reader *reader, const struct leat_value *value,
-                      struct written *ret_written) {
-    static const struct leat_value none = {.kind = LEAT_VALUE_NULL};
-
-    *ret_written = (struct written){.kind = ""};
-    if (value->kind == LEAT_VALUE_SCALAR) {
-        *ret_written = (struct written){value->text, value->line, value->column, &none};
-        return 0;
-    }
-    if (value->kind != LEAT_VALUE_MAP || value->n_items != 1)
-        return fail(reader, value->line, value->column,
-                    "expected one name with its arguments, such as `batch: {batch_size: 32}`");
-    *ret_written = (struct written){value->keys[0].name, value->keys[0].line, value->keys[0].column,
-                                    &value->items[0]};
-    return 0;
+                      struct leat_named_args *ret_written) {
+    return leat_value_named_args(value, false, ret_written)
+               ? 0
+               : fail_at(reader, value->line, value->column,
+                         "expected one name with its arguments, such as `batch: {batch_size: 32}`");
 }
 
 static int fill_stage(const struct reader *reader, struct leat_stage_spec *stage,
-                      const struct written *written) {
+                      const struct leat_named_args *written) {
     if (!stage->kind)
-        stage->kind = strdup(written->kind);
+        stage->kind = strdup(written->name);
     stage->line = written->line;
     stage->column = written->column;
     if (!stage->kind || leat_value_copy(&stage->args, written->args) < 0)
@@ -60,7 +44,7 @@ static int fill_stage(const struct reader *reader, struct leat_stage_spec *stage
 
 static int read_source(const struct reader *reader, const struct leat_value *value,
                        struct leat_spec *spec) {
-    struct written written;
+    struct leat_named_args written;
     int r = read_stage(reader, value, &written);
 
     if (r == 0)
@@ -75,18 +59,18 @@ static int read_stages(const struct reader *reader, const struct leat_value *val
     if (value->kind == LEAT_VALUE_NULL)
         return 0;
     if (value->kind != LEAT_VALUE_LIST) {
-        fail(reader, value->line, value->column, "expected a list of stages");
+        fail_at(reader, value->line, value->column, "expected a list of stages");
         leat_error_prefix(reader->err, "stages");
         return -EINVAL;
     }
     for (size_t i = 0; i < value->n_items; i++) {
         struct leat_stage_spec *stage = NULL;
-        struct written written;
+        struct leat_named_args written;
         int r = read_stage(reader, &value->items[i], &written);
 
-        if (r == 0 && leat_spec_add_stage(spec, written.kind, &stage) < 0)
-            r = fail(reader, written.line, written.column, "more than %d stages",
-                     LEAT_SPEC_MAX_STAGES);
+        if (r == 0 && leat_spec_add_stage(spec, written.name, &stage) < 0)
+            r = fail_at(reader, written.line, written.column, "more than %d stages",
+                        LEAT_SPEC_MAX_STAGES);
         if (r == 0)
             r = fill_stage(reader, stage, &written);
         if (r < 0) {
@@ -100,14 +84,11 @@ static int read_stages(const struct reader *reader, const struct leat_value *val
 static int read_option(const struct reader *reader, const struct leat_value_key *key,
                        const struct leat_value *value, struct leat_spec *spec) {
     struct leat_value *option;
-    struct leat_value_key *written;
 
-    if (leat_value_insert(&spec->options, key->name, &option) < 0)
+    if (leat_value_insert_at(&spec->options, key->name, key->line, key->column, &option) < 0 ||
+        leat_value_copy(option, value) < 0)
         return leat_error_oom(reader->err);
-    written = &spec->options.keys[spec->options.n_items - 1];
-    written->line = key->line;
-    written->column = key->column;
-    return leat_value_copy(option, value) < 0 ? leat_error_oom(reader->err) : 0;
+    return 0;
 }
 
 static int read_stream(const struct reader *reader, const struct leat_value *value,
@@ -116,8 +97,8 @@ static int read_stream(const struct reader *reader, const struct leat_value *val
     int r = 0;
 
     if (value->kind != LEAT_VALUE_MAP)
-        return fail(reader, value->line, value->column,
-                    "expected a map with `source` and `stages`");
+        return fail_at(reader, value->line, value->column,
+                       "expected a map with `source` and `stages`");
     for (size_t i = 0; r == 0 && i < value->n_items; i++) {
         const struct leat_value_key *key = &value->keys[i];
 
@@ -131,8 +112,8 @@ static int read_stream(const struct reader *reader, const struct leat_value *val
         }
     }
     if (r == 0 && !has_source)
-        r = fail(reader, spec->line, spec->column,
-                 "source is missing: where the records come from, such as `csv: {paths: [..]}`");
+        r = fail_at(reader, spec->line, spec->column,
+                    "source is missing: where the records come from, such as `csv: {paths: [..]}`");
     return r;
 }
 
@@ -143,8 +124,8 @@ static int read_one(const struct reader *reader, const struct leat_value_key *ke
     int r;
 
     if (n == 0 || n > LEAT_NAME_MAX) {
-        fail(reader, key->line, key->column, "a stream's name has 1..%d bytes, not %zu",
-             LEAT_NAME_MAX, n);
+        fail_at(reader, key->line, key->column, "a stream's name has 1..%d bytes, not %zu",
+                LEAT_NAME_MAX, n);
         leat_error_prefix(reader->err, "streams");
         return -EINVAL;
     }
@@ -175,7 +156,7 @@ int leat_yaml_streams(const struct leat_value *document, const char *file,
     if (!streams || streams->kind == LEAT_VALUE_NULL)
         return 0;
     if (streams->kind != LEAT_VALUE_MAP) {
-        fail(&reader, streams->line, streams->column, "expected a map from names to streams");
+        fail_at(&reader, streams->line, streams->column, "expected a map from names to streams");
         leat_error_prefix(err, "streams");
         return -EINVAL;
     }

@@ -1,5 +1,4 @@
-/* map.c: what a MAP stage may do with its block, and the pass over all of them: map_run.h. Owner:
- * the job. */
+/* map.c: what a MAP stage may do with its block. Owner: the job. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +10,8 @@ struct leat_arena *leat_map_arena(struct leat_map *map, uint32_t column) {
     return map->is_kept[column] ? &map->block->kept : map->scratch;
 }
 
-/* What a filter behind an ORDER stage will drop stays in the block, though a later stage may have
- * no value for it: then it is 0, not what the memory held before, since caches are made of it. */
+/* Rows that a filter behind an ORDER stage will drop stay in the block, and later stages may leave
+ * their values unset. These must be 0, since caches store them. */
 void *leat_map_alloc(struct leat_map *map, uint32_t column, size_t n_bytes) {
     void *memory = leat_arena_alloc(leat_map_arena(map, column), n_bytes);
 
@@ -44,7 +43,7 @@ void leat_map_drop(struct leat_map *map, uint32_t row) {
     map->is_dropped[row] = true;
 }
 
-/* Lines are counted from where the last bad record was, since records mostly come in order. */
+/* Counts lines from the last bad record on, since records mostly come in order. */
 static uint64_t line_of(struct leat_map *map, uint32_t record) {
     const struct leat_block *block = map->block;
     uint32_t at = 0, end = block->record_starts[record];
@@ -82,8 +81,7 @@ static const char *copy_text(struct leat_map *map, const char *text) {
     return copy ? memcpy(copy, text, n) : NULL;
 }
 
-/* What a filter behind an ORDER stage will drop still stands in the block; what later stages think
- * of it is of no interest. */
+/* True if a filter behind an ORDER stage will drop the row: later stages cannot reject it. */
 static bool is_unwanted(const struct leat_map *map, uint32_t row) {
     const struct leat_block *block = map->block;
 
@@ -141,17 +139,6 @@ void leat_map_reject_at(struct leat_map *map, uint32_t row, uint32_t line_offset
     (void)vsnprintf(message, sizeof(message), format, ap);
     va_end(ap);
     reject(map, row, line_offset, column, NULL, message);
-}
-
-void leat_map_reject(struct leat_map *map, uint32_t row, const char *field, const char *format,
-                     ...) {
-    char message[LEAT_ERROR_MESSAGE_MAX];
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(message, sizeof(message), format, ap);
-    va_end(ap);
-    reject(map, row, 0, 0, field, message);
 }
 
 void leat_map_reject_value(struct leat_map *map, uint32_t row, const char *field, uint32_t column,

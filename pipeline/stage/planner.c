@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/array.h"
 #include "proto/base/text.h"
 
 #define UNREAD_TOLD 8
@@ -20,22 +21,21 @@ int leat_planner_init(struct leat_planner *planner) {
 void leat_planner_deinit(struct leat_planner *planner) {
     free(planner->fields);
     free(planner->names);
-    free(planner->uses);
-    free(planner->makes);
-    free(planner->keeps);
+    free(planner->uses.items);
+    free(planner->makes.items);
+    free(planner->keeps.items);
     free(planner->lacks);
 }
 
 int leat_planner_add_lack(struct leat_planner *planner, const char *name, const char *why) {
-    struct leat_planner_lack *larger =
-        reallocarray(planner->lacks, planner->n_lacks + 1, sizeof(*larger));
+    struct leat_planner_lack *lack;
 
-    if (!larger)
+    if (!leat_array_reserve(&planner->lacks, planner->n_lacks + 1, &planner->lacks_capacity))
         return -ENOMEM;
-    planner->lacks = larger;
-    (void)snprintf(larger[planner->n_lacks].name, sizeof(larger->name), "%s", name);
-    larger[planner->n_lacks].is_unread = false;
-    (void)snprintf(larger[planner->n_lacks++].why, sizeof(larger->why), "%s", why);
+    lack = &planner->lacks[planner->n_lacks++];
+    lack->is_unread = false;
+    (void)snprintf(lack->name, sizeof(lack->name), "%s", name);
+    (void)snprintf(lack->why, sizeof(lack->why), "%s", why);
     return 0;
 }
 
@@ -110,26 +110,19 @@ static int no_such_field(struct leat_planner *planner, const struct leat_config 
                              list[0] ? list : "none");
 }
 
-static int add_edge(struct leat_planner_edge **edges, size_t *n_edges, uint32_t stage,
-                    uint32_t column) {
-    if ((*n_edges & (*n_edges - 1)) == 0) {
-        struct leat_planner_edge *larger =
-            reallocarray(*edges, *n_edges ? *n_edges * 2 : 1, sizeof(*larger));
-
-        if (!larger)
-            return -ENOMEM;
-        *edges = larger;
-    }
-    (*edges)[(*n_edges)++] = (struct leat_planner_edge){.stage = stage, .column = column};
+static int add_edge(struct leat_planner_edges *edges, uint32_t stage, uint32_t column) {
+    if (!leat_array_reserve(&edges->items, edges->n_items + 1, &edges->capacity))
+        return -ENOMEM;
+    edges->items[edges->n_items++] = (struct leat_planner_edge){.stage = stage, .column = column};
     return 0;
 }
 
 int leat_planner_use(struct leat_planner *planner, uint32_t column) {
-    return add_edge(&planner->uses, &planner->n_uses, planner->stage, column);
+    return add_edge(&planner->uses, planner->stage, column);
 }
 
 int leat_planner_keep(struct leat_planner *planner, uint32_t column) {
-    return add_edge(&planner->keeps, &planner->n_keeps, planner->stage, column);
+    return add_edge(&planner->keeps, planner->stage, column);
 }
 
 int leat_planner_find(struct leat_planner *planner, const struct leat_config *config,
@@ -186,7 +179,7 @@ static int add_column(struct leat_planner *planner, const struct leat_config *co
                                  LEAT_NAME_MAX, n);
     if (planner->n_columns == LEAT_FIELDS_MAX)
         return leat_config_error(config, arg, err, "more than %d fields", LEAT_FIELDS_MAX);
-    if (add_edge(&planner->makes, &planner->n_makes, planner->stage, planner->n_columns) < 0)
+    if (add_edge(&planner->makes, planner->stage, planner->n_columns) < 0)
         return leat_error_oom(err);
     *field = (struct leat_field){.dtype = dtype, .is_list = is_list, .loss_column = -1};
     memcpy(field->name, name, n + 1);
@@ -210,6 +203,14 @@ int leat_planner_add(struct leat_planner *planner, const struct leat_config *con
     if (ret_field)
         *ret_field = &planner->fields[*ret_column];
     return 0;
+}
+
+int leat_planner_add_result(struct leat_planner *planner, const struct leat_config *config,
+                            const char *input, const char *output, enum leat_dtype dtype,
+                            bool is_list, uint32_t *ret_column, struct leat_field **ret_field,
+                            struct leat_error *err) {
+    return leat_planner_add(planner, config, output ? "output" : "input", output ? output : input,
+                            dtype, is_list, ret_column, ret_field, err);
 }
 
 int leat_planner_add_hidden(struct leat_planner *planner, const struct leat_config *config,
@@ -275,9 +276,9 @@ uint32_t leat_planner_column(const struct leat_planner *planner, size_t i) {
 }
 
 uint32_t leat_planner_maker(const struct leat_planner *planner, uint32_t column) {
-    for (size_t i = 0; i < planner->n_makes; i++)
-        if (planner->makes[i].column == column)
-            return planner->makes[i].stage;
+    for (size_t i = 0; i < planner->makes.n_items; i++)
+        if (planner->makes.items[i].column == column)
+            return planner->makes.items[i].stage;
     return 0;
 }
 

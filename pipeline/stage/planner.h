@@ -1,8 +1,8 @@
-/* planner.h: the schema while a plan is being built; what stages see of it is in stage.h.
+/* planner.h: the schema while a plan is built; stages see of it what is in stage.h.
  *
- * Columns are numbered once and for all; the schema is the list of names that are visible at a
- * point. Each stage's reads and makes are written down, from which follows what is needed, what is
- * kept, and which stages are dead. One thread.
+ * Columns are numbered once; the schema is the list of names that are visible at a point. The
+ * planner records what each stage reads and makes, from which follow needed columns, kept columns
+ * and dead stages. One thread.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct leat_planner_name {
 struct leat_planner_lack {
     char name[LEAT_NAME_MAX + 1];
     char why[LEAT_PLANNER_WHY_MAX];
-    bool is_unread; /* the source cannot read it as it is, which its reader should know */
+    bool is_unread; /* the source cannot read the field: users are told */
 };
 
 struct leat_planner_edge {
@@ -26,15 +26,19 @@ struct leat_planner_edge {
     uint32_t column;
 };
 
+struct leat_planner_edges {
+    struct leat_planner_edge *items;
+    size_t n_items, capacity;
+};
+
 struct leat_planner {
     struct leat_field *fields; /* [LEAT_FIELDS_MAX], fixed so that pointers to fields stay good */
     uint32_t n_columns;
     struct leat_planner_name *names; /* [LEAT_FIELDS_MAX] */
     size_t n_names;
-    struct leat_planner_edge *uses, *makes, *keeps;
-    size_t n_uses, n_makes, n_keeps;
+    struct leat_planner_edges uses, makes, keeps;
     struct leat_planner_lack *lacks;
-    size_t n_lacks;
+    size_t n_lacks, lacks_capacity;
     uint32_t stage;      /* being planned */
     uint64_t kind_index; /* of that stage among those of its name */
 
@@ -52,10 +56,10 @@ int leat_planner_init(struct leat_planner *planner);
 void leat_planner_deinit(struct leat_planner *planner);
 /* The stage that makes the column, by its position in planning order; 0: the source. */
 uint32_t leat_planner_maker(const struct leat_planner *planner, uint32_t column);
-/* The same of one that the source does not read as it is. */
+/* The same for a field that the source cannot read. */
 int leat_planner_add_unread(struct leat_planner *planner, const char *name, const char *why);
-/* malloc'ed: what is not read, in words; "" if all is. NULL: no memory. */
+/* Describes the fields that are not read; "" if there are none. malloc'ed; NULL: memory ran out. */
 char *leat_planner_tell_unread(const struct leat_planner *planner);
 int leat_planner_add_lack(struct leat_planner *planner, const char *name, const char *why);
-/* Why the field is not there; NULL: nobody has it. */
+/* Why the field is missing; NULL: no source has it. */
 const char *leat_planner_lacks(const struct leat_planner *planner, const char *name);

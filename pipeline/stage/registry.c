@@ -1,5 +1,5 @@
-/* registry.c: the tables of all sources and stages, from sources.def and stages.def, and
- * from the folders that the build was told of (LEAT_EXTRA_STAGES). */
+/* registry.c: the tables of all sources and stages, from sources.def, stages.def and those of the
+ * folders in LEAT_EXTRA_STAGES. */
 #include <string.h>
 
 #include "pipeline/stage/stage.h"
@@ -41,4 +41,18 @@ const struct leat_stage_ops *leat_stage_find(const char *name) {
 
 const struct leat_stage_ops *leat_source_find(const char *name) {
     return find(leat_sources, name);
+}
+
+const struct leat_stage_ops *leat_source_of_file(const char *file,
+                                                 const struct leat_source_suffix **ret_suffix) {
+    size_t n = strlen(file) - leat_files_compressed_suffix(file);
+
+    for (const struct leat_stage_ops *const *ops = leat_sources; *ops; ops++)
+        for (*ret_suffix = (*ops)->suffixes; *ret_suffix && (*ret_suffix)->text; ++*ret_suffix) {
+            size_t n_suffix = strlen((*ret_suffix)->text);
+
+            if (n > n_suffix && memcmp(file + n - n_suffix, (*ret_suffix)->text, n_suffix) == 0)
+                return *ops;
+        }
+    return NULL;
 }

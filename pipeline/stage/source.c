@@ -1,23 +1,19 @@
-/* source.c: what all sources have in common: a list of files, a byte order mark, and what becomes
- * of bytes that are no UTF-8.
- *
- * Those are replaced as everybody replaces them (Unicode 15, section 3.9, "U+FFFD substitution of
- * maximal subparts"): what begins like a character and does not end like one is one U+FFFD.
- */
+/* source.c: what all sources have in common: a list of files, a byte order mark, and the mending of
+ * bytes that are not UTF-8 (Unicode 15, section 3.9, "U+FFFD substitution of maximal subparts"). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/stage/stage.h"
 #include "pipeline/tokenizer/json.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 
 #define REPLACEMENT       "\xef\xbf\xbd"
 #define REPLACEMENT_BYTES 3
 
 const char *const leat_invalid_utf8_choices[] = {"replace", "fail", NULL};
 
-void leat_composite_unload(struct leat_config *config) {
+void leat_source_unload(struct leat_config *config) {
     leat_files_deinit(&((struct leat_source_config *)config)->files);
 }
 
@@ -57,48 +53,21 @@ size_t leat_source_bom(const uint8_t *head, size_t n_bytes) {
 
 /* ---- UTF-8 ---- */
 
-/* Bytes at text[0], which begins no character, that one U+FFFD stands for: as many as could be the
- * beginning of one. */
-static size_t bad_bytes(const uint8_t *text, size_t n) {
-    size_t n_good = 1, n_whole = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-
-    if (text[0] < 0xc2 || text[0] > 0xf4)
-        return 1;
-    for (; n_good < n && n_good < n_whole; n_good++) {
-        uint8_t whole[4] = {0x80, 0x80, 0x80, 0x80};
-
-        memcpy(whole, text, n_good + 1);
-        if (leat_utf8_length(whole, n_whole) != n_whole)
-            break;
-    }
-    return n_good;
-}
-
-/* Where the first bytes stand that are no UTF-8. */
-static size_t first_bad(const uint8_t *text, size_t n) {
-    size_t i = 0;
-
-    while (i < n && (text[i] < 0x80 || leat_utf8_length(text + i, n - i) > 1))
-        i += leat_utf8_length(text + i, n - i);
-    return i;
-}
-
-/* Into `out`, of REPLACEMENT_BYTES * n at least: the number of bytes. */
+/* Writes to `out`, of REPLACEMENT_BYTES * n at least; returns the number of bytes. */
 static size_t mend(const uint8_t *text, size_t n, uint8_t *out) {
     size_t n_out = 0, i = 0;
 
     while (i < n) {
-        size_t n_one = leat_utf8_length(text + i, n - i);
+        size_t n_valid = leat_utf8_span(text + i, n - i);
 
-        if (n_one > 1 || text[i] < 0x80) {
-            memcpy(out + n_out, text + i, n_one);
-            n_out += n_one;
-        } else {
-            n_one = bad_bytes(text + i, n - i);
-            memcpy(out + n_out, REPLACEMENT, REPLACEMENT_BYTES);
-            n_out += REPLACEMENT_BYTES;
-        }
-        i += n_one;
+        memcpy(out + n_out, text + i, n_valid);
+        n_out += n_valid;
+        i += n_valid;
+        if (i == n)
+            break;
+        memcpy(out + n_out, REPLACEMENT, REPLACEMENT_BYTES);
+        n_out += REPLACEMENT_BYTES;
+        i += leat_utf8_broken(text + i, n - i);
     }
     return n_out;
 }
@@ -108,7 +77,7 @@ bool leat_source_is_utf8(const struct leat_map *map) {
 }
 
 static void reject_utf8(struct leat_map *map, uint32_t row, const uint8_t *record, size_t n) {
-    size_t at = first_bad(record, n), line_start = at;
+    size_t at = leat_utf8_span(record, n), line_start = at;
     uint32_t line = 0;
 
     while (line_start > 0 && record[line_start - 1] != '\n')

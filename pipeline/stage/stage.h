@@ -6,8 +6,8 @@
  *
  * MAP stages are pure functions over one block in a worker. ORDER stages permute references on the
  * run's thread and never see sample data. COLLATE stages are properties of how batches are made
- * (pad, batch, prefetch): they have only a plan. What an ORDER or COLLATE stage has to know of each
- * record (a hash, whether it is too long) is found out by a `map` of its own, in the pass.
+ * (pad, batch, prefetch): they have only a plan. What an ORDER or COLLATE stage must know of each
+ * record, such as a hash, its own `map` finds out in the pass.
  *
  * Life of a stage: bind (table) -> check -> load (files; may block) -> plan (schema in, schema out)
  * -> map / push ... -> unload. After plan the config is immutable and shared by all workers.
@@ -32,7 +32,7 @@ enum leat_stage_kind {
     LEAT_STAGE_COLLATE,
 };
 
-/* How `bucket` puts rows of like lengths together. */
+/* How `bucket` groups rows of similar lengths. */
 struct leat_bucketing {
     uint32_t column;
     const uint64_t *boundaries; /* [n_boundaries], ascending; none: by window */
@@ -51,15 +51,21 @@ int leat_planner_find(struct leat_planner *planner, const struct leat_config *co
                       const char *arg, const char *name, uint32_t *ret_column,
                       struct leat_error *err); /* unknown names: the nearest, and what there is */
 const struct leat_field *leat_planner_field(const struct leat_planner *planner, uint32_t column);
-/* Whether there is a field of that name; nothing is said of its use. */
+/* True if there is a field of that name. It does not count as read. */
 bool leat_planner_has(const struct leat_planner *planner, const char *name);
-/* A new column of that name; an earlier field of the same name is hidden from here on. *ret_field
- * may be filled further. */
+/* Adds a column of that name, which hides an earlier field of the same name. The caller may fill
+ * *ret_field. */
 int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
                      const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
                      uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err);
-/* A new column outside the schema, for stages that learn of it in another way; name: for people,
- * "(hash)". Kept only if leat_planner_keep() says so. */
+/* The same for the result of a stage with the arguments `input` and `output`: it takes the place of
+ * the input if output is NULL. */
+int leat_planner_add_result(struct leat_planner *planner, const struct leat_config *config,
+                            const char *input, const char *output, enum leat_dtype dtype,
+                            bool is_list, uint32_t *ret_column, struct leat_field **ret_field,
+                            struct leat_error *err);
+/* Adds a column outside the schema. name: for people, "(hash)". Only leat_planner_keep() keeps it.
+ */
 int leat_planner_add_hidden(struct leat_planner *planner, const struct leat_config *config,
                             const char *name, enum leat_dtype dtype, bool is_list,
                             uint32_t *ret_column, struct leat_error *err);
@@ -72,23 +78,22 @@ size_t leat_planner_names(const struct leat_planner *planner, const char **ret_n
                           size_t capacity);
 /* The column of the i-th of them. */
 uint32_t leat_planner_column(const struct leat_planner *planner, size_t i);
-/* The same for a stage that changes how batches are made and reads no values: the column may be one
- * that is made with the batch. */
+/* The same as leat_planner_find() for a stage that reads no values: the column may be made with the
+ * batch. */
 int leat_planner_find_made(struct leat_planner *planner, const struct leat_config *config,
                            const char *arg, const char *name, uint32_t *ret_column,
                            struct leat_error *err);
-/* A column of an earlier stage, to be changed (pad). */
+/* A column of an earlier stage that the caller changes (pad). */
 struct leat_field *leat_planner_edit(struct leat_planner *planner, uint32_t column);
-/* The text field that is meant where none is named (*name NULL; else nothing is done): the one that
- * a stage made last, or the only one of the source. *name is then malloc'ed. */
+/* If *name is NULL, sets it (malloc'ed) to the text that a stage made last, or to the only one of
+ * the source. */
 int leat_planner_default_text(const struct leat_planner *planner, const struct leat_config *config,
                               const char *arg, const char **name, struct leat_error *err);
-/* Says that the column is looked at on the run's thread, or when batches are made: it is kept. */
+/* Keeps the column: it is read on the run's thread, or when batches are made. */
 int leat_planner_keep(struct leat_planner *planner, uint32_t column);
-/* Says that this stage reads the column (so that sources and earlier stages must make it). find()
- * does so too. */
+/* Records that this stage reads the column, so that it is made. leat_planner_find() does so too. */
 int leat_planner_use(struct leat_planner *planner, uint32_t column);
-/* The stream's seed and the index of this stage among those of its kind, for random stages. */
+/* The index of this stage among those of its kind, which seeds random stages. */
 uint64_t leat_planner_stage_index(const struct leat_planner *planner);
 
 /* One block going through the MAP stages. Owner: the job. */
@@ -102,7 +107,7 @@ struct leat_map {
     uint64_t seed, epoch;       /* of the stream */
     const char *file;           /* that the block is of, as the entry of `paths` would name it */
     uint64_t max_fields, max_tokens; /* a record; 0: any number */
-    uint32_t n_at_once;              /* such jobs of the run that there may be at the same time */
+    uint32_t n_at_once;              /* concurrent jobs of the run, at most */
     void *workspace;                 /* what the stage keeps from job to job, see workspace_new */
     uint64_t n_bytes_out;            /* counted by the stage: text or token bytes it made */
 
@@ -113,10 +118,10 @@ struct leat_map {
     bool *marks; /* a filter behind an ORDER stage: drop() clears marks[row] and drops nothing */
     uint32_t n_marks;         /* the last columns are marks of such filters, once they have run */
     bool keeps_bad_bytes;     /* bad records keep their raw bytes (quarantine) */
-    bool is_out_of_memory;    /* met in a function that cannot say so */
+    bool is_out_of_memory;    /* set where no error can be returned */
     struct leat_notes *notes; /* may be NULL */
     uint32_t bad_capacity;
-    uint32_t line_record; /* where counting of lines has got to */
+    uint32_t line_record; /* up to where lines are counted */
     uint64_t line;
 };
 
@@ -124,8 +129,17 @@ static inline struct leat_column *leat_map_column(const struct leat_map *map, ui
     return &map->block->columns[column];
 }
 
-/* Memory for a column's values: from `kept` or from `scratch`, as the plan says. NULL when memory
- * is out. */
+/* Elements of all rows of a column with lists or texts. */
+static inline size_t leat_map_n_items(const struct leat_map *map, uint32_t column) {
+    const uint32_t *lengths = leat_map_column(map, column)->lengths;
+    size_t n = 0;
+
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        n += lengths[row];
+    return n;
+}
+
+/* Memory for a column's values, from `kept` or `scratch` as the plan says. NULL: memory ran out. */
 void *leat_map_alloc(struct leat_map *map, uint32_t column, size_t n_bytes);
 struct leat_arena *leat_map_arena(struct leat_map *map, uint32_t column);
 
@@ -134,23 +148,23 @@ struct leat_arena *leat_map_arena(struct leat_map *map, uint32_t column);
 int leat_map_make_scalar(struct leat_map *map, uint32_t column, size_t element_bytes);
 int leat_map_make_views(struct leat_map *map, uint32_t column);
 
-/* Marks a row as bad / as not wanted. A bad row's views and values must be left valid (length 0):
- * the row stays if a filter behind an ORDER stage is to drop it. */
-__attribute__((format(printf, 4, 5))) void
-leat_map_reject(struct leat_map *map, uint32_t row, const char *field, const char *format, ...);
+/* Marks a row as bad or as dropped. The views and values of a bad row must stay valid (length 0),
+ * since the row stays if a filter behind an ORDER stage is to drop it. */
+#define leat_map_reject(map, row, field, ...)                                                      \
+    leat_map_reject_value((map), (row), (field), 0, __VA_ARGS__)
+/* The same, for a value of a field within the record's first line, at that byte from 1. */
+__attribute__((format(printf, 5, 6))) void leat_map_reject_value(struct leat_map *map, uint32_t row,
+                                                                 const char *field, uint32_t column,
+                                                                 const char *format, ...);
 /* The same, for what is wrong at a place in the record: line from 0 within it, byte from 1 (0:
  * unknown). */
 __attribute__((format(printf, 5, 6))) void leat_map_reject_at(struct leat_map *map, uint32_t row,
                                                               uint32_t line, uint32_t column,
                                                               const char *format, ...);
-/* The same, for a value of a field within the record's first line. */
-__attribute__((format(printf, 5, 6))) void leat_map_reject_value(struct leat_map *map, uint32_t row,
-                                                                 const char *field, uint32_t column,
-                                                                 const char *format, ...);
 void leat_map_drop(struct leat_map *map, uint32_t row);
 
-/* What the operator should know although no record is bad, such as what a program said. A job keeps
- * the first of them. */
+/* Messages for the operator, such as what a program printed. A job keeps the first LEAT_NOTES_MAX.
+ */
 #define LEAT_NOTES_MAX 8
 struct leat_notes {
     const char *texts[LEAT_NOTES_MAX]; /* in the job's scratch memory */
@@ -159,7 +173,7 @@ struct leat_notes {
 __attribute__((format(printf, 2, 3))) void leat_map_note(struct leat_map *map, const char *format,
                                                          ...);
 
-/* Key for randomness of that row in this stage: by file and byte offset of its record, so that
+/* The seed of random choices about the row: made of file and byte offset of its record, so that
  * neither block size nor order of work matters. */
 uint64_t leat_map_row_key(const struct leat_map *map, uint32_t row, uint64_t stage_seed,
                           enum leat_rng_purpose purpose);
@@ -167,7 +181,7 @@ uint64_t leat_map_row_key(const struct leat_map *map, uint32_t row, uint64_t sta
 uint64_t leat_map_place_key(const struct leat_map *map, uint32_t row, uint64_t stream_seed,
                             uint64_t stage_seed, uint64_t epoch, enum leat_rng_purpose purpose);
 
-#define LEAT_ORDER_DONE     1 /* from push: nothing more is wanted in this epoch */
+#define LEAT_ORDER_DONE     1 /* from push: the epoch needs no more rows */
 #define LEAT_ORDER_LEFT_OUT 3 /* from push of a stage: the row was dropped */
 
 struct leat_order_sink {
@@ -183,17 +197,23 @@ struct leat_order_key {
     uint64_t epoch;
     uint64_t pass;  /* of `repeat` within the epoch */
     uint64_t index; /* of the stage among its kind */
-    bool may_evict; /* blocks that only wait can be had again: memory is not the stage's to bound */
+    bool may_evict; /* the run evicts and reloads waiting blocks: the stage need not bound memory */
 };
 
-/* The order in which the source is read, if not from front to back: so many records of a file at a
- * time, all such blocks in random order. */
+/* The order in which the source is read if not from front to back: blocks of records in random
+ * order. */
 #define LEAT_BLOCK_SIZE_MAX (1 << 24)
 struct leat_block_order {
     uint64_t block_size; /* 0: from front to back */
     uint64_t seed;       /* of the stage */
     uint64_t index;      /* of the stage among its kind */
     bool reshuffles;     /* each epoch and pass */
+};
+
+/* What files of a source are called, and an argument that follows from such a name. */
+struct leat_source_suffix {
+    const char *text; /* ".tsv"; NULL: no more */
+    const char *arg, *value;
 };
 
 struct leat_stage_ops {
@@ -213,70 +233,66 @@ struct leat_stage_ops {
     /* Adds the contents of the files that load has read, other than data, to the digest of the
      * spec: with another vocabulary it is another stream. May be NULL. */
     void (*digest)(const struct leat_config *config, struct leat_blake2b *state);
-    /* Greater than 0 where the stage makes other batches of these arguments than an earlier leat
-     * did: it counts in the digest of the spec, so that no position is taken for one of the other
-     * batches. Asked when the stage was planned. NULL: always 0. */
+    /* Greater than 0 if the stage makes other batches of these arguments than an earlier version of
+     * leat. It is part of the spec's digest, which tells positions of both apart. Called after
+     * plan. NULL: always 0. */
     unsigned (*revision)(const struct leat_config *config);
-    /* These files one by one, to say which of them has changed. May be NULL. */
+    /* The digest of each such file, to say which of them changed. May be NULL. */
     const struct leat_contents *(*contents)(const struct leat_config *config);
     int (*plan)(struct leat_config *config, struct leat_planner *planner, struct leat_error *err);
 
-    /* MAP: over all rows of map->block. An error is of the environment (-ENOMEM); bad records are
-     * leat_map_reject()ed. Of an ORDER or COLLATE stage: its half in the pass; it runs if the stage
-     * has a hidden column, or reads a column that is needed. */
+    /* MAP: works over all rows of map->block. Errors are of the environment (-ENOMEM); bad records
+     * are rejected. ORDER and COLLATE: their half in the pass, which runs if the stage has a hidden
+     * column or reads one that is needed. */
     int (*map)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
-    /* What a MAP stage keeps from job to job besides its immutable config: caches, buffers. It must
-     * not show in the results. `map` finds it in map->workspace and has it for itself: a run has
-     * one for each job that runs at the same time, hands it from job to job, and frees it at its
-     * end. new is called by a job, may block and take memory. Both or none; they may be NULL. */
+    /* What a MAP stage keeps from job to job: caches, buffers. Results must not depend on it. `map`
+     * has map->workspace for itself: a run has one for each concurrent job, and frees it at the
+     * end. new() may block. Both may be NULL. */
     int (*workspace_new)(const struct leat_config *config, void **ret_workspace,
                          struct leat_error *err);
     void (*workspace_free)(void *workspace);
-    /* Gives up what is costly to hold while nothing is done, such as processes; for_good: nothing
-     * will be done any more. Called about once a second by a job of its own, so it may block for a
-     * moment. May be NULL. */
-    void (*workspace_rest)(void *workspace, bool for_good);
-    /* MAP jobs of a run that may be out at once, because of what each of them holds; NULL: any
-     * number. */
+    /* Frees what is costly to hold while idle, such as processes; is_final: for good. A job of its
+     * own calls it about once a second, so it may block for a moment. May be NULL. */
+    void (*workspace_idle)(void *workspace, bool is_final);
+    /* The number of concurrent MAP jobs of a run at most, since each holds resources. NULL: any. */
     uint32_t (*max_jobs)(const struct leat_config *config);
-    /* Bytes of what load brought in, and of a workspace at most, for `leatctl explain`. May be NULL
-     * if it is not worth telling. */
+    /* Bytes that load() took, and that a workspace takes at most, for `leatctl explain`. May be
+     * NULL. */
     void (*memory)(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace);
 
-    /* MAP: whether the same record may give other values in another epoch or with another seed;
-     * such a stream cannot be cached. NULL: never. */
+    /* MAP: true if a record may give other values in another epoch or with another seed: such a
+     * stream cannot be cached. NULL: never. */
     bool (*varies)(const struct leat_config *config);
 
-    /* MAP that drops rows: evaluated where it stands, even behind ORDER stages. `filters`: it does
-     * so with these arguments; NULL: as is_filter says. */
+    /* MAP that drops rows: it takes effect at its place, even behind ORDER stages. filters(): true
+     * if it does so with these arguments; NULL: as is_filter says. */
     bool is_filter;
     bool (*filters)(const struct leat_config *config);
 
     /* ORDER */
-    bool is_blind; /* it looks at no column: rows without values may go through it */
-    /* Of a blind one: rows that leave it where so many come; UINT64_MAX: without end. NULL: as
-     * many.
+    bool is_blind; /* it reads no column: rows without values may pass it */
+    /* is_blind: the number of rows that leave it if n_rows come; UINT64_MAX: endless. NULL: n_rows.
      */
     uint64_t (*rows_behind)(const struct leat_config *config, uint64_t n_rows);
     bool picks_by_order; /* which rows leave it depends on the order in which they come */
-    /* Whether how many leave it does. NULL: it does not. */
+    /* True if the number of rows that leave it depends on their order. NULL: false. */
     bool (*counts_by_order)(const struct leat_config *config);
-    /* Whether rows leave it in another order in each epoch. NULL: they do not. */
+    /* True if rows leave it in another order in each epoch. NULL: false. */
     bool (*reorders)(const struct leat_config *config);
     bool expands;      /* a row becomes several, or none */
-    bool has_windows;  /* it gathers many rows, and then lets go of their blocks all at once */
-    bool is_last;      /* no ORDER stage may follow: it says how rows come together in batches */
+    bool has_windows;  /* it holds many rows, then releases their blocks at once */
+    bool is_last;      /* no ORDER stage may follow: it decides which rows share a batch */
     size_t state_size; /* zeroed before start */
-    /* Rows that wait in the stage at most, whose blocks stay in memory, and bytes of its state, for
-     * `leatctl explain`. May be NULL: none. */
+    /* Rows that wait in the stage at most, which keep their blocks in memory, and bytes of its
+     * state. NULL: none. */
     void (*holding)(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes);
-    /* How the source is to be read, for a stage that begins with that: nothing that depends on the
-     * order of the data stands before it. NULL: from front to back. */
+    /* The order in which the source is read. No stage before it may depend on the order of the
+     * data. NULL: from front to back. */
     void (*reads)(const struct leat_config *config, struct leat_block_order *ret_order);
-    /* Bytes of blocks that wait in the stage above which they may be evicted, where there is a
-     * cache. NULL, or 0: they never are. */
+    /* Bytes of waiting blocks above which they may be evicted, if there is a cache. NULL or 0:
+     * never. */
     uint64_t (*evicts_above)(const struct leat_config *config);
-    /* Bytes that the state has taken outside of itself by now. NULL: none. */
+    /* Bytes that the state has allocated so far. NULL: none. */
     uint64_t (*state_bytes)(const void *state);
     int (*start)(const struct leat_config *config, void *state, const struct leat_order_key *key,
                  struct leat_error *err);
@@ -288,8 +304,8 @@ struct leat_stage_ops {
                  void *state); /* frees; drops what it holds. After start, always */
 
     /* SOURCE: config begins with struct leat_source_config. */
-    bool is_composite; /* of other sources: config is a leat_composite, and all that follows is
-                          theirs */
+    const struct leat_source_suffix *suffixes; /* of its files' names; the last is empty */
+    bool is_composite; /* config is a leat_composite; what follows is NULL */
     /* Declares the fields from the first bytes of the first file (all of it if is_whole): in plan's
      * place. */
     int (*probe)(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
@@ -300,17 +316,22 @@ struct leat_stage_ops {
     int (*begin_file)(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
                       bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
                       struct leat_error *err);
-    /* Of a source whose files do not hold their records as bytes: what sees them there, see
-     * leat_lens_ops. Takes the file, also when it fails. NULL: the files are read as they are. */
-    int (*look_into)(const struct leat_config *config, const struct leat_input_limits *limits,
-                     struct leat_input *take_file, struct leat_input **ret_input,
-                     struct leat_error *err);
-    /* A record as JSON, where its bytes say little to people. NULL: as it is. */
+    /* For files that do not hold records as bytes: opens a record reader of the file (io/input.h),
+     * which it takes, also when it fails. NULL: records are bytes of the file. */
+    int (*open_records)(const struct leat_config *config, const struct leat_input_limits *limits,
+                        struct leat_input *take_file, struct leat_input **ret_input,
+                        struct leat_error *err);
+    /* Writes a record as JSON for people. NULL: its bytes are readable. */
     void (*show)(const struct leat_config *config, const uint8_t *record, size_t n_bytes,
                  struct leat_text *text);
     /* Fills the needed columns from map->block->source and its record_starts/ends. */
     int (*parse)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
 };
+
+/* What every table of a stage begins with; its arguments are called `args`. */
+#define LEAT_STAGE_BASE(text, config, stage_kind)                                                  \
+    .name = text, .kind = LEAT_STAGE_##stage_kind, .args = args,                                   \
+    .config_size = sizeof(struct config)
 
 /* True if the stage drops rows. */
 static inline bool leat_stage_filters(const struct leat_config *config) {
@@ -331,30 +352,18 @@ extern const char *const leat_invalid_utf8_choices[];
 
 /* The arguments that every source has. */
 #define LEAT_SOURCE_ARGS(invalid_utf8_fallback)                                                    \
-    {.name = "paths",                                                                              \
-     .type = LEAT_ARG_PATHS,                                                                       \
-     .offset = offsetof(struct leat_source_config, paths),                                         \
-     .is_required = true,                                                                          \
-     .is_positional = true,                                                                        \
-     .min = 1,                                                                                     \
-     .max = 65536,                                                                                 \
-     .help =                                                                                       \
-         "files, globs, directories (with all that is below), `part-{000..127}.txt`, or \"-\" "    \
-         "for the standard input, in this order; relative to the file that names them; .gz, "      \
-         ".zst, .lz4, .bz2 and .xz are told by their contents"},                                   \
-        {.name = "suffix",                                                                         \
-         .type = LEAT_ARG_TEXTS,                                                                   \
-         .offset = offsetof(struct leat_source_config, suffixes),                                  \
-         .min = 1,                                                                                 \
-         .max = 64,                                                                                \
-         .help = "of the files that are wanted from directories, such as .jsonl, which stands "    \
-                 "for .jsonl.gz and the like too; default: all"},                                  \
-    {                                                                                              \
-        .name = "invalid_utf8", .type = LEAT_ARG_CHOICE,                                           \
-        .offset = offsetof(struct leat_source_config, invalid_utf8),                               \
-        .fallback = invalid_utf8_fallback, .choices = leat_invalid_utf8_choices,                   \
-        .help = "what becomes of bytes that are no UTF-8: U+FFFD, or the record is bad"            \
-    }
+    LEAT_ARG(leat_source_config, paths, PATHS,                                                     \
+             "files, globs, directories (with all that is below), `part-{000..127}.txt`, or "      \
+             "\"-\" for the standard input, in this order; relative to the file that names them; " \
+             ".gz, .zst, .lz4, .bz2 and .xz are told by their contents",                           \
+             .is_required = true, .is_positional = true, .min = 1, .max = 65536),                  \
+        LEAT_ARG_NAMED("suffix", leat_source_config, suffixes, TEXTS,                              \
+                       "of the files that are wanted from directories, such as .jsonl, which "     \
+                       "stands for .jsonl.gz and the like too; default: all",                      \
+                       .min = 1, .max = 64),                                                       \
+        LEAT_ARG(leat_source_config, invalid_utf8, CHOICE,                                         \
+                 "what becomes of bytes that are no UTF-8: U+FFFD, or the record is bad",          \
+                 .fallback = invalid_utf8_fallback, .choices = leat_invalid_utf8_choices)
 
 /* The bytes of a record, and how many may be read from its start. */
 struct leat_source_record {
@@ -371,10 +380,10 @@ static inline struct leat_source_record leat_source_record(const struct leat_map
                                        block->n_source_bytes - start};
 }
 
-/* Whether all records of the block are UTF-8; at 20 GB/s. If not, each is to be mended. */
+/* True if all records of the block are UTF-8; if not, each must be mended. */
 bool leat_source_is_utf8(const struct leat_map *map);
-/* Replaces what is not UTF-8: in scratch memory, up to three times as long. 0; -EILSEQ: it is bad,
- * and was rejected; -ENOMEM. */
+/* Replaces what is not UTF-8, in scratch memory of up to LEAT_SOURCE_MENDED_MAX times the size.
+ * -EILSEQ: the record was rejected. -ENOMEM. */
 #define LEAT_SOURCE_SLACK      64
 #define LEAT_SOURCE_MENDED_MAX 3
 int leat_source_mend(const struct leat_source_config *source, struct leat_map *map, uint32_t row,
@@ -395,7 +404,7 @@ int leat_source_begin_file(const struct leat_config *config, const uint8_t *head
 
 enum leat_exhausted { LEAT_EXHAUSTED_STOP, LEAT_EXHAUSTED_REPEAT, LEAT_EXHAUSTED_DROP };
 
-/* How `mix` puts records of several sources among each other: see mixer.h. */
+/* How `mix` mixes the records of several sources (order/mixer.h). */
 struct leat_mixing {
     bool is_random; /* by weights; else in turn */
     enum leat_exhausted exhausted;
@@ -410,15 +419,18 @@ struct leat_composite {
     bool is_mix;
     struct leat_mixing mixing;
 };
-void leat_composite_unload(struct leat_config *config);
-
-/* The load of every source: expands `paths` relative to the file that names them. */
+/* The load and unload of every source. load() expands `paths` relative to the file that names them.
+ */
+void leat_source_unload(struct leat_config *config);
 int leat_source_load(struct leat_config *config, const struct leat_opener *opener,
                      struct leat_error *err);
 
 /* Looks a stage or source up by name: NULL if there is none. */
 const struct leat_stage_ops *leat_stage_find(const char *name);
 const struct leat_stage_ops *leat_source_find(const char *name);
+/* The source that reads a file of that name, compressed or not. */
+const struct leat_stage_ops *leat_source_of_file(const char *file,
+                                                 const struct leat_source_suffix **ret_suffix);
 /* All of them, NULL-terminated, in the order of the .def file. */
 extern const struct leat_stage_ops *const leat_stages[];
 extern const struct leat_stage_ops *const leat_sources[];

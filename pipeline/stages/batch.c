@@ -1,7 +1,7 @@
-/* batch.c: how many rows a batch has, or how many tokens. The batches themselves are cut by the run
- * (batcher.h) and made by collate.c; here are the plan, and the check that a row fits at all.
+/* batch.c: how many rows a batch has, or how many tokens. The run cuts and collates batches
+ * (order/batcher.h); here are the plan, and the check that a row fits.
  *
- * Tokens of a batch are its rows times the longest of them, padding counted: what a trainer has to
+ * Tokens of a batch are its rows times the longest of them, padding included: what a trainer has to
  * compute. So no list of the batch has more than max_tokens elements, and slots stay bounded
  * whatever the rows are.
  */
@@ -17,42 +17,25 @@ struct batch {
 
     uint32_t counted[LEAT_SLOT_MAX_TENSORS];
     size_t n_counted;
-    uint64_t shortest; /* tokens of a row at least */
+    uint64_t shortest; /* tokens of the shortest possible row */
 };
 
 static const struct leat_arg args[] = {
-    {.name = "batch_size",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct batch, batch_size),
-     .is_positional = true,
-     .min = 1,
-     .max = 1048576,
-     .help = "rows of a batch"},
-    {.name = "max_tokens",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct batch, max_tokens),
-     .min = 1,
-     .max = 1 << 28,
-     .help = "in place of batch_size: rows times the longest of them, padding counted, at most; a "
-             "longer row is a bad record"},
-    {.name = "max_rows",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct batch, max_rows),
-     .min = 1,
-     .max = 1048576,
-     .help = "rows at most, with `max_tokens`; else as many as tokens"},
-    {.name = "tokens_of",
-     .type = LEAT_ARG_FIELDS,
-     .offset = offsetof(struct batch, tokens_of),
-     .min = 1,
-     .max = LEAT_SLOT_MAX_TENSORS,
-     .help = "the lists of which `max_tokens` is asked; all but those of fixed width, if left out"},
-    {.name = "drop_last",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct batch, drop_last),
-     .fallback = "false",
-     .help = "leaves out the last batch of an epoch (with `bucket`: of each bucket) if it is "
-             "smaller"},
+    LEAT_ARG(batch, batch_size, INT, "rows of a batch", .is_positional = true, .min = 1,
+             .max = 1048576),
+    LEAT_ARG(batch, max_tokens, INT,
+             "in place of batch_size: rows times the longest of them, padding counted, at most; a "
+             "longer row is a bad record",
+             .min = 1, .max = 1 << 28),
+    LEAT_ARG(batch, max_rows, INT, "rows at most, with `max_tokens`; else as many as tokens",
+             .min = 1, .max = 1048576),
+    LEAT_ARG(batch, tokens_of, FIELDS,
+             "the lists of which `max_tokens` is asked; all but those of fixed width, if left out",
+             .min = 1, .max = LEAT_SLOT_MAX_TENSORS),
+    LEAT_ARG(
+        batch, drop_last, BOOL,
+        "leaves out the last batch of an epoch (with `bucket`: of each bucket) if it is smaller",
+        .fallback = "false"),
     LEAT_ARGS_END,
 };
 
@@ -72,7 +55,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
     return 0;
 }
 
-/* A list whose rows are longer than all tokens of a batch fits none. */
+/* Refuses a list whose rows always have more tokens than a batch. */
 static int check_bound(const struct batch *self, const struct leat_field *field, const char *name,
                        struct leat_error *err) {
     uint64_t most = leat_field_padded(field, field->max_length);
@@ -173,12 +156,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_batch = {
-    .name = "batch",
+    LEAT_STAGE_BASE("batch", batch, COLLATE),
     .summary = "puts rows together into batches, by their number or by their tokens",
     .example = "{ batch_size: 32, drop_last: false }",
-    .kind = LEAT_STAGE_COLLATE,
-    .args = args,
-    .config_size = sizeof(struct batch),
     .check = check,
     .plan = plan,
     .map = map_rows,

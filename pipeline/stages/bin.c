@@ -18,18 +18,10 @@ struct bin {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(bin, numbers),
-    {.name = "edges",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct bin, edges),
-     .is_required = true,
-     .min = 1,
-     .max = 65535,
-     .help = "where bins meet: rising numbers"},
-    {.name = "right",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct bin, right),
-     .fallback = "false",
-     .help = "what lies on an edge belongs to the bin before it, not behind it"},
+    LEAT_ARG(bin, edges, TEXTS, "where bins meet: rising numbers", .is_required = true, .min = 1,
+             .max = 65535),
+    LEAT_ARG(bin, right, BOOL, "what lies on an edge belongs to the bin before it, not behind it",
+             .fallback = "false"),
     LEAT_NUMBERS_DTYPE_ARG(bin, numbers, leat_numbers_integers, "int32", "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(bin, numbers, "fail"),
     LEAT_ARGS_END,
@@ -76,11 +68,7 @@ static void unload(struct leat_config *config) {
     free(((struct bin *)config)->values);
 }
 
-static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
-    return leat_numbers_plan(config, &((struct bin *)config)->numbers, planner, err);
-}
-
-/* Edges that are at most x (right: less than x), found by bisection. NaN is behind all of them. */
+/* Returns the number of edges at most x (right: less than x). NaN is behind all of them. */
 static size_t find(const struct bin *self, double x) {
     size_t first = 0, n = self->edges.n_items;
 
@@ -112,14 +100,11 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_bin = {
-    .name = "bin",
+    LEAT_STAGE_BASE("bin", bin, MAP),
     .summary = "the number of the bin that a number lies in",
     .example = "{ input: Age, output: age_group, edges: [18, 40, 65] }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct bin),
     .check = check,
     .unload = unload,
-    .plan = plan,
+    .plan = leat_numbers_config_plan,
     .map = map_rows,
 };

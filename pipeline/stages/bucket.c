@@ -1,7 +1,5 @@
-/* bucket.c: rows of like lengths come together in batches. Here are the arguments and the plan; the
- * batches are cut by the run (batcher.h, batcher_window.c), since how many rows are one is known
- * there alone.
- */
+/* bucket.c: groups rows of similar lengths in batches. Here are the arguments and the plan; the run
+ * cuts the batches (order/batcher.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,37 +20,19 @@ struct bucket {
 #define BOUNDARIES_MAX 256
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct bucket, input),
-     .is_required = true,
-     .help = "the list whose length counts"},
-    {.name = "boundaries",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct bucket, boundaries),
-     .is_positional = true,
-     .min = 1,
-     .max = BOUNDARIES_MAX,
-     .help = "lengths, rising: a row is in the first bucket whose boundary it does not exceed, or "
-             "in one more; batches are of one bucket"},
-    {.name = "window",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct bucket, window),
-     .min = 2,
-     .max = 1048576,
-     .help = "in place of boundaries: so many rows are sorted by length and cut into batches"},
-    {.name = "shuffle",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct bucket, shuffle),
-     .fallback = "true",
-     .help = "with `window`: its batches come in random order; else from short to long"},
-    {.name = "seed",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct bucket, seed),
-     .fallback = "0",
-     .min = 0,
-     .max = 9e15,
-     .help = "with `window`: another seed gives another order"},
+    LEAT_ARG(bucket, input, FIELD, "the list whose length counts", .is_required = true),
+    LEAT_ARG(bucket, boundaries, TEXTS,
+             "lengths, rising: a row is in the first bucket whose boundary it does not exceed, or "
+             "in one more; batches are of one bucket",
+             .is_positional = true, .min = 1, .max = BOUNDARIES_MAX),
+    LEAT_ARG(bucket, window, INT,
+             "in place of boundaries: so many rows are sorted by length and cut into batches",
+             .min = 2, .max = 1048576),
+    LEAT_ARG(bucket, shuffle, BOOL,
+             "with `window`: its batches come in random order; else from short to long",
+             .fallback = "true"),
+    LEAT_ARG(bucket, seed, INT, "with `window`: another seed gives another order", .fallback = "0",
+             .min = 0, .max = 9e15),
     LEAT_ARGS_END,
 };
 
@@ -139,12 +119,9 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
 }
 
 const struct leat_stage_ops leat_stage_bucket = {
-    .name = "bucket",
+    LEAT_STAGE_BASE("bucket", bucket, ORDER),
     .summary = "puts rows of like lengths into the same batches",
     .example = "{ input: input_ids, boundaries: [128, 256, 512] }",
-    .kind = LEAT_STAGE_ORDER,
-    .args = args,
-    .config_size = sizeof(struct bucket),
     .check = check,
     .unload = unload,
     .plan = plan,

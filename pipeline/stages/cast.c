@@ -1,9 +1,9 @@
-/* cast.c: texts and numbers to the dtype that a tensor is to have.
+/* cast.c: casts texts and numbers to the dtype of a tensor.
  *
- * Texts are parsed whole; what does not parse, or does not fit, is a bad record. An empty text
- * takes `default`, if there is one. With `map`, a text stands for the value of its key; one that is
- * not there takes `default`, or is a bad record. With `exact`, a whole number that a float would
- * round is a bad record, too: it may be an id.
+ * Texts are parsed as a whole; what does not parse or fit is a bad record. An empty text takes
+ * `default`, if there is one. With `map`, a text stands for the value of its key; a missing key
+ * takes `default`, or is a bad record. With `exact`, a whole number that a float would round is a
+ * bad record, too: it may be an id.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,71 +16,49 @@
 
 struct cast {
     struct leat_config base;
-    const char *input;
-    const char *output;
-    int dtype;
+    struct leat_numbers numbers; /* input, output, dtype */
     const char *fallback;
     struct leat_text_map map;
     bool exact;
 
-    uint32_t from, to;
     uint64_t fallback_bits; /* one element */
     uint64_t *map_bits;     /* [map.n_items] */
     struct leat_text_index keys;
 };
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct cast, input),
-     .is_positional = true,
-     .is_required = true,
-     .help = "the field to cast"},
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct cast, output),
-     .is_positional = true,
-     .help = "name of the result; left out: the same name"},
-    {.name = "dtype",
-     .type = LEAT_ARG_DTYPE,
-     .offset = offsetof(struct cast, dtype),
-     .is_required = true,
-     .choices = leat_numbers_dtypes,
-     .help = "dtype of the result"},
-    {.name = "default",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct cast, fallback),
-     .help = "value for an empty text, and with `map` for a text that is not in it"},
-    {.name = "map",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct cast, map),
-     .min = 1,
-     .max = 1048576,
-     .help = "text to value, such as {male: 0, female: 1}"},
-    {.name = "exact",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct cast, exact),
-     .fallback = "false",
-     .help = "a whole number that a float dtype would round, as float32 rounds 16777217, is a bad "
-             "record"},
+    LEAT_ARG_NAMED("input", cast, numbers.input, FIELD, "the field to cast", .is_positional = true,
+                   .is_required = true),
+    LEAT_ARG_NAMED("output", cast, numbers.output, FIELD,
+                   "name of the result; left out: the same name", .is_positional = true),
+    LEAT_ARG_NAMED("dtype", cast, numbers.dtype, DTYPE, "dtype of the result", .is_required = true,
+                   .choices = leat_numbers_dtypes),
+    LEAT_ARG_NAMED("default", cast, fallback, TEXT,
+                   "value for an empty text, and with `map` for a text that is not in it"),
+    LEAT_ARG(cast, map, MAP, "text to value, such as {male: 0, female: 1}", .min = 1,
+             .max = 1048576),
+    LEAT_ARG(cast, exact, BOOL,
+             "a whole number that a float dtype would round, as float32 rounds 16777217, is a bad "
+             "record",
+             .fallback = "false"),
     LEAT_ARGS_END,
 };
 
 /* ---- elements ---- */
 
-/* With `exact`, -EDOM if the whole number was rounded. */
+/* -EDOM: `exact` is set and the whole number was rounded. */
 static int store_int(const struct cast *self, void *values, size_t index, int64_t value) {
-    enum leat_dtype dtype = (enum leat_dtype)self->dtype;
+    enum leat_dtype dtype = (enum leat_dtype)self->numbers.dtype;
 
     if (self->exact && leat_scalar_rounds(dtype, value))
         return -EDOM;
     return leat_scalar_store_int(values, dtype, index, value);
 }
 
-/* The same. Numbers beyond 64 bits are measures rather than counts or ids: only those that become
- * infinite are refused. */
+/* The same. Numbers beyond 64 bits are measures, not counts or ids: only infinite results are
+ * refused. */
 static int store_double(const struct cast *self, void *values, size_t index, double value) {
-    enum leat_dtype dtype = (enum leat_dtype)self->dtype;
+    enum leat_dtype dtype = (enum leat_dtype)self->numbers.dtype;
     int r = leat_scalar_store_double(values, dtype, index, value);
     double stored;
 
@@ -96,7 +74,7 @@ static int store_double(const struct cast *self, void *values, size_t index, dou
  * -EDOM (would be rounded). */
 static int parse_element(const struct cast *self, const char *text, size_t n, void *values,
                          size_t index) {
-    enum leat_dtype dtype = (enum leat_dtype)self->dtype;
+    enum leat_dtype dtype = (enum leat_dtype)self->numbers.dtype;
     int64_t integer;
     double number;
     bool truth;
@@ -122,7 +100,7 @@ static int parse_constant(const struct leat_config *config, const char *arg, con
     *ret_bits = 0;
     if (parse_element(self, text, strlen(text), ret_bits, 0) < 0)
         return leat_config_error(config, arg, err, "\"%.64s\" is no %s", text,
-                                 leat_dtype_name((enum leat_dtype)self->dtype));
+                                 leat_dtype_name((enum leat_dtype)self->numbers.dtype));
     return 0;
 }
 
@@ -149,7 +127,7 @@ static void unload(struct leat_config *config) {
     leat_text_index_deinit(&self->keys);
 }
 
-/* What is padded goes on with the same value, if the new dtype has it. */
+/* A padded list stays padded with its value, if the new dtype has it. */
 static int plan_padding(const struct leat_config *config, const struct leat_field *from,
                         struct leat_field *to, struct leat_error *err) {
     const char *dtype = leat_dtype_name(to->dtype);
@@ -174,26 +152,27 @@ static int plan_padding(const struct leat_config *config, const struct leat_fiel
 
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     struct cast *self = (struct cast *)config;
-    const char *output = self->output ? self->output : self->input;
     const struct leat_field *from;
     struct leat_field *to;
     bool is_list;
-    int r = leat_planner_find(planner, config, "input", self->input, &self->from, err);
+    int r =
+        leat_planner_find(planner, config, "input", self->numbers.input, &self->numbers.from, err);
 
     if (r < 0)
         return r;
-    from = leat_planner_field(planner, self->from);
+    from = leat_planner_field(planner, self->numbers.from);
     is_list = from->is_list && from->dtype != LEAT_DTYPE_TEXT;
     if (self->map.n_items > 0 && from->dtype != LEAT_DTYPE_TEXT)
-        return leat_config_error(config, "map", err, "\"%s\" is not text", self->input);
-    r = leat_planner_add(planner, config, self->output ? "output" : "input", output,
-                         (enum leat_dtype)self->dtype, is_list, &self->to, &to, err);
+        return leat_config_error(config, "map", err, "\"%s\" is not text", self->numbers.input);
+    r = leat_planner_add_result(planner, config, self->numbers.input, self->numbers.output,
+                                (enum leat_dtype)self->numbers.dtype, is_list, &self->numbers.to,
+                                &to, err);
     return r < 0 || !is_list ? r : plan_padding(config, from, to, err);
 }
 
 static int cast_text(const struct cast *self, const char *text, size_t n, void *values,
                      uint32_t row) {
-    size_t size = leat_dtype_size((enum leat_dtype)self->dtype);
+    size_t size = leat_dtype_size((enum leat_dtype)self->numbers.dtype);
     const uint64_t *bits = self->fallback ? &self->fallback_bits : NULL;
 
     if (n == 0 || self->map.n_items > 0) {
@@ -211,30 +190,32 @@ static int cast_text(const struct cast *self, const char *text, size_t n, void *
 
 static void reject_text(const struct cast *self, struct leat_map *map, uint32_t row,
                         const char *text, size_t n, int reason) {
-    const char *dtype = leat_dtype_name((enum leat_dtype)self->dtype);
+    const char *dtype = leat_dtype_name((enum leat_dtype)self->numbers.dtype);
     int shown = n > 64 ? 64 : (int)n;
 
     if (n == 0)
-        leat_map_reject(map, row, self->input, "is empty; give `default` to cast it to %s", dtype);
+        leat_map_reject(map, row, self->numbers.input, "is empty; give `default` to cast it to %s",
+                        dtype);
     else if (reason == -ENOENT)
-        leat_map_reject(map, row, self->input,
+        leat_map_reject(map, row, self->numbers.input,
                         "\"%.*s\" is not in the map and there is no `default`", shown, text);
     else if (reason == -ERANGE)
-        leat_map_reject(map, row, self->input, "%.*s does not fit %s", shown, text, dtype);
+        leat_map_reject(map, row, self->numbers.input, "%.*s does not fit %s", shown, text, dtype);
     else if (reason == -EDOM)
-        leat_map_reject(map, row, self->input, "%.*s would be rounded by %s", shown, text, dtype);
+        leat_map_reject(map, row, self->numbers.input, "%.*s would be rounded by %s", shown, text,
+                        dtype);
     else
-        leat_map_reject(map, row, self->input, "\"%.*s\" is no %s", shown, text, dtype);
+        leat_map_reject(map, row, self->numbers.input, "\"%.*s\" is no %s", shown, text, dtype);
 }
 
 static int map_text(const struct cast *self, struct leat_map *map) {
-    const struct leat_column *from = leat_map_column(map, self->from);
-    size_t size = leat_dtype_size((enum leat_dtype)self->dtype);
+    const struct leat_column *from = leat_map_column(map, self->numbers.from);
+    size_t size = leat_dtype_size((enum leat_dtype)self->numbers.dtype);
     void *values;
 
-    if (leat_map_make_scalar(map, self->to, size) < 0)
+    if (leat_map_make_scalar(map, self->numbers.to, size) < 0)
         return -ENOMEM;
-    values = leat_map_column(map, self->to)->values;
+    values = leat_map_column(map, self->numbers.to)->values;
     for (uint32_t row = 0; row < map->block->n_rows; row++) {
         const char *text = (const char *)from->values + from->starts[row];
         int r = cast_text(self, text, from->lengths[row], values, row);
@@ -247,48 +228,33 @@ static int map_text(const struct cast *self, struct leat_map *map) {
     return 0;
 }
 
-/* One number to another dtype; `values` of the result are at the same index. */
+/* Casts one number to element `to_index` of the result. */
 static void cast_number(const struct cast *self, struct leat_map *map, uint32_t row,
                         const void *from, size_t from_index, void *to, size_t to_index) {
-    enum leat_dtype dtype = map->fields[self->from].dtype;
-    int r;
+    enum leat_dtype dtype = map->fields[self->numbers.from].dtype;
+    int r = leat_dtype_is_integer(dtype)
+                ? store_int(self, to, to_index, leat_scalar_int(from, dtype, from_index))
+                : store_double(self, to, to_index, leat_scalar_double(from, dtype, from_index));
 
-    if (leat_dtype_is_integer(dtype))
-        r = store_int(self, to, to_index, leat_scalar_int(from, dtype, from_index));
-    else
-        r = store_double(self, to, to_index, leat_scalar_double(from, dtype, from_index));
     if (r < 0) {
         char text[LEAT_SCALAR_TEXT_MAX];
 
         (void)leat_scalar_print(from, dtype, from_index, text);
-        leat_map_reject(map, row, self->input, "%s %s %s", text,
+        leat_map_reject(map, row, self->numbers.input, "%s %s %s", text,
                         r == -ERANGE ? "does not fit"
                         : r == -EDOM ? "would be rounded by"
                                      : "is not whole, as is",
-                        leat_dtype_name((enum leat_dtype)self->dtype));
+                        leat_dtype_name((enum leat_dtype)self->numbers.dtype));
     }
 }
 
-static int map_scalar(const struct cast *self, struct leat_map *map) {
-    const struct leat_column *from = leat_map_column(map, self->from);
-
-    if (leat_map_make_scalar(map, self->to, leat_dtype_size((enum leat_dtype)self->dtype)) < 0)
-        return -ENOMEM;
-    for (uint32_t row = 0; row < map->block->n_rows; row++)
-        cast_number(self, map, row, from->values, row, leat_map_column(map, self->to)->values, row);
-    return 0;
-}
-
 static int map_list(const struct cast *self, struct leat_map *map, struct leat_error *err) {
-    const struct leat_column *from = leat_map_column(map, self->from);
-    const struct leat_column *to = leat_map_column(map, self->to);
-    size_t total = 0;
+    const struct leat_column *from = leat_map_column(map, self->numbers.from);
+    const struct leat_column *to = leat_map_column(map, self->numbers.to);
     uint32_t at = 0;
-    int r;
+    int r = leat_numbers_make_lists(map, self->numbers.to,
+                                    leat_map_n_items(map, self->numbers.from), err);
 
-    for (uint32_t row = 0; row < map->block->n_rows; row++)
-        total += from->lengths[row];
-    r = leat_numbers_make_lists(map, self->to, total, err);
     for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++) {
         to->starts[row] = at;
         to->lengths[row] = from->lengths[row];
@@ -298,27 +264,34 @@ static int map_list(const struct cast *self, struct leat_map *map, struct leat_e
     return r;
 }
 
+static int map_scalar(const struct cast *self, struct leat_map *map) {
+    const struct leat_column *from = leat_map_column(map, self->numbers.from);
+    const struct leat_column *to = leat_map_column(map, self->numbers.to);
+    size_t size = leat_dtype_size((enum leat_dtype)self->numbers.dtype);
+
+    if (leat_map_make_scalar(map, self->numbers.to, size) < 0)
+        return -ENOMEM;
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        cast_number(self, map, row, from->values, row, to->values, row);
+    return 0;
+}
+
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     const struct cast *self = (const struct cast *)config;
+    const struct leat_field *from = &map->fields[self->numbers.from];
     int r;
 
-    if (map->fields[self->from].dtype == LEAT_DTYPE_TEXT)
-        r = map_text(self, map);
-    else if (map->fields[self->from].is_list)
+    if (from->dtype != LEAT_DTYPE_TEXT && from->is_list)
         return map_list(self, map, err);
-    else
-        r = map_scalar(self, map);
+    r = from->dtype == LEAT_DTYPE_TEXT ? map_text(self, map) : map_scalar(self, map);
     return r < 0 ? leat_error_oom(err) : 0;
 }
 
 const struct leat_stage_ops leat_stage_cast = {
-    .name = "cast",
+    LEAT_STAGE_BASE("cast", cast, MAP),
     .summary = "turns texts and numbers into a dtype",
     .example = "{ input: Survived, output: labels, dtype: int64 }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct cast),
     .check = check,
     .unload = unload,
     .plan = plan,

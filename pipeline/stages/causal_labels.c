@@ -1,10 +1,9 @@
-/* causal_labels.c: labels for the training of causal language models: the token ids themselves, and
- * ignore_index where there is to be no loss. Models shift them by one token, so they are not
- * shifted here.
+/* causal_labels.c: labels for training causal language models: the token ids, and ignore_index
+ * where there is to be no loss. Models shift labels by one token, so they are not shifted here.
  *
- * What the model is to say is known from the stage that wrote the text: shared_loss.h. Labels are
- * padded as the ids are, with ignore_index. Behind chunk and pack, which cut what a record has, the
- * labels of the whole record are made and cut in step with the ids.
+ * The stage that wrote the text knows what the model is to say (shared_loss.h). Labels are padded
+ * as the ids are, with ignore_index. Behind chunk and pack, the labels of the whole record are made
+ * and cut in step with the ids.
  */
 #include <errno.h>
 
@@ -31,48 +30,26 @@ static const char *const dtypes[] = {"int32", "int64", NULL};
 static const char *const policies[] = {"keep", "fail", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct causal_labels, input),
-     .fallback = "input_ids",
-     .help = "the token ids, as `tokenize` gave them"},
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct causal_labels, output),
-     .fallback = "labels",
-     .help = "name of the labels"},
-    {.name = "ignore_index",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct causal_labels, ignore_index),
-     .fallback = "-100",
-     .min = INT32_MIN,
-     .max = INT32_MAX,
-     .help = "what stands where there is no loss, padding included"},
-    {.name = "loss_on",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct causal_labels, loss_on),
-     .fallback = "all",
-     .choices = places,
-     .help = "all tokens; or of a text of `chat` or `instruction`: the completion (the last that "
-             "the assistant says), or all that the assistant says"},
-    {.name = "dtype",
-     .type = LEAT_ARG_DTYPE,
-     .offset = offsetof(struct causal_labels, dtype),
-     .fallback = "int64",
-     .choices = dtypes,
-     .help = "of the labels"},
-    {.name = "without_loss",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct causal_labels, without),
-     .fallback = "keep",
-     .choices = policies,
-     .help = "a record that has no token with loss, as truncation may leave it: it stays, or it is "
-             "bad"},
+    LEAT_ARG(causal_labels, input, FIELD, "the token ids, as `tokenize` gave them",
+             .fallback = "input_ids"),
+    LEAT_ARG(causal_labels, output, FIELD, "name of the labels", .fallback = "labels"),
+    LEAT_ARG(causal_labels, ignore_index, INT,
+             "what stands where there is no loss, padding included", .fallback = "-100",
+             .min = INT32_MIN, .max = INT32_MAX),
+    LEAT_ARG(causal_labels, loss_on, CHOICE,
+             "all tokens; or of a text of `chat` or `instruction`: the completion (the last that "
+             "the assistant says), or all that the assistant says",
+             .fallback = "all", .choices = places),
+    LEAT_ARG(causal_labels, dtype, DTYPE, "of the labels", .fallback = "int64", .choices = dtypes),
+    LEAT_ARG_NAMED(
+        "without_loss", causal_labels, without, CHOICE,
+        "a record that has no token with loss, as truncation may leave it: it stays, or it is bad",
+        .fallback = "keep", .choices = policies),
     LEAT_ARGS_END,
 };
 
-/* The ids as they are here (*ret_here) and as records have them, and what says where there is loss.
- */
+/* Finds the ids as they are here (*ret_here) and as records have them, and what says where there is
+ * loss. */
 static int find(struct causal_labels *self, struct leat_planner *planner, uint32_t *ret_here,
                 struct leat_error *err) {
     const struct leat_config *config = &self->base;
@@ -146,7 +123,7 @@ static bool has_loss(const struct causal_labels *self, int32_t loss) {
     return self->loss_on == COMPLETION ? loss == LEAT_LOSS_COMPLETION : loss != LEAT_LOSS_NONE;
 }
 
-/* One row; returns the number of tokens with loss. */
+/* Labels one row; returns the number of tokens with loss. */
 static uint32_t label_row(const struct causal_labels *self, const int32_t *ids, const int32_t *loss,
                           uint32_t n, void *labels, size_t at) {
     uint32_t n_loss = 0;
@@ -164,23 +141,14 @@ static uint32_t label_row(const struct causal_labels *self, const int32_t *ids, 
     return n_loss;
 }
 
-/* Of the rows, which are apart from each other in the labels even if they are not in the ids. */
-static size_t n_tokens(const struct leat_column *ids, uint32_t n_rows) {
-    size_t n = 0;
-
-    for (uint32_t row = 0; row < n_rows; row++)
-        n += ids->lengths[row];
-    return n;
-}
-
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     const struct causal_labels *self = (const struct causal_labels *)config;
     const struct leat_column *ids = leat_map_column(map, self->ids);
     const struct leat_column *loss = self->loss_on == ALL ? NULL : leat_map_column(map, self->loss);
     struct leat_column *labels = leat_map_column(map, self->labels);
-    size_t n = n_tokens(ids, map->block->n_rows),
-           size = leat_dtype_size((enum leat_dtype)self->dtype), at = 0;
+    size_t n = leat_map_n_items(map, self->ids), at = 0;
+    size_t size = leat_dtype_size((enum leat_dtype)self->dtype);
 
     if (n > UINT32_MAX)
         return leat_error_set(err, -EOVERFLOW,
@@ -205,12 +173,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_causal_labels = {
-    .name = "causal_labels",
+    LEAT_STAGE_BASE("causal_labels", causal_labels, MAP),
     .summary = "makes the labels of a causal language model from token ids",
     .example = "{ input: input_ids, output: labels, loss_on: all }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct causal_labels),
     .plan = plan,
     .map = map_rows,
 };

@@ -1,8 +1,8 @@
-/* chat.c: a conversation to the text that its model was made for, by a chat template.
+/* chat.c: writes a conversation as a text, by the chat template of a model.
  *
- * Messages are read, checked as the template of the model checks them, and written one behind the
- * other: pipeline/tokenizer/chat/, which others write conversations with too. What the assistant
- * says, with the token that ends its turn, are the parts that the model is to say (shared_loss.h).
+ * Messages are read, checked as the template checks them, and written one after the other
+ * (tokenizer/chat/). What the assistant says, with the token that ends its turn, are the parts that
+ * the model is to say (shared_loss.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,84 +36,42 @@ struct chat {
 static const char *const injections[] = {"allow", "fail", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "messages",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct chat, messages),
-     .is_positional = true,
-     .is_required = true,
-     .help = "the conversation, as JSON text: an array of objects like {\"role\": \"user\", "
-             "\"content\": \"Hi\"}; of JSON Lines it is had by `fields: {messages: json}`"},
+    LEAT_ARG(chat, messages, FIELD,
+             "the conversation, as JSON text: an array of objects like {\"role\": \"user\", "
+             "\"content\": \"Hi\"}; of JSON Lines it is had by `fields: {messages: json}`",
+             .is_positional = true, .is_required = true),
     LEAT_DIALOGUE_ARG(chat, dialogue),
-    {.name = "completion",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct chat, completion),
-     .help = "messages behind those of `messages`, as JSON text too: the model is to say what the "
-             "assistant says in these alone"},
-    {.name = "template",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct chat, template),
-     .choices = leat_chat_template_names,
-     .help = "what the messages are written by; this or `prefixes`"},
-    {.name = "prefixes",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct chat, prefixes),
-     .min = 1,
-     .max = LEAT_CHAT_ROLES_MAX,
-     .help = "a template of one's own: what stands before a content, for each role that there is: "
-             "`{user: \"User: \", assistant: \"Assistant: \"}`"},
-    {.name = "suffixes",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct chat, suffixes),
-     .min = 1,
-     .max = LEAT_CHAT_ROLES_MAX,
-     .help = "`prefixes`: what stands behind a content; the assistant's is said by the model"},
-    {.name = "separator",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct chat, separator),
-     .help = "`prefixes`: what stands behind each message, and is said by nobody"},
-    {.name = "bos",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct chat, bos),
-     .help = "the token in front of all; left out: that of the template; \"\": none"},
-    {.name = "eos",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct chat, eos),
-     .help = "mistral, phi-3, zephyr: the token that the template calls eos_token; left out: that "
-             "of the model"},
-    {.name = "system",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct chat, system),
-     .help = "a system message for conversations that do not begin with one"},
-    {.name = "add_generation_prompt",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct chat, add_generation_prompt),
-     .fallback = "false",
-     .help = "ends with what the assistant's next message begins with"},
-    {.name = "roles",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct chat, roles),
-     .min = 1,
-     .max = 64,
-     .help = "what the data calls the roles: `{human: user, gpt: assistant}`"},
-    {.name = "role_key",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct chat, role_key),
-     .fallback = "role",
-     .help = "the key of a message's role"},
-    {.name = "content_key",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct chat, content_key),
-     .fallback = "content",
-     .help = "the key of a message's content"},
-    {.name = "injection",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct chat, injection),
-     .fallback = "allow",
-     .choices = injections,
-     .help =
-         "a content with a text that means something in the template, such as <|im_end|>, which "
-         "`tokenize` takes for the token: allow: so it is, as in transformers; fail: the record "
-         "is bad"},
+    LEAT_ARG(chat, completion, FIELD,
+             "messages behind those of `messages`, as JSON text too: the model is to say what the "
+             "assistant says in these alone"),
+    LEAT_ARG(chat, template, CHOICE, "what the messages are written by; this or `prefixes`",
+             .choices = leat_chat_template_names),
+    LEAT_ARG(chat, prefixes, MAP,
+             "a template of one's own: what stands before a content, for each role that there is: "
+             "`{user: \"User: \", assistant: \"Assistant: \"}`",
+             .min = 1, .max = LEAT_CHAT_ROLES_MAX),
+    LEAT_ARG(chat, suffixes, MAP,
+             "`prefixes`: what stands behind a content; the assistant's is said by the model",
+             .min = 1, .max = LEAT_CHAT_ROLES_MAX),
+    LEAT_ARG(chat, separator, TEXT,
+             "`prefixes`: what stands behind each message, and is said by nobody"),
+    LEAT_ARG(chat, bos, TEXT,
+             "the token in front of all; left out: that of the template; \"\": none"),
+    LEAT_ARG(chat, eos, TEXT,
+             "mistral, phi-3, zephyr: the token that the template calls eos_token; left out: that "
+             "of the model"),
+    LEAT_ARG(chat, system, TEXT, "a system message for conversations that do not begin with one"),
+    LEAT_ARG(chat, add_generation_prompt, BOOL,
+             "ends with what the assistant's next message begins with", .fallback = "false"),
+    LEAT_ARG(chat, roles, MAP, "what the data calls the roles: `{human: user, gpt: assistant}`",
+             .min = 1, .max = 64),
+    LEAT_ARG(chat, role_key, TEXT, "the key of a message's role", .fallback = "role"),
+    LEAT_ARG(chat, content_key, TEXT, "the key of a message's content", .fallback = "content"),
+    LEAT_ARG(chat, injection, CHOICE,
+             "a content with a text that means something in the template, such as <|im_end|>, "
+             "which `tokenize` takes for the token: allow: so it is, as in transformers; fail: the "
+             "record is bad",
+             .fallback = "allow", .choices = injections),
     LEAT_ARGS_END,
 };
 
@@ -126,7 +84,7 @@ static const char *value_of(const struct leat_text_map *map, const char *key) {
     return NULL;
 }
 
-/* A template of prefixes and suffixes. */
+/* Makes a template of `prefixes` and `suffixes`. */
 static int compose(struct chat *self, struct leat_error *err) {
     struct leat_chat_template *chat = &self->writer.chat;
 
@@ -309,7 +267,7 @@ static void write_messages(const struct chat *self, struct workspace *workspace)
     leat_chat_writer_write(&self->writer, &workspace->messages, &sink);
 }
 
-/* Where in the record the value is that is wrong, if the record is a line of JSON; 0: unknown. */
+/* The column of the faulty value, if the record is a line of JSON; 0: unknown. */
 static uint32_t column_of(const struct leat_map *map, uint32_t row, const char *field,
                           const struct leat_chat_messages *messages) {
     const struct leat_block *block = map->block;
@@ -327,7 +285,7 @@ static uint32_t column_of(const struct leat_map *map, uint32_t row, const char *
     return line == 1 ? column : 0;
 }
 
-/* 0; -EINVAL: the row is rejected; -ENOMEM. */
+/* -EINVAL: the row was rejected. -ENOMEM. */
 static int read_field(const struct chat *self, struct leat_map *map, uint32_t row,
                       const char *field, uint32_t column_index,
                       struct leat_chat_messages *messages) {
@@ -389,12 +347,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_chat = {
-    .name = "chat",
+    LEAT_STAGE_BASE("chat", chat, MAP),
     .summary = "writes a conversation as a text, by the chat template of a model",
     .example = "{ messages: messages, template: chatml }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct chat),
     .check = check,
     .plan = plan,
     .map = map_rows,

@@ -19,46 +19,21 @@ struct chunk {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "fields",
-     .type = LEAT_ARG_FIELDS,
-     .offset = offsetof(struct chunk, fields),
-     .is_required = true,
-     .min = 1,
-     .max = LEAT_PARTS_MAX,
-     .help = "lists that are cut, in step with one another; other fields are in every window"},
-    {.name = "length",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct chunk, length),
-     .is_positional = true,
-     .is_required = true,
-     .min = 1,
-     .max = 1 << 28,
-     .help = "elements of a window"},
-    {.name = "stride",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct chunk, stride),
-     .min = 1,
-     .max = 1 << 28,
-     .help = "elements from the start of a window to the start of the next; left out: `length`, so "
-             "that windows do not overlap"},
-    {.name = "min_length",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct chunk, min_length),
-     .fallback = "0",
-     .min = 0,
-     .max = 1 << 28,
-     .help = "a shorter window is left out"},
-    {.name = "max_windows",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct chunk, max_windows),
-     .fallback = "65536",
-     .min = 1,
-     .max = 1 << 24,
-     .help = "a record with more of them is bad"},
-    {.name = "start",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct chunk, start),
-     .help = "name of an int32 field: where in the document the window starts"},
+    LEAT_ARG(chunk, fields, FIELDS,
+             "lists that are cut, in step with one another; other fields are in every window",
+             .is_required = true, .min = 1, .max = LEAT_PARTS_MAX),
+    LEAT_ARG(chunk, length, INT, "elements of a window", .is_positional = true, .is_required = true,
+             .min = 1, .max = 1 << 28),
+    LEAT_ARG(chunk, stride, INT,
+             "elements from the start of a window to the start of the next; left out: `length`, so "
+             "that windows do not overlap",
+             .min = 1, .max = 1 << 28),
+    LEAT_ARG(chunk, min_length, INT, "a shorter window is left out", .fallback = "0", .min = 0,
+             .max = 1 << 28),
+    LEAT_ARG(chunk, max_windows, INT, "a record with more of them is bad", .fallback = "65536",
+             .min = 1, .max = 1 << 24),
+    LEAT_ARG(chunk, start, FIELD,
+             "name of an int32 field: where in the document the window starts"),
     LEAT_ARGS_END,
 };
 
@@ -112,8 +87,8 @@ static uint64_t n_windows(const struct chunk *self, uint64_t n) {
 
     if (n <= length)
         return 1;
-    n_whole = 1 + (n - length + stride - 1) / stride; /* up to the first that reaches the end */
-    n_started = (n + stride - 1) / stride;            /* with a stride above length: gaps */
+    n_whole = 1 + (n - length + stride - 1) / stride; /* up to the first one that reaches the end */
+    n_started = (n + stride - 1) / stride;            /* a stride above length leaves gaps */
     return n_whole < n_started ? n_whole : n_started;
 }
 
@@ -154,12 +129,9 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
 }
 
 const struct leat_stage_ops leat_stage_chunk = {
-    .name = "chunk",
+    LEAT_STAGE_BASE("chunk", chunk, ORDER),
     .summary = "cuts long documents into windows, each a row of its own",
     .example = "{ fields: [input_ids], length: 512, stride: 256 }",
-    .kind = LEAT_STAGE_ORDER,
-    .args = args,
-    .config_size = sizeof(struct chunk),
     .plan = plan,
     .map = map_rows,
     .expands = true,

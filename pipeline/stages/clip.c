@@ -10,22 +10,18 @@ struct clip {
     struct leat_numbers numbers;
     double min, max;
 
-    bool is_whole;          /* input and result are */
-    int64_t least, largest; /* for these */
+    bool is_whole;          /* both input and result */
+    int64_t least, largest; /* if is_whole */
 };
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(clip, numbers),
-    {.name = "min",
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct clip, min),
-     .fallback = "-inf",
-     .help = "what is less becomes this; of whole numbers, the next one that is not less"},
-    {.name = "max",
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct clip, max),
-     .fallback = "inf",
-     .help = "what is more becomes this; of whole numbers, the next one that is not more"},
+    LEAT_ARG(clip, min, FLOAT,
+             "what is less becomes this; of whole numbers, the next one that is not less",
+             .fallback = "-inf"),
+    LEAT_ARG(clip, max, FLOAT,
+             "what is more becomes this; of whole numbers, the next one that is not more",
+             .fallback = "inf"),
     LEAT_NUMBERS_DTYPE_ARG(clip, numbers, leat_numbers_dtypes, NULL,
                            "dtype of the result; left out: that of the input"),
     LEAT_NUMBERS_NAN_ARGS(clip, numbers, "keep"),
@@ -51,8 +47,7 @@ static int64_t to_int(double x) {
     return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (int64_t)x;
 }
 
-/* Of whole numbers, those in the range begin at ceil(min) and end at floor(max); that is also what
- * the others become, so there must be one. */
+/* Whole numbers are clipped to ceil(min)..floor(max), which must hold one. */
 static int plan_whole(struct clip *self, struct leat_error *err) {
     if (ceil(self->min) > floor(self->max) || self->min >= 0x1p63 || self->max < -0x1p63)
         return leat_config_error(&self->base, NULL, err,
@@ -104,12 +99,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_clip = {
-    .name = "clip",
+    LEAT_STAGE_BASE("clip", clip, MAP),
     .summary = "brings numbers into a range",
     .example = "{ input: Age, min: 0, max: 100 }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct clip),
     .check = check,
     .plan = plan,
     .map = map_rows,

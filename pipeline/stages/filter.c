@@ -14,8 +14,7 @@
 
 enum { EMPTY = 1, EQUALS = 2, NOT_EQUALS = 4, MIN = 8, MAX = 16, MIN_LENGTH = 32, MAX_LENGTH = 64 };
 
-/* Ascending. Wide enough for every double and every int64_t: numbers of records are often above
- * 2^53. */
+/* Ascending. A long double holds every double and int64_t; ids are often above 2^53. */
 struct numbers {
     long double *values;
     size_t n_values;
@@ -36,48 +35,20 @@ struct filter {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct filter, input),
-     .is_positional = true,
-     .is_required = true,
-     .help = "the field that is looked at"},
-    {.name = "empty",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct filter, empty),
-     .help = "true: keep empty texts and lists; false: keep those that are not empty"},
-    {.name = "equals",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct filter, equals),
-     .min = 1,
-     .max = 65536,
-     .help = "keep what equals one of these"},
-    {.name = "not_equals",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct filter, not_equals),
-     .min = 1,
-     .max = 65536,
-     .help = "keep what equals none of these"},
-    {.name = "min",
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct filter, min),
-     .help = "keep numbers of at least this"},
-    {.name = "max",
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct filter, max),
-     .help = "keep numbers of at most this"},
-    {.name = "min_length",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct filter, min_length),
-     .min = 0,
-     .max = 1e12,
-     .help = "keep texts of at least that many characters, lists of that many elements"},
-    {.name = "max_length",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct filter, max_length),
-     .min = 0,
-     .max = 1e12,
-     .help = "keep texts of at most that many characters, lists of that many elements"},
+    LEAT_ARG(filter, input, FIELD, "the field that is looked at", .is_positional = true,
+             .is_required = true),
+    LEAT_ARG(filter, empty, BOOL,
+             "true: keep empty texts and lists; false: keep those that are not empty"),
+    LEAT_ARG(filter, equals, TEXTS, "keep what equals one of these", .min = 1, .max = 65536),
+    LEAT_ARG(filter, not_equals, TEXTS, "keep what equals none of these", .min = 1, .max = 65536),
+    LEAT_ARG(filter, min, FLOAT, "keep numbers of at least this"),
+    LEAT_ARG(filter, max, FLOAT, "keep numbers of at most this"),
+    LEAT_ARG(filter, min_length, INT,
+             "keep texts of at least that many characters, lists of that many elements", .min = 0,
+             .max = 1e12),
+    LEAT_ARG(filter, max_length, INT,
+             "keep texts of at most that many characters, lists of that many elements", .min = 0,
+             .max = 1e12),
     LEAT_ARGS_END,
 };
 
@@ -204,7 +175,7 @@ static bool holds_range(const struct filter *self, double number) {
            !((self->conditions & MAX) && !(number <= self->max));
 }
 
-/* Characters of UTF-8: bytes that do not continue one. */
+/* Counts characters of UTF-8: bytes that do not continue one. */
 static uint64_t n_characters(const char *text, size_t n) {
     uint64_t count = 0;
 
@@ -267,12 +238,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_filter = {
-    .name = "filter",
+    LEAT_STAGE_BASE("filter", filter, MAP),
     .summary = "keeps the records for which every given condition holds",
     .example = "{ input: Age, min: 18 }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct filter),
     .check = check,
     .unload = unload,
     .plan = plan,

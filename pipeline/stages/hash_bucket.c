@@ -24,29 +24,16 @@ struct hash_bucket {
 static const char *const dtypes[] = {"int32", "int64", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct hash_bucket, numbers.input),
-     .is_positional = true,
-     .is_required = true,
-     .help = "a text, a whole number (which stands for its decimal digits), or a list of these"},
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct hash_bucket, numbers.output),
-     .is_positional = true,
-     .help = "name of the result; left out: the same name"},
-    {.name = "buckets",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct hash_bucket, buckets),
-     .is_required = true,
-     .min = 1,
-     .max = INT32_MAX,
-     .help = "the result is 0 to buckets - 1"},
-    {.name = "salt",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct hash_bucket, salt),
-     .fallback = "",
-     .help = "hashed before the key: another salt makes other collisions"},
+    LEAT_ARG_NAMED(
+        "input", hash_bucket, numbers.input, FIELD,
+        "a text, a whole number (which stands for its decimal digits), or a list of these",
+        .is_positional = true, .is_required = true),
+    LEAT_ARG_NAMED("output", hash_bucket, numbers.output, FIELD,
+                   "name of the result; left out: the same name", .is_positional = true),
+    LEAT_ARG(hash_bucket, buckets, INT, "the result is 0 to buckets - 1", .is_required = true,
+             .min = 1, .max = INT32_MAX),
+    LEAT_ARG(hash_bucket, salt, TEXT, "hashed before the key: another salt makes other collisions",
+             .fallback = ""),
     LEAT_NUMBERS_DTYPE_ARG(hash_bucket, numbers, dtypes, "int32", "dtype of the result"),
     LEAT_ARGS_END,
 };
@@ -66,9 +53,8 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (r < 0)
         return r;
     is_list = from->is_list && from->dtype != LEAT_DTYPE_TEXT;
-    r = leat_planner_add(planner, config, numbers->output ? "output" : "input",
-                         numbers->output ? numbers->output : numbers->input,
-                         (enum leat_dtype)numbers->dtype, is_list, &numbers->to, &to, err);
+    r = leat_planner_add_result(planner, config, numbers->input, numbers->output,
+                                (enum leat_dtype)numbers->dtype, is_list, &numbers->to, &to, err);
     if (r < 0)
         return r;
     if (is_list) {
@@ -106,12 +92,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_hash_bucket = {
-    .name = "hash_bucket",
+    LEAT_STAGE_BASE("hash_bucket", hash_bucket, MAP),
     .summary = "the hash of a key, modulo a number of buckets",
     .example = "{ input: Ticket, output: ticket_bucket, buckets: 1024 }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct hash_bucket),
     .plan = plan,
     .map = map_rows,
 };

@@ -34,33 +34,19 @@ static const char *const alpaca_fields[] = {"instruction", "input", "output"};
 
 static const struct leat_arg args[] = {
     LEAT_DIALOGUE_ARG(instruction, dialogue),
-    {.name = "preset",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct instruction, preset),
-     .is_positional = true,
-     .choices = presets,
-     .help = "a known format, of the fields instruction, input (which may be missing or empty) and "
-             "output; this, or `prompt` and `response`"},
-    {.name = "fields",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct instruction, fields),
-     .min = 1,
-     .max = 3,
-     .help =
-         "`preset`: what its fields are called here: `{instruction: question, output: answer}`"},
-    {.name = "prompt",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct instruction, prompt),
-     .help = "what the model is given, a text with {fields}; {{ and }} for braces"},
-    {.name = "response",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct instruction, response),
-     .help = "what it is to say, a text with {fields}"},
-    {.name = "eos",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct instruction, eos),
-     .help = "a token behind the response, such as \"</s>\", that the model is to say too; "
-             "`tokenize` can do this as well"},
+    LEAT_ARG(instruction, preset, CHOICE,
+             "a known format, of the fields instruction, input (which may be missing or empty) and "
+             "output; this, or `prompt` and `response`",
+             .is_positional = true, .choices = presets),
+    LEAT_ARG(instruction, fields, MAP,
+             "`preset`: what its fields are called here: `{instruction: question, output: answer}`",
+             .min = 1, .max = 3),
+    LEAT_ARG(instruction, prompt, TEXT,
+             "what the model is given, a text with {fields}; {{ and }} for braces"),
+    LEAT_ARG(instruction, response, TEXT, "what it is to say, a text with {fields}"),
+    LEAT_ARG(instruction, eos, TEXT,
+             "a token behind the response, such as \"</s>\", that the model is to say too; "
+             "`tokenize` can do this as well"),
     LEAT_ARGS_END,
 };
 
@@ -96,7 +82,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
 /* ---- plan */
 
-/* Whether there is Alpaca's input: a field that is named for it must be there. */
+/* True if the data has Alpaca's input. A field that `fields` names for it must exist. */
 static bool has_input(const struct instruction *self, const struct leat_planner *planner) {
     for (size_t i = 0; i < self->fields.n_items; i++)
         if (strcmp(self->fields.keys[i], "input") == 0)
@@ -186,7 +172,7 @@ static void put_part(struct leat_dialogue_writer *writer, const struct leat_text
     }
 }
 
-/* Which of Alpaca's two prompts; there is one of other formats. */
+/* Chooses one of Alpaca's two prompts; other formats have one. */
 static const struct leat_text_part *prompt_of(const struct instruction *self,
                                               const struct leat_map *map, uint32_t row) {
     const struct leat_column *input;
@@ -220,12 +206,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_instruction = {
-    .name = "instruction",
+    LEAT_STAGE_BASE("instruction", instruction, MAP),
     .summary = "writes a prompt and its answer as a text, as Alpaca does or by texts with fields",
     .example = "{ preset: alpaca }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct instruction),
     .check = check,
     .unload = unload,
     .plan = plan,

@@ -9,7 +9,7 @@
 #include "pipeline/tokenizer/unicode/form.h"
 #include "pipeline/tokenizer/unicode/property.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 
 #define SIGMA       0x3a3
 #define FINAL_SIGMA 0x3c2
@@ -38,7 +38,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     (void)leat_unicode_find(LEAT_UNICODE_PROPERTY, "Cased", 5, &self->cased.items, &self->cased.n);
     (void)leat_unicode_find(LEAT_UNICODE_PROPERTY, "Case_Ignorable", 14, &self->ignorable.items,
                             &self->ignorable.n);
-    return leat_text_edit_plan(config, &self->edit, planner, err);
+    return leat_text_edit_plan(config, planner, err);
 }
 
 static bool is_in(const struct ranges *ranges, uint32_t code) {
@@ -59,7 +59,7 @@ static bool is_in(const struct ranges *ranges, uint32_t code) {
     return false;
 }
 
-/* Whether a cased character comes next, but for what is ignored. */
+/* True if a cased character comes next, ignorable ones aside. */
 static bool is_cased_after(const struct lower *self, const uint8_t *text, size_t n) {
     for (size_t at = 0; at < n; at += leat_utf8_length(text + at, n - at)) {
         uint32_t code = leat_utf8_code_point(text + at, n - at);
@@ -93,7 +93,7 @@ static uint8_t *put_codes(uint8_t *to, const uint32_t *codes, uint32_t n_codes) 
     return to;
 }
 
-/* A character that is not ASCII, at text[at]. */
+/* Writes the character at text[at], which is not ASCII. */
 static uint8_t *put_character(const struct lower *self, uint8_t *to, const uint8_t *text, size_t at,
                               size_t n, uint32_t n_bytes) {
     uint32_t code = leat_utf8_code_point(text + at, n - at);
@@ -109,7 +109,10 @@ static uint8_t *put_character(const struct lower *self, uint8_t *to, const uint8
     return put_codes(to, codes, leat_unicode_lower(code, codes));
 }
 
-static uint8_t *put_text(const struct lower *self, uint8_t *to, const uint8_t *text, size_t n) {
+static uint8_t *put_text(const struct leat_config *config, uint8_t *to, const uint8_t *text,
+                         uint32_t n) {
+    const struct lower *self = (const struct lower *)config;
+
     for (size_t at = 0; at < n;) {
         uint32_t n_bytes;
 
@@ -127,33 +130,16 @@ static uint8_t *put_text(const struct lower *self, uint8_t *to, const uint8_t *t
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     const struct lower *self = (const struct lower *)config;
-    const struct leat_column *from = leat_map_column(map, self->edit.from);
-    const struct leat_column *to = leat_map_column(map, self->edit.to);
-    size_t n_bytes = leat_text_edit_n_bytes(&self->edit, map);
-    uint8_t *at;
+    size_t n_bytes = leat_map_n_items(map, self->edit.from);
+
     /* two bytes become three at most (U+0130, U+023A), and no others grow */
-    int r = leat_text_edit_begin(&self->edit, map, n_bytes + n_bytes / 2, err);
-
-    at = to->values;
-    for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++) {
-        const uint8_t *text = (const uint8_t *)from->values + from->starts[row];
-        uint8_t *end = put_text(self, at, text, from->lengths[row]);
-
-        to->starts[row] = (uint32_t)(at - (uint8_t *)to->values);
-        to->lengths[row] = (uint32_t)(end - at);
-        map->n_bytes_out += to->lengths[row];
-        at = end;
-    }
-    return r;
+    return leat_text_edit_map(config, &self->edit, map, n_bytes + n_bytes / 2, put_text, err);
 }
 
 const struct leat_stage_ops leat_stage_lower = {
-    .name = "lower",
+    LEAT_STAGE_BASE("lower", lower, MAP),
     .summary = "a text in lower case",
     .example = "{ input: Name }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct lower),
     .plan = plan,
     .map = map_rows,
 };

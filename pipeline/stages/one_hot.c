@@ -1,8 +1,8 @@
-/* one_hot.c: a class as a row of zeros with a 1 at its place.
+/* one_hot.c: encodes a class as a row of zeros with a 1 at its place.
  *
- * No row is written: all are views of one table, n - 1 zeros, a 1, and n zeros. The view of n
- * elements from n - 1 - k on has its 1 at k; the one from n on has none. The table belongs to the
- * config, which outlives the blocks.
+ * All rows are views of one table: n - 1 zeros, a 1, and n zeros. The view of n elements from n - 1
+ * - k on has its 1 at k; the one from n on has none. The table belongs to the config, which
+ * outlives the blocks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,41 +31,19 @@ struct one_hot {
 
 static const char *const unknowns[] = {"fail", "zeros", NULL};
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct one_hot, input),
-     .is_positional = true,
-     .is_required = true,
-     .help = "a text or a whole number"},
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct one_hot, output),
-     .is_positional = true,
-     .help = "name of the list of as many numbers as there are classes; left out: the same name"},
-    {.name = "classes",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct one_hot, classes),
-     .min = 1,
-     .max = 1 << 20,
-     .help = "the input is a number from 0 to classes - 1"},
-    {.name = "categories",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct one_hot, categories),
-     .min = 1,
-     .max = 65536,
-     .help = "the input is one of these, and its place here is its class"},
-    {.name = "unknown",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct one_hot, unknown),
-     .fallback = "fail",
-     .choices = unknowns,
-     .help = "what is no class: the record is bad, or its row has no 1"},
-    {.name = "dtype",
-     .type = LEAT_ARG_DTYPE,
-     .offset = offsetof(struct one_hot, dtype),
-     .fallback = "float32",
-     .choices = leat_numbers_dtypes,
-     .help = "dtype of the result"},
+    LEAT_ARG(one_hot, input, FIELD, "a text or a whole number", .is_positional = true,
+             .is_required = true),
+    LEAT_ARG(one_hot, output, FIELD,
+             "name of the list of as many numbers as there are classes; left out: the same name",
+             .is_positional = true),
+    LEAT_ARG(one_hot, classes, INT, "the input is a number from 0 to classes - 1", .min = 1,
+             .max = 1 << 20),
+    LEAT_ARG(one_hot, categories, TEXTS,
+             "the input is one of these, and its place here is its class", .min = 1, .max = 65536),
+    LEAT_ARG(one_hot, unknown, CHOICE, "what is no class: the record is bad, or its row has no 1",
+             .fallback = "fail", .choices = unknowns),
+    LEAT_ARG(one_hot, dtype, DTYPE, "dtype of the result", .fallback = "float32",
+             .choices = leat_numbers_dtypes),
     LEAT_ARGS_END,
 };
 
@@ -136,15 +114,14 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (r == 0)
         r = check_field(self, leat_planner_field(planner, self->from), err);
     if (r == 0)
-        r = leat_planner_add(planner, config, self->output ? "output" : "input",
-                             self->output ? self->output : self->input,
-                             (enum leat_dtype)self->dtype, true, &self->to, &to, err);
+        r = leat_planner_add_result(planner, config, self->input, self->output,
+                                    (enum leat_dtype)self->dtype, true, &self->to, &to, err);
     if (r == 0)
         to->max_length = to->width = self->n;
     return r;
 }
 
-/* -1: none. */
+/* Returns -1 if the value is no class. */
 static int64_t find_class(const struct one_hot *self, const struct leat_map *map, uint32_t row,
                           char *buffer, const char **ret_key, size_t *ret_n) {
     int64_t class;
@@ -193,12 +170,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_one_hot = {
-    .name = "one_hot",
+    LEAT_STAGE_BASE("one_hot", one_hot, MAP),
     .summary = "a class as a row of zeros with a 1 at its place",
     .example = "{ input: Embarked, categories: [S, C, Q], unknown: zeros }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct one_hot),
     .check = check,
     .unload = unload,
     .plan = plan,

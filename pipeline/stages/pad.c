@@ -15,50 +15,25 @@ struct pad {
     const char *mask;
 
     uint32_t column;
-    bool has_long_rows; /* there may be rows longer than `length` */
+    bool has_long_rows; /* rows may be longer than `length` */
 };
 
 static const char *const sides[] = {"right", "left", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct pad, input),
-     .is_required = true,
-     .help = "the list that is padded, in place"},
-    {.name = "length",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct pad, length),
-     .is_positional = true,
-     .min = 1,
-     .max = 1 << 28,
-     .help = "exactly that many elements; a longer row is a bad record"},
-    {.name = "longest",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct pad, longest),
-     .fallback = "false",
-     .help = "as many as the longest row of the batch"},
-    {.name = "multiple_of",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct pad, multiple_of),
-     .min = 1,
-     .max = 65536,
-     .help = "as many as the longest row of the batch, rounded up to a multiple of this"},
-    {.name = "side",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct pad, side),
-     .fallback = "right",
-     .choices = sides,
-     .help = "where the padding goes"},
-    {.name = "value",
-     .type = LEAT_ARG_TOKEN,
-     .offset = offsetof(struct pad, value),
-     .help = "what it is padded with: a number, or a token of the tokenizer, as \"[PAD]\"; may be "
-             "left out if the tokenizer says it"},
-    {.name = "mask",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct pad, mask),
-     .help = "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"},
+    LEAT_ARG(pad, input, FIELD, "the list that is padded, in place", .is_required = true),
+    LEAT_ARG(pad, length, INT, "exactly that many elements; a longer row is a bad record",
+             .is_positional = true, .min = 1, .max = 1 << 28),
+    LEAT_ARG(pad, longest, BOOL, "as many as the longest row of the batch", .fallback = "false"),
+    LEAT_ARG(pad, multiple_of, INT,
+             "as many as the longest row of the batch, rounded up to a multiple of this", .min = 1,
+             .max = 65536),
+    LEAT_ARG(pad, side, CHOICE, "where the padding goes", .fallback = "right", .choices = sides),
+    LEAT_ARG(pad, value, TOKEN,
+             "what it is padded with: a number, or a token of the tokenizer, as \"[PAD]\"; may be "
+             "left out if the tokenizer says it"),
+    LEAT_ARG(pad, mask, FIELD,
+             "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"),
     LEAT_ARGS_END,
 };
 
@@ -150,18 +125,15 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
         leat_map_reject(map, row, self->input,
                         "has %u elements, more than pad.length %lld; set max_length to cut it",
                         column->lengths[row], (long long)self->length);
-        column->lengths[row] = 0; /* nobody meets a longer one, even if the row stays */
+        column->lengths[row] = 0; /* no batch has a longer one, even if the row stays */
     }
     return 0;
 }
 
 const struct leat_stage_ops leat_stage_pad = {
-    .name = "pad",
+    LEAT_STAGE_BASE("pad", pad, MAP),
     .summary = "fills lists up to equal lengths, with a mask if wanted",
     .example = "{ input: input_ids, length: 128, value: 0, mask: attention_mask }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct pad),
     .check = check,
     .plan = plan,
     .map = map_rows,

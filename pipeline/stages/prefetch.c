@@ -1,5 +1,5 @@
-/* prefetch.c: how many batches are kept ready. A ring may have more slots, since its trainers
- * read at different paces. */
+/* prefetch.c: how many batches are ready ahead. A ring may have more slots, since its trainers read
+ * at different paces. */
 #include "pipeline/stage/planner.h"
 
 struct prefetch {
@@ -8,17 +8,11 @@ struct prefetch {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "prefetch_size",
-     .is_aside = true,
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct prefetch, prefetch_size),
-     .is_required = true,
-     .is_positional = true,
-     .min = 1,
-     .max = 4096,
-     .help = "batches of a rank that are ready beyond those that its trainer was told of, at most; "
+    LEAT_ARG(prefetch, prefetch_size, INT,
+             "batches of a rank that are ready beyond those that its trainer was told of, at most; "
              "and batches of the next epoch, of which no more is made before a trainer begins it. "
-             "Without this stage a ring full of batches is ready, and 1 batch of the next epoch"},
+             "Without this stage a ring full of batches is ready, and 1 batch of the next epoch",
+             .is_aside = true, .is_required = true, .is_positional = true, .min = 1, .max = 4096),
     LEAT_ARGS_END,
 };
 
@@ -32,11 +26,8 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 }
 
 const struct leat_stage_ops leat_stage_prefetch = {
-    .name = "prefetch",
+    LEAT_STAGE_BASE("prefetch", prefetch, COLLATE),
     .summary = "how many batches are made ahead of the trainer",
     .example = "{ prefetch_size: 4 }",
-    .kind = LEAT_STAGE_COLLATE,
-    .args = args,
-    .config_size = sizeof(struct prefetch),
     .plan = plan,
 };

@@ -7,14 +7,8 @@ struct rename {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "fields",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct rename, fields),
-     .is_positional = true,
-     .is_required = true,
-     .min = 1,
-     .max = LEAT_FIELDS_MAX,
-     .help = "old name to new name; carried out one after the other"},
+    LEAT_ARG(rename, fields, MAP, "old name to new name; carried out one after the other",
+             .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
 
@@ -29,11 +23,8 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 }
 
 const struct leat_stage_ops leat_stage_rename = {
-    .name = "rename",
+    LEAT_STAGE_BASE("rename", rename, MAP),
     .summary = "gives fields other names",
     .example = "{ fields: { Survived: labels } }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct rename),
     .plan = plan,
 };

@@ -1,8 +1,8 @@
 /* repeat.c: passes over the data within one epoch.
  *
- * The run starts everything before this stage anew for each pass (a shuffle before it gets another
- * order each pass); what stands behind it sees one long stream. The references only walk through.
- * After 100 passes in a row of which filters left nothing the epoch ends (order.h).
+ * The run restarts everything before this stage for each pass (a shuffle gets another order); what
+ * follows sees one long stream. References only pass through. After 100 passes in a row of which
+ * filters left nothing, the epoch ends (order.h).
  */
 #include "pipeline/stage/planner.h"
 
@@ -12,14 +12,8 @@ struct repeat {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "count",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct repeat, count),
-     .is_positional = true,
-     .is_required = true,
-     .min = 0,
-     .max = 1e12,
-     .help = "number of passes; 0: without end"},
+    LEAT_ARG(repeat, count, INT, "number of passes; 0: without end", .is_positional = true,
+             .is_required = true, .min = 0, .max = 1e12),
     LEAT_ARGS_END,
 };
 
@@ -49,14 +43,11 @@ static uint64_t rows_behind(const struct leat_config *config, uint64_t n_rows) {
 }
 
 const struct leat_stage_ops leat_stage_repeat = {
-    .name = "repeat",
+    LEAT_STAGE_BASE("repeat", repeat, ORDER),
     .summary = "passes over the data several times within one epoch",
     .example = "{ count: 3 }",
-    .kind = LEAT_STAGE_ORDER,
     .is_blind = true,
     .rows_behind = rows_behind,
-    .args = args,
-    .config_size = sizeof(struct repeat),
     .plan = plan,
     .push = push,
 };

@@ -13,18 +13,9 @@ struct replace {
 
 static const struct leat_arg args[] = {
     LEAT_TEXT_EDIT_ARGS(replace, edit),
-    {.name = "old",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct replace, old),
-     .is_positional = true,
-     .is_required = true,
-     .help = "what is replaced, as it stands"},
-    {.name = "new",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct replace, new),
-     .is_positional = true,
-     .fallback = "",
-     .help = "what takes its place"},
+    LEAT_ARG(replace, old, TEXT, "what is replaced, as it stands", .is_positional = true,
+             .is_required = true),
+    LEAT_ARG(replace, new, TEXT, "what takes its place", .is_positional = true, .fallback = ""),
     LEAT_ARGS_END,
 };
 
@@ -37,12 +28,9 @@ static int check(struct leat_config *config, struct leat_error *err) {
     return 0;
 }
 
-static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
-    return leat_text_edit_plan(config, &((struct replace *)config)->edit, planner, err);
-}
-
-static int find_places(const struct replace *self, const struct leat_map *map,
+static int find_places(const struct leat_config *config, struct leat_map *map,
                        struct leat_text_places *places) {
+    const struct replace *self = (const struct replace *)config;
     const struct leat_column *from = leat_map_column(map, self->edit.from);
     uint32_t n_old = (uint32_t)strlen(self->old);
     int r = 0;
@@ -62,27 +50,15 @@ static int find_places(const struct replace *self, const struct leat_map *map,
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     const struct replace *self = (const struct replace *)config;
-    struct leat_text_places places;
-    int r;
 
-    if (leat_text_places_init(&places, map) < 0)
-        return leat_error_oom(err);
-    if (find_places(self, map, &places) < 0)
-        r = leat_error_oom(err);
-    else
-        r = leat_text_edit_replace(&self->edit, map, &places, self->new, strlen(self->new), err);
-    leat_text_places_deinit(&places);
-    return r;
+    return leat_text_edit_replace(config, &self->edit, map, find_places, self->new, err);
 }
 
 const struct leat_stage_ops leat_stage_replace = {
-    .name = "replace",
+    LEAT_STAGE_BASE("replace", replace, MAP),
     .summary = "replaces a text within a text",
     .example = "{ input: text, old: \"\\r\\n\", new: \"\\n\" }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct replace),
     .check = check,
-    .plan = plan,
+    .plan = leat_text_edit_plan,
     .map = map_rows,
 };

@@ -17,26 +17,11 @@ struct sample {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "fraction",
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct sample, fraction),
-     .is_positional = true,
-     .is_required = true,
-     .min = 0,
-     .max = 1,
-     .help = "of the records, about: each is drawn for itself"},
-    {.name = "seed",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct sample, seed),
-     .fallback = "0",
-     .min = 0,
-     .max = 9e15,
-     .help = "another seed draws others"},
-    {.name = "each_epoch",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct sample, each_epoch),
-     .fallback = "false",
-     .help = "true: each epoch draws others"},
+    LEAT_ARG(sample, fraction, FLOAT, "of the records, about: each is drawn for itself",
+             .is_positional = true, .is_required = true, .min = 0, .max = 1),
+    LEAT_ARG(sample, seed, INT, "another seed draws others", .fallback = "0", .min = 0,
+             .max = 9e15),
+    LEAT_ARG(sample, each_epoch, BOOL, "true: each epoch draws others", .fallback = "false"),
     LEAT_ARGS_END,
 };
 
@@ -68,12 +53,9 @@ static bool varies(const struct leat_config *config) {
 }
 
 const struct leat_stage_ops leat_stage_sample = {
-    .name = "sample",
+    LEAT_STAGE_BASE("sample", sample, MAP),
     .summary = "keeps a random fraction of the records",
     .example = "{ fraction: 0.1, seed: 1 }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct sample),
     .plan = plan,
     .map = map_rows,
     .varies = varies,

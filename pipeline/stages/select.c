@@ -7,14 +7,8 @@ struct select {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "fields",
-     .type = LEAT_ARG_FIELDS,
-     .offset = offsetof(struct select, fields),
-     .is_positional = true,
-     .is_required = true,
-     .min = 1,
-     .max = LEAT_SLOT_MAX_TENSORS,
-     .help = "names of the fields that stay, in the order of the tensors"},
+    LEAT_ARG(select, fields, FIELDS, "names of the fields that stay, in the order of the tensors",
+             .is_positional = true, .is_required = true, .min = 1, .max = LEAT_SLOT_MAX_TENSORS),
     LEAT_ARGS_END,
 };
 
@@ -25,11 +19,8 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 }
 
 const struct leat_stage_ops leat_stage_select = {
-    .name = "select",
+    LEAT_STAGE_BASE("select", select, MAP),
     .summary = "keeps the named fields, in that order",
     .example = "{ fields: [input_ids, attention_mask, labels] }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct select),
     .plan = plan,
 };

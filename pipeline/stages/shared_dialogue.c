@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/array.h"
+
 int leat_dialogue_plan(const struct leat_config *config, struct leat_dialogue *dialogue,
                        struct leat_planner *planner, struct leat_field **ret_field,
                        struct leat_error *err) {
@@ -43,34 +45,17 @@ void leat_dialogue_begin_row(struct leat_dialogue_writer *writer) {
     writer->failure = 0;
 }
 
-/* Room for n_more items of item_bytes behind the n that are there. */
-static void *grow(void *items, size_t n, size_t n_more, size_t item_bytes, size_t *capacity) {
-    size_t larger = (n + n_more) + (n + n_more) / 2 + 1024;
-    void *grown;
-
-    if (n + n_more <= *capacity)
-        return items;
-    grown = reallocarray(items, larger, item_bytes);
-    if (grown)
-        *capacity = larger;
-    return grown;
-}
-
 void leat_dialogue_put(struct leat_dialogue_writer *writer, const void *bytes, size_t n_bytes) {
-    uint8_t *grown;
-
     if (writer->failure || n_bytes == 0)
         return;
     if (n_bytes > LEAT_DIALOGUE_ROW_BYTES_MAX - (writer->n_bytes - writer->row_start)) {
         writer->failure = -E2BIG;
         return;
     }
-    grown = grow(writer->bytes, writer->n_bytes, n_bytes, 1, &writer->capacity);
-    if (!grown) {
+    if (!leat_array_reserve(&writer->bytes, writer->n_bytes + n_bytes, &writer->capacity)) {
         writer->failure = -ENOMEM;
         return;
     }
-    writer->bytes = grown;
     memcpy(writer->bytes + writer->n_bytes, bytes, n_bytes);
     writer->n_bytes += n_bytes;
 }
@@ -85,18 +70,14 @@ void leat_dialogue_open_part(struct leat_dialogue_writer *writer) {
 }
 
 void leat_dialogue_close_part(struct leat_dialogue_writer *writer) {
-    int32_t *grown;
-
     if (writer->failure || writer->n_bytes == writer->part_start)
         return;
-    grown = grow(writer->parts, writer->n_parts, 2, sizeof(*grown), &writer->parts_capacity);
-    if (!grown) {
+    if (!leat_array_reserve(&writer->parts, writer->n_parts + 2, &writer->parts_capacity)) {
         writer->failure = -ENOMEM;
         return;
     }
-    writer->parts = grown;
-    grown[writer->n_parts++] = (int32_t)(writer->part_start - writer->row_start);
-    grown[writer->n_parts++] = (int32_t)(writer->n_bytes - writer->row_start);
+    writer->parts[writer->n_parts++] = (int32_t)(writer->part_start - writer->row_start);
+    writer->parts[writer->n_parts++] = (int32_t)(writer->n_bytes - writer->row_start);
 }
 
 int leat_dialogue_end_row(const struct leat_dialogue *dialogue, struct leat_dialogue_writer *writer,

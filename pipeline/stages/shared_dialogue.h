@@ -1,6 +1,6 @@
-/* shared_dialogue.h: texts that stages write of what was said, and which parts of them the model is
- * to say (see shared_loss.h). What is written of a block grows in a writer, which keeps its memory
- * from block to block, and is copied into the block's columns at the end.
+/* shared_dialogue.h: texts of dialogues that stages write, and which parts of them the model is to
+ * say (shared_loss.h). A writer collects them, keeps its memory from block to block, and copies
+ * them into the block at its end.
  *
  * Owner: the config (struct leat_dialogue), the stage's workspace (the writer).
  */
@@ -18,12 +18,9 @@ struct leat_dialogue {
     uint32_t text_column, parts_column;
 };
 
-/* The row of `output` in the table of `struct owner`, whose `member` is a struct leat_dialogue. */
+/* The row of `output` in the table of struct `owner`, whose `member` is a struct leat_dialogue. */
 #define LEAT_DIALOGUE_ARG(owner, member)                                                           \
-    {                                                                                              \
-        .name = "output", .type = LEAT_ARG_FIELD, .offset = offsetof(struct owner, member.output), \
-        .fallback = "text", .help = "name of the text"                                             \
-    }
+    LEAT_ARG_NAMED("output", owner, member.output, FIELD, "name of the text", .fallback = "text")
 
 int leat_dialogue_plan(const struct leat_config *config, struct leat_dialogue *dialogue,
                        struct leat_planner *planner, struct leat_field **ret_field,
@@ -40,18 +37,17 @@ struct leat_dialogue_writer {
 
 void leat_dialogue_writer_deinit(struct leat_dialogue_writer *writer);
 
-/* Starts a block: all its columns but the values. 0 or -ENOMEM. */
+/* Starts a block and makes its columns, but for the values. 0 or -ENOMEM. */
 int leat_dialogue_begin(const struct leat_dialogue *dialogue, struct leat_dialogue_writer *writer,
                         struct leat_map *map);
 void leat_dialogue_begin_row(struct leat_dialogue_writer *writer);
-/* Appends to the row's text. Failures are kept until the end of the row. */
+/* Appends to the row's text. A failure is kept until the end of the row. */
 void leat_dialogue_put(struct leat_dialogue_writer *writer, const void *bytes, size_t n_bytes);
 void leat_dialogue_put_text(struct leat_dialogue_writer *writer, const char *text);
-/* Around what the model is to say. */
+/* These enclose what the model is to say. */
 void leat_dialogue_open_part(struct leat_dialogue_writer *writer);
 void leat_dialogue_close_part(struct leat_dialogue_writer *writer);
-/* Ends a row, which is without text if it is bad. A text that is too long is a bad record. 0 or
- * -errno. */
+/* Ends a row; a bad row has no text. A text that is too long makes a bad record. 0 or -errno. */
 int leat_dialogue_end_row(const struct leat_dialogue *dialogue, struct leat_dialogue_writer *writer,
                           struct leat_map *map, uint32_t row, bool is_bad, struct leat_error *err);
 int leat_dialogue_end(const struct leat_dialogue *dialogue,

@@ -5,7 +5,7 @@
 #include "pipeline/block/scalar.h"
 #include "pipeline/stage/stage.h"
 
-/* That a field can be a key: placed at `input`. */
+/* Checks that a field can be a key. Errors are placed at `input`. */
 static inline int leat_key_check(const struct leat_config *config, const char *name,
                                  const struct leat_field *field, struct leat_error *err) {
     if (field->dtype == LEAT_DTYPE_TEXT)

@@ -69,14 +69,24 @@ int leat_numbers_plan(const struct leat_config *config, struct leat_numbers *num
     r = leat_numbers_check_default(config, numbers, err);
     if (r < 0)
         return r;
-    r = leat_planner_add(planner, config, numbers->output ? "output" : "input",
-                         numbers->output ? numbers->output : numbers->input,
-                         (enum leat_dtype)numbers->dtype, from->is_list, &numbers->to, &to, err);
+    r = leat_planner_add_result(planner, config, numbers->input, numbers->output,
+                                (enum leat_dtype)numbers->dtype, from->is_list, &numbers->to, &to,
+                                err);
     if (r < 0)
         return r;
     to->max_length = from->max_length;
     to->width = from->width;
     return 0;
+}
+
+int leat_numbers_config_check(struct leat_config *config, struct leat_error *err) {
+    return leat_numbers_check(config, &((struct leat_numbers_config *)config)->numbers, err);
+}
+
+int leat_numbers_config_plan(struct leat_config *config, struct leat_planner *planner,
+                             struct leat_error *err) {
+    return leat_numbers_plan(config, &((struct leat_numbers_config *)config)->numbers, planner,
+                             err);
 }
 
 int leat_numbers_make_lists(struct leat_map *map, uint32_t column, size_t n_values,
@@ -160,13 +170,9 @@ static int map_lists(const struct leat_config *config, const struct leat_numbers
                      struct leat_map *map, leat_numbers_put_fn *put, struct leat_error *err) {
     const struct leat_column *from = leat_map_column(map, numbers->from);
     const struct leat_column *to = leat_map_column(map, numbers->to);
-    size_t total = 0;
     uint32_t at = 0;
-    int r;
+    int r = leat_numbers_make_lists(map, numbers->to, leat_map_n_items(map, numbers->from), err);
 
-    for (uint32_t row = 0; row < map->block->n_rows; row++)
-        total += from->lengths[row];
-    r = leat_numbers_make_lists(map, numbers->to, total, err);
     for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++) {
         to->starts[row] = at;
         to->lengths[row] = from->lengths[row];

@@ -1,9 +1,9 @@
-/* shared_record_hash.h: the hash of a record, or of one of its fields: what split and dedup go by.
- * Pure; any thread.
+/* shared_record_hash.h: the hash of a record or of one of its fields, for split and dedup. Pure;
+ * any thread.
  *
- * BLAKE2b over `seed` (eight bytes, little endian) and the record's bytes as they stand in the
- * source, without the line end; or, with a field, over its key (shared_key.h). It depends on
- * nothing else: not on the file, the place in it, or the seed of the stream.
+ * BLAKE2b over `seed` (eight bytes, little endian) and the record's bytes in the source, without
+ * the line end; or over the key of a field (shared_key.h). It depends on nothing else: not on the
+ * file, the place in it, or the seed of the stream.
  */
 #pragma once
 

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANGES_FIRST 256
+#include "proto/base/array.h"
 
-int leat_text_edit_plan(const struct leat_config *config, struct leat_text_edit *edit,
-                        struct leat_planner *planner, struct leat_error *err) {
+int leat_text_edit_plan(struct leat_config *config, struct leat_planner *planner,
+                        struct leat_error *err) {
+    struct leat_text_edit *edit = &((struct leat_text_edit_config *)config)->edit;
     enum leat_dtype dtype;
     int r = leat_planner_find(planner, config, "input", edit->input, &edit->from, err);
 
@@ -19,26 +20,16 @@ int leat_text_edit_plan(const struct leat_config *config, struct leat_text_edit 
         return leat_config_error(config, "input", err,
                                  "\"%s\" is %s, not text: make a text of it with `template`",
                                  edit->input, leat_dtype_name(dtype));
-    return leat_planner_add(planner, config, edit->output ? "output" : "input",
-                            edit->output ? edit->output : edit->input, LEAT_DTYPE_TEXT, true,
-                            &edit->to, NULL, err);
+    return leat_planner_add_result(planner, config, edit->input, edit->output, LEAT_DTYPE_TEXT,
+                                   true, &edit->to, NULL, err);
 }
 
-size_t leat_text_edit_n_bytes(const struct leat_text_edit *edit, const struct leat_map *map) {
-    const struct leat_column *from = leat_map_column(map, edit->from);
-    size_t n_bytes = 0;
-
-    for (uint32_t row = 0; row < map->block->n_rows; row++)
-        n_bytes += from->lengths[row];
-    return n_bytes;
-}
-
-int leat_text_edit_begin(const struct leat_text_edit *edit, struct leat_map *map, size_t n_bytes,
-                         struct leat_error *err) {
+static int begin(const struct leat_text_edit *edit, struct leat_map *map, size_t n_bytes,
+                 struct leat_error *err) {
     struct leat_column *to = leat_map_column(map, edit->to);
 
     if (n_bytes > UINT32_MAX ||
-        n_bytes > leat_text_edit_n_bytes(edit, map) + LEAT_TEXT_EDIT_MORE_MAX)
+        n_bytes > leat_map_n_items(map, edit->from) + LEAT_TEXT_EDIT_MORE_MAX)
         return leat_error_set(err, -EOVERFLOW,
                               "texts of one block would have %zu bytes: make block_bytes smaller",
                               n_bytes);
@@ -48,32 +39,46 @@ int leat_text_edit_begin(const struct leat_text_edit *edit, struct leat_map *map
     return 0;
 }
 
-int leat_text_places_init(struct leat_text_places *places, struct leat_map *map) {
+static uint8_t *end_row(const struct leat_text_edit *edit, struct leat_map *map, uint32_t row,
+                        const uint8_t *start, uint8_t *end) {
+    const struct leat_column *to = leat_map_column(map, edit->to);
+
+    to->starts[row] = (uint32_t)(start - (uint8_t *)to->values);
+    to->lengths[row] = (uint32_t)(end - start);
+    map->n_bytes_out += to->lengths[row];
+    return end;
+}
+
+int leat_text_edit_map(const struct leat_config *config, const struct leat_text_edit *edit,
+                       struct leat_map *map, size_t n_max, leat_text_edit_fn *put,
+                       struct leat_error *err) {
+    const struct leat_column *from = leat_map_column(map, edit->from);
+    int r = begin(edit, map, n_max, err);
+    uint8_t *at = leat_map_column(map, edit->to)->values;
+
+    for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++) {
+        const uint8_t *text = (const uint8_t *)from->values + from->starts[row];
+
+        at = end_row(edit, map, row, at, put(config, at, text, from->lengths[row]));
+    }
+    return r;
+}
+
+/* ---- places ---- */
+
+static int places_init(struct leat_text_places *places, struct leat_map *map) {
     size_t n_bytes = map->block->n_rows * sizeof(*places->n_places);
 
-    *places = (struct leat_text_places){.capacity = RANGES_FIRST};
-    places->n_places = leat_arena_alloc(map->scratch, n_bytes);
-    places->ranges = places->n_places ? calloc(places->capacity, sizeof(*places->ranges)) : NULL;
-    if (!places->ranges)
+    *places = (struct leat_text_places){.n_places = leat_arena_alloc(map->scratch, n_bytes)};
+    if (!places->n_places || !leat_array_reserve(&places->ranges, 1, &places->capacity))
         return -ENOMEM;
     memset(places->n_places, 0, n_bytes);
     return 0;
 }
 
-void leat_text_places_deinit(struct leat_text_places *places) {
-    free(places->ranges);
-}
-
 int leat_text_places_add(struct leat_text_places *places, uint32_t row, struct leat_range range) {
-    if (places->n_ranges == places->capacity) {
-        size_t capacity = places->capacity * 2;
-        struct leat_range *larger = reallocarray(places->ranges, capacity, sizeof(*larger));
-
-        if (!larger)
-            return -ENOMEM;
-        places->ranges = larger;
-        places->capacity = capacity;
-    }
+    if (!leat_array_reserve(&places->ranges, places->n_ranges + 1, &places->capacity))
+        return -ENOMEM;
     places->ranges[places->n_ranges++] = range;
     places->n_places[row]++;
     return 0;
@@ -81,7 +86,7 @@ int leat_text_places_add(struct leat_text_places *places, uint32_t row, struct l
 
 static size_t result_bytes(const struct leat_text_edit *edit, const struct leat_map *map,
                            const struct leat_text_places *places, size_t n_with) {
-    size_t n_bytes = leat_text_edit_n_bytes(edit, map);
+    size_t n_bytes = leat_map_n_items(map, edit->from);
 
     for (size_t i = 0; i < places->n_ranges; i++)
         n_bytes += n_with - (places->ranges[i].end - places->ranges[i].start);
@@ -108,26 +113,36 @@ static uint8_t *write_row(uint8_t *to, const uint8_t *text, uint32_t n_bytes,
     return add(to, text + at, n_bytes - at);
 }
 
-int leat_text_edit_replace(const struct leat_text_edit *edit, struct leat_map *map,
-                           const struct leat_text_places *places, const char *with, size_t n_with,
-                           struct leat_error *err) {
+static int write_rows(const struct leat_text_edit *edit, struct leat_map *map,
+                      const struct leat_text_places *places, const char *with,
+                      struct leat_error *err) {
     const struct leat_column *from = leat_map_column(map, edit->from);
-    const struct leat_column *to = leat_map_column(map, edit->to);
     const struct leat_range *ranges = places->ranges;
-    uint8_t *at;
-    int r = leat_text_edit_begin(edit, map, result_bytes(edit, map, places, n_with), err);
+    size_t n_with = strlen(with);
+    int r = begin(edit, map, result_bytes(edit, map, places, n_with), err);
+    uint8_t *at = leat_map_column(map, edit->to)->values;
 
-    at = to->values;
     for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++) {
         const uint8_t *text = (const uint8_t *)from->values + from->starts[row];
-        uint8_t *end =
-            write_row(at, text, from->lengths[row], ranges, places->n_places[row], with, n_with);
 
-        to->starts[row] = (uint32_t)(at - (uint8_t *)to->values);
-        to->lengths[row] = (uint32_t)(end - at);
-        map->n_bytes_out += to->lengths[row];
+        at = end_row(
+            edit, map, row, at,
+            write_row(at, text, from->lengths[row], ranges, places->n_places[row], with, n_with));
         ranges += places->n_places[row];
-        at = end;
     }
+    return r;
+}
+
+int leat_text_edit_replace(const struct leat_config *config, const struct leat_text_edit *edit,
+                           struct leat_map *map, leat_text_places_fn *find, const char *with,
+                           struct leat_error *err) {
+    struct leat_text_places places;
+    int r;
+
+    if (places_init(&places, map) < 0 || find(config, map, &places) < 0)
+        r = leat_error_oom(err);
+    else
+        r = write_rows(edit, map, &places, with, err);
+    free(places.ranges);
     return r;
 }

@@ -1,5 +1,4 @@
-/* shared_text_index.h: which of many texts is this one? Sorted once, then found by bisection.
- * Immutable after it is built; any thread. */
+/* shared_text_index.h: finds a text among many, by bisection. Immutable after init; any thread. */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +7,7 @@
 struct leat_text_entry {
     const char *text;
     size_t n;
-    size_t item; /* its place in the list it came from */
+    size_t item; /* its place in the list */
 };
 
 struct leat_text_index {
@@ -20,5 +19,5 @@ struct leat_text_index {
 int leat_text_index_init(struct leat_text_index *index, char *const *texts, size_t n_texts);
 void leat_text_index_deinit(struct leat_text_index *index);
 
-/* The place of a text that is equal (any of them, if there are several); -1: none. */
+/* The place of an equal text, any of several; -1: there is none. */
 ptrdiff_t leat_text_index_find(const struct leat_text_index *index, const char *text, size_t n);

@@ -23,8 +23,8 @@ int leat_text_part_literal(struct leat_text_part *part, const char *text) {
     return set_literal(&part->pieces[0], text, strlen(text));
 }
 
-/* Copies a literal to `literal`, resolving doubled braces; returns where it ended: at a lone '{',
- * '}' or the end. */
+/* Copies a literal up to a lone '{' or '}' or the end, and resolves doubled braces. Returns where
+ * it ended. */
 static const char *read_literal(const char *at, char *literal, size_t *n) {
     *n = 0;
     while (*at) {
@@ -36,7 +36,7 @@ static const char *read_literal(const char *at, char *literal, size_t *n) {
     return at;
 }
 
-/* What the field is called in the schema. */
+/* The name of the field in the schema. */
 static const char *resolve(const struct leat_text_map *names, const char *name) {
     for (size_t i = 0; names && i < names->n_items; i++)
         if (strcmp(names->keys[i], name) == 0)

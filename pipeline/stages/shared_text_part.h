@@ -1,6 +1,5 @@
-/* shared_text_part.h: a text with fields in braces, cut at plan time into literals and fields, for
- * stages that make texts. `{Name}` stands for a field, `{{` and `}}` for braces. Immutable once
- * compiled. */
+/* shared_text_part.h: a text with fields in braces, cut into literals and fields when it is
+ * planned. `{Name}` is a field, `{{` and `}}` are braces. Immutable once compiled. */
 #pragma once
 
 #include "pipeline/stage/stage.h"
@@ -18,11 +17,11 @@ struct leat_text_part {
     size_t n_pieces;
 };
 
-/* A part without fields, of just that text. 0 or -ENOMEM. */
+/* Makes a part of a literal text. 0 or -ENOMEM. */
 int leat_text_part_literal(struct leat_text_part *part, const char *text);
 
-/* Compiles the text, which is number `index` of the argument `arg`. names (NULL: none): what fields
- * are called in the text, and what they are in the schema. */
+/* Compiles the index-th text of argument `arg`. names: fields by what the text calls them; may be
+ * NULL. */
 int leat_text_part_compile(struct leat_text_part *part, const struct leat_config *config,
                            const char *arg, size_t index, const char *text,
                            const struct leat_text_map *names, struct leat_planner *planner,

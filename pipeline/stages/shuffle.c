@@ -43,61 +43,37 @@ struct shuffle_state {
     struct leat_rng rng;
     struct leat_ref *refs;
     size_t n_refs, capacity;
-    uint64_t n_bytes; /* of a full shuffle: references, bundles, and the blocks that they are in */
+    uint64_t n_bytes; /* full shuffle: of references, bundles and their blocks */
     bool may_evict;
 };
 
 static const struct leat_arg args[] = {
-    {.name = "buffer_size",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct shuffle, buffer_size),
-     .is_positional = true,
-     .min = 1,
-     .max = 1048576,
-     .help = "records in the reservoir; a record moves forward by at most that many"},
-    {.name = "global",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct shuffle, is_global),
-     .fallback = "false",
-     .help = "in place of buffer_size: all records of a pass are read, held in memory as they are "
-             "behind the per-record stages, and shuffled as a whole"},
-    {.name = "blocks",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct shuffle, reads_blocks),
-     .fallback = "false",
-     .help = "before that, blocks of `block_size` records of the source are put in random order: "
-             "it is read in that order, so that records from all of it meet in the reservoir"},
-    {.name = "block_size",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct shuffle, block_size),
-     .fallback = DEFAULT_BLOCK_SIZE,
-     .min = 1,
-     .max = LEAT_BLOCK_SIZE_MAX,
-     .help = "with `blocks`: records of a block; each file begins one. Smaller ones mix better, "
-             "larger ones are read faster"},
-    {.name = "max_bytes",
-     .is_aside = true,
-     .type = LEAT_ARG_BYTES,
-     .offset = offsetof(struct shuffle, max_bytes),
-     .fallback = "1GiB",
-     .min = 1 << 20,
-     .max = 1e15,
-     .help = "with `global`: what a pass may take in memory; of a larger one the stream keeps "
+    LEAT_ARG(shuffle, buffer_size, INT,
+             "records in the reservoir; a record moves forward by at most that many",
+             .is_positional = true, .min = 1, .max = 1048576),
+    LEAT_ARG_NAMED("global", shuffle, is_global, BOOL,
+                   "in place of buffer_size: all records of a pass are read, held in memory as "
+                   "they are behind the per-record stages, and shuffled as a whole",
+                   .fallback = "false"),
+    LEAT_ARG_NAMED(
+        "blocks", shuffle, reads_blocks, BOOL,
+        "before that, blocks of `block_size` records of the source are put in random order: it is "
+        "read in that order, so that records from all of it meet in the reservoir",
+        .fallback = "false"),
+    LEAT_ARG(shuffle, block_size, INT,
+             "with `blocks`: records of a block; each file begins one. Smaller ones mix better, "
+             "larger ones are read faster",
+             .fallback = DEFAULT_BLOCK_SIZE, .min = 1, .max = LEAT_BLOCK_SIZE_MAX),
+    LEAT_ARG(shuffle, max_bytes, BYTES,
+             "with `global`: what a pass may take in memory; of a larger one the stream keeps "
              "lengths alone, and reads the rest as batches need it from its `cache`, so that that "
              "is read about as often as it is larger; or makes it again from the source, if there "
-             "is an `index`; with neither it fails"},
-    {.name = "seed",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct shuffle, seed),
-     .fallback = "0",
-     .min = 0,
-     .max = 9e15,
-     .help = "another seed gives another order"},
-    {.name = "reshuffle_each_epoch",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct shuffle, reshuffle_each_epoch),
-     .fallback = "true",
-     .help = "false: every epoch has the order of epoch 0"},
+             "is an `index`; with neither it fails",
+             .is_aside = true, .fallback = "1GiB", .min = 1 << 20, .max = 1e15),
+    LEAT_ARG(shuffle, seed, INT, "another seed gives another order", .fallback = "0", .min = 0,
+             .max = 9e15),
+    LEAT_ARG(shuffle, reshuffle_each_epoch, BOOL, "false: every epoch has the order of epoch 0",
+             .fallback = "true"),
     LEAT_ARGS_END,
 };
 
@@ -157,7 +133,7 @@ static void hold_block(struct shuffle_state *reservoir, struct leat_block *block
     block->is_held = true;
 }
 
-/* Counts what a full shuffle holds: references twice, as all are in batches at the end. */
+/* Counts what a full shuffle holds: references twice, since all are in batches at the end. */
 static int hold(const struct shuffle *self, struct shuffle_state *reservoir, struct leat_ref ref,
                 struct leat_error *err) {
     reservoir->n_bytes += 2 * sizeof(ref);
@@ -237,7 +213,7 @@ static uint64_t state_bytes(const void *state) {
 static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes) {
     const struct shuffle *self = (const struct shuffle *)config;
 
-    *ret_rows = (uint64_t)self->buffer_size; /* of a full shuffle nobody knows how many */
+    *ret_rows = (uint64_t)self->buffer_size; /* unknown for a full shuffle */
     *ret_bytes = self->is_global ? (uint64_t)self->max_bytes
                                  : (uint64_t)self->buffer_size * sizeof(struct leat_ref);
 }
@@ -262,14 +238,11 @@ static bool reorders(const struct leat_config *config) {
 }
 
 const struct leat_stage_ops leat_stage_shuffle = {
-    .name = "shuffle",
+    LEAT_STAGE_BASE("shuffle", shuffle, ORDER),
     .summary = "puts records in random order, within a moving window or as a whole",
     .example = "{ buffer_size: 1000, seed: 42 }",
-    .kind = LEAT_STAGE_ORDER,
     .is_blind = true,
     .reorders = reorders,
-    .args = args,
-    .config_size = sizeof(struct shuffle),
     .check = check,
     .state_size = sizeof(struct shuffle_state),
     .holding = holding,

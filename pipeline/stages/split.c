@@ -27,35 +27,20 @@ struct split {
 static const char *const parts[] = {"train", "validation", "test", NULL};
 
 #define SHARE(index, text)                                                                         \
-    {                                                                                              \
-        .name = text, .type = LEAT_ARG_FLOAT, .offset = offsetof(struct split, shares[index]),     \
-        .min = 0, .max = 1, .help = "share of the records that are in `" text "`"                  \
-    }
+    LEAT_ARG_NAMED(text, split, shares[index], FLOAT,                                              \
+                   "share of the records that are in `" text "`", .min = 0, .max = 1)
 
 static const struct leat_arg args[] = {
     SHARE(TRAIN, "train"),
     SHARE(VALIDATION, "validation"),
     SHARE(TEST, "test"),
-    {.name = "part",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct split, part),
-     .is_positional = true,
-     .is_required = true,
-     .choices = parts,
-     .help = "which of them this stream has"},
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct split, input),
-     .help =
-         "records with the same value of this field are in the same part; left out: each record "
-         "goes by all of its bytes"},
-    {.name = "seed",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct split, seed),
-     .fallback = "0",
-     .min = 0,
-     .max = 9e15,
-     .help = "another seed gives other parts"},
+    LEAT_ARG(split, part, CHOICE, "which of them this stream has", .is_positional = true,
+             .is_required = true, .choices = parts),
+    LEAT_ARG(split, input, FIELD,
+             "records with the same value of this field are in the same part; left out: each "
+             "record goes by all of its bytes"),
+    LEAT_ARG(split, seed, INT, "another seed gives other parts", .fallback = "0", .min = 0,
+             .max = 9e15),
     LEAT_ARGS_END,
 };
 
@@ -111,12 +96,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_split = {
-    .name = "split",
+    LEAT_STAGE_BASE("split", split, MAP),
     .summary = "keeps the records of one part, such as train or validation",
     .example = "{ train: 0.9, validation: 0.1, part: train }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct split),
     .check = check,
     .plan = plan,
     .map = map_rows,

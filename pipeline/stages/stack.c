@@ -1,4 +1,4 @@
-/* stack.c: numbers and lists of a fixed width, side by side in one row of a matrix, as
+/* stack.c: puts numbers and lists of a fixed width side by side in a row of a matrix, as
  * numpy.column_stack. */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,29 +10,20 @@
 
 struct stack {
     struct leat_config base;
-    struct leat_numbers numbers; /* dtype, nan; its `from` is the input at hand */
+    struct leat_numbers numbers; /* dtype, nan; `from` is the current input */
     struct leat_texts inputs;
 
     uint32_t *columns; /* [inputs.n_items] */
     uint64_t width;
-    bool chose_dtype; /* whoever names float32 knows that it rounds */
+    bool chose_dtype; /* a given float32 may round */
 };
 
 static const struct leat_arg args[] = {
-    {.name = "inputs",
-     .type = LEAT_ARG_FIELDS,
-     .offset = offsetof(struct stack, inputs),
-     .is_positional = true,
-     .is_required = true,
-     .min = 1,
-     .max = LEAT_FIELDS_MAX,
-     .help = "numbers, and lists whose width is fixed (of `one_hot`, `rfft`, `stack`)"},
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct stack, numbers.output),
-     .is_positional = true,
-     .is_required = true,
-     .help = "name of the row of all of them"},
+    LEAT_ARG(stack, inputs, FIELDS,
+             "numbers, and lists whose width is fixed (of `one_hot`, `rfft`, `stack`)",
+             .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIELDS_MAX),
+    LEAT_ARG_NAMED("output", stack, numbers.output, FIELD, "name of the row of all of them",
+                   .is_positional = true, .is_required = true),
     LEAT_NUMBERS_DTYPE_ARG(stack, numbers, leat_numbers_dtypes, "float32", "dtype of the matrix"),
     LEAT_NUMBERS_NAN_ARGS(stack, numbers, "keep"),
     LEAT_ARGS_END,
@@ -96,8 +87,8 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     return r;
 }
 
-/* Whole numbers go to whole numbers as such, since a double does not hold all of int64. float32 by
- * default must not round them. */
+/* Whole numbers stay whole, since a double does not hold all of int64. float32 by default must not
+ * round them. */
 static void put(const struct stack *self, const struct leat_numbers *numbers, struct leat_map *map,
                 uint32_t row, size_t from, size_t to) {
     const void *values = leat_map_column(map, numbers->from)->values;
@@ -132,7 +123,7 @@ static void put_row(const struct stack *self, struct leat_map *map, uint32_t row
     }
 }
 
-/* A row that a filter will drop may have lost its values: it gets none here. */
+/* True if the row has all its values. A row that a filter will drop may have lost some. */
 static bool is_whole(const struct stack *self, const struct leat_map *map, uint32_t row) {
     for (size_t i = 0; i < self->inputs.n_items; i++) {
         const struct leat_column *column = leat_map_column(map, self->columns[i]);
@@ -163,12 +154,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_stack = {
-    .name = "stack",
+    LEAT_STAGE_BASE("stack", stack, MAP),
     .summary = "numbers side by side in one row of a matrix",
     .example = "{ inputs: [Age, Fare, SibSp], output: features }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct stack),
     .check = check,
     .unload = unload,
     .plan = plan,

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "pipeline/stages/shared_text_edit.h"
-#include "pipeline/tokenizer/utf8.h"
 #include "pipeline/tokenizer/white_space.h"
+#include "proto/base/utf8.h"
 
 enum { SIDE_BOTH, SIDE_LEFT, SIDE_RIGHT };
 
@@ -24,16 +24,10 @@ static const char *const sides[] = {"both", "left", "right", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_TEXT_EDIT_ARGS(strip, edit),
-    {.name = "chars",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct strip, chars),
-     .help = "the characters that are taken away, in any order; left out: all blanks of Unicode"},
-    {.name = "side",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct strip, side),
-     .fallback = "both",
-     .choices = sides,
-     .help = "the end or ends they are taken from"},
+    LEAT_ARG(strip, chars, TEXT,
+             "the characters that are taken away, in any order; left out: all blanks of Unicode"),
+    LEAT_ARG(strip, side, CHOICE, "the end or ends they are taken from", .fallback = "both",
+             .choices = sides),
     LEAT_ARGS_END,
 };
 
@@ -62,10 +56,6 @@ static void unload(struct leat_config *config) {
     free(((struct strip *)config)->codes);
 }
 
-static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
-    return leat_text_edit_plan(config, &((struct strip *)config)->edit, planner, err);
-}
-
 /* Bytes of the character at text[0] if it is one of `chars`; else 0. */
 static uint32_t given_length(const struct strip *self, const uint8_t *text, uint32_t n) {
     uint32_t length = n > 0 ? leat_utf8_length(text, n) : 0, code;
@@ -87,7 +77,9 @@ static uint32_t given_length_before(const struct strip *self, const uint8_t *tex
     return 0;
 }
 
-static struct leat_range strip_text(const struct strip *self, const uint8_t *text, uint32_t n) {
+static uint8_t *put_text(const struct leat_config *config, uint8_t *to, const uint8_t *text,
+                         uint32_t n) {
+    const struct strip *self = (const struct strip *)config;
     uint32_t start = 0, length = 1;
 
     while (self->side != SIDE_LEFT && length > 0) {
@@ -101,40 +93,25 @@ static struct leat_range strip_text(const struct strip *self, const uint8_t *tex
                              : (uint32_t)leat_white_space_length(text + start, n - start);
         start += length;
     }
-    return (struct leat_range){start, n};
+    if (n > start)
+        memcpy(to, text + start, n - start);
+    return to + (n - start);
 }
 
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     const struct strip *self = (const struct strip *)config;
-    const struct leat_column *from = leat_map_column(map, self->edit.from);
-    const struct leat_column *to = leat_map_column(map, self->edit.to);
-    uint32_t at = 0;
-    int r = leat_text_edit_begin(&self->edit, map, leat_text_edit_n_bytes(&self->edit, map), err);
 
-    for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++) {
-        const uint8_t *text = (const uint8_t *)from->values + from->starts[row];
-        struct leat_range kept = strip_text(self, text, from->lengths[row]);
-
-        to->starts[row] = at;
-        to->lengths[row] = kept.end - kept.start;
-        if (kept.end > kept.start)
-            memcpy((uint8_t *)to->values + at, text + kept.start, kept.end - kept.start);
-        at += kept.end - kept.start;
-    }
-    map->n_bytes_out += at;
-    return r;
+    return leat_text_edit_map(config, &self->edit, map, leat_map_n_items(map, self->edit.from),
+                              put_text, err);
 }
 
 const struct leat_stage_ops leat_stage_strip = {
-    .name = "strip",
+    LEAT_STAGE_BASE("strip", strip, MAP),
     .summary = "takes blanks from the ends of a text",
     .example = "{ input: Name }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct strip),
     .check = check,
     .unload = unload,
-    .plan = plan,
+    .plan = leat_text_edit_plan,
     .map = map_rows,
 };

@@ -11,14 +11,8 @@ struct take_state {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "count",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct take, count),
-     .is_positional = true,
-     .is_required = true,
-     .min = 1,
-     .max = 9e15,
-     .help = "number of records"},
+    LEAT_ARG(take, count, INT, "number of records", .is_positional = true, .is_required = true,
+             .min = 1, .max = 9e15),
     LEAT_ARGS_END,
 };
 
@@ -44,15 +38,12 @@ static uint64_t rows_behind(const struct leat_config *config, uint64_t n_rows) {
 }
 
 const struct leat_stage_ops leat_stage_take = {
-    .name = "take",
+    LEAT_STAGE_BASE("take", take, ORDER),
     .summary = "keeps the first records of an epoch",
     .example = "{ count: 1000 }",
-    .kind = LEAT_STAGE_ORDER,
     .is_blind = true,
     .picks_by_order = true,
     .rows_behind = rows_behind,
-    .args = args,
-    .config_size = sizeof(struct take),
     .state_size = sizeof(struct take_state),
     .push = push,
 };

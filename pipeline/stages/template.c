@@ -1,9 +1,7 @@
-/* template.c: a text made of parts, each with fields in braces.
+/* template.c: makes a text of parts, each with fields in braces.
  *
- * `{Name}` stands for a field, `{{` and `}}` for braces. A part vanishes, with its join, when one
- * of its fields is empty. Parts are cut at plan time into literals and fields; per row there are
- * only copies. Short literals are copied 32 bytes at a time, which the slack behind the target
- * allows.
+ * A part vanishes, with its join, if one of its fields is empty. Short literals are copied 32 bytes
+ * at a time, which the slack behind the target allows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,24 +23,12 @@ struct template {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct template, output),
-     .help = "name of the text; left out: text"},
-    {.name = "join",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct template, join),
-     .fallback = " ",
-     .help = "what stands between parts"},
-    {.name = "parts",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct template, parts),
-     .is_positional = true,
-     .is_required = true,
-     .min = 1,
-     .max = 1024,
-     .help = "texts with {fields}; {{ and }} for braces; a part vanishes when one of its fields is "
-             "empty"},
+    LEAT_ARG(template, output, FIELD, "name of the text; left out: text"),
+    LEAT_ARG(template, join, TEXT, "what stands between parts", .fallback = " "),
+    LEAT_ARG(template, parts, TEXTS,
+             "texts with {fields}; {{ and }} for braces; a part vanishes when one of its fields is "
+             "empty",
+             .is_positional = true, .is_required = true, .min = 1, .max = 1024),
     LEAT_ARGS_END,
 };
 
@@ -131,7 +117,7 @@ static uint8_t *put_row(const struct template *self, uint8_t *start, const struc
     return at;
 }
 
-/* Bytes that all rows can need at most. */
+/* The bytes that all rows need at most. */
 static size_t bound(const struct template *self, const struct leat_map *map) {
     uint32_t n_rows = map->block->n_rows;
     size_t total = n_rows * self->n_literal_bytes + LEAT_TEXT_LITERAL_STEP + LEAT_SCALAR_TEXT_MAX;
@@ -177,12 +163,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_template = {
-    .name = "template",
+    LEAT_STAGE_BASE("template", template, MAP),
     .summary = "makes a text from fields",
     .example = "{ output: text, join: \" \", parts: [\"Name: {Name}\", \"Age: {Age}\"] }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct template),
     .unload = unload,
     .plan = plan,
     .map = map_rows,

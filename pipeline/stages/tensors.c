@@ -1,9 +1,5 @@
-/* tensors.c: keeps what a batch can hold. Texts cannot be in one: they go, or a list of their bytes
- * stands for each of them, under its name and SUFFIX.
- *
- * What is kept is known at plan time alone, when all fields are; so this is `select` for those who
- * do not know their names.
- */
+/* tensors.c: keeps what a batch can hold. Texts are dropped, or replaced by a list of their bytes
+ * under their name and SUFFIX. It is `select` for those who do not know the names. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +24,10 @@ enum { TEXT_DROP, TEXT_BYTES };
 static const char *const texts[] = {"drop", "bytes", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "text",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct tensors, text),
-     .fallback = "drop",
-     .choices = texts,
-     .help = "what becomes of a text: it is left out, or there is a list of uint8 in its place, "
-             "NAME" SUFFIX ", of its bytes in UTF-8"},
+    LEAT_ARG(tensors, text, CHOICE,
+             "what becomes of a text: it is left out, or there is a list of uint8 in its place, "
+             "NAME" SUFFIX ", of its bytes in UTF-8",
+             .fallback = "drop", .choices = texts),
     LEAT_ARGS_END,
 };
 
@@ -43,7 +36,7 @@ static bool is_text(const struct leat_planner *planner, size_t i, uint32_t *ret_
     return leat_planner_field(planner, *ret_column)->dtype == LEAT_DTYPE_TEXT;
 }
 
-/* A list of bytes for the text: what takes its place. */
+/* Adds the list of bytes that replaces a text. */
 static int add_bytes(struct tensors *self, struct leat_planner *planner, const char *text,
                      uint32_t column, char ret_name[LEAT_NAME_MAX + 1], struct leat_error *err) {
     struct copy *copy = &self->copies[self->n_copies];
@@ -68,7 +61,7 @@ static int add_bytes(struct tensors *self, struct leat_planner *planner, const c
                             &copy->to, &field, err);
 }
 
-/* names[i]: the field that stands there, or what takes its place; "" for one that goes. */
+/* Sets names[i] to the field, to what replaces it, or to "" if it is dropped. */
 static int replace_texts(struct tensors *self, struct leat_planner *planner, size_t n_names,
                          char (*names)[LEAT_NAME_MAX + 1], struct leat_error *err) {
     int r = 0;
@@ -135,10 +128,8 @@ static void unload(struct leat_config *config) {
 static int copy_texts(const struct copy *copy, struct leat_map *map, struct leat_error *err) {
     const struct leat_column *from = leat_map_column(map, copy->from);
     struct leat_column *to = leat_map_column(map, copy->to);
-    size_t n_bytes = 0, at = 0;
+    size_t n_bytes = leat_map_n_items(map, copy->from), at = 0;
 
-    for (uint32_t row = 0; row < map->block->n_rows; row++)
-        n_bytes += from->lengths[row];
     if (n_bytes > UINT32_MAX)
         return leat_error_set(err, -EOVERFLOW,
                               "texts of one block have %zu bytes: make block_bytes smaller",
@@ -171,12 +162,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_tensors = {
-    .name = "tensors",
+    LEAT_STAGE_BASE("tensors", tensors, MAP),
     .summary = "keeps the fields that a batch can hold: all but texts",
     .example = "{ text: drop }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct tensors),
     .unload = unload,
     .plan = plan,
     .map = map_rows,

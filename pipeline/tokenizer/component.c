@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/json_path.h"
+#include "proto/base/utf8.h"
+
+#define STEPS_MAX (LEAT_COMPONENT_DEPTH_MAX + 8)
 
 struct leat_component leat_component_root(const struct leat_document *document,
                                           struct leat_json_node node) {
@@ -39,19 +42,39 @@ static void prefix_part(const struct leat_component *component, struct leat_erro
         leat_error_prefix(err, "[%zu]", component->index);
 }
 
-/* A key that was made up for the path alone, as "foo" in quotes, leads nowhere; then it is the
- * parent that is shown. */
-static void locate(const struct leat_component *component, struct leat_error *err) {
-    const struct leat_document *document = component->document;
-    struct leat_json_step steps[LEAT_COMPONENT_DEPTH_MAX + 8];
-    size_t n = sizeof(steps) / sizeof(steps[0]), first = n;
-    uint32_t line = 0, column = 0;
+/* The way from the root to a component: the last *ret_n of the steps. */
+static const struct leat_json_step *way_to(const struct leat_component *component,
+                                           struct leat_json_step steps[STEPS_MAX], size_t *ret_n) {
+    size_t first = STEPS_MAX;
 
     for (const struct leat_component *at = component; at->parent && first > 0; at = at->parent)
         steps[--first] = (struct leat_json_step){
             .key = at->key, .n_key = at->key ? strlen(at->key) : 0, .index = at->index};
-    while (n >= first && !leat_json_locate_value((const uint8_t *)document->data, document->n_bytes,
-                                                 steps + first, n - first, &line, &column))
+    *ret_n = STEPS_MAX - first;
+    return steps + first;
+}
+
+const uint8_t *leat_component_text(const struct leat_component *component) {
+    struct leat_json_step memory[STEPS_MAX];
+    size_t n;
+    const struct leat_json_step *steps = way_to(component, memory, &n);
+
+    return leat_json_find_value((const uint8_t *)component->document->data,
+                                component->document->n_bytes, steps, n);
+}
+
+/* A key that was made up for the path alone, as "foo" in quotes, leads nowhere; then it is the
+ * parent that is shown. */
+static void locate(const struct leat_component *component, struct leat_error *err) {
+    const struct leat_document *document = component->document;
+    struct leat_json_step memory[STEPS_MAX];
+    uint32_t line = 0, column = 0;
+    size_t n;
+    const struct leat_json_step *steps = way_to(component, memory, &n);
+
+    while (!leat_json_locate_value((const uint8_t *)document->data, document->n_bytes, steps, n,
+                                   &line, &column) &&
+           n > 0)
         n--;
     leat_error_locate(err, document->file, line, column);
 }
@@ -104,6 +127,18 @@ int leat_component_string(const struct leat_component *component, const char *ke
         return wrong_kind(&child, err, "a string");
     *ret_text = leat_json_string(child.node, ret_n_bytes);
     return 0;
+}
+
+int leat_component_character(const struct leat_component *component, const char *key,
+                             const char **ret_text, size_t *ret_n_bytes, struct leat_error *err) {
+    struct leat_component child;
+    int r = leat_component_string(component, key, NULL, ret_text, ret_n_bytes, err);
+
+    if (r < 0 || (*ret_n_bytes &&
+                  leat_utf8_length((const uint8_t *)*ret_text, *ret_n_bytes) == *ret_n_bytes))
+        return r;
+    (void)leat_component_get(component, key, &child);
+    return leat_component_error(&child, err, "\"%.64s\" must be just one character", *ret_text);
 }
 
 int leat_component_bool(const struct leat_component *component, const char *key, int fallback,

@@ -42,6 +42,9 @@ bool leat_component_get(const struct leat_component *component, const char *key,
 int leat_component_string(const struct leat_component *component, const char *key,
                           const char *fallback, const char **ret_text, size_t *ret_n_bytes,
                           struct leat_error *err);
+/* A required string of just one character. */
+int leat_component_character(const struct leat_component *component, const char *key,
+                             const char **ret_text, size_t *ret_n_bytes, struct leat_error *err);
 int leat_component_bool(const struct leat_component *component, const char *key, int fallback,
                         bool *ret_value, struct leat_error *err);
 /* An integer in 0..max. */
@@ -71,6 +74,9 @@ struct leat_component_iterator {
 void leat_component_iterate(const struct leat_component *array,
                             struct leat_component_iterator *ret_iterator);
 bool leat_component_next(struct leat_component_iterator *iterator, struct leat_component *ret_item);
+
+/* Where the component begins in its document; NULL: it is too deep. */
+const uint8_t *leat_component_text(const struct leat_component *component);
 
 /* Sets an error at this component; returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) int

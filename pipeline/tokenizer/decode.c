@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pipeline/tokenizer/tokenizer_plan.h"
+#include "pipeline/tokenizer/tokenizer_internal.h"
 
 static int join(const struct leat_tokenizer *tokenizer, const struct leat_decoder_token *tokens,
                 size_t n_tokens, char **ret_text, size_t *ret_n_bytes, struct leat_error *err) {

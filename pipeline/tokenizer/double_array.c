@@ -5,7 +5,7 @@
  * tries at most TRIES_MAX free places for its first child and then opens a new block, in which
  * everything fits; so building is linear. Nodes with one child search from the start of the list
  * and fill the gaps; nodes with several search from a cursor, which goes to the new block. Places
- * that are left in any but the last OPEN_BLOCKS blocks are given up: they fit nobody.
+ * that are left in any but the last OPEN_BLOCKS blocks are given up: no node fits them.
  */
 #include "pipeline/tokenizer/double_array.h"
 
@@ -108,7 +108,7 @@ static bool fits(const struct builder *builder, uint32_t base, const uint8_t *la
     return true;
 }
 
-/* Looks from that free place on for a base of nobody at which all labels fall on free places. */
+/* Searches from that free place on for an unused base at which all labels fall on free places. */
 static bool search(const struct builder *builder, uint32_t place, const uint8_t *labels,
                    size_t n_labels, uint32_t *ret_base) {
     for (int i = 0; place != NONE && i < TRIES_MAX; i++) {
@@ -218,7 +218,7 @@ static int expand_all(struct builder *builder, size_t n_keys) {
     if (r < 0)
         return r;
     free_list_remove(builder, 0);
-    for (uint32_t c = 0; c < BLOCK; c++) /* the root's block is nobody else's */
+    for (uint32_t c = 0; c < BLOCK; c++) /* the root's block is not shared */
         free_list_remove(builder, LEAT_DOUBLE_ARRAY_ROOT + c);
     builder->uses[0] |= IS_BASE;
     builder->uses[LEAT_DOUBLE_ARRAY_ROOT] |= IS_BASE;
@@ -285,17 +285,4 @@ void leat_double_array_deinit(struct leat_double_array *array) {
     free(array->order);
     free(array->parents);
     *array = (struct leat_double_array){.nodes = NULL};
-}
-
-uint32_t leat_double_array_find(const struct leat_double_array *array, const uint8_t *bytes,
-                                size_t n_bytes) {
-    uint32_t base = LEAT_DOUBLE_ARRAY_ROOT, node = 0;
-
-    for (size_t i = 0; i < n_bytes; i++) {
-        node = base ^ bytes[i];
-        if (array->nodes[node].check != base)
-            return NONE;
-        base = array->nodes[node].base;
-    }
-    return n_bytes ? array->values[node] : NONE;
 }

@@ -4,7 +4,7 @@
  * unique, so a base alone says where a walk stands. The exclusive or keeps all children of a node
  * within one aligned block of 256, so that t is always inside the array. The root is a base,
  * LEAT_DOUBLE_ARRAY_ROOT, without a node; its children are nodes ROOT + c, a direct table: those
- * places are nobody else's. A node without children has base 0, which is nobody's; place 0 is no
+ * places are not shared. A node without children has base 0, which no node uses; place 0 is no
  * node. The value of the key that ends at a node stands in an array of its own. No key is empty.
  * Immutable once built: any thread.
  */
@@ -49,7 +49,3 @@ void leat_double_array_deinit(struct leat_double_array *array);
 /* The order in which keys must come: by bytes, a prefix first. Below, equal to or above 0. */
 int leat_double_array_compare(const struct leat_double_array_key *a,
                               const struct leat_double_array_key *b);
-
-/* The value of the key that is exactly these bytes, or NONE. */
-uint32_t leat_double_array_find(const struct leat_double_array *array, const uint8_t *bytes,
-                                size_t n_bytes);

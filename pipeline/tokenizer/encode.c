@@ -10,12 +10,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/marks.h"
-#include "pipeline/tokenizer/model/bpe.h"
 #include "pipeline/tokenizer/surfaces.h"
-#include "pipeline/tokenizer/tokenizer_plan.h"
+#include "pipeline/tokenizer/tokenizer_internal.h"
 #include "pipeline/tokenizer/user_text.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/array.h"
+#include "proto/base/utf8.h"
 
 #define N_WORDS 2048 /* of a portion */
 
@@ -23,11 +24,10 @@ struct leat_tokenizer_context {
     struct leat_normalizer_context *normalizer;
     struct leat_splitter_context *splitter;
     struct leat_model_context *model;
-    const struct leat_model_ops *ops;
     struct leat_text_buffer text, mapped;
     struct leat_token *tokens; /* of one word, where offsets are wanted */
     size_t tokens_capacity;
-    bool is_full; /* the last word brought enough tokens */
+    bool is_full; /* the tokens reach the limit */
     struct leat_marks marks;
     struct leat_surfaces surfaces;
     struct leat_encoding sequences[2];
@@ -45,8 +45,8 @@ struct encoding_run {
     struct leat_encoding *out;
     struct leat_error *err;
     size_t limit;     /* a text needs no more tokens than these, see limit_of */
-    uint32_t word;    /* the next one; the same for all of a text that is a word already */
-    bool is_word;     /* it is one */
+    uint32_t word;    /* the next one; constant within a text that is a given word */
+    bool is_word;     /* the text is a given word */
     bool has_origins; /* the piece under way says where each byte comes from */
 };
 
@@ -55,8 +55,7 @@ struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer
         return NULL;
     leat_normalizer_context_free(context->normalizer);
     leat_splitter_context_free(context->splitter);
-    if (context->model)
-        context->ops->context_free(context->model);
+    leat_model_context_free(context->model);
     leat_text_buffer_deinit(&context->text);
     leat_text_buffer_deinit(&context->mapped);
     free(context->tokens);
@@ -76,19 +75,14 @@ int leat_tokenizer_context_new(const struct leat_tokenizer *tokenizer,
 
     if (!context)
         return -ENOMEM;
-    context->ops = tokenizer->model->ops;
     if (leat_normalizer_context_new(tokenizer->normalizer, &context->normalizer) < 0 ||
         leat_splitter_context_new(tokenizer->splitter, &context->splitter) < 0 ||
-        context->ops->context_new(tokenizer->model, &context->model) < 0) {
+        leat_model_context_new(tokenizer->model, &context->model) < 0) {
         leat_tokenizer_context_free(context);
         return -ENOMEM;
     }
     *ret_context = context;
     return 0;
-}
-
-void leat_tokenizer_context_clear(struct leat_tokenizer_context *context) {
-    context->ops->context_clear(context->model);
 }
 
 static int fail(const struct encoding_run *run, int code) {
@@ -102,7 +96,7 @@ static int fail(const struct encoding_run *run, int code) {
 
 /* ---- the copy, valid */
 
-/* True if each token is made alone, with the bytes that it stands for. */
+/* True if each token is needed with its bytes, so that words are encoded one at a time. */
 static bool wants_offsets(const struct encoding_run *run) {
     return run->columns & (LEAT_ENCODING_OFFSETS | LEAT_ENCODING_SURFACES | LEAT_ENCODING_WORDS);
 }
@@ -111,7 +105,7 @@ static bool wants_marks(const struct encoding_run *run) {
     return run->options->columns & LEAT_ENCODING_MARKS;
 }
 
-/* For marks alone origins are made where they are needed (begin_piece), unless bytes move. */
+/* Where only marks are wanted, begin_piece makes the origins it needs, unless bytes move. */
 static int copy_text(const struct encoding_run *run, const uint8_t *text, size_t n,
                      struct leat_text_view *ret_text) {
     struct leat_text_buffer *buffer = &run->context->text;
@@ -163,8 +157,8 @@ static int encode_words(const struct encoding_run *run, const struct leat_text_v
 
     if (r < 0)
         return fail(run, r);
-    r = context->ops->encode(run->tokenizer->model, context->model, text, words, n_words,
-                             run->out->ids + run->out->n, &n_ids, run->err);
+    r = leat_model_encode(context->model, text, words, n_words, run->out->ids + run->out->n, &n_ids,
+                          run->err);
     if (r == 0)
         fill_columns(run->out, n_ids, context->marks.current);
     run->out->n += n_ids;
@@ -177,19 +171,6 @@ static struct leat_range origin_of(const struct leat_text_view *text, struct lea
         return (struct leat_range){0};
     return (struct leat_range){.start = text->origins[range.start].start,
                                .end = text->origins[range.end - 1].end};
-}
-
-static int reserve_tokens(struct leat_tokenizer_context *context, size_t n) {
-    struct leat_token *tokens;
-
-    if (n <= context->tokens_capacity)
-        return 0;
-    tokens = realloc(context->tokens, (n + n / 2) * sizeof(*tokens));
-    if (!tokens)
-        return -ENOMEM;
-    context->tokens = tokens;
-    context->tokens_capacity = n + n / 2;
-    return 0;
 }
 
 static void push_token(const struct encoding_run *run, int32_t id, struct leat_range origin) {
@@ -221,7 +202,7 @@ static int push_bytes_surface(const struct encoding_run *run, int32_t id, const 
     if (leat_text_buffer_reserve(mapped, 2 * (size_t)n_bytes, false) < 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < n_bytes; i++)
-        mapped->n_bytes += leat_bpe_map_byte(bytes[i], mapped->bytes + mapped->n_bytes);
+        mapped->n_bytes += leat_byte_level_map(bytes[i], mapped->bytes + mapped->n_bytes);
     return push_surface(run, id, mapped->bytes, mapped->n_bytes);
 }
 
@@ -245,19 +226,20 @@ static int push_model_surface(const struct encoding_run *run, const struct leat_
     return spelling ? push_surface(run, token->id, spelling, n) : 0;
 }
 
-/* A word at a time, so that each token's bytes are known. */
+/* Encodes one word with the bytes of each token. */
 static int encode_word_tokens(const struct encoding_run *run, const struct leat_text_view *text,
                               struct leat_range word) {
     struct leat_tokenizer_context *context = run->context;
     size_t n_bytes = word.end - word.start, n = 0;
-    int r = reserve_tokens(context, n_bytes + LEAT_MODEL_IDS_SLACK);
+    int r;
 
-    if (r == 0)
-        r = leat_encoding_reserve(run->out, n_bytes + LEAT_MODEL_IDS_SLACK);
+    if (!leat_array_reserve(&context->tokens, n_bytes + LEAT_MODEL_IDS_SLACK,
+                            &context->tokens_capacity))
+        return fail(run, -ENOMEM);
+    r = leat_encoding_reserve(run->out, n_bytes + LEAT_MODEL_IDS_SLACK);
     if (r < 0)
         return fail(run, r);
-    r = context->ops->encode_tokens(run->tokenizer->model, context->model, text, word,
-                                    context->tokens, &n, run->err);
+    r = leat_model_encode_tokens(context->model, text, word, context->tokens, &n, run->err);
     for (size_t i = 0; r == 0 && i < n; i++) {
         push_token(run, context->tokens[i].id, origin_of(text, context->tokens[i].range));
         if (run->out->surfaces && push_model_surface(run, text, &context->tokens[i]) < 0)
@@ -266,7 +248,7 @@ static int encode_word_tokens(const struct encoding_run *run, const struct leat_
     return r;
 }
 
-/* Whether the tokens of a word need to be known each with its bytes. */
+/* True if each token of the word is needed with its bytes. */
 static bool is_divided(const struct encoding_run *run, const struct leat_text_view *text,
                        struct leat_range word) {
     return run->has_origins &&
@@ -290,7 +272,7 @@ static int encode_each_word(struct encoding_run *run, const struct leat_text_vie
     return r;
 }
 
-/* As many words together as have the same mark. */
+/* Encodes words with the same mark together. */
 static int encode_marked_words(const struct encoding_run *run, const struct leat_text_view *text,
                                const struct leat_range *words, size_t n) {
     struct leat_marks *marks = &run->context->marks;
@@ -318,7 +300,7 @@ static int encode_marked_words(const struct encoding_run *run, const struct leat
     return r;
 }
 
-/* Words that are cut at once: no more than can be needed, if few are. */
+/* Words that are cut at once: not many more than the limit needs. */
 static size_t n_words_at_once(const struct encoding_run *run) {
     return run->limit >= N_WORDS ? N_WORDS : run->limit + 1;
 }
@@ -350,7 +332,7 @@ static int encode_piece(struct encoding_run *run, const struct leat_text_view *p
 
 /* ---- pieces and added tokens */
 
-/* One that stands for all of `part`. */
+/* Appends an added token that stands for all of `part`. */
 static int push_added(struct encoding_run *run, const struct leat_text_view *part, int32_t id) {
     int r = leat_encoding_reserve(run->out, 1);
 
@@ -421,8 +403,7 @@ begin_piece(struct encoding_run *run, const struct leat_text_view *text, struct 
     return part;
 }
 
-/* A part of a text has other bytes behind it than zeros; all that matters is that they are there.
- */
+/* Behind a part of a text there are other bytes than zeros; they only have to be readable. */
 static int encode_text(struct encoding_run *run, const struct leat_text_view *text) {
     const struct leat_added_tokens *added = &run->tokenizer->added;
     struct leat_added_walk walk;
@@ -515,7 +496,7 @@ static bool needs_lengths(const struct encoding_run *run, size_t n_added) {
            sequences[1].n >= run->limit;
 }
 
-/* The tokens of one text or two (pair NULL: one), as many as truncation needs. */
+/* Encodes one text or two (pair NULL: one), as far as truncation needs. */
 static int encode_sequences(struct encoding_run *run, const void *text, size_t n_text,
                             const void *pair, size_t n_pair) {
     struct leat_encoding *sequences = run->context->sequences;
@@ -597,8 +578,7 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                                                   options->offsets_in_chars ? in_chars : NULL};
     int r;
 
-    if (context->ops->context_seed)
-        context->ops->context_seed(context->model, options->seed);
+    context->model->random.state = options->seed;
     context->surfaces.n = 0;
     r = encode_sequences(&run, text, n_text, pair, n_pair);
     if (r == 0)

@@ -11,16 +11,16 @@
 
 #include "pipeline/tokenizer/range.h"
 
-enum leat_encoding_column { /* bits */
-                            LEAT_ENCODING_TYPE_IDS = 1,
-                            LEAT_ENCODING_OFFSETS = 2,
-                            LEAT_ENCODING_SPECIAL =
-                                4, /* 1: added by the post-processor, or padding */
-                            LEAT_ENCODING_ATTENTION = 8, /* 0: padding */
-                            LEAT_ENCODING_MARKS = 16,
-                            LEAT_ENCODING_SURFACES = 32,
-                            LEAT_ENCODING_WORDS = 64,
-                            LEAT_ENCODING_TEXTS = 128,
+/* Bits. */
+enum leat_encoding_column {
+    LEAT_ENCODING_TYPE_IDS = 1,
+    LEAT_ENCODING_OFFSETS = 2,
+    LEAT_ENCODING_SPECIAL = 4,   /* 1: added by the post-processor, or padding */
+    LEAT_ENCODING_ATTENTION = 8, /* 0: padding */
+    LEAT_ENCODING_MARKS = 16,
+    LEAT_ENCODING_SURFACES = 32,
+    LEAT_ENCODING_WORDS = 64,
+    LEAT_ENCODING_TEXTS = 128,
 };
 
 #define LEAT_ENCODING_NO_WORD UINT32_MAX

@@ -12,8 +12,6 @@
 
 #include <simdjson.h>
 
-#include "pipeline/tokenizer/json_locate.h"
-
 using namespace simdjson;
 
 struct leat_json {

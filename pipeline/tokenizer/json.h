@@ -18,9 +18,9 @@
 extern "C" {
 #endif
 
+#include "pipeline/tokenizer/json_locate.h"
 #include "proto/base/error.h"
 
-#define LEAT_JSON_DEPTH_MAX 128
 #define LEAT_JSON_BYTES_MAX (UINT32_C(1) << 30) /* of one document */
 #define LEAT_JSON_PADDING   64                  /* readable bytes that spare a copy, see parse */
 
@@ -60,21 +60,21 @@ struct leat_json *leat_json_free(struct leat_json *json);
 int leat_json_parse(struct leat_json *json, const void *data, size_t n_bytes, size_t n_readable,
                     struct leat_json_node *ret_root, struct leat_error *err);
 
-/* The same of a record, in which what is wrong with a value concerns only those who want it: a
- * number beyond all others is DOUBLE, the nearest one or infinite; a string with half of a
+/* The same of a record, in which a wrong value is an error only for callers that read it: a number
+ * beyond the range of all kinds is DOUBLE, the nearest one or infinite; a string with half of a
  * surrogate pair is HALF_STRING, with U+FFFD in its place. */
 int leat_json_parse_record(struct leat_json *json, const void *data, size_t n_bytes,
                            size_t n_readable, struct leat_json_node *ret_root,
                            struct leat_error *err);
-/* Whether the record has such values. */
+/* True if the last record has such values. */
 bool leat_json_is_odd(const struct leat_json *json);
-/* Whether a DOUBLE of a record is the nearest one of an integer, and not that integer. */
+/* True if a DOUBLE of a record is the nearest one of an integer, and not that integer. */
 bool leat_json_is_rounded(struct leat_json_node node);
-/* An integer that is written -0 is an INT; it is known to have been one only after its record,
- * which `data` is, was marked. 0 or -ENOMEM. */
+/* An integer that is written -0 is an INT; leat_json_is_minus_zero() knows it only after this call
+ * with the bytes of its record. 0 or -ENOMEM. */
 int leat_json_mark_zeros(struct leat_json *json, const void *data, size_t n_bytes);
 bool leat_json_is_minus_zero(struct leat_json_node node);
-/* Whether documents may hold one; fast. */
+/* True if documents may hold such a zero; fast. */
 bool leat_json_may_have_minus_zero(const void *data, size_t n_bytes);
 
 enum leat_json_kind leat_json_kind(struct leat_json_node node);
@@ -105,7 +105,7 @@ bool leat_json_next_member(struct leat_json_iterator *iterator, const char **ret
 bool leat_json_find(struct leat_json_node object, const char *key, size_t n_key,
                     struct leat_json_node *ret_value);
 
-/* Whether bytes are valid UTF-8, at some 20 GB/s. */
+/* True if bytes are valid UTF-8, at some 20 GB/s. */
 bool leat_json_is_utf8(const void *data, size_t n_bytes);
 
 #ifdef __cplusplus

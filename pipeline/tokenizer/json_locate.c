@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tokenizer/json.h"
+#include "proto/base/array.h"
+#include "proto/base/utf8.h"
 
 struct scanner {
     const uint8_t *data, *at, *end;
@@ -53,16 +54,12 @@ static size_t skip_digits(struct scanner *scanner) {
 
 static void add_odd(struct scanner *scanner, enum leat_json_oddity oddity, double value) {
     struct leat_json_odds *odds = scanner->odds;
-    uint32_t n = odds->n_items;
-    struct leat_json_odd *items = odds->items;
 
-    if ((n & (n - 1)) == 0) /* full at each power of two */
-        items = reallocarray(items, n ? 2 * (size_t)n : 1, sizeof(*items));
-    odds->is_out_of_memory |= !items;
-    if (!items)
+    if (!leat_array_reserve(&odds->items, odds->n_items + 1, &odds->capacity)) {
+        odds->is_out_of_memory = true;
         return;
-    odds->items = items;
-    items[odds->n_items++] =
+    }
+    odds->items[odds->n_items++] =
         (struct leat_json_odd){.oddity = oddity, .scalar = odds->n_scalars, .value = value};
 }
 
@@ -79,7 +76,7 @@ static double value_of(const uint8_t *text, size_t n) {
     return value;
 }
 
-/* Whether the integer of these characters is just that double. */
+/* True if the integer of these characters is just that double. */
 static bool is_just(double value, const uint8_t *text, size_t n) {
     char digits[330];
     int n_digits = snprintf(digits, sizeof(digits), "%.0f", value);
@@ -87,7 +84,7 @@ static bool is_just(double value, const uint8_t *text, size_t n) {
     return n_digits == (int)n && memcmp(digits, text, n) == 0;
 }
 
-/* Of at least 5 characters. */
+/* The number has at least 5 characters. */
 static void take_wide(struct scanner *scanner, const uint8_t *text, size_t n, bool is_integer) {
     double value = value_of(text, n);
     bool is_rounded = is_integer && !is_just(value, text, n);
@@ -98,7 +95,7 @@ static void take_wide(struct scanner *scanner, const uint8_t *text, size_t n, bo
         put_copy(scanner, text + i, " ", 1);
 }
 
-/* Of one string only the first counts. */
+/* Only the first one in a string counts. */
 static void take_half(struct scanner *scanner, const uint8_t *at) {
     const struct leat_json_odds *odds = scanner->odds;
     bool is_first = odds->n_items == 0 || odds->items[odds->n_items - 1].scalar != odds->n_scalars;
@@ -112,7 +109,7 @@ static void take_half(struct scanner *scanner, const uint8_t *at) {
 
 /* ---- scalars ---- */
 
-/* Whether an integer or real of these characters fits a uint64_t, int64_t or double. */
+/* True if an integer or real of these characters fits a uint64_t, int64_t or double. */
 static bool is_in_range(const uint8_t *text, size_t n, bool is_integer) {
     char copy[32];
     double value;
@@ -165,28 +162,12 @@ static bool scan_number(struct scanner *scanner) {
     return true;
 }
 
-/* One character of well-formed UTF-8 (Unicode, table 3-7), not ASCII. */
+/* One character of UTF-8. */
 static bool scan_utf8(struct scanner *scanner) {
-    const uint8_t *at = scanner->at;
-    size_t left = (size_t)(scanner->end - at);
-    uint8_t low = 0x80, high = 0xbf;
-    size_t n = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    uint32_t n = leat_utf8_character(scanner->at, (size_t)(scanner->end - scanner->at));
 
-    if (at[0] == 0xe0)
-        low = 0xa0;
-    else if (at[0] == 0xed)
-        high = 0x9f;
-    else if (at[0] == 0xf0)
-        low = 0x90;
-    else if (at[0] == 0xf4)
-        high = 0x8f;
-    if (at[0] < 0xc2 || at[0] > 0xf4 || left < n || at[1] < low || at[1] > high)
-        return fail(scanner, "bytes that are not UTF-8");
-    for (size_t i = 2; i < n; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return fail(scanner, "bytes that are not UTF-8");
     scanner->at += n;
-    return true;
+    return n > 0 || fail(scanner, "bytes that are not UTF-8");
 }
 
 static int hex_value(int c) {
@@ -305,7 +286,8 @@ static bool scan_key(struct scanner *scanner) {
     return true;
 }
 
-/* After a value: closes what ends here, and steps over a comma. False at the end or at a fault. */
+/* After a value: closes containers that end here, and steps over a comma. False at the end or at a
+ * fault. */
 static bool scan_after(struct scanner *scanner, const bool *is_object, size_t *depth) {
     while (*depth) {
         bool in_object = is_object[*depth - 1];
@@ -323,7 +305,7 @@ static bool scan_after(struct scanner *scanner, const bool *is_object, size_t *d
     return false;
 }
 
-/* A bracket that was just opened. *ret_is_empty: it was closed at once, and counts as a value. */
+/* Enters a container. *ret_is_empty: it was closed at once, and counts as a value. */
 static bool scan_open(struct scanner *scanner, bool in_object, bool *ret_is_empty) {
     skip_space(scanner);
     *ret_is_empty = take(scanner, in_object ? '}' : ']');
@@ -369,20 +351,24 @@ static void describe(const struct scanner *scanner, struct leat_json_fault *ret_
                        (unsigned)c);
 }
 
-/* True: there is a fault, which is told. */
-static bool tell(const struct scanner *scanner, struct leat_json_fault *ret_fault) {
-    uint32_t line = 1;
-    const uint8_t *line_start = scanner->data;
+void leat_json_count_lines(const uint8_t *data, const uint8_t *place, uint32_t *ret_line,
+                           uint32_t *ret_column) {
+    const uint8_t *line_start = data;
 
-    if (!scanner->message)
-        return false;
-    for (const uint8_t *at = scanner->data; at < scanner->at; at++)
+    *ret_line = 1;
+    for (const uint8_t *at = data; at < place; at++)
         if (*at == '\n') {
-            line++;
+            ++*ret_line;
             line_start = at + 1;
         }
-    ret_fault->line = line;
-    ret_fault->column = (uint32_t)(scanner->at - line_start) + 1;
+    *ret_column = (uint32_t)(place - line_start) + 1;
+}
+
+/* True if there is a fault, which *ret_fault describes. */
+static bool report(const struct scanner *scanner, struct leat_json_fault *ret_fault) {
+    if (!scanner->message)
+        return false;
+    leat_json_count_lines(scanner->data, scanner->at, &ret_fault->line, &ret_fault->column);
     describe(scanner, ret_fault);
     return true;
 }
@@ -391,7 +377,7 @@ bool leat_json_locate(const uint8_t *data, size_t n_bytes, struct leat_json_faul
     struct scanner scanner = {.data = data, .at = data, .end = data + n_bytes};
 
     scan_document(&scanner);
-    return tell(&scanner, ret_fault);
+    return report(&scanner, ret_fault);
 }
 
 bool leat_json_find_odds(const uint8_t *data, size_t n_bytes, uint8_t *copy,
@@ -401,7 +387,7 @@ bool leat_json_find_odds(const uint8_t *data, size_t n_bytes, uint8_t *copy,
 
     *ret_odds = (struct leat_json_odds){.items = NULL};
     scan_document(&scanner);
-    return !tell(&scanner, ret_fault) && !ret_odds->is_out_of_memory;
+    return !report(&scanner, ret_fault) && !ret_odds->is_out_of_memory;
 }
 
 void leat_json_mend_pairs(uint8_t *text, size_t n_bytes) {

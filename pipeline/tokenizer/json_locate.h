@@ -10,6 +10,8 @@
 extern "C" {
 #endif
 
+#define LEAT_JSON_DEPTH_MAX 128
+
 struct leat_json_fault {
     uint32_t line, column; /* in bytes, from 1 */
     char message[96];      /* "expected a ',' or '}' after a member, found 'x'" */
@@ -18,7 +20,11 @@ struct leat_json_fault {
 /* True and the first fault, or false if none is found. */
 bool leat_json_locate(const uint8_t *data, size_t n_bytes, struct leat_json_fault *ret_fault);
 
-/* What JSON allows, and the parser does not take, or does not tell apart. */
+/* Line and column (in bytes, from 1) of a place in the data. */
+void leat_json_count_lines(const uint8_t *data, const uint8_t *place, uint32_t *ret_line,
+                           uint32_t *ret_column);
+
+/* Values that JSON allows, and the parser refuses or does not tell apart. */
 enum leat_json_oddity {
     LEAT_JSON_WIDE_NUMBER,    /* beyond its range */
     LEAT_JSON_ROUNDED_NUMBER, /* the same: an integer that no double is */
@@ -28,13 +34,14 @@ enum leat_json_oddity {
 
 struct leat_json_odd {
     enum leat_json_oddity oddity;
-    uint32_t scalar; /* which of the document's numbers and strings, keys among them, from 0 */
+    uint32_t scalar; /* index among the document's numbers and strings, keys included */
     double value;    /* of a number: the nearest, or an infinite one */
 };
 
 struct leat_json_odds {
     struct leat_json_odd *items;
     uint32_t n_items, n_scalars;
+    size_t capacity;
     bool is_out_of_memory;
 };
 

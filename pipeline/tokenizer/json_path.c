@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+#include "pipeline/tokenizer/json_locate.h"
+#include "pipeline/tokenizer/unicode/unicode.h"
+
 struct walker {
     const uint8_t *at, *end;
 };
@@ -30,14 +33,19 @@ static bool take(struct walker *walker, char c) {
     return true;
 }
 
+/* Moves past the next quote that no backslash escapes. */
 static void skip_string(struct walker *walker) {
-    walker->at++;
-    while (walker->at < walker->end && *walker->at != '"') {
-        bool is_escape = *walker->at == '\\' && walker->end - walker->at > 1;
-        walker->at += is_escape ? 2 : 1;
+    const uint8_t *at = walker->at + 1;
+    size_t n_backslashes;
+
+    while ((at = memchr(at, '"', (size_t)(walker->end - at)))) {
+        for (n_backslashes = 0; at[-1 - (ptrdiff_t)n_backslashes] == '\\';)
+            n_backslashes++;
+        at++;
+        if (n_backslashes % 2 == 0)
+            break;
     }
-    if (walker->at < walker->end)
-        walker->at++;
+    walker->at = at ? at : walker->end;
 }
 
 /* A string, a whole container, or a number or word. */
@@ -68,17 +76,6 @@ static uint32_t hex_unit(const uint8_t *digits) {
     return unit;
 }
 
-/* UTF-8 of a code point. */
-static size_t put_utf8(uint32_t point, uint8_t *bytes) {
-    static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    size_t n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
-
-    for (size_t i = n; i-- > 1; point >>= 6)
-        bytes[i] = (uint8_t)(0x80 | (point & 0x3f));
-    bytes[0] = (uint8_t)(leads[n] | point);
-    return n;
-}
-
 /* The bytes of the escape at the walker, which steps over it; 0: it is cut off. */
 static size_t read_escape(struct walker *walker, uint8_t bytes[4]) {
     static const char letters[] = "bfnrt", values[] = "\b\f\n\r\t";
@@ -102,7 +99,7 @@ static size_t read_escape(struct walker *walker, uint8_t bytes[4]) {
         unit = 0x10000 + ((unit - 0xd800) << 10) + (low & 0x3ff);
         walker->at += 6;
     }
-    return put_utf8(unit, bytes);
+    return leat_unicode_encode(unit, bytes);
 }
 
 /* Steps over a string; says whether it reads `key`. */
@@ -165,24 +162,22 @@ static bool enter_item(struct walker *walker, const struct leat_json_step *step)
     return peek(walker) >= 0 && peek(walker) != ']';
 }
 
-bool leat_json_locate_value(const uint8_t *data, size_t n_bytes, const struct leat_json_step *steps,
-                            size_t n_steps, uint32_t *ret_line, uint32_t *ret_column) {
+const uint8_t *leat_json_find_value(const uint8_t *data, size_t n_bytes,
+                                    const struct leat_json_step *steps, size_t n_steps) {
     struct walker walker = {.at = data, .end = data + n_bytes};
-    const uint8_t *line_start = data;
-    uint32_t line = 1;
 
     for (size_t i = 0; i < n_steps; i++)
         if (!(steps[i].key ? enter_member(&walker, &steps[i]) : enter_item(&walker, &steps[i])))
-            return false;
+            return NULL;
     skip_space(&walker);
-    if (walker.at >= walker.end)
-        return false;
-    for (const uint8_t *at = data; at < walker.at; at++)
-        if (*at == '\n') {
-            line++;
-            line_start = at + 1;
-        }
-    *ret_line = line;
-    *ret_column = (uint32_t)(walker.at - line_start) + 1;
-    return true;
+    return walker.at < walker.end ? walker.at : NULL;
+}
+
+bool leat_json_locate_value(const uint8_t *data, size_t n_bytes, const struct leat_json_step *steps,
+                            size_t n_steps, uint32_t *ret_line, uint32_t *ret_column) {
+    const uint8_t *value = leat_json_find_value(data, n_bytes, steps, n_steps);
+
+    if (value)
+        leat_json_count_lines(data, value, ret_line, ret_column);
+    return value;
 }

@@ -1,5 +1,4 @@
-/* json_path.h: where in a document the value at a path begins. Slow, for error messages only. Pure.
- */
+/* json_path.h: where in a document the value at a path begins. Slow. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,6 +15,10 @@ struct leat_json_step {
     size_t n_key;    /* bytes */
     size_t index;    /* of the item */
 };
+
+/* The first byte of the value that the steps lead to; NULL: they lead nowhere. See below. */
+const uint8_t *leat_json_find_value(const uint8_t *data, size_t n_bytes,
+                                    const struct leat_json_step *steps, size_t n_steps);
 
 /* Line and column (in bytes, from 1) of the first byte of the value that the steps lead to from the
  * root; of equal keys the last one counts. False if they lead nowhere. The document should be valid

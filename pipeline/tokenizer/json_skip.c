@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-static const uint8_t *skip_space(const uint8_t *at) {
+const uint8_t *leat_json_skip_space(const uint8_t *at) {
     while (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r')
         at++;
     return at;
@@ -26,12 +26,12 @@ static const uint8_t *skip_word(const uint8_t *at) {
 }
 
 const uint8_t *leat_json_skip_mark(const uint8_t *at, char mark) {
-    at = skip_space(at);
+    at = leat_json_skip_space(at);
     return at + (*at == (uint8_t)mark);
 }
 
 const uint8_t *leat_json_skip_key(const uint8_t *at) {
-    return skip_space(leat_json_skip_mark(skip_string(skip_space(at)), ':'));
+    return leat_json_skip_space(leat_json_skip_mark(skip_string(leat_json_skip_space(at)), ':'));
 }
 
 const uint8_t *leat_json_skip_value(const uint8_t *at) {

@@ -6,7 +6,10 @@
 
 #include <stdint.h>
 
-/* Past white space and, if it is there, the mark behind it. */
+/* Past white space. */
+const uint8_t *leat_json_skip_space(const uint8_t *at);
+
+/* Past white space and, if it is there, the mark after it. */
 const uint8_t *leat_json_skip_mark(const uint8_t *at, char mark);
 
 /* Past white space, the key and the colon of a member, to its value. */

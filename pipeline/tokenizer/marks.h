@@ -3,8 +3,8 @@
  * The ranges are ascending bytes of the user's text; the mark of a place is 1 + the index of its
  * range, or 0. A token has the mark of the first range that it shares a byte with, one that stands
  * for no bytes that of the token before it. Most words and pieces of a text lie within one range or
- * between two, so all their tokens have the same mark, and nobody needs to know where each token
- * stands: leat_marks_enter tells.
+ * between two, so all their tokens have the same mark, and the places of single tokens do not
+ * matter: leat_marks_enter finds these words.
  *
  * A text is gone through from left to right. Owner: the job.
  */
@@ -28,5 +28,5 @@ void leat_marks_begin(struct leat_marks *marks, const struct leat_range *ranges,
 /* The mark of a token. */
 uint32_t leat_marks_of(struct leat_marks *marks, struct leat_range token);
 
-/* Whether all of `part` has one mark, which is then the current one. */
+/* True if all of `part` has one mark, which is then the current one. */
 bool leat_marks_enter(struct leat_marks *marks, struct leat_range part);

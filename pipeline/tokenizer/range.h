@@ -1,4 +1,4 @@
-/* range.h: a part of a text. Owner: whoever holds the value. */
+/* range.h: a part of a text. Owner: the holder of the value. */
 #pragma once
 
 #include <stdint.h>

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/array.h"
+
 void leat_surfaces_deinit(struct leat_surfaces *surfaces) {
     free(surfaces->bytes);
     free(surfaces->ends);
@@ -15,35 +17,13 @@ static size_t end_of(const struct leat_surfaces *surfaces, size_t n) {
     return n ? surfaces->ends[n - 1] : 0;
 }
 
-static int reserve(struct leat_surfaces *surfaces, size_t n_bytes) {
-    if (surfaces->n == surfaces->n_capacity) {
-        size_t capacity = 2 * surfaces->n_capacity + 16;
-        size_t *ends = reallocarray(surfaces->ends, capacity, sizeof(*ends));
-
-        if (!ends)
-            return -ENOMEM;
-        surfaces->ends = ends;
-        surfaces->n_capacity = capacity;
-    }
-    if (n_bytes > surfaces->bytes_capacity) {
-        size_t capacity = n_bytes + n_bytes / 2 + 64;
-        uint8_t *bytes = realloc(surfaces->bytes, capacity);
-
-        if (!bytes)
-            return -ENOMEM;
-        surfaces->bytes = bytes;
-        surfaces->bytes_capacity = capacity;
-    }
-    return 0;
-}
-
 int leat_surfaces_add(struct leat_surfaces *surfaces, const uint8_t *bytes, uint32_t n_bytes,
                       uint32_t *ret_surface) {
     size_t start = end_of(surfaces, surfaces->n);
-    int r = reserve(surfaces, start + n_bytes);
 
-    if (r < 0)
-        return r;
+    if (!leat_array_reserve(&surfaces->ends, surfaces->n + 1, &surfaces->n_capacity) ||
+        !leat_array_reserve(&surfaces->bytes, start + n_bytes, &surfaces->bytes_capacity))
+        return -ENOMEM;
     if (n_bytes)
         memcpy(surfaces->bytes + start, bytes, n_bytes);
     surfaces->ends[surfaces->n++] = start + n_bytes;

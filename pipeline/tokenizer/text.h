@@ -1,17 +1,12 @@
 /* text.h: a text on its way from the user to the model, and where each of its bytes comes from.
  *
  * A view (leat_text_view) is bytes of valid UTF-8 with at least LEAT_TEXT_PADDING readable bytes
- * behind them, so that 16-, 32- and 64-byte loads need no care at the end. If offsets are wanted,
+ * after them, so that 16-, 32- and 64-byte loads need no care at the end. If offsets are wanted,
  * origins[i] is the range of the user's text, in bytes, that byte i stands for; all bytes of one
  * character have the same origin. If not, origins is NULL and nothing is spent on them.
  *
- * A buffer (leat_text_buffer) is what a rewriting writes to. Rewriting goes through the source from
- * left to right; each step says what becomes of the origin, as `NormalizedString::transform` of
- * Hugging Face `tokenizers` does:
- *   keep     the next bytes stay as they are
- *   replace  other bytes take the place, and the origin, of the next character
- *   insert   new bytes with the origin of the byte before the current place (0..0 at the start)
- *   skip     the next bytes vanish
+ * A buffer (leat_text_buffer) is what a rewriting writes to; a writer (leat_writer) carries out one
+ * rewriting.
  *
  * Owner: the job.
  */
@@ -44,10 +39,10 @@ struct leat_text_buffer {
 
 void leat_text_buffer_deinit(struct leat_text_buffer *buffer); /* of a zeroed one too */
 
-/* Room for n_more bytes behind what is there (and their origins). 0, -ENOMEM, -E2BIG. */
+/* Makes room for n_more more bytes (and their origins). 0, -ENOMEM, -E2BIG. */
 int leat_text_buffer_reserve(struct leat_text_buffer *buffer, size_t n_more, bool wants_origins);
 
-/* The view of what is in the buffer. Valid until the buffer changes. */
+/* The view of the buffer's content, valid until the buffer changes. */
 struct leat_text_view leat_text_buffer_view(const struct leat_text_buffer *buffer,
                                             bool has_origins);
 
@@ -59,28 +54,66 @@ static inline struct leat_text_view leat_text_view_part(const struct leat_text_v
                                    .n_bytes = range.end - range.start};
 }
 
-/* A rewriting under way. source and target outlive it; the target must not hold the source. */
-struct leat_rewrite {
-    const struct leat_text_view *source;
-    struct leat_text_buffer *target;
-    uint32_t at; /* the next byte of the source */
+/* ---- writers
+ *
+ * A writer goes through its source from left to right. What stays is not copied before something
+ * else changes, so a text without changes costs no copy. Where a byte comes from follows
+ * `NormalizedString::transform` of Hugging Face `tokenizers`, whose unit is a character with a
+ * change:
+ *     0        the character takes the place, and the origin, of the next one of the source
+ *     -n       likewise, and n more characters of the source vanish
+ *     above 0  the character is new; it has the origin of the byte before the place
+ * The place in the source is moved by changes alone: a stream of them may run behind its
+ * characters, and the origins with it.
+ *
+ * A writer can also measure: it goes through the source alike, but what it writes is counted and
+ * dropped, and *text stays. So a result that is too long is refused before it takes memory.
+ */
+
+struct leat_writer_memory {
+    struct leat_text_buffer buffers[2]; /* one holds the source, the other the target */
+    uint32_t start;                     /* of the text's origins, before the first rewriting */
+    bool measures;                      /* writers that begin now only measure */
+    size_t n_measured;                  /* bytes of the result, where one has; else 0 */
 };
 
-/* Starts with an empty target that has room for the source. */
-int leat_rewrite_begin(struct leat_rewrite *rewrite, const struct leat_text_view *source,
-                       struct leat_text_buffer *target);
+struct leat_writer {
+    struct leat_text_view source;
+    struct leat_writer_memory *memory;
+    struct leat_text_buffer *target;
+    uint32_t start;
+    uint32_t kept; /* bytes kept..at - 1 of the source stay, and are not copied yet */
+    uint32_t at;
+    bool has_changed;
+};
 
-/* Each 0, -ENOMEM or -E2BIG. n_source: bytes of the source, within it. */
-int leat_rewrite_keep(struct leat_rewrite *rewrite, uint32_t n_source);
-int leat_rewrite_replace(struct leat_rewrite *rewrite, uint32_t n_source, const void *bytes,
-                         uint32_t n_bytes);
-int leat_rewrite_insert(struct leat_rewrite *rewrite, const void *bytes, uint32_t n_bytes);
-/* Bytes with the origin of the byte at the current place, which stays (HF's prepend). */
-int leat_rewrite_prepend(struct leat_rewrite *rewrite, const void *bytes, uint32_t n_bytes);
+void leat_writer_memory_deinit(struct leat_writer_memory *memory);
 
-static inline void leat_rewrite_skip(struct leat_rewrite *rewrite, uint32_t n_source) {
-    rewrite->at += n_source;
+void leat_writer_begin(struct leat_writer *writer, struct leat_writer_memory *memory,
+                       const struct leat_text_view *source);
+
+/* How many bytes of the result come before the place. */
+static inline uint32_t leat_writer_position(const struct leat_writer *writer) {
+    return writer->target->n_bytes + (writer->at - writer->kept);
 }
 
-/* What has been written. */
-struct leat_text_view leat_rewrite_end(const struct leat_rewrite *rewrite);
+/* The next n bytes of the source stay. */
+static inline void leat_writer_keep(struct leat_writer *writer, uint32_t n_bytes) {
+    writer->at += n_bytes;
+}
+
+/* Copies the bytes that stay up to here, and makes room for n_more bytes. This and the following
+ * return 0, -ENOMEM or -E2BIG. */
+int leat_writer_flush(struct leat_writer *writer, size_t n_more);
+/* The next n bytes of the source vanish. */
+int leat_writer_skip(struct leat_writer *writer, uint32_t n_bytes);
+/* New bytes, with the origin of the byte before the place. */
+int leat_writer_insert(struct leat_writer *writer, const void *bytes, uint32_t n_bytes);
+/* Other bytes for the next n_source of the source, with the origin of the first of them. */
+int leat_writer_replace(struct leat_writer *writer, uint32_t n_source, const void *bytes,
+                        uint32_t n_bytes);
+/* A character with a change. */
+int leat_writer_put(struct leat_writer *writer, uint32_t code_point, int32_t change);
+
+/* Drops the rest of the source and sets *text to the result. */
+int leat_writer_end(struct leat_writer *writer, struct leat_text_view *text);

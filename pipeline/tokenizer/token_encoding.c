@@ -1,22 +1,9 @@
-/* token_encoding.c: see token_encoding.h. GPT-2's alphabet: the bytes 0x21..0x7e, 0xa1..0xac and
- * 0xae..0xff stand for themselves as code points, the other 68, in order, are U+0100..U+0143. */
+/* token_encoding.c: see token_encoding.h. */
 #include "pipeline/tokenizer/token_encoding.h"
 
 #include <string.h>
 
-/* The byte of U+0100 + i. */
-static uint8_t other_byte(uint32_t i) {
-    if (i < 0x21)
-        return (uint8_t)i;
-    return i < 0x21 + 0x22 ? (uint8_t)(0x7f + i - 0x21) : 0xad;
-}
-
-/* The byte of a code point of the alphabet, or -1. */
-static int alphabet_byte(uint32_t code) {
-    if ((code >= 0x21 && code <= 0x7e) || (code >= 0xa1 && code <= 0xff && code != 0xad))
-        return (int)code;
-    return code >= 0x100 && code <= 0x143 ? other_byte(code - 0x100) : -1;
-}
+#include "pipeline/tokenizer/byte_level.h"
 
 static size_t decode_byte_level(const uint8_t *token, size_t n_bytes, uint8_t *ret_bytes) {
     size_t n = 0;
@@ -29,7 +16,7 @@ static size_t decode_byte_level(const uint8_t *token, size_t n_bytes, uint8_t *r
             code = (code & 0x1f) << 6 | (token[++i] & 0x3f);
         else if (code >= 0x80)
             code = 0;
-        byte = alphabet_byte(code);
+        byte = leat_byte_level_unmap(code);
         if (byte < 0) {
             memcpy(ret_bytes, token, n_bytes);
             return n_bytes;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/array.h"
+
 #define NONE       UINT32_MAX
 #define INDEX_BITS 22
 #define INDEX_MASK ((UINT32_C(1) << INDEX_BITS) - 1)
@@ -108,62 +110,24 @@ static int reserve_slots(struct leat_token_table *table, size_t n_tokens) {
     return 0;
 }
 
-static int reserve_pool(struct leat_token_table *table, size_t n_bytes) {
-    size_t capacity = table->pool_capacity ? table->pool_capacity : 256;
-    uint8_t *pool;
+/* Room for so many tokens, bytes and ids. False: memory ran out. */
+static bool reserve(struct leat_token_table *table, size_t n_tokens, size_t n_bytes, size_t n_ids) {
+    size_t old = table->ids_capacity;
 
-    while (capacity < n_bytes)
-        capacity += capacity / 2;
-    if (capacity == table->pool_capacity)
-        return 0;
-    pool = realloc(table->pool, capacity);
-    if (!pool)
-        return -ENOMEM;
-    table->pool = pool;
-    table->pool_capacity = capacity;
-    return 0;
-}
-
-static int reserve_texts(struct leat_token_table *table, size_t n_tokens) {
-    size_t capacity = table->tokens_capacity ? table->tokens_capacity : 64;
-    struct leat_token_table_text *texts;
-
-    while (capacity < n_tokens)
-        capacity += capacity / 2;
-    if (capacity == table->tokens_capacity)
-        return 0;
-    texts = realloc(table->texts, capacity * sizeof(*texts));
-    if (!texts)
-        return -ENOMEM;
-    table->texts = texts;
-    table->tokens_capacity = (uint32_t)capacity;
-    return 0;
-}
-
-static int reserve_ids(struct leat_token_table *table, size_t n_ids) {
-    size_t capacity = table->ids_capacity ? table->ids_capacity : 64;
-    uint32_t *by_id;
-
-    while (capacity < n_ids)
-        capacity += capacity / 2;
-    if (capacity == table->ids_capacity)
-        return 0;
-    by_id = realloc(table->by_id, capacity * sizeof(*by_id));
-    if (!by_id)
-        return -ENOMEM;
-    memset(by_id + table->ids_capacity, 0xff, (capacity - table->ids_capacity) * sizeof(*by_id));
-    table->by_id = by_id;
-    table->ids_capacity = (uint32_t)capacity;
-    return 0;
+    if (reserve_slots(table, n_tokens) < 0 ||
+        !leat_array_reserve(&table->pool, n_bytes, &table->pool_capacity) ||
+        !leat_array_reserve(&table->texts, n_tokens, &table->tokens_capacity) ||
+        !leat_array_reserve(&table->by_id, n_ids, &table->ids_capacity))
+        return false;
+    if (table->ids_capacity > old)
+        memset(table->by_id + old, 0xff, (table->ids_capacity - old) * sizeof(*table->by_id));
+    return true;
 }
 
 int leat_token_table_reserve(struct leat_token_table *table, size_t n_tokens, size_t n_bytes) {
     if (n_tokens > LEAT_TOKEN_TABLE_TOKENS_MAX || n_bytes > LEAT_TOKEN_TABLE_BYTES_MAX)
         return 0; /* add will say so */
-    if (reserve_slots(table, n_tokens) < 0 || reserve_pool(table, n_bytes) < 0 ||
-        reserve_texts(table, n_tokens) < 0 || reserve_ids(table, n_tokens) < 0)
-        return -ENOMEM;
-    return 0;
+    return reserve(table, n_tokens, n_bytes, n_tokens) ? 0 : -ENOMEM;
 }
 
 static int check(const struct leat_token_table *table, size_t n_bytes, uint32_t id,
@@ -194,10 +158,7 @@ int leat_token_table_add(struct leat_token_table *table, const void *text, size_
 
     if (r < 0)
         return r;
-    if (reserve_slots(table, (size_t)table->n_tokens + 1) < 0 ||
-        reserve_pool(table, table->n_pool + n_bytes) < 0 ||
-        reserve_texts(table, (size_t)table->n_tokens + 1) < 0 ||
-        reserve_ids(table, (size_t)id + 1) < 0)
+    if (!reserve(table, (size_t)table->n_tokens + 1, table->n_pool + n_bytes, (size_t)id + 1))
         return leat_error_oom(err);
     slot = find_slot(table, text, n_bytes, h);
     index = *slot == NONE ? table->n_tokens : index_of(*slot);
@@ -240,6 +201,15 @@ int32_t leat_token_table_find(const struct leat_token_table *table, const void *
         return -1;
     slot = *find_slot(table, text, n_bytes, hash(text, n_bytes));
     return slot == NONE ? -1 : (int32_t)table->texts[index_of(slot)].id;
+}
+
+uint32_t leat_token_table_longest(const struct leat_token_table *table) {
+    uint32_t longest = 0;
+
+    for (uint32_t i = 0; i < table->n_tokens; i++)
+        if (table->texts[i].n_bytes > longest)
+            longest = table->texts[i].n_bytes;
+    return longest;
 }
 
 size_t leat_token_table_n_bytes(const struct leat_token_table *table) {

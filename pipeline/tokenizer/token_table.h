@@ -25,12 +25,12 @@ struct leat_token_table_text {
 
 struct leat_token_table {
     struct leat_token_table_text *texts; /* [n_tokens], in the order in which they came */
-    uint32_t n_tokens, tokens_capacity;
+    uint32_t n_tokens;
+    size_t tokens_capacity, ids_capacity, pool_capacity;
     uint32_t *by_id; /* [n_ids]: index into texts, UINT32_MAX: no such id */
     uint32_t n_ids;  /* the highest id + 1 */
-    uint32_t ids_capacity;
     uint8_t *pool;
-    size_t n_pool, pool_capacity;
+    size_t n_pool;
     uint32_t *slots; /* hash table of indices into texts, open addressing */
     uint32_t n_slots;
 };
@@ -44,11 +44,11 @@ int leat_token_table_reserve(struct leat_token_table *table, size_t n_tokens, si
 int leat_token_table_add(struct leat_token_table *table, const void *text, size_t n_bytes,
                          uint32_t id, struct leat_error *err);
 
-/* Says that this text will be added, or looked for, in a while. */
+/* Prefetches the slot of a text that will be added or looked for soon. */
 void leat_token_table_prefetch(const struct leat_token_table *table, const void *text,
                                size_t n_bytes);
 
-/* Gives back what the table holds beyond its need. */
+/* Frees memory that the table does not need. */
 void leat_token_table_shrink(struct leat_token_table *table);
 
 /* The id of a text, or -1. */
@@ -66,5 +66,8 @@ static inline const uint8_t *leat_token_table_text(const struct leat_token_table
     *ret_n_bytes = text->n_bytes;
     return table->pool + text->start;
 }
+
+/* Bytes of the longest text. */
+uint32_t leat_token_table_longest(const struct leat_token_table *table);
 
 size_t leat_token_table_n_bytes(const struct leat_token_table *table); /* of memory */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 
 const char *leat_token_text(const uint8_t *bytes, size_t n_bytes,
                             char ret_text[LEAT_TOKEN_TEXT_MAX]) {

@@ -6,15 +6,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "pipeline/tokenizer/files.h"
-#include "pipeline/tokenizer/model/word_cache.h"
-#include "pipeline/tokenizer/tokenizer_plan.h"
-#include "pipeline/tokenizer/vocab.h"
-
-static const struct leat_model_ops *const models[] = {&leat_model_bpe, &leat_model_wordpiece,
-                                                      &leat_model_wordlevel, &leat_model_unigram};
+#include "pipeline/tokenizer/chartrie/vocab.h"
+#include "pipeline/tokenizer/files/files.h"
+#include "pipeline/tokenizer/tokenizer_internal.h"
+#include "proto/base/clock.h"
 
 struct leat_tokenizer *leat_tokenizer_free(struct leat_tokenizer *tokenizer) {
     if (!tokenizer)
@@ -22,47 +18,11 @@ struct leat_tokenizer *leat_tokenizer_free(struct leat_tokenizer *tokenizer) {
     leat_added_tokens_deinit(&tokenizer->added);
     leat_decoder_free(tokenizer->decoder);
     leat_post_free(tokenizer->post);
-    if (tokenizer->model)
-        tokenizer->model->ops->free(tokenizer->model);
+    leat_model_free(tokenizer->model);
     leat_splitter_free(tokenizer->splitter);
     leat_normalizer_free(tokenizer->normalizer);
     free(tokenizer);
     return NULL;
-}
-
-static bool has(const struct leat_component *component, const char *key) {
-    struct leat_component child;
-
-    return leat_component_get(component, key, &child);
-}
-
-/* A model without `type`: by the fields that each type must have, in HF's order. */
-static const struct leat_model_ops *guess_model(const struct leat_component *model) {
-    struct leat_component vocab;
-
-    if (has(model, "merges"))
-        return &leat_model_bpe;
-    if (has(model, "continuing_subword_prefix") && has(model, "max_input_chars_per_word"))
-        return &leat_model_wordpiece;
-    if (leat_component_get(model, "vocab", &vocab) && leat_json_kind(vocab.node) == LEAT_JSON_ARRAY)
-        return &leat_model_unigram;
-    return &leat_model_wordlevel;
-}
-
-static int find_model(const struct leat_component *model, const struct leat_model_ops **ret_ops,
-                      struct leat_error *err) {
-    const char *names[sizeof(models) / sizeof(models[0]) + 1] = {NULL};
-    int choice, r;
-
-    *ret_ops = guess_model(model);
-    if (!has(model, "type"))
-        return 0;
-    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
-        names[i] = models[i]->name;
-    r = leat_component_choice(model, "type", names, -1, &choice, err);
-    if (r == 0)
-        *ret_ops = models[choice];
-    return r;
 }
 
 static int load_model(struct leat_tokenizer *tokenizer, const struct leat_component *root,
@@ -72,10 +32,10 @@ static int load_model(struct leat_tokenizer *tokenizer, const struct leat_compon
     int r = leat_component_child(root, "model", LEAT_JSON_OBJECT, &model, err);
 
     if (r == 0)
-        r = find_model(&model, &ops, err);
+        r = leat_model_find(&model, &ops, err);
     if (r == 0)
-        r = ops->new (&model, leat_splitter_is_byte_level(tokenizer->splitter), &tokenizer->model,
-                      err);
+        r = leat_model_new(ops, &model, leat_splitter_is_byte_level(tokenizer->splitter),
+                           &tokenizer->model, err);
     return r;
 }
 
@@ -124,13 +84,6 @@ static int load_parts(struct leat_tokenizer *tokenizer, const struct leat_compon
     return r;
 }
 
-static double seconds(void) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static int load(struct leat_tokenizer *tokenizer, struct leat_json *json,
                 const struct leat_document *document, struct leat_error *err) {
     struct leat_json_node node;
@@ -171,7 +124,7 @@ int leat_tokenizer_new(const char *data, size_t n_bytes, const char *file,
     struct leat_document document = {.data = data, .n_bytes = n_bytes, .file = file};
     struct leat_tokenizer *tokenizer;
     struct leat_json *json;
-    double start = seconds();
+    uint64_t start_ns = leat_now_ns();
     int r;
 
     if (n_bytes > LEAT_TOKENIZER_FILE_BYTES_MAX) {
@@ -196,7 +149,7 @@ int leat_tokenizer_new(const char *data, size_t n_bytes, const char *file,
     }
     tokenizer->pad_id = find_pad(tokenizer, NULL);
     tokenizer->file_bytes = n_bytes;
-    tokenizer->load_seconds = seconds() - start;
+    tokenizer->load_seconds = (double)(leat_now_ns() - start_ns) * 1e-9;
     *ret_tokenizer = tokenizer;
     return 0;
 }

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "pipeline/tokenizer/encoding.h"
+#include "pipeline/tokenizer/reader.h"
 #include "pipeline/tokenizer/truncation.h"
 #include "proto/base/error.h"
 
@@ -30,21 +31,8 @@
 #define LEAT_API __attribute__((visibility("default")))
 #endif
 
-#define LEAT_TOKENIZER_FILE_BYTES_MAX (UINT32_C(256) << 20)
-
 struct leat_tokenizer;
 struct leat_tokenizer_context;
-
-/* Where files come from. Reads a whole file: *ret_data is malloc'ed, terminated by a NUL that does
- * not count. 0, -ENOENT if there is no such file (err not set), or another negative errno with err
- * set. is_directory tells whether a path names a directory. */
-struct leat_tokenizer_reader {
-    void *context;
-    const char *name; /* of the tokenizer as it is written, for errors; NULL: its path */
-    int (*read)(void *context, const char *path, size_t max_bytes, char **ret_data, size_t *ret_n,
-                struct leat_error *err);
-    bool (*is_directory)(void *context, const char *path);
-};
 
 /* Loads a tokenizer by its path; reader NULL: plain files. With a directory, or beside a
  * tokenizer.json, tokenizer_config.json is read for the padding token (leat_tokenizer_pad_id). */
@@ -56,13 +44,13 @@ LEAT_API int leat_tokenizer_new(const char *json, size_t n_bytes, const char *fi
                                 struct leat_tokenizer **ret_tokenizer, struct leat_error *err);
 LEAT_API struct leat_tokenizer *leat_tokenizer_free(struct leat_tokenizer *tokenizer);
 
-/* ---- what it knows */
+/* ---- tokens and settings */
 
-/* Ids are 0..n - 1; not each of them need have a token. */
+/* Ids are 0..n - 1; some may have no token. */
 LEAT_API uint32_t leat_tokenizer_n_ids(const struct leat_tokenizer *tokenizer);
-/* How many tokens there are: of the model alone, or with the added ones. */
+/* The number of tokens: of the model alone, or with the added ones. */
 LEAT_API uint32_t leat_tokenizer_n_tokens(const struct leat_tokenizer *tokenizer, bool with_added);
-/* Whether an id is that of an added token. */
+/* True if an id is that of an added token. */
 LEAT_API bool leat_tokenizer_is_added(const struct leat_tokenizer *tokenizer, int32_t id);
 /* The id of a token spelled as in the file, added tokens included; -1: none. */
 LEAT_API int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *token,
@@ -70,12 +58,11 @@ LEAT_API int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const
 /* The spelling of an id, not terminated; NULL: none. Lives as long as the tokenizer. */
 LEAT_API const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int32_t id,
                                              uint32_t *ret_n_bytes);
-/* The same as the file has it: of a token that the normalizer changes, what leat_tokenizer_id()
- * takes.
- */
+/* The spelling of an id in the file, which leat_tokenizer_id() takes; it differs for tokens that
+ * the normalizer changes. */
 LEAT_API const uint8_t *leat_tokenizer_entry(const struct leat_tokenizer *tokenizer, int32_t id,
                                              uint32_t *ret_n_bytes);
-/* What an added token is; false: the id is none's. */
+/* The flags of an added token; false: the id is not that of an added token. */
 struct leat_added_token_flags {
     bool is_single_word, strips_left, strips_right, is_normalized, is_special;
 };
@@ -88,15 +75,15 @@ LEAT_API int32_t leat_tokenizer_pad_id(const struct leat_tokenizer *tokenizer);
 LEAT_API const struct leat_truncation *
 leat_tokenizer_truncation(const struct leat_tokenizer *tokenizer);
 LEAT_API const struct leat_padding *leat_tokenizer_padding(const struct leat_tokenizer *tokenizer);
-/* How many special tokens it puts around one text or a pair. */
+/* The number of special tokens that it puts around one text or a pair. */
 LEAT_API size_t leat_tokenizer_n_added(const struct leat_tokenizer *tokenizer, bool is_pair);
-/* The special token that it puts in front of all others, or behind them; -1: none. */
+/* The special token that it puts in front of all others, or after them; -1: none. */
 LEAT_API int32_t leat_tokenizer_outer_id(const struct leat_tokenizer *tokenizer, bool is_pair,
                                          bool is_last);
 
-/* What it is made of, for people: lines of `name: value`, malloc'ed; NULL when memory is out. */
+/* A description for people: lines of `name: value`, malloc'ed; NULL when memory is out. */
 LEAT_API char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer);
-/* Whether what a text gives depends on the seed too (dropout). */
+/* True if the result of a text depends on the seed too (dropout). */
 LEAT_API bool leat_tokenizer_has_chance(const struct leat_tokenizer *tokenizer);
 LEAT_API size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer); /* of memory */
 
@@ -108,14 +95,12 @@ LEAT_API struct leat_tokenizer_context *
 leat_tokenizer_context_free(struct leat_tokenizer_context *context);
 /* Bytes that the caches of one context may grow to; buffers for its longest text come on top. */
 LEAT_API size_t leat_tokenizer_context_max_bytes(const struct leat_tokenizer *tokenizer);
-/* Forgets all cached words, for measurements from cold. */
-LEAT_API void leat_tokenizer_context_clear(struct leat_tokenizer_context *context);
 
-/* A text that is cut into words already, one behind the other: where each of them ends, in bytes,
+/* A text that is cut into words already, one after the other: where each of them ends, in bytes,
  * ascending, the last at the end of the text. Each word is a text of its own for the normalizer,
  * the pre-tokenizer and the model, and its offsets begin at 0. */
 struct leat_word_ends {
-    const uint32_t *ends; /* NULL: it is no such text */
+    const uint32_t *ends; /* NULL: the text is not cut into words */
     size_t n;
 };
 
@@ -123,7 +108,7 @@ struct leat_encode_options {
     bool adds_special_tokens;
     bool encodes_special_tokens;    /* special tokens in the text are text */
     uint64_t seed;                  /* of models with chance (dropout): another one draws anew */
-    bool drops_overflow;            /* what truncation cuts off is not made */
+    bool drops_overflow;            /* no encodings of the overflow are made */
     bool offsets_in_chars;          /* as Python counts them; else in bytes */
     uint32_t columns;               /* enum leat_encoding_column; ids always */
     const struct leat_range *marks; /* [n_marks], for LEAT_ENCODING_MARKS: bytes of the first text,
@@ -159,8 +144,8 @@ LEAT_API const uint8_t *leat_tokenizer_surface(const struct leat_tokenizer_conte
 LEAT_API int leat_tokenizer_decode(const struct leat_tokenizer *tokenizer, const int32_t *ids,
                                    size_t n_ids, bool skips_special, char **ret_text,
                                    size_t *ret_n_bytes, struct leat_error *err);
-/* The same of tokens as the tokenizer spells them, UTF-8 of n_bytes[i] bytes, which need not be its
- * own. */
+/* The same of tokens in the tokenizer's spelling, UTF-8 of n_bytes[i] bytes; they need not be in
+ * its vocabulary. */
 LEAT_API int leat_tokenizer_join(const struct leat_tokenizer *tokenizer, const char *const *tokens,
                                  const uint32_t *n_bytes, size_t n_tokens, char **ret_text,
                                  size_t *ret_n_bytes, struct leat_error *err);

@@ -1,29 +1,7 @@
 /* user_text.c: see user_text.h. */
 #include "pipeline/tokenizer/user_text.h"
 
-#include "pipeline/tokenizer/utf8.h"
-
-/* How many bytes from `at` on one U+FFFD stands for: the longest that begins a valid character, as
- * Unicode 3.9 ("substitution of maximal subparts") has it. */
-static uint32_t invalid_length(const uint8_t *text, size_t n) {
-    static const uint8_t tail[3] = {0x80, 0x80, 0x80};
-    uint8_t trial[7];
-    uint32_t n_taken = 1;
-
-    for (; n_taken < 4 && n_taken < n; n_taken++) { /* would it be valid with more behind it? */
-        bool is_prefix = false;
-
-        for (uint32_t low = 0x80; low < 0xc0 && !is_prefix; low += 0x10) {
-            memcpy(trial, text, n_taken + 1);
-            memcpy(trial + n_taken + 1, tail, sizeof(tail));
-            trial[n_taken + 1] = (uint8_t)low;
-            is_prefix = leat_utf8_length(trial, sizeof(trial)) > n_taken + 1;
-        }
-        if (!is_prefix)
-            break;
-    }
-    return n_taken;
-}
+#include "proto/base/utf8.h"
 
 static int copy_character(struct leat_text_buffer *buffer, const uint8_t *text, size_t at, size_t n,
                           bool has_origins, uint32_t *ret_n) {
@@ -34,7 +12,7 @@ static int copy_character(struct leat_text_buffer *buffer, const uint8_t *text, 
 
     *ret_n = n_bytes;
     if (n_bytes == 1 && bytes[0] >= 0x80) {
-        *ret_n = invalid_length(bytes, n - at);
+        *ret_n = (uint32_t)leat_utf8_broken(bytes, n - at);
         bytes = replacement;
         n_bytes = sizeof(replacement);
     }
@@ -64,10 +42,10 @@ static void walk_to(const struct leat_char_count *count, struct leat_char_place 
                     uint32_t offset) {
     while (place->at < offset && place->at < count->n_bytes) {
         const uint8_t *bytes = count->text + place->at;
-        uint32_t n = leat_utf8_length(bytes, count->n_bytes - place->at);
+        size_t n_left = count->n_bytes - place->at;
+        uint32_t n = leat_utf8_character(bytes, n_left);
 
-        place->at +=
-            n == 1 && bytes[0] >= 0x80 ? invalid_length(bytes, count->n_bytes - place->at) : n;
+        place->at += n ? n : (uint32_t)leat_utf8_broken(bytes, n_left);
         place->n_chars++;
     }
 }

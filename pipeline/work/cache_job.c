@@ -1,13 +1,16 @@
-/* cache_job.c: the CACHE job: looks for the cache of the data as it is now, or writes what was made
- * of it. Any thread; job.h.
+/* cache_job.c: the CACHE job: finds the cache of the data as it is now, or writes blocks to it. Any
+ * thread. See cache_job.h.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/cache/index_key.h"
+#include "pipeline/cache/index.h"
+#include "pipeline/cache/sealed.h"
 #include "pipeline/io/state_folder.h"
-#include "pipeline/work/job.h"
+#include "pipeline/work/cache_job.h"
+#include "pipeline/work/knobs.h"
+#include "pipeline/work/map.h"
 
 #define INDEX_BYTES (INT64_C(1) << 30)
 #define INDEX_FILES 4096
@@ -27,10 +30,8 @@ static int find_identity(struct leat_cache_job *job, struct leat_cache_identity 
                          struct leat_error *err) {
     int r = leat_cache_key(job->plan, job->opener, &job->data, ret_identity, err);
 
-    if (r == 0 && job->n_shards > 0) {
-        ret_identity->shard = job->shard;
-        ret_identity->n_shards = job->n_shards;
-    }
+    if (r == 0 && job->n_shards > 0)
+        leat_cache_shard_identify(job->shard, job->n_shards, ret_identity);
     if (r == 0 && job->is_index)
         leat_index_key(job->has_columns, ret_identity);
     return r;
@@ -40,7 +41,7 @@ static bool is_of(const struct leat_cache_job *job, const struct leat_cache_iden
     return job->file && memcmp(&job->file->identity, identity, sizeof(*identity)) == 0;
 }
 
-/* The bytes that a row takes in a block, at least. */
+/* Least bytes of a row in a block. */
 static uint64_t row_bytes(const struct leat_cache_job *job) {
     uint64_t n = 0;
 
@@ -49,9 +50,8 @@ static uint64_t row_bytes(const struct leat_cache_job *job) {
     return n;
 }
 
-/* What is done with a frame before its block is read goes by its head, which may be a lie: such a
- * block is of no file of the stream, of more bytes than are read at once, or too small for its
- * rows. */
+/* Checks the heads of frames, which are used before their blocks are read and may be forged: the
+ * file must exist, the piece must not be too large, and the block must have room for its rows. */
 static int check_frames(const struct leat_cache_job *job, struct leat_error *err) {
     const struct leat_cache_file *file = job->found.file;
     uint64_t max_record = (uint64_t)job->plan->options.max_record_bytes;
@@ -77,7 +77,7 @@ static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
     struct leat_cache_limits limits = limits_of(job);
     struct leat_cache_identity identity;
     char *description;
-    int r = leat_data_watch_look(job->watch, SIZE_MAX, err);
+    int r = leat_data_watch_check(job->watch, SIZE_MAX, err);
 
     job->has_changed = r < 0;
     if (r == 0)
@@ -87,14 +87,25 @@ static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
     job->is_same = job->is_settled && is_of(job, &identity);
     if (job->is_same)
         return 0;
-    if (job->is_builder) /* the data changed: who knows from where on */
+    if (job->plan->set) {
+        r = leat_sealed_open(job->plan, job->opener, &identity, &job->found.file, err);
+        if (r == 0)
+            r = check_frames(job, err);
+        job->has_changed = r < 0; /* there is nothing else to read */
+        return r;
+    }
+    if (job->is_builder) /* The data has changed somewhere. */
         leat_cache_store_discard(job->folder, job->file);
     if (job->is_index && !job->plan->index_path)
         (void)leat_state_folder_make(job->folder);
     description = leat_cache_describe(job->plan);
-    r = description ? leat_cache_store_open(job->folder, &identity, description, &limits,
-                                            job->may_build, &job->found, err)
-                    : leat_error_oom(err);
+    if (!description)
+        r = leat_error_oom(err);
+    else if (job->n_shards > 0)
+        r = leat_cache_shard_open(job->folder, &identity, description, &job->found, err);
+    else
+        r = leat_cache_store_open(job->folder, &identity, description, &limits, job->may_build,
+                                  &job->found, err);
     free(description);
     if (r == 0 && job->found.file)
         job->found.file->is_cheap = job->is_index;
@@ -119,21 +130,21 @@ static uint64_t count_bytes(const struct leat_cache_job *job) {
     return n_bytes;
 }
 
-/* Blocks of a file that was touched since its key was taken may be of neither state of it. */
+/* Checks that the files of the items have not changed since the key was made. */
 static int check_sources(struct leat_cache_job *job, struct leat_error *err) {
     const struct leat_cache_item *last = NULL;
     int r = 0;
 
     for (const struct leat_cache_item *item = job->items; r == 0 && item; item = item->next) {
         if (!last || last->frame.span.file != item->frame.span.file)
-            r = leat_cache_check_source(job->plan, job->opener, &job->data, item->frame.span.file,
+            r = leat_cache_check_source(job->plan, job->opener, job->data, item->frame.span.file,
                                         err);
         last = item;
     }
     return r;
 }
 
-/* The file knows no name of its own. */
+/* Adds the folder to the error, as the file has no name. */
 static int write_item(const struct leat_cache_job *job, const struct leat_cache_item *item,
                       struct leat_error *err) {
     struct leat_error own = LEAT_ERROR_INIT;
@@ -159,14 +170,21 @@ static int write_items(struct leat_cache_job *job, struct leat_error *err) {
     return r;
 }
 
-/* What was made while the data changed is of neither state of it. */
+/* Completes the cache, unless the data changed while it was made. The key of a shard does not tell
+ * if files were touched. */
 static int finish(struct leat_cache_job *job, struct leat_error *err) {
     struct leat_cache_identity identity;
-    int r = find_identity(job, &identity, err);
+    int r = 0;
 
+    for (size_t i = 0; r == 0 && job->n_shards > 0 && i < job->data->n_files; i++)
+        r = leat_cache_check_source(job->plan, job->opener, job->data, i, err);
+    if (r == 0)
+        r = find_identity(job, &identity, err);
     if (r == 0 && !is_of(job, &identity))
         r = leat_error_set(err, -ESTALE, "the data changed while it was cached");
-    if (r == 0)
+    if (r == 0 && job->n_shards > 0)
+        r = leat_cache_shard_publish(job->folder, job->file, err);
+    else if (r == 0)
         r = leat_cache_store_finish(job->folder, job->file, err);
     else
         leat_cache_store_discard(job->folder, job->file);

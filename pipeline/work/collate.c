@@ -1,16 +1,16 @@
-/* collate.c: the COLLATE job: the rows of a batch straight into its slot, padded as they go. The
- * one copy from token to trainer.
+/* collate.c: the COLLATE job: copies the rows of a batch straight into its slot, and pads them.
+ * This is the one copy from token to trainer.
  *
- * A row is one reference, or a bundle of several that follow each other (pack). Any thread. The
- * blocks are only read; the slot is this job's alone.
+ * A row is one reference, or a bundle of several that follow each other (pack). Any thread: blocks
+ * are only read, and the slot is the job's alone.
  */
 #include <string.h>
 
 #include "pipeline/block/scalar.h"
-#include "pipeline/work/job.h"
+#include "pipeline/work/collate.h"
 
-#define JOB_BYTES  (2U << 20) /* batches of one job, about */
-#define FILL_BYTES 2048       /* that are copied at once: they stay in the nearest cache */
+#define JOB_BYTES  (2U << 20) /* of the batches of one job, about */
+#define FILL_BYTES 2048       /* that are copied at once, and stay in the nearest cache */
 
 /* The references of a row: itself, or those of its bundle. */
 static const struct leat_ref *documents(const struct leat_ref *row, uint32_t *ret_n) {
@@ -30,7 +30,7 @@ static uint64_t longest(const struct leat_plan *plan, const struct leat_batch_re
     return length;
 }
 
-/* Elements of every row of the tensor. */
+/* Number of elements of each row of the tensor. */
 static uint64_t row_length(const struct leat_plan *plan, const struct leat_plan_tensor *tensor,
                            const struct leat_batch_refs *batch) {
     const struct leat_field *field = leat_plan_shaping(plan, &plan->fields[tensor->column]);
@@ -44,7 +44,7 @@ static uint64_t row_length(const struct leat_plan *plan, const struct leat_plan_
     return leat_field_padded(field, longest(plan, batch, (uint32_t)(field - plan->fields)));
 }
 
-/* Documents of a row; what is left of it counts as one more. */
+/* Number of documents of a row; padding counts as one more. */
 static uint64_t n_segments(const struct leat_ref *row, uint64_t length) {
     return row->bundle->n_refs + (row->bundle->n_elements < length);
 }
@@ -86,8 +86,8 @@ static void copy_scalars(uint8_t *target, const struct leat_batch_refs *batch, u
     }
 }
 
-/* Repeats one element. What is there is copied behind itself, twice as much each time while it is
- * still near: memcpy and memset store as fast as the machine can. */
+/* Repeats one element. The part that is filled is copied behind itself, doubling while it stays in
+ * the nearest cache, as memcpy and memset store as fast as the machine can. */
 static void fill(uint8_t *target, size_t n_elements, const uint8_t *element, size_t size) {
     size_t n_bytes = n_elements * size, n_done = size;
 
@@ -107,7 +107,7 @@ static void fill(uint8_t *target, size_t n_elements, const uint8_t *element, siz
     }
 }
 
-/* What a row has of the list: of a part, what it means; else all. */
+/* The elements of the row in the list; of a part only its range. */
 static const uint8_t *elements_of(const struct leat_ref *ref, const struct leat_field *field,
                                   uint32_t column, size_t size, size_t *ret_n) {
     bool is_part = field->made != LEAT_MADE_OF_RECORDS;
@@ -141,7 +141,7 @@ static uint64_t copy_rows(uint8_t *target, const struct leat_batch_refs *batch,
     return n_copied;
 }
 
-/* Integers to a dtype that holds them all. */
+/* Copies integers to a wider dtype. */
 static void copy_widened(uint8_t *target, enum leat_dtype dtype, const uint8_t *from,
                          enum leat_dtype from_dtype, size_t n) {
     for (size_t i = 0; i < n; i++)
@@ -179,7 +179,7 @@ static uint64_t copy_documents(uint8_t *target, const struct leat_plan *plan,
     return n_copied;
 }
 
-/* ---- what is made with the batch ---- */
+/* ---- tensors that are made with the batch ---- */
 
 static void write_mask(int32_t *target, const struct leat_plan *plan,
                        const struct leat_batch_refs *batch, uint32_t column, size_t length) {
@@ -279,8 +279,8 @@ static void describe(struct leat_slot_tensor *descriptor, const struct leat_plan
     descriptor->size_bytes = n * leat_dtype_size(tensor->dtype);
 }
 
-/* Writes one tensor at `target`; returns the tokens of its rows: not padding, nor what is made with
- * the batch, nor what only says something of the tokens of another tensor. */
+/* Writes one tensor at `target`. Returns the number of its tokens: without padding, labels,
+ * annotations, and tensors that are made with the batch. */
 static uint64_t write_tensor(uint8_t *target, const struct leat_plan *plan,
                              const struct leat_plan_tensor *tensor,
                              const struct leat_batch_refs *batch, size_t length) {

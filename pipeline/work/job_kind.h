@@ -1,4 +1,4 @@
-/* job_kind.h: which kinds of jobs there are, and what is measured of one. */
+/* job_kind.h: the kinds of jobs, and what the driver measures of one. */
 #pragma once
 
 #include <stdint.h>
@@ -10,7 +10,7 @@ enum leat_job_kind {
     LEAT_JOB_COLLATE,
     LEAT_JOB_QUARANTINE,
     LEAT_JOB_CACHE,
-    LEAT_JOB_REST,
+    LEAT_JOB_IDLE,
     LEAT_N_JOB_KINDS
 };
 

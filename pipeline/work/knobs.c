@@ -1,22 +1,18 @@
-/* knobs.c: the table of them. */
+/* knobs.c: the table of knobs. */
 #include "pipeline/work/knobs.h"
 
 static const struct {
-    const char *name, *words;
+    const char *name;
     uint64_t min, max;
 } table[LEAT_N_KNOBS] = {
-    [LEAT_KNOB_BLOCK_BYTES] = {"block_bytes", "bytes of a block", 4096, 64 << 20},
-    [LEAT_KNOB_JOBS] = {"jobs_in_flight", "blocks in flight", 1, 4098},
-    [LEAT_KNOB_AHEAD] = {"prefetch_size", "batches ahead", 1, 4096},
-    [LEAT_KNOB_COLLATED] = {"collate_batches", "batches of a job", 1, LEAT_KNOB_COLLATED_MAX},
+    [LEAT_KNOB_BLOCK_BYTES] = {"block_bytes", 4096, 64 << 20},
+    [LEAT_KNOB_JOBS] = {"jobs_in_flight", 1, 4098},
+    [LEAT_KNOB_AHEAD] = {"prefetch_size", 1, 4096},
+    [LEAT_KNOB_COLLATED] = {"collate_batches", 1, LEAT_KNOB_COLLATED_MAX},
 };
 
 const char *leat_knob_name(enum leat_knob knob) {
     return table[knob].name;
-}
-
-const char *leat_knob_words(enum leat_knob knob) {
-    return table[knob].words;
 }
 
 uint64_t leat_knob_min(enum leat_knob knob) {

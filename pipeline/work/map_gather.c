@@ -1,12 +1,12 @@
-/* map_gather.c: the MAP job that has rows of evicted blocks again: see run/row_fetch.h. Any thread.
+/* map_gather.c: the MAP job that fetches rows of evicted blocks; see run/row_fetch.h. Any thread.
  *
- * Each block is read, or made again if the cache does not have it, into memory that serves one
- * after the other; the rows that are wanted are copied to where they go.
+ * The blocks are loaded one after the other into the same memory, or made again if the cache does
+ * not have them. The wanted rows are copied to their targets.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "pipeline/work/job.h"
+#include "pipeline/work/map.h"
 
 static void begin_block(struct leat_block *block) {
     leat_arena_reset(&block->kept);
@@ -17,8 +17,7 @@ static void begin_block(struct leat_block *block) {
     block->n_bad = 0;
 }
 
-/* Nobody may get other rows than those whose lengths and places the order has seen. fault: what was
- * met on the way, if anything was. */
+/* Rows must be those whose lengths and places the order has seen. fault: its cause, or NULL. */
 static int fail_other(const struct leat_map_job *job, const struct leat_error *fault,
                       struct leat_error *err) {
     const struct leat_cache_span *span = &job->piece.span;

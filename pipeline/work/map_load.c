@@ -1,8 +1,8 @@
-/* map_load.c: the MAP job of a block that is in a cache: it is read instead of made. Any thread.
+/* map_load.c: the MAP job of a block in a cache, which is loaded instead of made. Any thread.
  *
- * A block that is damaged, or that cannot be read, is made again from its piece of the source; if
- * that gives the very bytes that were written once, they are written to their place again. Others
- * may read there meanwhile, or write the same: what they read is whole or is seen not to be.
+ * A block that is damaged or cannot be read is made again from its piece of the source. If it has
+ * the bytes of the frame again, they are written to its place. Other processes may read or write
+ * there at the same time, as the checksum shows a block that is not whole.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/work/job.h"
+#include "pipeline/cache/sealed.h"
+#include "pipeline/work/map.h"
 
 struct leat_cache_schema leat_map_schema(const struct leat_plan *plan) {
     return (struct leat_cache_schema){
@@ -22,12 +23,20 @@ int leat_load_encode(const struct leat_map_job *job, struct leat_cache_bytes *by
                      struct leat_error *err) {
     struct leat_cache_schema schema = leat_map_schema(job->plan);
 
-    if (job->bare_schema)
-        return leat_bare_encode(job->bare_schema, job->block, job->scratch, bytes, err);
+    if (job->index_schema)
+        return leat_index_block_encode(job->index_schema, job->block, job->scratch, bytes, err);
     return leat_cache_block_encode(&schema, job->block, bytes, err);
 }
 
-/* The bytes of the block, which live as long as it does. */
+struct leat_cache_load leat_cache_load(const struct leat_cache_file *file,
+                                       const struct leat_cache_frame *frame) {
+    const struct leat_cache_file *part = file ? leat_cache_file_part(file, frame) : NULL;
+
+    return (struct leat_cache_load){
+        .fd = part ? part->fd : -1, .seed = part ? part->seed : 0, .frame = *frame};
+}
+
+/* Reads the bytes of the block into its own arena. */
 static int read_block(struct leat_map_job *job, const uint8_t **ret_data, struct leat_error *err) {
     const struct leat_cache_frame *frame = &job->load.frame;
     uint8_t *block = leat_arena_alloc(&job->block->kept, frame->n_bytes);
@@ -50,12 +59,14 @@ int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
     const uint8_t *data = NULL;
     int r = read_block(job, &data, err);
 
-    if (r == 0 && job->bare_schema)
-        r = leat_bare_decode(job->bare_schema, data, (size_t)frame->n_bytes, frame->span.n_records,
-                             job->block, err);
+    if (r == 0 && job->index_schema)
+        r = leat_index_block_decode(job->index_schema, data, (size_t)frame->n_bytes,
+                                    frame->span.n_records, job->block, err);
     else if (r == 0)
         r = leat_cache_block_decode(&schema, data, (size_t)frame->n_bytes, frame->span.n_records,
                                     job->block, err);
+    if (r < 0 && job->plan->set)
+        leat_sealed_name_shard(job->plan, frame->record, err);
     return r;
 }
 
@@ -72,7 +83,7 @@ int leat_load_make(struct leat_map_job *job, struct leat_error *err) {
                                   &item->block, &item->stored, &item->bytes, err);
 }
 
-/* The file as one that can be written to, if that is allowed. */
+/* Opens the file again for writing, if that is allowed. */
 static int reopen(int fd) {
     char path[32];
 
@@ -93,7 +104,7 @@ void leat_load_repair(struct leat_map_job *job) {
         made.n_stored == frame->n_stored &&
         memcmp(made.checksum, frame->checksum, sizeof(made.checksum)) == 0)
         job->load.is_same = true;
-    if (job->load.is_same && job->load.fd >= 0)
+    if (job->load.is_same && job->load.fd >= 0 && !job->plan->set)
         fd = reopen(job->load.fd);
     if (fd >= 0) {
         job->load.is_repaired =

@@ -1,8 +1,8 @@
-/* map_run.c: the MAP job: index the records of a piece, parse them, run all MAP stages back to
- * back. Any thread.
+/* map_run.c: the MAP job: indexes the records of a piece, parses them, and runs all MAP stages back
+ * to back. Any thread.
  *
- * A job that is_unfused does one of these steps each time that it is executed, with all that the
- * pass has waiting in the job and in its scratch memory; what comes out is the same.
+ * A job that is_unfused does one of these steps in each execution, and keeps the state of the pass
+ * in the job and its scratch memory. The result is the same.
  *
  * After each stage the rows that it rejected or dropped are squeezed out of all columns: views and
  * scalars move, data does not.
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/work/job.h"
+#include "pipeline/work/map.h"
 
 static uint64_t now(const struct leat_map_job *job) {
     return job->now_ns ? job->now_ns() : 0;
 }
 
-/* Unless it has begun: the source did so with finding its records. */
+/* Does nothing if it has begun, as the source begins with finding its records. */
 static void begin(const struct leat_map_job *job, struct leat_stage_count *count) {
     if (!count->start_ns)
         count->start_ns = now(job);
@@ -34,6 +34,15 @@ void leat_map_set_place(struct leat_block *block, const struct leat_piece *piece
     block->first_line = piece->span.line;
     block->first_record = piece->record;
     block->n_source_bytes = (size_t)piece->span.n_bytes;
+}
+
+/* Goes on as if the piece had the wanted records alone. finish() gives rows their numbers. */
+static uint32_t pick_wanted(const struct leat_map_job *job, uint32_t *starts, uint32_t *ends) {
+    for (size_t i = 0; i < job->n_wanted; i++) {
+        starts[i] = starts[job->wanted[i]];
+        ends[i] = ends[job->wanted[i]];
+    }
+    return (uint32_t)job->n_wanted;
 }
 
 static int index_records(struct leat_map_job *job, struct leat_block *block,
@@ -55,7 +64,7 @@ static int index_records(struct leat_map_job *job, struct leat_block *block,
     if (n != n_records)
         return leat_error_set(err, -EIO, "the cutter counted %zu records and found %zu", n_records,
                               n);
-    block->n_rows = block->n_records = (uint32_t)n;
+    block->n_rows = block->n_records = job->wanted ? pick_wanted(job, starts, ends) : (uint32_t)n;
     for (uint32_t i = 0; i < block->n_rows; i++)
         block->records[i] = i;
     block->record_starts = starts;
@@ -102,7 +111,7 @@ static void squeeze(struct leat_map *map) {
     memset(map->is_dropped, 0, n_rows * sizeof(*map->is_dropped));
 }
 
-/* A filter behind an ORDER stage writes its verdict instead of dropping. */
+/* A filter behind an ORDER stage marks rows instead of dropping them. */
 static int set_marks(const struct leat_plan_stage *stage, struct leat_map *map,
                      struct leat_error *err) {
     struct leat_column *column;
@@ -124,7 +133,7 @@ static int parse(struct leat_map_job *job, struct leat_map *map, struct leat_err
     return source->ops->parse(&source->config->base, map, err);
 }
 
-/* Of several sources each has its own columns: they become those that all have. */
+/* Moves the columns of this source to the common ones of all sources. */
 static void join_columns(struct leat_map_job *job, struct leat_map *map) {
     const struct leat_plan_source *source = leat_plan_source_of(job->plan, map->block->file);
     struct leat_column *columns = map->block->columns;
@@ -136,7 +145,7 @@ static void join_columns(struct leat_map_job *job, struct leat_map *map) {
     }
 }
 
-/* False for the stages of another source. */
+/* False for a stage of another source. */
 static bool is_for_block(const struct leat_map_job *job, const struct leat_plan_stage *stage) {
     return stage->source == 0 || leat_plan_source_of(job->plan, job->block->file) ==
                                      &job->plan->sources[stage->source - 1];
@@ -177,12 +186,23 @@ static int by_record(const void *a, const void *b) {
     return (x->record > y->record) - (x->record < y->record);
 }
 
-/* What outlives the job: which records the rows are, if some are missing. */
-static int finish(struct leat_block *block, struct leat_error *err) {
+static void number_wanted(const struct leat_map_job *job, struct leat_block *block) {
+    for (uint32_t i = 0; i < block->n_rows; i++)
+        block->records[i] = job->wanted[block->records[i]];
+    for (uint32_t i = 0; i < block->n_bad; i++)
+        block->bad[i].record = job->wanted[block->bad[i].record];
+    block->n_records = job->piece.span.n_records;
+}
+
+/* Keeps the records of the rows if some are missing, and drops what ends with the job. */
+static int finish(const struct leat_map_job *job, struct leat_error *err) {
+    struct leat_block *block = job->block;
     uint32_t *records = NULL;
 
     if (block->n_bad > 0)
         qsort(block->bad, block->n_bad, sizeof(*block->bad), by_record);
+    if (job->wanted)
+        number_wanted(job, block);
     if (block->n_rows < block->n_records) {
         records = leat_arena_alloc(&block->kept, block->n_rows * sizeof(*records));
         if (!records)
@@ -195,7 +215,7 @@ static int finish(struct leat_block *block, struct leat_error *err) {
     return 0;
 }
 
-/* What is left of a damaged file: one record, and it is bad. */
+/* Makes the one bad record that stands for the rest of a damaged file. */
 static int make_damaged(struct leat_map_job *job, struct leat_error *err) {
     struct leat_block *block = job->block;
     const struct leat_piece *piece = &job->piece;
@@ -244,7 +264,7 @@ static int begin_pass(struct leat_map_job *job, struct leat_error *err) {
         .max_tokens = (uint64_t)plan->options.max_tokens,
         .n_marks = plan->n_marks,
         .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE || plan->cache_path ||
-                           job->bare_schema,
+                           job->index_schema,
         .n_at_once = job->n_at_once,
         .notes = &job->notes,
     };
@@ -257,7 +277,7 @@ static int begin_pass(struct leat_map_job *job, struct leat_error *err) {
     return 0;
 }
 
-/* All stages, or the next one. */
+/* Runs all stages, or the next one. */
 static int make(struct leat_map_job *job, bool is_unfused, struct leat_error *err) {
     const struct leat_plan *plan = job->plan;
     size_t n_steps = 1 + plan->n_map;
@@ -285,7 +305,7 @@ static int make(struct leat_map_job *job, bool is_unfused, struct leat_error *er
     } while (r == 0 && !is_unfused && job->n_done < n_steps);
     job->is_partial = r == 0 && job->n_done < n_steps;
     if (r == 0 && !job->is_partial && job->stop_after >= (int)plan->n_map)
-        r = finish(job->block, err);
+        r = finish(job, err);
     return r;
 }
 
@@ -314,12 +334,11 @@ static void store(struct leat_map_job *job) {
     end(job, count);
 }
 
-/* The cache is no help: the piece is read and mapped as if there were none. */
-int leat_map_make_again(struct leat_map_job *job, struct leat_error *err) {
-    struct leat_buffer buffer = {.data = NULL};
+static int make_again(struct leat_map_job *job, struct leat_error *err) {
+    struct leat_buffer own = {.data = NULL};
     int r;
 
-    job->piece.buffer = &buffer;
+    job->piece.buffer = job->lent ? job->lent : &own;
     r = leat_scan_read(job->plan, job->opener, &job->piece, err);
     leat_arena_reset(&job->block->kept);
     job->block->bad = NULL;
@@ -329,8 +348,32 @@ int leat_map_make_again(struct leat_map_job *job, struct leat_error *err) {
     if (r == 0 && job->load.frame.n_bytes > 0)
         leat_load_repair(job);
     job->piece.buffer = NULL;
-    free(buffer.data);
+    free(own.data);
     return r;
+}
+
+/* A block of a prepared set has to be what was sealed. */
+static int make_sealed_again(struct leat_map_job *job, struct leat_error *err) {
+    const struct leat_plan *plan = job->plan;
+    uint32_t file = job->piece.span.file;
+    struct leat_error own = LEAT_ERROR_INIT;
+    int r =
+        leat_set_check_file(plan->set, file, plan->source->files.paths[file], job->opener, &own);
+
+    if (r == 0)
+        r = make_again(job, &own);
+    if (r == 0 && !job->load.is_same)
+        r = leat_error_set(&own, -ESTALE, "it gives other rows");
+    if (r == 0 || r == -ENOMEM)
+        return r == 0 ? 0 : leat_error_oom(err);
+    return leat_error_set(err, r,
+                          "%s; it cannot be made again from the source: %.200s: remove "
+                          "that file, and prepare it again",
+                          job->load.damage.message, own.message);
+}
+
+int leat_map_make_again(struct leat_map_job *job, struct leat_error *err) {
+    return job->plan->set ? make_sealed_again(job, err) : make_again(job, err);
 }
 
 int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
@@ -344,6 +387,8 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
             return leat_error_oom(err);
         return leat_map_make_again(job, err);
     }
+    if (!job->piece.buffer)
+        return leat_map_make_again(job, err);
     r = make(job, job->is_unfused, err);
     if (r == 0 && !job->is_partial && job->item)
         store(job);

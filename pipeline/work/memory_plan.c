@@ -10,18 +10,18 @@
 #include "pipeline/io/files.h"
 #include "pipeline/order/batcher.h"
 #include "pipeline/plan/data_digest.h"
-#include "pipeline/work/job.h"
+#include "pipeline/work/collate.h"
 
 #define KEPT_FACTOR      2    /* columns of a block, in units of its source */
 #define SCRATCH_FACTOR   3    /* what is made on the way to them, besides those themselves */
-#define FIT_FACTOR       1.25 /* what a block that fits may have more than it needs */
-#define BLOCK_BYTES      1024 /* a block besides its rows */
-#define LOAD_FACTOR      20   /* a file being parsed: its text, a DOM of 14 times that, results */
+#define FIT_FACTOR       1.25 /* memory of a block that fits over what it needs */
+#define BLOCK_BYTES      1024 /* of a block besides its rows */
+#define LOAD_FACTOR      20   /* of a file being parsed: text, a DOM of 14 times that, results */
 #define LARGE_FACTOR     6    /* of a piece that is one large record */
 #define LARGE_TOKENIZED  20
 #define LARGE_MARK_BYTES 40
-#define WAITING_BYTES    (2U << 20) /* batches that wait for slots */
-#define EVICTING_BYTES   (4U << 20) /* what a full shuffle can do with, where there is a cache */
+#define WAITING_BYTES    (2U << 20) /* of batches that wait for slots */
+#define EVICTING_BYTES   (4U << 20) /* least memory of a full shuffle with a cache */
 
 static bool runs(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
     for (size_t i = 0; i < plan->n_map; i++)
@@ -42,12 +42,11 @@ static void add_stages(const struct leat_plan *plan, struct leat_memory_plan *me
     }
 }
 
-/* Names of files, and what is kept of each. */
+/* Names and states of files. */
 static uint64_t names_bytes(const struct leat_plan *plan) {
     const struct leat_files *files = &plan->source->files;
-    uint64_t n_bytes =
-        files->n_paths *
-        (sizeof(char *) * 4 + 2 * sizeof(struct leat_data_identity) + LEAT_DATA_DIGEST_BYTES);
+    uint64_t n_bytes = files->n_paths * (sizeof(char *) * 4 + 2 * sizeof(struct leat_file_state) +
+                                         LEAT_DATA_DIGEST_BYTES);
 
     for (size_t i = 0; i < files->n_paths; i++)
         n_bytes += strlen(files->paths[i]);
@@ -61,15 +60,16 @@ static uint64_t at_least_a_chunk(uint64_t n_bytes) {
 
 /* ---- what order stages hold ---- */
 
-/* Rows and blocks as order stages hold them: in memory that fits them (block_fit.h). Of records
- * that are text their mean size is known, from the first ones; of others not. */
+/* A block that order stages hold is in memory that fits it (fit.h). The mean size of text records
+ * is known from the first ones. */
 struct held {
     double rows;        /* of a block */
-    double block_bytes; /* what is kept of it */
-    double most_rows;   /* that there are at once, whatever stages could hold */
+    double block_bytes; /* of what is kept of it */
+    double most_rows;   /* of all blocks */
 };
 
-/* Of the columns that are kept; 0: unknown. What has no largest length is a part of its record. */
+/* Bytes of the kept columns; 0: unknown. A list without a largest length is a part of its record.
+ */
 static uint64_t row_bytes(const struct leat_plan *plan) {
     uint64_t n_bytes = sizeof(uint32_t), most = KEPT_FACTOR * plan->record_bytes;
     bool has_unbounded = false;
@@ -87,8 +87,8 @@ static uint64_t row_bytes(const struct leat_plan *plan) {
     return has_unbounded && most == 0 ? 0 : n_bytes + (has_unbounded ? most : 0);
 }
 
-/* Of text that is not compressed: the records of a pass, be they half as large as the first ones
- * were. */
+/* Rows of a pass over uncompressed text, if records are at least half as large as the first ones.
+ */
 static double rows_of_data(const struct leat_plan *plan) {
     if (plan->has_n_rows)
         return (double)plan->n_rows;
@@ -109,7 +109,7 @@ static struct held plan_held(const struct leat_plan *plan) {
     return held;
 }
 
-/* What a full shuffle holds: at most all rows, and references to them, whose list doubles. */
+/* A full shuffle holds at most all rows, and references to them, whose array doubles. */
 static uint64_t set_bytes(const struct leat_plan *plan, uint64_t most) {
     struct held held = plan_held(plan);
     double bytes = held.most_rows * (2 * sizeof(struct leat_ref)) +
@@ -122,7 +122,7 @@ static bool is_full_shuffle(const struct leat_plan_stage *stage) {
     return stage->ops->evicts_above && stage->ops->evicts_above(stage->config) > 0;
 }
 
-/* What may be evicted when memory is short, of the bytes that a stage holds. */
+/* Bytes of a stage that may be evicted when memory is short. */
 static uint64_t evictable_of(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
     uint64_t bytes = plan->cache_path && is_full_shuffle(stage)
                          ? set_bytes(plan, stage->ops->evicts_above(stage->config))
@@ -131,16 +131,8 @@ static uint64_t evictable_of(const struct leat_plan *plan, const struct leat_pla
     return bytes > EVICTING_BYTES ? bytes - EVICTING_BYTES : 0;
 }
 
-static uint64_t evictable_bytes(const struct leat_plan *plan) {
-    uint64_t n_bytes = 0;
-
-    for (size_t i = 0; i < plan->n_order; i++)
-        n_bytes += evictable_of(plan, plan->order[i]);
-    return n_bytes;
-}
-
-/* Rows that order stages hold, and the bytes of those stages themselves. No stage holds more than
- * the rows of a pass, unless passes follow each other in front of it. */
+/* Rows that order stages hold, and the bytes of the stages. A stage holds at most the rows of a
+ * pass, unless passes follow each other in front of it. */
 static void add_held(const struct leat_plan *plan, double most_rows, double *n_rows,
                      uint64_t *n_bytes) {
     for (size_t i = 0; i < plan->n_order; i++) {
@@ -159,15 +151,15 @@ static void add_held(const struct leat_plan *plan, double most_rows, double *n_r
     }
 }
 
-/* Those that wait for slots, and those of one job. */
+/* Batches that wait for slots, and those of one job. */
 static uint64_t n_closed_batches(const struct leat_plan *plan) {
     return (LEAT_READY_JOBS + 1) * leat_collate_max(plan);
 }
 
-/* A row that is held keeps its block. Of a block of r rows, each of which stays for a time of
- * geometric distribution with mean n, the last one leaves after n times the r-th harmonic number:
- * so blocks with as many rows as n times that are there; and no more than there are. Rows that wait
- * in batches are neighbours. */
+/* A held row keeps its block. If each of the r rows of a block stays for a geometrically
+ * distributed time with mean n, the last one leaves after n times the r-th harmonic number. So the
+ * held blocks have n times that many rows, at most all rows. Rows of pending batches are
+ * neighbours. */
 static uint64_t order_bytes(const struct leat_plan *plan) {
     struct held held = plan_held(plan);
     double batch_row = (double)plan->slot_bytes / (double)(plan->batch_size ? plan->batch_size : 1);
@@ -185,8 +177,8 @@ static uint64_t order_bytes(const struct leat_plan *plan) {
     return n_bytes + (uint64_t)((n_blocks + n_waiting / held.rows + 2) * held.block_bytes);
 }
 
-void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_blocks,
-                      uint32_t n_threads, struct leat_memory_plan *ret_memory) {
+void leat_memory_plan(const struct leat_plan *plan, uint32_t window,
+                      struct leat_memory_plan *ret_memory) {
     uint64_t source = (uint64_t)plan->options.block_bytes;
     uint32_t n_lanes = plan->mixing ? (uint32_t)plan->mixing->n_lanes : 1;
 
@@ -198,11 +190,8 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_
         .n_slots = plan->n_slots + window,
         .n_min_slots = (uint32_t)plan->prefetch_size + window,
         .n_min_blocks = LEAT_MEMORY_MIN_BLOCKS * n_lanes,
-        .n_blocks = n_blocks + LEAT_MEMORY_MIN_BLOCKS * (n_lanes - 1),
-        .n_jobs = n_threads,
         .decoder_bytes = plan->decoder_bytes,
         .order_bytes = order_bytes(plan),
-        .evictable_bytes = evictable_bytes(plan),
     };
     if (ret_memory->n_min_slots > ret_memory->n_slots)
         ret_memory->n_min_slots = ret_memory->n_slots;
@@ -210,8 +199,8 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_
     ret_memory->loaded_bytes += names_bytes(plan);
 }
 
-/* Arenas double; a parser has the texts and for each value its places; lists of numbers take eight
- * bytes a value; a tokenizer has the text, where each byte came from, and tokens. */
+/* Arenas double. A parser has the texts and the places of all values, a list of numbers eight bytes
+ * a value, a tokenizer the text, the origin of each byte, and tokens. */
 uint64_t leat_memory_plan_map_large(const struct leat_plan *plan, uint64_t n_bytes,
                                     uint64_t n_marks) {
     struct leat_memory_plan memory = {.workspace_bytes = 0};
@@ -221,7 +210,6 @@ uint64_t leat_memory_plan_map_large(const struct leat_plan *plan, uint64_t n_byt
            n_marks * LARGE_MARK_BYTES;
 }
 
-/* With what is stored. */
 uint64_t leat_memory_plan_load_large(uint64_t n_bytes) {
     return 3 * n_bytes;
 }
@@ -230,12 +218,6 @@ uint64_t leat_memory_plan_least(const struct leat_memory_plan *memory) {
     return memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes +
            memory->decoder_bytes + memory->order_bytes + memory->loaded_bytes +
            memory->workspace_bytes;
-}
-
-uint64_t leat_memory_plan_wanted(const struct leat_memory_plan *memory) {
-    return memory->n_blocks * memory->block_bytes + memory->n_jobs * memory->scratch_bytes +
-           memory->decoder_bytes + memory->order_bytes + memory->evictable_bytes +
-           memory->loaded_bytes + memory->n_jobs * memory->workspace_bytes;
 }
 
 /* ---- files ---- */
@@ -287,7 +269,7 @@ static uint64_t stage_bytes(const char *base, const char *kind, const struct lea
     return n_bytes;
 }
 
-/* What the stages of single sources load. */
+/* Bytes that stages of single sources load. */
 static uint64_t sources_bytes(const char *base, const struct leat_value *args) {
     const struct leat_value *sources = leat_value_get(args, "sources");
     uint64_t n_bytes = 0;

@@ -1,15 +1,14 @@
-/* quarantine.c: bad records as JSON lines, in the order of the data: file, line, column (both from
- * 1; of what is wrong), byte offset of the record, stage, field, reason, raw bytes.
+/* quarantine.c: bad records as JSON lines, in the order of the data: file, line and column of the
+ * fault (from 1), byte offset of the record, stage, field, reason, raw bytes.
  *
  * The raw bytes are in "raw" if they are valid UTF-8, else in "raw_base64", so that nothing is
- * lost; of a source that can show its records, they are what it shows. Of a compressed file, line
- * and offset are those of its text. What is left of a file behind damage is one record, with the
- * bytes that were read of it.
+ * lost. A source that can show its records writes them itself. In a compressed file, line and
+ * offset are those of its text. The rest of a damaged file is one record, with the bytes that were
+ * read.
  *
- * The file is of the first epoch that a run reads. It is a function of the data: so the runs of a
- * stream that go on at the same time (of several ranks, say) write the same bytes to the same
- * places, and only a run that finds no other empties the file first; as long as a run holds it
- * open, it holds a shared lock.
+ * The file has the first epoch of a run, and is a function of the data. So runs of a stream at the
+ * same time, say of several ranks, write the same bytes to the same places. Each holds a shared
+ * lock on the file; only a run that is alone empties it first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pipeline/work/job.h"
+#include "pipeline/work/quarantine.h"
+#include "proto/base/json_writer.h"
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 
 static void add_base64(struct leat_text *text, const uint8_t *bytes, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -43,33 +44,29 @@ static void add_base64(struct leat_text *text, const uint8_t *bytes, size_t n) {
 void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan, uint32_t file,
                          const struct leat_bad_record *bad) {
     const struct leat_plan_source *source = leat_plan_source_of(plan, file);
-    const char *path = plan->source->files.paths[file];
 
-    leat_text_add(text, "{\"file\": ");
-    leat_text_add_json(text, path, strlen(path));
-    leat_text_add(text, ", \"line\": %llu", (unsigned long long)bad->line);
+    leat_json_open(text, NULL, '{');
+    leat_json_add_text(text, "file", plan->source->files.paths[file]);
+    leat_json_add_uint(text, "line", bad->line);
     if (bad->column)
-        leat_text_add(text, ", \"column\": %u", bad->column);
-    leat_text_add(text, ", \"offset\": %llu, \"stage\": \"%s\"", (unsigned long long)bad->offset,
-                  bad->stage ? bad->stage : source->ops->name);
-    if (bad->field) {
-        leat_text_add(text, ", \"field\": ");
-        leat_text_add_json(text, bad->field, strlen(bad->field));
-    }
-    leat_text_add(text, ", \"reason\": ");
-    leat_text_add_json(text, bad->message, strlen(bad->message));
+        leat_json_add_uint(text, "column", bad->column);
+    leat_json_add_uint(text, "offset", bad->offset);
+    leat_json_add_text(text, "stage", bad->stage ? bad->stage : source->ops->name);
+    if (bad->field)
+        leat_json_add_text(text, "field", bad->field);
+    leat_json_add_text(text, "reason", bad->message);
     if (source->ops->show && bad->n_bytes > 0) {
-        leat_text_add(text, ", \"raw\": ");
+        leat_json_add_raw(text, "raw", "", 0);
         source->ops->show(&source->config->base, bad->bytes, bad->n_bytes, text);
-    } else if (leat_text_is_utf8(bad->bytes, bad->n_bytes)) {
-        leat_text_add(text, ", \"raw\": ");
-        leat_text_add_json(text, bad->bytes, bad->n_bytes);
+    } else if (leat_utf8_is_valid(bad->bytes, bad->n_bytes)) {
+        leat_json_add_bytes(text, "raw", bad->bytes, bad->n_bytes);
     } else {
-        leat_text_add(text, ", \"raw_base64\": \"");
+        leat_json_add_raw(text, "raw_base64", "\"", 1);
         add_base64(text, bad->bytes, bad->n_bytes);
         leat_text_add(text, "\"");
     }
-    leat_text_add(text, "}\n");
+    leat_json_close(text, '}');
+    leat_text_add(text, "\n");
 }
 
 static int fail(const char *path, struct leat_error *err) {

@@ -1,22 +1,23 @@
 /* scan.c: the SCAN job: read, cut, carry.
  *
- * A piece is what the cutter accepts of block_bytes; the rest, less than a record, is carried to
- * the next one. If that holds no whole record it is twice as much, up to what a record may have.
- * Files are never mapped: one that is cut short meanwhile ends early instead of killing the daemon.
+ * A piece is the part of block_bytes that the cutter accepts; the rest, less than a record, is
+ * carried to the next piece. If block_bytes hold no whole record, twice as much is read, up to the
+ * largest record. Files are never mapped into memory, since one that is cut short would kill the
+ * daemon.
  *
- * At a boundary between frames of a compressed file the scanner goes on with what was decoded ahead
- * from there, if it was. Where a file is damaged, all whole records before are given first.
+ * At a boundary between frames of a compressed file the scanner goes on with the unit that was
+ * decoded ahead from there. Where a file is damaged, all whole records in front of that come first.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/work/job.h"
+#include "pipeline/work/scan.h"
 #include "pipeline/work/span_table.h"
 
-#define PASS_BYTES     (64U << 20) /* of text that one job reads to leave it out */
-#define PASS_MIN_BYTES 65536U      /* at a time */
-#define COUNT_BYTES    (32U << 20) /* of text that one job counts the records of */
+#define PASS_BYTES     (64U << 20) /* of text that one job skips */
+#define PASS_MIN_BYTES 65536U      /* of text that it skips at a time */
+#define COUNT_BYTES    (32U << 20) /* of text whose records one job counts */
 
 void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
                      const struct leat_opener *opener, bool may_read_once) {
@@ -63,10 +64,6 @@ void leat_scan_watch(struct leat_scan *scan, struct leat_data_watch *watch) {
     scan->watch = watch;
 }
 
-void leat_scan_count(struct leat_scan *scan, struct leat_span_table *table) {
-    scan->counts = table;
-}
-
 static const char *path_of(const struct leat_scan *scan) {
     return scan->plan->source->files.paths[scan->file];
 }
@@ -84,31 +81,6 @@ static int grow_buffer(struct leat_buffer *buffer, size_t capacity, struct leat_
     return 0;
 }
 
-/* ---- what was decoded ahead ---- */
-
-/* False: that place is being decoded, or may be since the job began; it ends here. */
-static bool may_pass(struct leat_scan_job *job, struct leat_unit_key key) {
-    if (!leat_scan_misses_unit(job->scan, key))
-        return true;
-    job->is_waiting = job->wants_unit = true;
-    job->wanted = key;
-    return false;
-}
-
-/* At a boundary: goes on with the input that was decoded ahead from there. */
-static void change_input(struct leat_scan *scan, struct leat_unit_key key) {
-    struct leat_unit *unit = leat_scan_take_unit(scan, key);
-
-    if (unit && unit->input && leat_input_adopt(unit->input, scan->input)) {
-        leat_input_close(scan->input);
-        scan->input = unit->input;
-        unit->input = NULL;
-    }
-    leat_unit_free(unit);
-}
-
-/* ---- reading ---- */
-
 static int check_passes(const struct leat_scan *scan, struct leat_error *err) {
     if (!leat_input_is_one_pass(scan->input) || scan->may_read_once)
         return 0;
@@ -119,16 +91,15 @@ static int check_passes(const struct leat_scan *scan, struct leat_error *err) {
         path_of(scan));
 }
 
-/* Spans are as good as their file is the same. */
+/* Checks that the file of a span is the same; notes the state of a file that is counted. */
 static int meet_file(struct leat_scan *scan, struct leat_error *err) {
     struct leat_file_state state;
     int r;
 
-    if (scan->route.span)
-        return leat_route_meet_file(scan, err);
-    r = scan->counts ? leat_input_state(scan->input, &state, err) : 0;
-    return r == 0 && scan->counts ? leat_span_table_set_file(scan->counts, scan->file, &state, err)
-                                  : r;
+    if (scan->route.span || !scan->counts)
+        return scan->route.span ? leat_route_meet_file(scan, err) : 0;
+    r = leat_input_state(scan->input, &state, err);
+    return r < 0 ? r : leat_span_table_set_file(scan->counts, scan->file, &state, err);
 }
 
 static int open_file(struct leat_scan_job *job, struct leat_error *err) {
@@ -137,7 +108,7 @@ static int open_file(struct leat_scan_job *job, struct leat_error *err) {
     struct leat_unit *unit;
     int r = 0;
 
-    if (scan->input || !may_pass(job, key))
+    if (scan->input || !leat_scan_may_pass(job, key))
         return 0;
     unit = leat_scan_take_unit(scan, key);
     if (scan->file == 0 && scan->first) {
@@ -174,7 +145,7 @@ static const struct leat_cutter *cutter_of(const struct leat_scan *scan) {
     return &leat_plan_source_of(scan->plan, scan->file)->cutter;
 }
 
-/* The place in the text; the file's own is in the message. */
+/* Locates the error in the text; the place in the file is in its message. */
 static int read_error(const struct leat_scan *scan, const struct leat_buffer *buffer,
                       size_t n_filled, const struct leat_error *cause, struct leat_error *err) {
     leat_error_set(err, cause->code, "%s", cause->message);
@@ -184,7 +155,7 @@ static int read_error(const struct leat_scan *scan, const struct leat_buffer *bu
     return cause->code;
 }
 
-/* Reads once: LEAT_INPUT_WAITING: nothing for now. */
+/* Reads once. LEAT_INPUT_WAITING: no bytes for now. */
 static int read_some(struct leat_scan_job *job, void *data, size_t size, size_t *ret_n,
                      struct leat_error *err) {
     struct leat_scan *scan = job->scan;
@@ -193,16 +164,16 @@ static int read_some(struct leat_scan_job *job, void *data, size_t size, size_t 
 
     while ((r = leat_input_read(scan->input, data, size, ret_n, err)) == LEAT_INPUT_BOUNDARY) {
         key = (struct leat_unit_key){scan->file, leat_input_offset(scan->input) / LEAT_INPUT_RANGE};
-        if (!may_pass(job, key))
+        if (!leat_scan_may_pass(job, key))
             return LEAT_INPUT_WAITING;
-        change_input(scan, key);
+        leat_scan_change_input(scan, key);
     }
     job->is_waiting |= r == LEAT_INPUT_WAITING;
     return r;
 }
 
-/* Goes on behind what was read in an earlier run: a file that is as it is, is entered there; of a
- * compressed one all before is decoded again, some of it in each job. */
+/* Skips the text that an earlier run has read. An uncompressed file is entered there; a compressed
+ * one is decoded from its start, a part of it in each job. */
 static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
                      struct leat_error *err) {
     struct leat_scan *scan = job->scan;
@@ -237,14 +208,14 @@ static bool ends_with_error(const struct leat_scan *scan) {
     return scan->route.span && scan->route.span->place.is_damaged && scan->route.n_left == 0;
 }
 
-/* How much of it may be read now, of a span not more than is left. */
+/* Bytes that may be read now, at most the rest of a span. */
 static size_t n_readable(const struct leat_scan *scan, size_t n) {
     bool is_limited = scan->route.span && !ends_with_error(scan);
 
     return is_limited && n > scan->route.n_left ? (size_t)scan->route.n_left : n;
 }
 
-/* After n bytes were read: whether there are no more. */
+/* Sets *at_end after n bytes were read. */
 static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct leat_error *err) {
     if (!scan->route.span) {
         *at_end = n == 0;
@@ -257,7 +228,7 @@ static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct l
     return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "has become shorter");
 }
 
-/* What comes next stands elsewhere in the file, behind what was read. */
+/* Goes to the next bytes, which lie behind a hole in the file. */
 static void cross_hole(struct leat_scan *scan) {
     uint64_t place = leat_input_cross(scan->input), n = place - scan->piece_offset;
 
@@ -266,8 +237,8 @@ static void cross_hole(struct leat_scan *scan) {
         scan->route.n_left -= n < scan->route.n_left ? n : scan->route.n_left;
 }
 
-/* Fills the buffer from n_filled to limit; *at_end: the file has no more. LEAT_INPUT_WAITING: not
- * all of it is there yet. No piece has a hole in it: what is there ends before, with a record. */
+/* Fills the buffer from n_filled to limit; *at_end: the file has no more. LEAT_INPUT_WAITING: more
+ * bytes will come later. It stops in front of a hole, as no piece has one. */
 static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t limit,
                 size_t *n_filled, bool *at_end, uint64_t *n_bytes, struct leat_error *err) {
     struct leat_error cause = LEAT_ERROR_INIT;
@@ -293,7 +264,7 @@ static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t li
     return r < 0 ? read_error(job->scan, buffer, *n_filled, &cause, err) : r;
 }
 
-/* BOM and header at the start of a file; -EAGAIN: not all of it is in the buffer. */
+/* Reads BOM and header at the start of a file. -EAGAIN: the buffer does not have all of it. */
 static int begin_file(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
                       bool at_end, struct leat_error *err) {
     const struct leat_plan_source *source = leat_plan_source_of(scan->plan, scan->file);
@@ -328,7 +299,7 @@ static int keep_carry(struct leat_scan *scan, const uint8_t *bytes, size_t n_byt
     return 0;
 }
 
-/* Behind a record that was cut off within its line: the rest of the line is no record. */
+/* Skips the rest of a line whose record was cut off. */
 static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
                       bool at_end) {
     uint64_t n_lines;
@@ -343,7 +314,7 @@ static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t
     scan->is_skipping = !is_done;
 }
 
-/* What can be cut of what is there; -EAGAIN: not even the header is. */
+/* Cuts the buffer. -EAGAIN: it does not have all of the header. */
 static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled, bool at_end,
                struct leat_cut *ret_cut, struct leat_error *err) {
     int r = scan->is_begun ? 0 : begin_file(scan, buffer, n_filled, at_end, err);
@@ -358,9 +329,9 @@ static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_fil
     return 0;
 }
 
-/* Whether a record may end in what came behind the first n_seen bytes, in which none does: only
- * where a line ends, where more is to come, and the record may still grow. Spares cutting all of a
- * long record again with each part of it that is read. */
+/* True if a record may end behind the first n_seen bytes, in which none ends. Needs the end of a
+ * line while the record may still grow. Saves cutting a long record again for each part that is
+ * read. */
 static bool may_cut(const struct leat_scan *scan, const struct leat_buffer *buffer, size_t n_seen,
                     size_t n_filled, bool at_end) {
     const struct leat_cutter *cutter = cutter_of(scan);
@@ -370,10 +341,9 @@ static bool may_cut(const struct leat_scan *scan, const struct leat_buffer *buff
            memchr(buffer->data + n_seen, '\n', n_filled - n_seen);
 }
 
-/* Reads until the cutter accepts something, or the file ends, or waits, or a record wants a larger
- * buffer than it may have yet. What waits for other jobs
- * is not cut before all is there; a FIFO may have nothing more for long. A failure of reading comes
- * behind all records that are whole. */
+/* Reads until the cutter accepts a piece, the file ends or waits, or a record wants a larger buffer
+ * than it may have. If reading waits for other jobs nothing is cut yet; a FIFO may wait for long,
+ * so its records are cut. A failure of reading comes behind all whole records. */
 static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_t *n_filled,
                     bool *at_end, struct leat_cut *ret_cut, uint64_t *n_bytes,
                     struct leat_error *err) {
@@ -385,7 +355,7 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
         struct leat_error fault = LEAT_ERROR_INIT;
         int r, reading;
 
-        while (*n_filled >= limit) /* less than one record: read on */
+        while (*n_filled >= limit) /* less than one record */
             limit *= 2;
         if (limit > job->max_bytes) {
             job->is_waiting = true;
@@ -413,13 +383,13 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
     }
 }
 
-/* What separates values in JSON, wherever it stands. */
+/* Counts the separators of JSON, in strings too. */
 static uint64_t count_marks(const uint8_t *data, size_t n_bytes) {
     uint64_t n = 0;
 
     for (size_t i = 0; i < n_bytes;) {
         size_t end = n_bytes - i > UINT8_MAX ? i + UINT8_MAX : n_bytes;
-        uint8_t n_here = 0; /* so small, that many bytes are counted at once */
+        uint8_t n_here = 0; /* small, so that the compiler counts many bytes at once */
 
         for (; i < end; i++)
             n_here += (uint8_t)((data[i] == ',') | (data[i] == ':') | (data[i] == '[') |
@@ -462,8 +432,8 @@ static int set_damage(struct leat_piece *piece, const char *reason, struct leat_
     return 0;
 }
 
-/* Damage ends its file, not the stream, if bad records do not: what is left in the buffer, less
- * than a record, is a bad one. */
+/* Damage ends the file, and ends the stream only if bad records do. The rest of the buffer, less
+ * than a record, becomes a bad record. */
 static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled, int r,
                        struct leat_error *err) {
     struct leat_cut rest = {.n_bytes = n_filled, .n_records = 1};
@@ -483,9 +453,7 @@ static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
     return r;
 }
 
-/* ---- pieces ---- */
-
-/* Cuts a piece of what could be read; what is left of it is carried on. */
+/* Makes the piece, and carries the rest of the buffer. */
 static int take_cut(struct leat_scan_job *job, size_t index, size_t n_filled, bool at_end,
                     const struct leat_cut *piece, struct leat_error *err) {
     struct leat_scan *scan = job->scan;
@@ -509,7 +477,7 @@ static int take_cut(struct leat_scan_job *job, size_t index, size_t n_filled, bo
     return r;
 }
 
-/* A pass that only counts: the piece goes into the table, its buffer is used again. */
+/* Adds the piece to the table of a pass that only counts, and keeps its buffer. */
 static int count_piece(struct leat_scan_job *job, size_t index, struct leat_error *err) {
     struct leat_piece *piece = &job->pieces[index];
     int r;
@@ -544,6 +512,12 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
     if (r == 0 && job->is_waiting)
         return 0;
     if (r == 0)
+        r = leat_route_take_place(job, index, err);
+    if (r > 0) {
+        job->has_ended = scan->file == scan->end_file;
+        return 0;
+    }
+    if (r == 0)
         r = grow_buffer(buffer, n_filled, err);
     if (r < 0)
         return r;
@@ -572,7 +546,7 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
     int r = 0;
 
     if (watch && leat_data_watch_is_due(watch)) {
-        r = leat_data_watch_look(watch, LEAT_DATA_WATCH_FILES, err);
+        r = leat_data_watch_check(watch, LEAT_DATA_WATCH_FILES, err);
         if (r < 0 || leat_data_watch_is_due(watch))
             return r;
     }
@@ -588,7 +562,7 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
     return r;
 }
 
-/* All of it, on this thread; at the end of a damaged one, why it is. */
+/* Reads the whole piece on this thread, with the reason of a damaged one. */
 static int read_again(struct leat_scan_job *job, struct leat_piece *piece, struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
     size_t n_filled = 0, limit = (size_t)piece->span.n_bytes;
@@ -613,6 +587,7 @@ int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opene
                    struct leat_piece *piece, struct leat_error *err) {
     struct leat_scan scan = {.plan = plan, .opener = opener, .file = piece->span.file};
     struct leat_scan_job job = {.scan = &scan, .max_bytes = SIZE_MAX};
+    size_t n_bytes = (size_t)piece->span.n_bytes + 1; /* with one that a damaged piece has not */
     int r;
 
     if (scan.file >= plan->source->files.n_paths)
@@ -622,7 +597,7 @@ int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opene
     scan.is_midway = true;
     r = open_file(&job, err);
     if (r == 0)
-        r = grow_buffer(piece->buffer, (size_t)piece->span.n_bytes + PASS_MIN_BYTES, err);
+        r = grow_buffer(piece->buffer, n_bytes > PASS_MIN_BYTES ? n_bytes : PASS_MIN_BYTES, err);
     if (r == 0)
         r = read_again(&job, piece, err);
     leat_scan_stop(&scan);

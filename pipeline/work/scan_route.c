@@ -1,11 +1,10 @@
-/* scan_route.c: the SCAN job on a route: it reads the spans of a table (span_table.h) in some other
- * order. Between them it jumps; within one it reads as ever, up to the last byte of the span, as if
- * the file ended there. That finds the records that were counted, since a span begins and ends
- * where records do; if it does not, the file was changed meanwhile. job.h.
+/* scan_route.c: the SCAN job on a route: it reads the spans of a table (span_table.h) in any order.
+ * It jumps from span to span, and reads a span as if the file ended with it. It finds the records
+ * that were counted, since records begin and end with a span, or the file has changed. See scan.h.
  */
 #include <errno.h>
 
-#include "pipeline/work/job.h"
+#include "pipeline/work/scan.h"
 #include "pipeline/work/span_table.h"
 
 void leat_scan_follow_route(struct leat_scan *scan, const struct leat_span_table *table,
@@ -72,6 +71,27 @@ int leat_route_enter(struct leat_scan *scan, struct leat_error *err) {
     route->n_left = span->place.n_bytes;
     route->n_records = 0;
     return scan->input ? leat_route_meet_file(scan, err) : 0;
+}
+
+/* The table has exact places of whole records, unless a record is too long or what is read is not
+ * the bytes of the file. */
+int leat_route_take_place(struct leat_scan_job *job, size_t index, struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    const struct leat_span *span = scan->route.span;
+    int r;
+
+    if (!job->only_places || !span || span->place.is_damaged || span->place.ends_midline ||
+        span->place.n_bytes > (uint64_t)scan->plan->options.block_bytes ||
+        leat_input_has_records(scan->input))
+        return 0;
+    r = leat_input_seek(scan->input, &scan->n_to_pass, err);
+    if (r != 0 || leat_input_format(scan->input))
+        return r < 0 ? r : 0;
+    job->pieces[index] = (struct leat_piece){.span = span->place, .record = span->record};
+    scan->route.span = NULL;
+    if (scan->route.at == scan->route.table->n_spans)
+        end_route(scan);
+    return 1;
 }
 
 int leat_route_leave(struct leat_scan_job *job, size_t index, bool at_end,

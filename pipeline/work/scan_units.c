@@ -1,7 +1,7 @@
-/* scan_units.c: what a scanner knows of places that were decoded ahead of it. See job.h. */
+/* scan_units.c: the units of a scanner, which were decoded ahead of it. See scan.h. */
 #include <string.h>
 
-#include "pipeline/work/job.h"
+#include "pipeline/work/scan.h"
 
 void leat_scan_add_unit(struct leat_scan *scan, struct leat_unit *take_unit) {
     leat_unit_insert(&scan->units, take_unit);
@@ -19,7 +19,7 @@ void leat_scan_set_horizon(struct leat_scan *scan, struct leat_unit_key key, siz
     scan->horizon_file = file;
 }
 
-/* What lies before the place is not wanted any more. */
+/* Frees the units in front of the place, which are no longer wanted. */
 struct leat_unit *leat_scan_take_unit(struct leat_scan *scan, struct leat_unit_key key) {
     struct leat_unit *unit;
 
@@ -47,6 +47,21 @@ static bool is_beyond(const struct leat_scan *scan, struct leat_unit_key key) {
                                           : key.file >= scan->horizon_file;
 }
 
-bool leat_scan_misses_unit(const struct leat_scan *scan, struct leat_unit_key key) {
-    return is_expected(scan, key) || is_beyond(scan, key);
+bool leat_scan_may_pass(struct leat_scan_job *job, struct leat_unit_key key) {
+    if (!is_expected(job->scan, key) && !is_beyond(job->scan, key))
+        return true;
+    job->is_waiting = job->wants_unit = true;
+    job->wanted = key;
+    return false;
+}
+
+void leat_scan_change_input(struct leat_scan *scan, struct leat_unit_key key) {
+    struct leat_unit *unit = leat_scan_take_unit(scan, key);
+
+    if (unit && unit->input && leat_input_adopt(unit->input, scan->input)) {
+        leat_input_close(scan->input);
+        scan->input = unit->input;
+        unit->input = NULL;
+    }
+    leat_unit_free(unit);
 }

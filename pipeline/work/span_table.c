@@ -1,13 +1,13 @@
-/* span_table.c: see span_table.h. A piece that goes over the end of a span is indexed once more, to
- * find where its records begin; so a span ends where its first record that is too many begins, and
- * has the blank lines in front of that. */
+/* span_table.c: see span_table.h. A piece that crosses the end of a span is indexed again, to find
+ * where its records begin. A span ends where the next record begins, and so has the blank lines in
+ * front of that. */
 #include "pipeline/work/span_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/work/job.h"
+#include "proto/base/array.h"
 
 void leat_span_table_init(struct leat_span_table *table, uint64_t block_size) {
     *table = (struct leat_span_table){.block_size = block_size};
@@ -39,12 +39,7 @@ const struct leat_span *leat_span_table_find(const struct leat_span_table *table
     return &table->spans[low];
 }
 
-/* ---- adding ---- */
-
-static int grow(struct leat_span_table *table, struct leat_error *err) {
-    size_t capacity = table->capacity ? table->capacity * 2 : 64;
-    struct leat_span *spans;
-
+static int reserve(struct leat_span_table *table, struct leat_error *err) {
     if (table->n_spans == LEAT_SPANS_MAX && table->block_size > 0)
         return leat_error_set(err, -E2BIG,
                               "the data has more than %u blocks of block_size (%llu) records: with "
@@ -52,17 +47,14 @@ static int grow(struct leat_span_table *table, struct leat_error *err) {
                               LEAT_SPANS_MAX, (unsigned long long)table->block_size);
     if (table->n_spans == LEAT_SPANS_MAX)
         return leat_error_set(err, -E2BIG, "the data has more than %u blocks", LEAT_SPANS_MAX);
-    spans = reallocarray(table->spans, capacity, sizeof(*spans));
-    if (!spans)
-        return leat_error_oom(err);
-    table->spans = spans;
-    table->capacity = capacity;
-    return 0;
+    return leat_array_reserve(&table->spans, table->n_spans + 1, &table->capacity)
+               ? 0
+               : leat_error_oom(err);
 }
 
 static int add_span(struct leat_span_table *table, const struct leat_cache_span *place,
                     struct leat_error *err) {
-    int r = table->n_spans == table->capacity ? grow(table, err) : 0;
+    int r = reserve(table, err);
 
     if (r < 0)
         return r;
@@ -72,7 +64,7 @@ static int add_span(struct leat_span_table *table, const struct leat_cache_span 
     return 0;
 }
 
-/* What was left out between them, the rest of a line too long, belongs to the span too. */
+/* The rest of a line too long, which lies between the two, belongs to the span. */
 static void extend(struct leat_span_table *table, const struct leat_cache_span *more) {
     struct leat_cache_span *last = &table->spans[table->n_spans - 1].place;
 
@@ -84,7 +76,7 @@ static void extend(struct leat_span_table *table, const struct leat_cache_span *
     table->n_records += more->n_records;
 }
 
-/* Records that the last span may still take of that file; 0: it is full. */
+/* Number of records of that file that the last span may still take. */
 static uint64_t room_in_last(const struct leat_span_table *table, uint32_t file) {
     const struct leat_cache_span *last;
 
@@ -104,7 +96,7 @@ static int add_part(struct leat_span_table *table, const struct leat_cache_span 
     return 0;
 }
 
-/* Takes the first n_records off the piece, of which n_bytes were taken before. */
+/* Takes the first n_records, in n_bytes, off the piece. */
 static struct leat_cache_span take_off(struct leat_cache_span *piece, uint64_t n_records,
                                        uint64_t n_bytes, const struct leat_cutter *cutter,
                                        const uint8_t *data) {
@@ -183,8 +175,6 @@ int leat_span_table_add_records(struct leat_span_table *table, uint32_t file, ui
     return r;
 }
 
-/* ---- files ---- */
-
 int leat_span_table_set_file(struct leat_span_table *table, size_t file,
                              const struct leat_file_state *state, struct leat_error *err) {
     if (file >= table->n_files) {
@@ -203,37 +193,4 @@ int leat_span_table_set_file(struct leat_span_table *table, size_t file,
 bool leat_span_table_is_same(const struct leat_span_table *table, size_t file,
                              const struct leat_file_state *state) {
     return file < table->n_files && memcmp(&table->files[file], state, sizeof(*state)) == 0;
-}
-
-/* ---- counting ---- */
-
-static int count_all(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err) {
-    int r = 0;
-
-    while (r == 0 && !job->has_ended) {
-        job->is_waiting = false;
-        r = leat_scan_execute(job, n_bytes, err);
-    }
-    return r;
-}
-
-int leat_span_table_count(struct leat_span_table *table, const struct leat_plan *plan,
-                          const struct leat_opener *opener, size_t first_file, size_t end_file,
-                          uint64_t *ret_n_bytes, struct leat_error *err) {
-    struct leat_buffer buffer = {.data = NULL};
-    struct leat_scan scan = {.plan = plan,
-                             .opener = opener,
-                             .line = 1,
-                             .file = first_file,
-                             .end_file = end_file,
-                             .counts = table};
-    struct leat_scan_job job = {
-        .scan = &scan, .max_bytes = SIZE_MAX, .n_pieces = 1, .buffers = {&buffer}};
-    int r;
-
-    *ret_n_bytes = 0;
-    r = count_all(&job, ret_n_bytes, err);
-    leat_scan_stop(&scan);
-    free(buffer.data);
-    return r;
 }

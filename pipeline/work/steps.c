@@ -4,16 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pipeline/cache/index_key.h"
+#include "pipeline/cache/index.h"
 #include "pipeline/cache/key.h"
 #include "pipeline/cache/store.h"
 #include "pipeline/plan/data_digest.h"
-#include "pipeline/plan/passing.h"
+#include "pipeline/work/scan.h"
 #include "pipeline/work/span_table.h"
 
-#define FILES_MAX 4096 /* of which each is looked at for it */
-
-/* ---- rows of a pass ---- */
+#define FILES_MAX 4096 /* whose states are read */
 
 static void take_rows(struct leat_plan *plan, const char *folder,
                       const struct leat_cache_identity *identity) {
@@ -30,23 +28,27 @@ static void take_rows(struct leat_plan *plan, const char *folder,
     leat_cache_file_unref(file);
 }
 
-void leat_steps_look(struct leat_plan *plan, const struct leat_opener *opener,
-                     const char *index_folder) {
+void leat_steps_find_rows(struct leat_plan *plan, const struct leat_opener *opener,
+                          const char *index_folder) {
     const char *folder =
         plan->cache_path ? plan->cache_path : leat_index_folder(plan, index_folder);
     struct leat_cache_identity identity;
-    struct leat_cache_data data = {.sources = NULL};
-    struct leat_passing passing;
+    struct leat_data *data = NULL;
+    struct leat_fast_forward_rule rule = leat_plan_fast_forward(plan);
 
-    leat_plan_passing(plan, &passing);
-    if (!passing.is_blind || !folder || plan->source->files.n_paths > FILES_MAX)
+    if (rule.is_blind && plan->set) {
+        plan->has_n_rows = true;
+        plan->n_rows = plan->set->n_rows;
+        return;
+    }
+    if (!rule.is_blind || !folder || plan->source->files.n_paths > FILES_MAX)
         return;
     if (leat_cache_key(plan, opener, &data, &identity, LEAT_ERROR_IGNORED) == 0) {
         if (!plan->cache_path)
             leat_index_key(leat_index_has_columns(plan), &identity);
         take_rows(plan, folder, &identity);
     }
-    leat_cache_data_deinit(&data);
+    leat_data_unref(data);
 }
 
 static bool is_soon_counted(const struct leat_plan *plan) {
@@ -54,18 +56,17 @@ static bool is_soon_counted(const struct leat_plan *plan) {
            plan->data->n_files <= FILES_MAX && !plan->is_compressed && !plan->mixing;
 }
 
-/* What cannot be counted is not known: who reads it will tell why. */
-void leat_steps_count(struct leat_plan *plan, const struct leat_opener *opener) {
+/* A failure is ignored here; the run that reads the data reports it. */
+void leat_steps_count_rows(struct leat_plan *plan, const struct leat_opener *opener) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_span_table table;
-    struct leat_passing passing;
+    struct leat_fast_forward_rule rule = leat_plan_fast_forward(plan);
     uint64_t n_bytes;
 
-    leat_plan_passing(plan, &passing);
-    if (plan->has_n_rows || !passing.are_counted || !is_soon_counted(plan))
+    if (plan->has_n_rows || !rule.are_counted || !is_soon_counted(plan))
         return;
     leat_span_table_init(&table, 0);
-    if (leat_span_table_count(&table, plan, opener, 0, plan->source->files.n_paths, &n_bytes,
+    if (leat_scan_count_files(plan, opener, 0, plan->source->files.n_paths, &table, &n_bytes,
                               &err) == 0) {
         plan->has_n_rows = true;
         plan->n_rows = table.n_records;
@@ -73,9 +74,7 @@ void leat_steps_count(struct leat_plan *plan, const struct leat_opener *opener) 
     leat_span_table_deinit(&table);
 }
 
-/* ---- steps ---- */
-
-/* UINT64_MAX: without end. */
+/* Rows behind the order; UINT64_MAX: without end. */
 static uint64_t rows_behind(const struct leat_plan *plan) {
     uint64_t n = plan->n_rows;
 
@@ -92,20 +91,18 @@ static bool has_end(const struct leat_plan *plan) {
     return rows_behind(&other) < UINT64_MAX;
 }
 
-/* ---- whether all epochs have as many ---- */
-
-/* What is by chance in the stages that make records. NULL: the same rows leave them in each epoch.
- */
-static const char *find_chance(const struct leat_plan *plan, const struct leat_passing *passing) {
+/* The stage that makes records by chance. NULL: the same rows leave all stages in each epoch. */
+static const char *find_chance(const struct leat_plan *plan,
+                               const struct leat_fast_forward_rule *rule) {
     const struct leat_plan_stage *stage = leat_plan_find_varying(plan);
 
-    return stage && !passing->are_counted ? stage->ops->name : NULL;
+    return stage && !rule->are_counted ? stage->ops->name : NULL;
 }
 
-/* The stage because of which an epoch may have other rows, and so more or fewer batches, than
- * another one; NULL: there is none. What stands behind a choice by order, and looks at rows, sees
- * others in each epoch. */
-static const char *find_varying(const struct leat_plan *plan, const struct leat_passing *passing) {
+/* The stage that may give epochs different rows, and so different numbers of batches; NULL: none. A
+ * stage behind a choice by order sees other rows in each epoch. */
+static const char *find_varying(const struct leat_plan *plan,
+                                const struct leat_fast_forward_rule *rule) {
     bool is_reordered = plan->mixing && plan->mixing->is_random, is_picked = false;
 
     if (is_reordered && plan->mixing->exhausted != LEAT_EXHAUSTED_DROP)
@@ -124,12 +121,10 @@ static const char *find_varying(const struct leat_plan *plan, const struct leat_
         return "max_tokens";
     if (is_picked && plan->bucketing)
         return "bucket";
-    return find_chance(plan, passing);
+    return find_chance(plan, rule);
 }
 
-/* ---- all of it ---- */
-
-/* All ranks have as many. */
+/* Gives all ranks the same number. */
 static void even_out(const struct leat_plan *plan, uint64_t world_size, struct leat_steps *steps) {
     uint64_t rest = world_size > 1 ? steps->n % world_size : 0;
 
@@ -149,24 +144,23 @@ static void even_out(const struct leat_plan *plan, uint64_t world_size, struct l
 
 void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
                    struct leat_steps *ret_steps) {
-    struct leat_passing passing;
+    struct leat_fast_forward_rule rule = leat_plan_fast_forward(plan);
     const char *varying;
     uint64_t n;
 
     *ret_steps = (struct leat_steps){.n = 0};
-    leat_plan_passing(plan, &passing);
-    varying = find_varying(plan, &passing);
+    varying = find_varying(plan, &rule);
     ret_steps->are_constant = !varying;
     if (varying) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
                        "it can differ from epoch to epoch, because of `%s`", varying);
         return;
     }
-    if (!passing.is_blind) {
+    if (!rule.is_blind) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
                        "it depends on what records hold, because of `%s`: it is known once an "
                        "epoch was read",
-                       passing.looks);
+                       rule.looks);
         return;
     }
     if (!has_end(plan)) {
@@ -192,22 +186,19 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
     even_out(plan, world_size, ret_steps);
 }
 
-/* ---- starts ---- */
-
 void leat_steps_describe_start(const struct leat_plan *plan, bool has_index, char *text,
                                size_t size) {
-    struct leat_passing passing;
+    struct leat_fast_forward_rule rule = leat_plan_fast_forward(plan);
     const char *because;
 
-    leat_plan_passing(plan, &passing);
-    because = passing.looks ? passing.looks : passing.drops;
+    because = rule.looks ? rule.looks : rule.drops;
     if (plan->is_one_pass)
         (void)snprintf(text, size, "none, as it comes through a FIFO");
     else if (plan->cache_path)
         (void)snprintf(text, size, "%s",
-                       passing.is_blind ? "by the cache, which says how many rows there are"
-                                        : "by the cache, whose rows are read again");
-    else if (passing.are_counted)
+                       rule.is_blind ? "by the cache, which says how many rows there are"
+                                     : "by the cache, whose rows are read again");
+    else if (rule.are_counted)
         (void)snprintf(text, size, "by counting records");
     else if (leat_index_folder(plan, has_index ? "" : NULL))
         (void)snprintf(text, size,

@@ -29,10 +29,10 @@ int leat_workspace_get(struct leat_workspace *workspace, const struct leat_plan 
     return r;
 }
 
-void leat_workspace_rest(struct leat_workspace *first, const struct leat_plan *plan,
-                         bool is_for_good) {
+void leat_workspace_idle(struct leat_workspace *first, const struct leat_plan *plan,
+                         bool is_final) {
     for (struct leat_workspace *workspace = first; workspace; workspace = workspace->next)
         for (size_t i = 0; i < plan->n_map; i++)
-            if (plan->map[i]->ops->workspace_rest && workspace->of_stage[i])
-                plan->map[i]->ops->workspace_rest(workspace->of_stage[i], is_for_good);
+            if (plan->map[i]->ops->workspace_idle && workspace->of_stage[i])
+                plan->map[i]->ops->workspace_idle(workspace->of_stage[i], is_final);
 }

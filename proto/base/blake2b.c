@@ -24,22 +24,22 @@ static const uint8_t sigma[12][16] = {
     {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
 };
 
-static inline uint64_t rotate(uint64_t x, int n) {
+static inline uint64_t rotate_right(uint64_t x, int n) {
     return (x >> n) | (x << (64 - n));
 }
 
-static inline void mix(uint64_t v[16], int a, int b, int c, int d, uint64_t x, uint64_t y) {
+static inline void mix_words(uint64_t v[16], int a, int b, int c, int d, uint64_t x, uint64_t y) {
     v[a] = v[a] + v[b] + x;
-    v[d] = rotate(v[d] ^ v[a], 32);
+    v[d] = rotate_right(v[d] ^ v[a], 32);
     v[c] = v[c] + v[d];
-    v[b] = rotate(v[b] ^ v[c], 24);
+    v[b] = rotate_right(v[b] ^ v[c], 24);
     v[a] = v[a] + v[b] + y;
-    v[d] = rotate(v[d] ^ v[a], 16);
+    v[d] = rotate_right(v[d] ^ v[a], 16);
     v[c] = v[c] + v[d];
-    v[b] = rotate(v[b] ^ v[c], 63);
+    v[b] = rotate_right(v[b] ^ v[c], 63);
 }
 
-static void compress(struct leat_blake2b *state, const uint8_t *block, int is_last) {
+static void compress_block(struct leat_blake2b *state, const uint8_t *block, int is_last) {
     uint64_t m[16], v[16];
 
     memcpy(m, block, sizeof(m));
@@ -53,14 +53,14 @@ static void compress(struct leat_blake2b *state, const uint8_t *block, int is_la
     for (int r = 0; r < 12; r++) {
         const uint8_t *s = sigma[r];
 
-        mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
-        mix(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
-        mix(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
-        mix(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
-        mix(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
-        mix(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
-        mix(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
-        mix(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
+        mix_words(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
+        mix_words(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
+        mix_words(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
+        mix_words(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
+        mix_words(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
+        mix_words(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
+        mix_words(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
+        mix_words(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
     }
     for (int i = 0; i < 8; i++)
         state->h[i] ^= v[i] ^ v[i + 8];
@@ -80,7 +80,7 @@ void leat_blake2b_update(struct leat_blake2b *state, const void *data, size_t n_
 
         if (state->n_buffered == sizeof(state->buffer)) {
             state->n_total += sizeof(state->buffer);
-            compress(state, state->buffer, 0);
+            compress_block(state, state->buffer, 0);
             state->n_buffered = 0;
         }
         room = sizeof(state->buffer) - state->n_buffered;
@@ -106,7 +106,7 @@ void leat_blake2b_text(struct leat_blake2b *state, const char *text) {
 void leat_blake2b_final(struct leat_blake2b *state, uint8_t ret_digest[LEAT_DIGEST_BYTES]) {
     state->n_total += state->n_buffered;
     memset(state->buffer + state->n_buffered, 0, sizeof(state->buffer) - state->n_buffered);
-    compress(state, state->buffer, 1);
+    compress_block(state, state->buffer, 1);
     memcpy(ret_digest, state->h, LEAT_DIGEST_BYTES);
 }
 

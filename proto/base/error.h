@@ -6,7 +6,7 @@
  *
  *     file:line:column: path: message
  *
- * where absent parts are left out. Any thread; the value belongs to whoever holds it.
+ * where absent parts are left out. Any thread; the value belongs to its holder.
  *
  * A function that reports into a `struct leat_error *` never takes NULL there: a caller that needs
  * no reason passes LEAT_ERROR_IGNORED. tests/check/house_rules.py looks for NULL at such places.

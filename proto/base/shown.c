@@ -4,35 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-size_t leat_utf8_character(const uint8_t *bytes, size_t n) {
-    uint8_t lead = bytes[0], low = 0x80, high = 0xbf;
-    size_t length;
-
-    if (lead < 0x80)
-        return 1;
-    if (lead < 0xc2 || lead > 0xf4)
-        return 0;
-    length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (n < length)
-        return 0;
-    if (lead == 0xe0)
-        low = 0xa0;
-    if (lead == 0xed)
-        high = 0x9f;
-    if (lead == 0xf0)
-        low = 0x90;
-    if (lead == 0xf4)
-        high = 0x8f;
-    if (bytes[1] < low || bytes[1] > high)
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
+#include "proto/base/utf8.h"
 
 /* Bytes of the next character; *ret_is_plain: true if it is shown as it is. */
-static size_t next(const uint8_t *at, size_t n, bool *ret_is_plain) {
+static size_t next_character(const uint8_t *at, size_t n, bool *ret_is_plain) {
     size_t length = leat_utf8_character(at, n);
 
     *ret_is_plain = length > 0 && at[0] >= 0x20 && at[0] != 0x7f &&
@@ -40,7 +15,7 @@ static size_t next(const uint8_t *at, size_t n, bool *ret_is_plain) {
     return length > 0 ? length : 1;
 }
 
-static void escape(char target[4], uint8_t byte) {
+static void escape_byte(char target[4], uint8_t byte) {
     static const char digits[] = "0123456789abcdef";
 
     target[0] = '\\';
@@ -56,13 +31,13 @@ size_t leat_show(char *target, size_t size, const char *text) {
     while (at < end) {
         char shown[8];
         bool is_plain;
-        size_t length = next(at, (size_t)(end - at), &is_plain);
+        size_t length = next_character(at, (size_t)(end - at), &is_plain);
         size_t n_shown = is_plain ? length : 4 * length;
 
         if (is_plain)
             memcpy(shown, at, length);
         for (size_t i = 0; !is_plain && i < length; i++)
-            escape(shown + 4 * i, at[i]);
+            escape_byte(shown + 4 * i, at[i]);
         if (n == n_written && n + n_shown < size) {
             memcpy(target + n, shown, n_shown);
             n_written += n_shown;

@@ -10,9 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the well-formed UTF-8 character at `bytes` (Unicode 15, table 3-7); 0: none. n > 0. */
-size_t leat_utf8_character(const uint8_t *bytes, size_t n);
-
 /* Copies the text as it is shown, cut to the size and terminated. Returns the bytes that all of it
  * takes, as snprintf does. */
 size_t leat_show(char *target, size_t size, const char *text);

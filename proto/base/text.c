@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/base/shown.h"
+#include "proto/base/utf8.h"
 
 bool leat_text_reserve(struct leat_text *text, size_t n_more) {
     size_t capacity = text->capacity ? text->capacity : 256;
@@ -76,17 +77,6 @@ void leat_text_add_line(struct leat_text *text, const char *format, ...) {
     leat_text_add_shown(text, line);
     leat_text_add_bytes(text, "\n", 1);
     free(line);
-}
-
-bool leat_text_is_utf8(const uint8_t *bytes, size_t n_bytes) {
-    for (size_t i = 0; i < n_bytes;) {
-        size_t n = leat_utf8_character(bytes + i, n_bytes - i);
-
-        if (n == 0)
-            return false;
-        i += n;
-    }
-    return true;
 }
 
 static void add_escaped(struct leat_text *text, uint8_t byte) {

@@ -25,5 +25,3 @@ __attribute__((format(printf, 2, 3))) void leat_text_add_line(struct leat_text *
 /* As a JSON string with quotes: control characters and invalid UTF-8 are escaped (bytes as U+FFFD).
  */
 void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_bytes);
-
-bool leat_text_is_utf8(const uint8_t *bytes, size_t n_bytes);

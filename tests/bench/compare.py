@@ -47,9 +47,9 @@ from contenders import CONTENDERS, Task, is_here
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "client/python"))  # for the look at memory alone, where leat is not built
-from leat import proc  # noqa: E402
-from leat.sizing import device_info  # noqa: E402
-from leat.table import figure, seconds, table  # noqa: E402
+from leat.measure import proc  # noqa: E402
+from leat.measure.sizing import device_info  # noqa: E402
+from leat.measure.table import figure, seconds, table  # noqa: E402
 
 MIB = 1 << 20
 KEYS = ("samples_per_s", "cached_samples_per_s", "first_batch_s", "memory", "own_memory")

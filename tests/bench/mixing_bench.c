@@ -28,7 +28,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "pipeline/run/run.h"
+#include "pipeline/run/pipeline.h"
 #include "pipeline/spec/yaml.h"
 #include "proto/base/text.h"
 
@@ -132,7 +132,7 @@ static struct leat_plan *make_plan(const struct options *options, const char *pa
     if (leat_yaml_parse(yaml.data, yaml.n_bytes, "bench", &document, &err) < 0 ||
         leat_yaml_streams(&document, "bench", &specs, &n_specs, &err) < 0)
         die_of("spec", &err);
-    if (leat_plan_new(specs[0], &leat_opener_operator, &plan, &err) < 0)
+    if (leat_pipeline_open(specs[0], &leat_opener_operator, &plan, &err) < 0)
         die_of("plan", &err);
     leat_spec_free(specs[0]);
     free(specs);
@@ -168,17 +168,11 @@ static void take_batch(struct order *order, size_t n_records, const struct leat_
 static void drive(struct leat_run *run, struct order *order, size_t n_records) {
     struct leat_slot slot = {.memory = NULL};
     struct leat_output output;
-    struct leat_job *job;
     int r;
 
-    while ((r = leat_run_next_job(run, &job)) != LEAT_RUN_ENDED) {
-        if (r == LEAT_RUN_JOB) {
-            leat_job_start(job);
-            leat_job_execute(job);
-            leat_run_complete(run, job);
-        } else if (r == LEAT_RUN_NEEDS_SLOT) {
+    while ((r = leat_pipeline_step(run)) != LEAT_RUN_ENDED) {
+        if (r == LEAT_RUN_NEEDS_SLOT)
             give_slot(run, &slot);
-        }
         while (leat_run_take_output(run, &output))
             if (output.kind == LEAT_OUTPUT_BATCH)
                 take_batch(order, n_records, &output);

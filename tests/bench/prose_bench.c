@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "pipeline/run/run.h"
+#include "pipeline/run/pipeline.h"
 #include "pipeline/spec/yaml.h"
 #include "pipeline/tokenizer/tokenizer.h"
 #include "proto/base/text.h"
@@ -228,7 +228,7 @@ static void make_plan(struct bench *bench, enum contender contender) {
     write_documents(bench, contender, path);
     real = realpath(path, NULL);
     spec = make_spec(bench, names[contender], real ? real : path);
-    if (leat_plan_new(spec, &leat_opener_operator, &bench->plans[contender], &err) < 0)
+    if (leat_pipeline_open(spec, &leat_opener_operator, &bench->plans[contender], &err) < 0)
         die_of(names[contender], &err);
     leat_spec_free(spec);
     free(real);
@@ -249,14 +249,10 @@ static void give_slot(struct leat_run *run, struct leat_slot *slot) {
 
 static void drive(struct leat_run *run, struct leat_slot *slot) {
     struct leat_output output;
-    struct leat_job *job;
 
     for (;;) {
-        switch (leat_run_next_job(run, &job)) {
+        switch (leat_pipeline_step(run)) {
         case LEAT_RUN_JOB:
-            leat_job_start(job);
-            leat_job_execute(job);
-            leat_run_complete(run, job);
             break;
         case LEAT_RUN_NEEDS_SLOT:
             give_slot(run, slot);
@@ -287,7 +283,7 @@ static uint64_t run_pipeline(struct leat_plan *plan) {
     leat_run_get_stats(run, &stats);
     leat_run_free(run);
     free(slot.memory);
-    return stats.n_elements;
+    return stats.counts.figures.n_elements;
 }
 
 /* ---- the tokenizer alone ---- */

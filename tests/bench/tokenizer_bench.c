@@ -3,9 +3,9 @@
  *     tokenizer_bench --tokenizer FILE|DIR --corpus FILE [--threads N] [--seconds S] [--special]
  *
  * A corpus is documents with a NUL between them; a file without NULs is cut into documents of about
- * 4 KiB at ends of lines. Cold: one pass with empty caches (median of three). Warm: passes over the
- * same text for --seconds, the best of them. With threads each has a context of its own and takes
- * every N-th document; MB/s are of the whole corpus over the wall time of the slowest.
+ * 4 KiB at ends of lines. Cold: one pass with a new context (median of three). Warm: passes over
+ * the same text for --seconds, the best of them. With threads each has a context of its own and
+ * takes every N-th document; MB/s are of the whole corpus over the wall time of the slowest.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -130,13 +130,19 @@ static void *encode_share(void *userdata) {
     return NULL;
 }
 
+static void renew_context(struct thread *thread) {
+    leat_tokenizer_context_free(thread->context);
+    if (leat_tokenizer_context_new(thread->tokenizer, &thread->context) < 0)
+        die("memory", "out of memory");
+}
+
 /* Seconds of one pass over the corpus. */
 static double pass(struct thread *threads, size_t n_threads, bool is_cold) {
     double start;
 
     if (is_cold)
         for (size_t i = 0; i < n_threads; i++)
-            leat_tokenizer_context_clear(threads[i].context);
+            renew_context(&threads[i]);
     start = now();
     for (size_t i = 1; i < n_threads; i++)
         if (pthread_create(&threads[i].id, NULL, encode_share, &threads[i]) != 0)
@@ -237,10 +243,7 @@ int main(int argc, char **argv) {
                                      .index = i,
                                      .n_threads = n_threads,
                                      .adds_special_tokens = adds_special_tokens};
-        if (leat_tokenizer_context_new(tokenizer, &threads[i].context) < 0)
-            die("memory", "out of memory");
     }
-    pass(threads, n_threads, false); /* buffers grow */
     cold = measure_cold(threads, n_threads);
     warm = measure_warm(threads, n_threads, seconds);
     for (size_t i = 0; i < n_threads; i++) {

@@ -110,10 +110,8 @@ def check_daemon(report):
     report.want("leat-events.7", ids, "the message id")
     if len(ids) != len(re.findall(r"^LEAT_EVENT\(", events, re.M)) or len(ids) != len(set(ids)):
         report.lines.append("daemon/log/log_events.def: not each event has an id of its own")
-    meters = re.findall(r'^LEAT_METER(?:_BY)?\((\w+), (\w+), (\w+), \w+, "(\w+)"', (ROOT / "daemon/metrics/meters.def").read_text(), re.M)
-    units = {"NONE": "", "NS": "_seconds", "BYTES": "_bytes"}
-    report.want("leat-metrics.7", [name + units[unit] + ("_total" if kind == "COUNTER" else "")
-                                   for _, kind, unit, name in meters] + ["leat_build_info"], "the metric")
+    metrics = json.loads(ask("leatd", "--reference"))["metrics"]
+    report.want("leat-metrics.7", [metric["name"] for metric in metrics], "the metric")
     options = re.findall(r'^    \{"([\w-]+)", \w+_argument', (ROOT / "daemon/core/options.c").read_text(), re.M)
     report.want("leatd.8", ["--" + option for option in options], "the option")
     report.want("leatd.8", ["SIGTERM", "SIGHUP", "EXIT STATUS"], "")

@@ -190,6 +190,8 @@ void fake_opened(int fd, uint32_t window) {
     opened.n_tensors = 1;
     opened.window = window;
     opened.batch_size = 2;
+    opened.order_version = 5;
+    opened.files = (char *)(uintptr_t)FAKE_FILES;
     opened.spec_digest.data = digest;
     opened.spec_digest.len = sizeof(digest);
     packet =

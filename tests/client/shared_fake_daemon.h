@@ -11,6 +11,7 @@
 #include "proto/packet.h"
 #include "proto/slot.h"
 
+#define FAKE_FILES      "12\t0123456789abcdef\t\"a.csv\"\n"
 #define FAKE_HANG_MS    120000 /* nothing that comes at all takes so long */
 #define FAKE_SLOT_BYTES 4096
 #define FAKE_ALL_SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)

@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "proto/base/clock.h"
 #include "proto/frame.h"
 
 static FILE *create(const struct test_daemon *test, const char *name) {
@@ -154,7 +155,7 @@ void test_daemon_status(const struct test_daemon *test, Leat__StatusReply **ret_
 void test_daemon_wait(const struct test_daemon *test,
                       bool (*holds)(const Leat__StatusReply *status, uint64_t number),
                       uint64_t number, const char *what) {
-    uint64_t start_ns = leat_daemon_now_ns();
+    uint64_t start_ns = leat_now_ns();
     bool is_so = false;
 
     while (!is_so) {
@@ -163,7 +164,7 @@ void test_daemon_wait(const struct test_daemon *test,
         test_daemon_status(test, &status);
         is_so = holds(status, number);
         leat__status_reply__free_unpacked(status, NULL);
-        if (!is_so && leat_daemon_now_ns() - start_ns > TEST_HANG_S * UINT64_C(1000000000))
+        if (!is_so && leat_now_ns() - start_ns > TEST_HANG_S * UINT64_C(1000000000))
             fail_msg("not within %d seconds: %s", TEST_HANG_S, what);
         if (!is_so)
             (void)usleep(5000);

@@ -91,7 +91,7 @@ struct leat_daemon *test_stepped_daemon(void) {
 void test_stepped_run(struct leat_daemon *daemon) {
     for (int n_quiet = 0; n_quiet < QUIET_TURNS;) {
         (void)uv_run(&daemon->loop, UV_RUN_NOWAIT);
-        if (daemon->scheduler.n_submitted > 0 || !leat_reaper_is_idle(&daemon->reaper))
+        if (daemon->scheduler.n_submitted > 0 || !leat_socket_closer_is_idle(&daemon->closer))
             n_quiet = 0;
         else
             n_quiet++;
@@ -104,22 +104,22 @@ void test_stepped_end(struct leat_daemon *daemon) {
     struct leat_error why = LEAT_ERROR_INIT;
 
     leat_error_set(&why, -1, "the input is at its end");
-    if (daemon->is_draining)
+    if (daemon->env.is_draining)
         leat_daemon_begin_stop(daemon);
-    for (struct leat_session *session = daemon->sessions, *next; session; session = next) {
+    for (struct leat_session *session = daemon->sessions.first, *next; session; session = next) {
         next = session->next;
         leat_session_abandon(session, &why);
     }
-    for (struct leat_control *control = daemon->controls, *next; control; control = next) {
+    for (struct leat_control *control = daemon->controls.first, *next; control; control = next) {
         next = control->next;
         leat_control_close(control);
     }
-    while (daemon->sessions || daemon->feeds || daemon->controls)
+    while (daemon->sessions.first || daemon->feeds.first || daemon->controls.first)
         test_stepped_run(daemon);
-    if (daemon->is_stopping) {
+    if (daemon->env.is_stopping) {
         (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         kept = leat_daemon_free(daemon);
         return;
     }
-    daemon->next_generation = daemon->next_session = 0; /* as in a fresh one */
+    daemon->feeds.n_generations = daemon->sessions.n_made = 0; /* as in a fresh one */
 }

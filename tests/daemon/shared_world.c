@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#include "daemon/stream/hub_internal.h"
+#include "daemon/stream/broadcast_internal.h"
 
 struct world_counts world_counts;
 
-uint32_t world_run_index(const struct world *world, const struct leat_hub_run *run) {
+uint32_t world_run_index(const struct world *world, const struct leat_broadcast_run *run) {
     return (uint32_t)((const struct world_run *)run - world->runs);
 }
 
-static bool make_room(void *user, struct leat_hub_run *run, uint32_t n_slots) {
+static bool make_room(void *user, struct leat_broadcast_run *run, uint32_t n_slots) {
     struct world *world = user;
 
     (void)run;
@@ -20,18 +20,18 @@ static bool make_room(void *user, struct leat_hub_run *run, uint32_t n_slots) {
            (n_slots <= world->it->n_slots || n_slots <= world->it->n_promised);
 }
 
-static const struct leat_hub_ops hub_ops = {.make_room = make_room};
+static const struct leat_broadcast_ops broadcast_ops = {.make_room = make_room};
 
 void world_init(struct world *world, const struct world_case *it) {
     memset(world, 0, sizeof(*world));
     world->it = it;
-    leat_hub_init(&world->hub, it->world_size, &hub_ops, world);
+    leat_broadcast_init(&world->broadcast, it->world_size, &broadcast_ops, world);
     for (uint32_t i = 0; i < it->n_trainers; i++) {
         struct world_trainer *trainer = &world->trainers[i];
 
         trainer->epoch = it->trainers[i].epoch;
         trainer->step = it->trainers[i].step;
-        trainer->n_left = it->trainers[i].n_left ? it->trainers[i].n_left : LEAT_HUB_NO_LIMIT;
+        trainer->n_left = it->trainers[i].n_left ? it->trainers[i].n_left : LEAT_BROADCAST_NO_LIMIT;
     }
 }
 
@@ -51,7 +51,7 @@ static uint32_t n_of_this_daemon(const struct world *world, const struct world_t
 
 /* What it was told of is what must come, and is there. */
 static const char *receive(struct world *world, struct world_trainer *trainer,
-                           const struct leat_hub_hold *hold) {
+                           const struct leat_broadcast_hold *hold) {
     uint32_t run = 0;
 
     while (run < WORLD_MAX_RUNS &&
@@ -72,27 +72,27 @@ static const char *receive(struct world *world, struct world_trainer *trainer,
                                                            .epoch = hold->epoch,
                                                            .step = hold->step};
     trainer->step += world->it->world_size;
-    if (trainer->n_left != LEAT_HUB_NO_LIMIT)
+    if (trainer->n_left != LEAT_BROADCAST_NO_LIMIT)
         trainer->n_left--;
     return NULL;
 }
 
 static const char *tell(struct world *world, struct world_trainer *trainer) {
-    struct leat_hub_session *session = &trainer->session;
-    uint32_t n = session->n_holds - session->n_announced;
+    struct leat_broadcast_reader *reader = &trainer->reader;
+    uint32_t n = reader->n_holds - reader->n_announced;
 
-    for (uint32_t i = session->n_announced; i < session->n_holds; i++) {
-        const char *wrong = receive(world, trainer, &session->holds[i]);
+    for (uint32_t i = reader->n_announced; i < reader->n_holds; i++) {
+        const char *wrong = receive(world, trainer, &reader->holds[i]);
 
         if (wrong)
             return wrong;
     }
-    leat_hub_announce(session, n, true);
+    leat_broadcast_announce(reader, n, true);
     return NULL;
 }
 
 static const char *receive_end(struct world *world, struct world_trainer *trainer,
-                               const struct leat_hub_taken *taken) {
+                               const struct leat_broadcast_taken *taken) {
     const struct world_case *it = world->it;
     uint32_t i = (uint32_t)(trainer - world->trainers);
     bool by_steps = trainer->n_left == 0;
@@ -122,32 +122,32 @@ static const char *fail_trainer(struct world *world, struct world_trainer *train
         trainer->step >= it->fail_step + it->world_size)
         return "a stream failed where it should not";
     trainer->state = WORLD_DONE;
-    leat_hub_leave(&trainer->session);
+    leat_broadcast_leave(&trainer->reader);
     world_counts.n_failed++;
     return NULL;
 }
 
 static const char *take(struct world *world, struct world_trainer *trainer, bool is_told) {
-    struct leat_hub_taken taken;
+    struct leat_broadcast_taken taken;
     const char *wrong = NULL;
 
-    switch (leat_hub_take(&trainer->session, &taken)) {
-    case LEAT_HUB_BATCH:
+    switch (leat_broadcast_take(&trainer->reader, &taken)) {
+    case LEAT_BROADCAST_BATCH:
         wrong = is_told ? tell(world, trainer) : NULL;
         break;
-    case LEAT_HUB_END:
+    case LEAT_BROADCAST_END:
         wrong = tell(world, trainer);
         if (!wrong)
             wrong = receive_end(world, trainer, &taken);
         break;
-    case LEAT_HUB_FAILED:
+    case LEAT_BROADCAST_FAILED:
         wrong = tell(world, trainer);
         if (!wrong)
             wrong = fail_trainer(world, trainer);
         break;
-    case LEAT_HUB_NOTHING:
+    case LEAT_BROADCAST_NOTHING:
         trainer->may_take = false;
-        leat_hub_wait(&trainer->session);
+        leat_broadcast_wait(&trainer->reader);
         break;
     }
     return wrong;
@@ -157,7 +157,7 @@ static void join(struct world *world, struct world_trainer *trainer) {
     const struct world_case *it = world->it;
     uint32_t i = (uint32_t)(trainer - world->trainers);
 
-    trainer->session = (struct leat_hub_session){
+    trainer->reader = (struct leat_broadcast_reader){
         .rank = it->trainers[i].rank,
         .first_rank = it->n_local > 1 ? 0 : it->trainers[i].rank,
         .n_ranks = it->n_local,
@@ -169,8 +169,8 @@ static void join(struct world *world, struct world_trainer *trainer) {
         .window = it->trainers[i].window,
         .holds = trainer->holds};
     if (trainer->step >= it->n_steps) /* a trainer names the round, not a step that is not there */
-        trainer->session.next.step = it->n_steps;
-    leat_hub_join(&world->hub, &trainer->session);
+        trainer->reader.next.step = it->n_steps;
+    leat_broadcast_join(&world->broadcast, &trainer->reader);
     trainer->state = WORLD_JOINED;
     trainer->may_take = true;
 }
@@ -184,31 +184,32 @@ static const char *release(const struct world *world, struct world_trainer *trai
     memmove(&trainer->held[which], &trainer->held[which + 1],
             (trainer->n_held - which) * sizeof(held));
     trainer->released = held;
-    if (trainer->session.hub && !world->runs[held.run].is_lost &&
-        !leat_hub_release(&trainer->session, held.generation, held.slot, held.epoch, held.step))
+    if (trainer->reader.broadcast && !world->runs[held.run].is_lost &&
+        !leat_broadcast_release(&trainer->reader, held.generation, held.slot, held.epoch,
+                                held.step))
         return "a release was refused";
-    if (trainer->state == WORLD_JOINED && !trainer->session.is_hungry)
+    if (trainer->state == WORLD_JOINED && !trainer->reader.is_hungry)
         trainer->may_take = true;
     return NULL;
 }
 
 static void lose(struct world *world, struct world_trainer *trainer) {
     if (trainer->state == WORLD_JOINED)
-        leat_hub_leave(&trainer->session);
+        leat_broadcast_leave(&trainer->reader);
     world_counts.n_quarantined += trainer->n_held > 0;
     trainer->state = WORLD_LOST;
     world->n_losses++;
 }
 
 static void die(struct world_trainer *trainer) {
-    leat_hub_release_all(&trainer->session);
+    leat_broadcast_release_all(&trainer->reader);
     trainer->n_held = 0;
     trainer->state = WORLD_DEAD;
 }
 
 /* ---- runs ---- */
 
-static struct leat_hub_item *new_item(struct world *world) {
+static struct leat_broadcast_item *new_item(struct world *world) {
     for (uint32_t i = 0; i < WORLD_MAX_ITEMS; i++)
         if (!world->items[i].is_used) {
             world->items[i].is_used = true;
@@ -243,12 +244,12 @@ static void pass_others(const struct world *world, struct world_run *run) {
 
 static const char *make(struct world *world, struct world_run *run) {
     const struct world_case *it = world->it;
-    struct leat_hub_item *item;
+    struct leat_broadcast_item *item;
     uint32_t slot = free_slot(world, run);
 
     if (has_fault(world) && run->epoch == it->fail_epoch && run->step >= it->fail_step) {
         run->has_ended = true;
-        leat_hub_fail(&run->run);
+        leat_broadcast_fail(&run->run);
         return NULL;
     }
     item = new_item(world);
@@ -265,12 +266,12 @@ static const char *make(struct world *world, struct world_run *run) {
         run->step = 0;
     } else {
         run->is_taken[slot] = true;
-        run->memory[slot] = (struct leat_hub_place){item->epoch, item->step};
+        run->memory[slot] = (struct leat_broadcast_place){item->epoch, item->step};
         item->slot = slot;
         run->step++;
         run->n_batches++;
     }
-    leat_hub_output(&run->run, item);
+    leat_broadcast_output(&run->run, item);
     pass_others(world, run);
     return NULL;
 }
@@ -284,7 +285,7 @@ static bool can_make(const struct world *world, const struct world_run *run) {
            !run->has_ended && (ends_here(world, run) || free_slot(world, run) < world->it->n_slots);
 }
 
-/* ---- what the hub wants ---- */
+/* ---- what the broadcast wants ---- */
 
 static bool is_read(const struct world *world, uint32_t run) {
     for (uint32_t i = 0; i < world->it->n_trainers; i++)
@@ -316,12 +317,12 @@ static struct world_run *new_run(struct world *world) {
     return NULL;
 }
 
-static const char *start(struct world *world, const struct leat_hub_action *action) {
+static const char *start(struct world *world, const struct leat_broadcast_action *action) {
     struct world_run *run;
 
     world->has_refused |= world->refuses_start;
     if (world->refuses_start) {
-        leat_hub_not_started(action->session);
+        leat_broadcast_not_started(action->reader);
         return NULL;
     }
     run = new_run(world);
@@ -330,45 +331,45 @@ static const char *start(struct world *world, const struct leat_hub_action *acti
     run->epoch = action->place.epoch;
     run->step = action->place.step;
     run->end_epoch =
-        action->n_epochs > 0 ? action->place.epoch + action->n_epochs : LEAT_HUB_NO_LIMIT;
+        action->n_epochs > 0 ? action->place.epoch + action->n_epochs : LEAT_BROADCAST_NO_LIMIT;
     run->n_wanted = action->n_batches;
-    leat_hub_started(action->session, &run->run, action->first_rank, action->n_ranks);
+    leat_broadcast_started(action->reader, &run->run, action->first_rank, action->n_ranks);
     pass_others(world, run);
     world_counts.n_starts++;
     return NULL;
 }
 
-static void free_item(struct world *world, struct leat_hub_item *item) {
-    uint32_t i = (uint32_t)((struct leat_hub_item *)item - &world->items[0].item);
+static void free_item(struct world *world, struct leat_broadcast_item *item) {
+    uint32_t i = (uint32_t)((struct leat_broadcast_item *)item - &world->items[0].item);
 
     i = (uint32_t)(((char *)item - (char *)world->items) / (long)sizeof(world->items[0]));
     if (!item->is_end) {
         world->runs[world_run_index(world, item->run)].is_taken[item->slot] = false;
-        leat_hub_set_starved(item->run, false);
+        leat_broadcast_set_starved(item->run, false);
     }
     world->items[i].is_used = false;
 }
 
 const char *world_act(struct world *world) {
-    struct leat_hub_action action;
+    struct leat_broadcast_action action;
     const char *wrong = NULL;
 
-    while (!wrong && leat_hub_next_action(&world->hub, &action))
+    while (!wrong && leat_broadcast_next_action(&world->broadcast, &action))
         switch (action.kind) {
-        case LEAT_HUB_FREE:
+        case LEAT_BROADCAST_FREE:
             free_item(world, action.item);
             break;
-        case LEAT_HUB_WAKE:
-            ((struct world_trainer *)action.session)->may_take = true;
+        case LEAT_BROADCAST_WAKE:
+            ((struct world_trainer *)action.reader)->may_take = true;
             break;
-        case LEAT_HUB_START:
+        case LEAT_BROADCAST_START:
             wrong = start(world, &action);
             break;
-        case LEAT_HUB_EXTEND:
+        case LEAT_BROADCAST_EXTEND:
             world->runs[world_run_index(world, action.run)].end_epoch = action.run->end_epoch;
             world->runs[world_run_index(world, action.run)].n_wanted = action.run->n_wanted;
             break;
-        case LEAT_HUB_CLOSE:
+        case LEAT_BROADCAST_CLOSE:
             world->runs[world_run_index(world, action.run)].is_closed = true;
             break;
         }
@@ -381,7 +382,7 @@ static void crash(struct world *world) {
     for (uint32_t i = 0; i < world->it->n_trainers; i++) {
         struct world_trainer *trainer = &world->trainers[i];
 
-        trainer->session = (struct leat_hub_session){.rank = 0};
+        trainer->reader = (struct leat_broadcast_reader){.rank = 0};
         if (trainer->state == WORLD_JOINED)
             trainer->state = WORLD_ABSENT;
         trainer->may_take = false;
@@ -389,7 +390,7 @@ static void crash(struct world *world) {
     for (uint32_t i = 0; i < WORLD_MAX_RUNS; i++)
         world->runs[i].is_lost = true;
     memset(world->items, 0, sizeof(world->items));
-    leat_hub_init(&world->hub, world->it->world_size, &hub_ops, world);
+    leat_broadcast_init(&world->broadcast, world->it->world_size, &broadcast_ops, world);
     world->n_crashes++;
 }
 
@@ -402,7 +403,7 @@ static void add(struct world_event *events, uint32_t *n, enum world_event_kind k
 static void add_trainer(const struct world *world, uint32_t i, struct world_event *events,
                         uint32_t *n) {
     const struct world_trainer *trainer = &world->trainers[i];
-    const struct leat_hub_session *session = &trainer->session;
+    const struct leat_broadcast_reader *reader = &trainer->reader;
     bool is_joined = trainer->state == WORLD_JOINED;
 
     if (trainer->state == WORLD_ABSENT)
@@ -412,11 +413,11 @@ static void add_trainer(const struct world *world, uint32_t i, struct world_even
         if (world->it->is_slow)
             add(events, n, WORLD_QUIETLY, i, 0);
     }
-    if (is_joined && session->n_announced < session->n_holds)
+    if (is_joined && reader->n_announced < reader->n_holds)
         add(events, n, WORLD_TELL, i, 0);
     for (uint32_t k = 0; k < trainer->n_held && trainer->state != WORLD_LOST; k++)
         add(events, n, WORLD_RELEASE, i, k);
-    if (is_joined && session->is_waiting)
+    if (is_joined && reader->is_waiting)
         add(events, n, WORLD_RETRY, i, 0);
     if (is_joined && world->n_losses < world->it->n_losses)
         add(events, n, WORLD_LOSE, i, 0);
@@ -463,7 +464,7 @@ static const char *happen(struct world *world, const struct world_event *event) 
     case WORLD_MAKE:
         return make(world, run);
     case WORLD_PUMP:
-        leat_hub_set_starved(&run->run, is_starved(world, run));
+        leat_broadcast_set_starved(&run->run, is_starved(world, run));
         return NULL;
     case WORLD_TAKE:
         return take(world, trainer, true);
@@ -474,7 +475,7 @@ static const char *happen(struct world *world, const struct world_event *event) 
     case WORLD_RELEASE:
         return release(world, trainer, event->which);
     case WORLD_RETRY:
-        leat_hub_retry(&trainer->session);
+        leat_broadcast_retry(&trainer->reader);
         return NULL;
     case WORLD_LOSE:
         lose(world, trainer);
@@ -490,7 +491,7 @@ static const char *happen(struct world *world, const struct world_event *event) 
 
 const char *world_step(struct world *world, const struct world_event *event, bool *ret_is_void) {
     bool refuses = event->refuses_start || event->refuses_room;
-    uint64_t n_moves = world->hub.n_moves, n_detached = world->hub.n_detached;
+    uint64_t n_moves = world->broadcast.n_moves, n_detached = world->broadcast.n_detached;
     const char *wrong;
 
     world->refuses_start = event->refuses_start;
@@ -499,14 +500,14 @@ const char *world_step(struct world *world, const struct world_event *event, boo
     wrong = happen(world, event);
     if (!wrong)
         wrong = world_act(world);
-    if (!wrong && world->hub.n_parted > 0 && world->it->n_promised == 0)
+    if (!wrong && world->broadcast.n_parted > 0 && world->it->n_promised == 0)
         wrong = "a ring has no room for all windows";
     *ret_is_void = refuses && !world->has_refused;
     world->n_refusals += refuses;
     world->refuses_start = world->refuses_room = false;
-    if (world->hub.n_moves > n_moves)
+    if (world->broadcast.n_moves > n_moves)
         world_counts.n_moves++;
-    if (world->hub.n_detached > n_detached)
+    if (world->broadcast.n_detached > n_detached)
         world_counts.n_detached++;
     return wrong;
 }

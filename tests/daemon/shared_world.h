@@ -1,17 +1,17 @@
-/* shared_world.h: a small world around the hub (daemon/stream/hub.h), in which everything may
- * happen at any time: trainers that come, read, release, lose their connection, die; runs that make
- * batches; rings without room; a daemon that crashes. One struct without pointers to the outside,
- * so that a state can be kept and gone back to by copying it to the same place.
+/* shared_world.h: a small world around the broadcast (daemon/stream/broadcast.h). All events may
+ * happen at any time: trainers that come, read, release, lose their connection, die; runs that
+ * make batches; rings without room; a daemon that crashes. The world is one struct without pointers
+ * to the outside, so that a state is saved and restored by copying it.
  *
- * A slot's memory is what was written into it last. A trainer checks what it is told against the
- * sequence that it must see, and whatever it holds against the memory, after each event.
+ * A slot's memory is what was last written into it. After each event a trainer checks what it was
+ * sent against the sequence that it must see, and what it holds against the memory.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/stream/hub.h"
+#include "daemon/stream/broadcast.h"
 
 #define WORLD_MAX_TRAINERS 3
 #define WORLD_MAX_RUNS     8
@@ -66,8 +66,8 @@ struct world_held {
 enum world_trainer_state { WORLD_ABSENT, WORLD_JOINED, WORLD_DONE, WORLD_LOST, WORLD_DEAD };
 
 struct world_trainer {
-    struct leat_hub_session session;
-    struct leat_hub_hold holds[WORLD_MAX_WINDOW];
+    struct leat_broadcast_reader reader;
+    struct leat_broadcast_hold holds[WORLD_MAX_WINDOW];
     enum world_trainer_state state;
     bool may_take;                /* woken, or has credit again */
     uint64_t epoch, step, n_left; /* what must come next */
@@ -77,22 +77,22 @@ struct world_trainer {
 };
 
 struct world_run {
-    struct leat_hub_run run;
+    struct leat_broadcast_run run;
     bool is_used, is_closed, is_lost; /* lost: of a daemon that crashed */
     uint64_t generation, epoch, step; /* to be made next */
     uint64_t n_batches, end_epoch, n_wanted;
     bool has_ended;
     bool is_taken[WORLD_MAX_SLOTS];
-    struct leat_hub_place memory[WORLD_MAX_SLOTS];
+    struct leat_broadcast_place memory[WORLD_MAX_SLOTS];
 };
 
 struct world {
     const struct world_case *it;
-    struct leat_hub hub;
+    struct leat_broadcast broadcast;
     struct world_trainer trainers[WORLD_MAX_TRAINERS];
     struct world_run runs[WORLD_MAX_RUNS];
     struct {
-        struct leat_hub_item item;
+        struct leat_broadcast_item item;
         bool is_used;
     } items[WORLD_MAX_ITEMS];
     uint64_t next_generation;
@@ -111,9 +111,9 @@ void world_init(struct world *world, const struct world_case *it);
 uint32_t world_events(const struct world *world, struct world_event *ret_events);
 /* NULL, or what is wrong. If *ret_is_void, the event's refusals were not asked for: as without. */
 const char *world_step(struct world *world, const struct world_event *event, bool *ret_is_void);
-/* Does what the hub says. */
+/* Does what the broadcast says. */
 const char *world_act(struct world *world);
-uint32_t world_run_index(const struct world *world, const struct leat_hub_run *run);
+uint32_t world_run_index(const struct world *world, const struct leat_broadcast_run *run);
 /* What holds in every state. */
 const char *world_check(struct world *world);
 /* With all others stopped, that trainer gets all that it wants. Changes the world. */

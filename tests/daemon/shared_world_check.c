@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "daemon/stream/hub_internal.h"
+#include "daemon/stream/broadcast_internal.h"
 #include "tests/daemon/shared_world.h"
 
 #define ALONE_MAX 400
@@ -12,7 +12,7 @@
 static const char *check_held(const struct world *world, const struct world_trainer *trainer) {
     for (uint32_t i = 0; i < trainer->n_held; i++) {
         const struct world_held *held = &trainer->held[i];
-        struct leat_hub_place there = world->runs[held->run].memory[held->slot];
+        struct leat_broadcast_place there = world->runs[held->run].memory[held->slot];
 
         if (there.epoch != held->epoch || there.step != held->step)
             return "a slot was filled again while it was read";
@@ -33,7 +33,7 @@ static bool holds(const struct world_trainer *trainer, const struct world_held *
 static const char *check_lies(struct world_trainer *trainer, const struct world_held *held) {
     struct world_held lies[] = {*held, *held, *held, *held, *held};
 
-    if (!trainer->session.hub || held->generation == 0)
+    if (!trainer->reader.broadcast || held->generation == 0)
         return NULL;
     lies[1].generation++;
     lies[2].slot++;
@@ -41,14 +41,14 @@ static const char *check_lies(struct world_trainer *trainer, const struct world_
     lies[4].epoch++;
     for (uint32_t i = 0; i < 5; i++)
         if (!holds(trainer, &lies[i]) &&
-            leat_hub_release(&trainer->session, lies[i].generation, lies[i].slot, lies[i].epoch,
-                             lies[i].step))
+            leat_broadcast_release(&trainer->reader, lies[i].generation, lies[i].slot,
+                                   lies[i].epoch, lies[i].step))
             return "released what it does not hold";
     return NULL;
 }
 
 static const char *check_trainer(struct world *world, struct world_trainer *trainer) {
-    const struct leat_hub_session *session = &trainer->session;
+    const struct leat_broadcast_reader *reader = &trainer->reader;
     const char *wrong = check_held(world, trainer);
 
     for (uint32_t i = 0; !wrong && i < world->it->n_trainers; i++) {
@@ -57,8 +57,8 @@ static const char *check_trainer(struct world *world, struct world_trainer *trai
         wrong = check_lies(trainer, &other->released);
         for (uint32_t k = 0; !wrong && k < other->n_held; k++)
             wrong = check_lies(trainer, &other->held[k]);
-        for (uint32_t k = 0; !wrong && k < other->session.n_holds; k++) {
-            const struct leat_hub_hold *hold = &other->session.holds[k];
+        for (uint32_t k = 0; !wrong && k < other->reader.n_holds; k++) {
+            const struct leat_broadcast_hold *hold = &other->reader.holds[k];
             struct world_held quiet = {.slot = hold->slot,
                                        .generation = hold->generation,
                                        .epoch = hold->epoch,
@@ -67,53 +67,54 @@ static const char *check_trainer(struct world *world, struct world_trainer *trai
             wrong = check_lies(trainer, &quiet);
         }
     }
-    if (!wrong && session->cursor && session->cursor->n_wants == 0)
+    if (!wrong && reader->cursor && reader->cursor->n_wants == 0)
         return "its next batch is not wanted";
-    if (!wrong && session->has_left && session->n_holds > session->n_announced)
+    if (!wrong && reader->has_left && reader->n_holds > reader->n_announced)
         return "what was not announced is held";
-    if (!wrong && session->is_hungry && session->cursor)
+    if (!wrong && reader->is_hungry && reader->cursor)
         return "hungry before a batch";
     return wrong;
 }
 
-static const char *check_run(const struct world *world, const struct leat_hub_run *run) {
-    uint32_t n_hungry = 0, n_sessions = 0;
-    struct leat_hub_place last = {0, 0};
+static const char *check_run(const struct world *world, const struct leat_broadcast_run *run) {
+    uint32_t n_hungry = 0, n_readers = 0;
+    struct leat_broadcast_place last = {0, 0};
 
-    for (const struct leat_hub_session *session = run->sessions; session;
-         session = session->next_session) {
-        n_hungry += session->is_hungry;
-        n_sessions++;
-        if (session->cursor != leat_hub_find_wanted(session, run->first))
+    for (const struct leat_broadcast_reader *reader = run->readers; reader;
+         reader = reader->next_reader) {
+        n_hungry += reader->is_hungry;
+        n_readers++;
+        if (reader->cursor != leat_broadcast_find_wanted(reader, run->first))
             return "a cursor is not at the first batch that is wanted";
     }
-    if (n_hungry != run->n_hungry || n_sessions != run->n_sessions)
-        return "sessions of a run are miscounted";
-    world_counts.n_shared += n_sessions > 1;
-    for (const struct leat_hub_item *item = run->first; item; item = item->next) {
-        struct leat_hub_place at = leat_hub_place_of(item);
+    if (n_hungry != run->n_hungry || n_readers != run->n_readers)
+        return "readers of a run are miscounted";
+    world_counts.n_shared += n_readers > 1;
+    for (const struct leat_broadcast_item *item = run->first; item; item = item->next) {
+        struct leat_broadcast_place at = leat_broadcast_place_of(item);
         const struct world_run *of = (const struct world_run *)run;
         uint32_t n_wants = 0, n_holds = 0;
 
         for (uint32_t i = 0; i < world->it->n_trainers; i++) {
-            const struct leat_hub_session *session = &world->trainers[i].session;
-            const struct leat_hub_run *on = session->run;
+            const struct leat_broadcast_reader *reader = &world->trainers[i].reader;
+            const struct leat_broadcast_run *on = reader->run;
 
-            if (on && (on == run || (on->successor == run && leat_hub_compare(at, on->until) >= 0)))
-                n_wants += leat_hub_wants(session, item);
-            for (uint32_t k = 0; k < session->n_holds; k++)
-                n_holds += session->holds[k].item == item;
+            if (on &&
+                (on == run || (on->successor == run && leat_broadcast_compare(at, on->until) >= 0)))
+                n_wants += leat_broadcast_wants(reader, item);
+            for (uint32_t k = 0; k < reader->n_holds; k++)
+                n_holds += reader->holds[k].item == item;
         }
         if (n_wants == 0 && n_holds == 0 && (item->is_end || run->n_ranks == 1))
             return "an item is left that nobody wants";
         world_counts.n_kept += n_wants == 0 && n_holds == 0;
         if (item->n_wants != n_wants || item->n_holds != n_holds)
             return "wants or holds are miscounted";
-        if (leat_hub_compare(at, last) < 0 || item->run != run)
+        if (leat_broadcast_compare(at, last) < 0 || item->run != run)
             return "items are out of order";
-        if (!item->is_end && leat_hub_compare(of->memory[item->slot], at) != 0)
+        if (!item->is_end && leat_broadcast_compare(of->memory[item->slot], at) != 0)
             return "a slot was filled again while it was wanted";
-        last = leat_hub_place_behind(item);
+        last = leat_broadcast_place_behind(item);
     }
     return NULL;
 }
@@ -123,7 +124,7 @@ const char *world_check(struct world *world) {
 
     for (uint32_t i = 0; !wrong && i < world->it->n_trainers; i++)
         wrong = check_trainer(world, &world->trainers[i]);
-    for (struct leat_hub_run *run = world->hub.runs; !wrong && run; run = run->next)
+    for (struct leat_broadcast_run *run = world->broadcast.runs; !wrong && run; run = run->next)
         wrong = check_run(world, run);
     return wrong;
 }
@@ -169,8 +170,8 @@ static bool is_inside(const struct world_event *event) {
 static bool is_waiting(const struct world *world, const struct world *before, uint32_t i) {
     const struct world_trainer *now = &world->trainers[i], *then = &before->trainers[i];
 
-    return now->state == WORLD_JOINED && !now->session.is_finished &&
-           then->session.n_holds < then->session.window && now->epoch == then->epoch &&
+    return now->state == WORLD_JOINED && !now->reader.is_finished &&
+           then->reader.n_holds < then->reader.window && now->epoch == then->epoch &&
            now->step == then->step;
 }
 
@@ -211,8 +212,8 @@ const char *world_check_end(struct world *world) {
         struct world_trainer *trainer = &world->trainers[i];
 
         if (trainer->state == WORLD_JOINED)
-            leat_hub_leave(&trainer->session);
-        leat_hub_release_all(&trainer->session);
+            leat_broadcast_leave(&trainer->reader);
+        leat_broadcast_release_all(&trainer->reader);
         wrong = world_act(world);
     }
     for (uint32_t i = 0; !wrong && i < WORLD_MAX_ITEMS; i++)
@@ -237,25 +238,25 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return hash ^ hash >> 29;
 }
 
-static uint64_t mix_place(uint64_t hash, struct leat_hub_place place) {
+static uint64_t mix_place(uint64_t hash, struct leat_broadcast_place place) {
     return mix(mix(hash, place.epoch), place.step);
 }
 
 static uint64_t hash_trainer(const struct world *world, const struct world_trainer *trainer,
                              uint64_t hash) {
-    const struct leat_hub_session *session = &trainer->session;
+    const struct leat_broadcast_reader *reader = &trainer->reader;
 
     hash = mix(hash, (uint64_t)trainer->state << 8 | (uint64_t)trainer->may_take << 7 |
-                         (uint64_t)session->is_hungry << 6 | (uint64_t)session->is_finished << 5 |
-                         (uint64_t)session->is_waiting << 4 | (uint64_t)(session->n_moves > 0));
-    hash = mix_place(mix(hash, trainer->n_left), session->next);
-    hash = mix(hash, session->run ? world_run_index(world, session->run) : 99);
-    hash = mix(hash, (uint64_t)session->n_holds << 16 | (uint64_t)session->n_announced << 8 |
+                         (uint64_t)reader->is_hungry << 6 | (uint64_t)reader->is_finished << 5 |
+                         (uint64_t)reader->is_waiting << 4 | (uint64_t)(reader->n_moves > 0));
+    hash = mix_place(mix(hash, trainer->n_left), reader->next);
+    hash = mix(hash, reader->run ? world_run_index(world, reader->run) : 99);
+    hash = mix(hash, (uint64_t)reader->n_holds << 16 | (uint64_t)reader->n_announced << 8 |
                          trainer->n_held);
-    for (uint32_t i = 0; i < session->n_holds; i++)
-        hash = mix(hash, session->holds[i].item
-                             ? (uint64_t)world_run_index(world, session->holds[i].item->run) << 8 |
-                                   session->holds[i].slot
+    for (uint32_t i = 0; i < reader->n_holds; i++)
+        hash = mix(hash, reader->holds[i].item
+                             ? (uint64_t)world_run_index(world, reader->holds[i].item->run) << 8 |
+                                   reader->holds[i].slot
                              : 77);
     for (uint32_t i = 0; i < trainer->n_held; i++)
         hash = mix(mix(hash, (uint64_t)trainer->held[i].run << 8 | trainer->held[i].slot),
@@ -264,7 +265,7 @@ static uint64_t hash_trainer(const struct world *world, const struct world_train
 }
 
 static uint64_t hash_run(const struct world *world, const struct world_run *of, uint64_t hash) {
-    const struct leat_hub_run *run = &of->run;
+    const struct leat_broadcast_run *run = &of->run;
     uint64_t retry = run->retry_at > run->n_outputs ? run->retry_at - run->n_outputs : 0;
 
     hash = mix(hash, (uint64_t)of->is_closed << 5 | (uint64_t)of->is_lost << 4 |
@@ -278,8 +279,8 @@ static uint64_t hash_run(const struct world *world, const struct world_run *of, 
     hash = mix(hash, run->successor ? world_run_index(world, run->successor) : 99);
     hash = mix(mix(mix_place(hash, run->until), of->epoch << 32 | of->step), of->n_batches);
     hash = mix(mix(hash, of->end_epoch), of->n_wanted);
-    for (const struct leat_hub_item *item = run->first; item; item = item->next)
-        hash = mix(mix_place(hash, leat_hub_place_of(item)),
+    for (const struct leat_broadcast_item *item = run->first; item; item = item->next)
+        hash = mix(mix_place(hash, leat_broadcast_place_of(item)),
                    (uint64_t)item->n_wants << 16 | item->n_holds << 8 | item->slot);
     return hash;
 }
@@ -292,7 +293,7 @@ uint64_t world_hash(const struct world *world) {
     for (uint32_t i = 0; i < WORLD_MAX_RUNS; i++)
         if (world->runs[i].is_used)
             hash = hash_run(world, &world->runs[i], mix(hash, i));
-    for (const struct leat_hub_run *run = world->hub.runs; run; run = run->next)
+    for (const struct leat_broadcast_run *run = world->broadcast.runs; run; run = run->next)
         hash = mix(hash, world_run_index(world, run));
     return hash;
 }

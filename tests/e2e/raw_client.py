@@ -35,7 +35,7 @@ def field(number, value):
 
 
 def open_request(stream, window=4, n_epochs=0, epoch=0, step=0, rank=0, world_size=0, n_steps=0, local_rank=0,
-                 local_world_size=0):
+                 local_world_size=0, seed=None):
     name = stream.encode()
     start = field(1, epoch) + field(2, step)
     payload = (b"\x0a" + varint(len(name)) + name + b"\x1a" + varint(len(start)) + start + field(4, n_epochs) +
@@ -43,6 +43,8 @@ def open_request(stream, window=4, n_epochs=0, epoch=0, step=0, rank=0, world_si
                field(21, local_world_size))
     if n_steps > 0:
         payload += field(11, 1) + field(12, n_steps)
+    if seed is not None:
+        payload += field(8, 1) + field(9, seed)
     return packet(OPEN, payload=payload)
 
 

@@ -327,7 +327,7 @@ def test_shards(folder):
     assert [shard.wait(leat_harness.HANG_S) for shard in shards] == [0] * 5
     refused = ctl("cache", "merge", cached, *(word for shard in sorted((folder / "shards").iterdir())[1:] for word in ("--shards", shard)),
                   check=False)
-    assert refused.returncode == 1 and b"shard 0/5 is missing: `leatctl cache prepare --shard 0/5` makes it" in refused.stderr
+    assert refused.returncode == 1 and b"shard 0/5 is missing: `leatctl prepare " + str(cached).encode() + b" --shard 0/5 -o DIR` makes it" in refused.stderr
     assert b": no caches, but 5 shards, which `leatctl cache merge` joins\n" in ctl("cache", "ls", folder / "shards").stdout
     ctl("cache", "merge", cached, "--shards", folder / "shards")
     assert built.read_bytes() == whole

@@ -76,7 +76,7 @@ def test_bash(folder):
 
 
 def test_zsh(folder):
-    assert zsh(folder, "tokenizer", "sh") == ["show:show what a tokenizer is made of"]
+    assert zsh(folder, "tokenizer", "sh") == ["show:show the parts of a tokenizer"]
     assert zsh(folder, "explain", "a", "--format=s") == ["--format=svg:"]
     assert zsh(folder, "check", "") == ["FILES"]
     assert zsh(folder, "trace", "--socket", "") == ["FILES -/"]

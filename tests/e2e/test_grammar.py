@@ -32,7 +32,7 @@ def test_help_is_one_screen(_folder):
     assert len(lines) <= 40 and max(map(len, lines)) <= 100, lines
     assert lines[0].startswith("leat "), lines[0]
     groups = [line.split()[0] for line in lines if line and not line.startswith((" ", "`"))]
-    assert groups[2:] == ["usage:", "data", "run", "daemon", "caches", "tokenizers", "leatctl"], groups
+    assert groups[1:] == ["usage:", "data", "run", "daemon", "caches", "tokenizers", "leatctl"], groups
     shown = " ".join(lines).replace(",", " ").replace(":", " ").split()
     for command in json.loads(ctl("--json", "help").stdout)["commands"]:
         assert set(command["name"].split()) <= set(shown), command["name"]
@@ -105,7 +105,7 @@ def test_flags_that_would_do_nothing(folder):
 
 
 def test_moved_commands(_folder):
-    for name, place in (("tokenize", "tokenizer encode"), ("decode", "tokenizer decode"), ("prepare", "cache prepare"),
+    for name, place in (("tokenize", "tokenizer encode"), ("decode", "tokenizer decode"),
                         ("quota", "streams --users"), ("trainers", "streams --trainers"), ("history", "stats --since"),
                         ("protocol", "leat-control(7)")):
         assert place in message(name, "x", status=2), name

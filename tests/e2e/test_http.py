@@ -22,6 +22,7 @@ import urllib.request
 import browser
 import data
 from leat_harness import BIN, HANG_S, ROOT, Daemon, Skip, in_child, main, require, run_digest, wait_until
+from raw_client import END, REFUSE, RawClient, hello, release
 
 MAX_CONNECTIONS = 24
 AT_ONCE, PER_SECOND = 1024, 200  # connections of a user
@@ -165,6 +166,111 @@ def check_openmetrics(text):
             name = re.match(r"\w+", line)[0]
             suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}.get(seen[family], [""])
             assert name in [family + suffix for suffix in suffixes], line
+
+
+def every_place(daemon, where, values):
+    """Of a daemon that nothing happens in: each figure in the replies of `status` and `stats`, as text and as JSON, and in the
+    metrics of the verb and of the page. values: {(member, label, metric): value}, of the daemon or, behind "leat_stream_", of the stream."""
+    texts, replies = {}, {}
+    for verb in ("status", "stats"):
+        texts[verb] = daemon.ctl(verb).stdout.decode()
+        reply = json.loads(daemon.ctl(verb, "--json").stdout)
+        replies[verb] = reply if verb == "status" else reply[0]
+    metrics = daemon.ctl("metrics").stdout.decode()
+    for (member, label, metric), value in values.items():
+        verb = "stats" if metric.startswith("leat_stream_") else "status"
+        assert not member or replies[verb][member] == value, (verb, member, value, replies[verb])
+        assert not label or re.search(rf"(?m)^  {label} +{value:,}$", texts[verb]), (verb, label, value, texts[verb])
+        assert sample(metrics, metric) == value, (metric, value)
+    wait_until(lambda: all(sample(get(where, "/metrics")[2], metric) == value for (_, _, metric), value in values.items()),
+               "the figures do not come to the page")
+
+
+def test_figures_after_known_work(folder):
+    """1000 records an epoch, of which 10 are bad and 100 are filtered out; lists of 0 to 4 elements; batches of 8; trainers
+    that are refused."""
+    records = [{"xs": [i] * (i % 5), "id": "bad" if i % 100 == 50 else i} for i in range(1000)]
+    (folder / "n.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    left = [record for record in records if record["id"] != "bad" and record["id"] < 900]
+    port, n_bytes = free_port(), (folder / "n.jsonl").stat().st_size
+    stream = {"source": {"jsonl": {"paths": ["n.jsonl"], "fields": {"xs": "list<int32>", "id": "int64"}}}, "on_error": "skip",
+              "stages": [{"filter": {"input": "id", "max": 899}}, {"pad": {"input": "xs", "length": 5, "value": 7}},
+                         {"batch": {"batch_size": 8}}]}
+    n_batches, n_rows, n_elements = -(-len(left) // 8), len(left), sum(len(record["xs"]) for record in left)
+    with Daemon(folder, data.yaml_text({"s": stream}, workers=2, max_user_sessions=2, http_listen=f"127.0.0.1:{port}")) as daemon:
+        await_figures(port)
+        for n in (1, 2, 4):  # epochs so far
+            daemon.pull("s", "--epochs", max(1, n // 2), *(["--delivery", "copy"] if n == 2 else []))
+            wait_until(lambda: daemon.status()["n_sessions"] == 0, "the trainer is gone")
+            every_place(daemon, port, {
+                ("n_batches", "batches", "leat_batches_sent_total"): n * n_batches,
+                ("n_rows", "rows", "leat_rows_sent_total"): n * n_rows,
+                ("n_sessions", "sessions", "leat_sessions"): 0,
+                ("n_batches", "batches", "leat_stream_batches_total"): n * n_batches,
+                ("n_rows", "rows", "leat_stream_rows_total"): n * n_rows,
+                ("n_elements", "tokens", "leat_stream_tokens_total"): n * n_elements,
+                ("n_source_bytes", "", "leat_stream_source_bytes_total"): n * n_bytes,
+                ("n_source_records", "records", "leat_stream_source_records_total"): n * 1000,
+                ("n_bad_records", "bad records", "leat_stream_bad_records_total"): n * 10,
+                ("n_slots", "slots", "leat_stream_slots"): 0})
+        stats, = json.loads(daemon.ctl("stats", "--json").stdout)
+        metrics = daemon.ctl("metrics").stdout.decode()
+        stages = {stage["name"]: (stage["n_records"], stage["n_errors"]) for stage in stats["stages"]}
+        assert stages == {"scan": (4000, 0), "decode": (0, 0), "jsonl": (4000, 40), "filter": (3960, 0), "pad": (4 * n_rows, 0),
+                          "order": (4 * n_rows, 0), "collate": (4 * n_rows, 0), "quarantine": (0, 0)}, stages
+        for stage, (n_records, n_errors) in stages.items():
+            assert sample(metrics, "leat_stage_records_total", stage=stage) == n_records, (stage, n_records)
+            assert sample(metrics, "leat_stage_errors_total", stage=stage) == n_errors, (stage, n_errors)
+        assert sample(metrics, "leat_stream_batch_rows_sum") == 4 * n_rows
+        assert sample(metrics, "leat_stream_batch_rows_count") == 4 * n_batches
+        assert sample(metrics, "leat_stream_batch_wait_seconds_count") == stats["n_waits"] > 0
+        assert abs(sample(metrics, "leat_stream_batch_wait_seconds_sum") * 1e9 - stats["wait_ns"]) < 1e3
+        trainers = [RawClient(daemon).opened("s") for _ in range(2)]
+        for _ in range(3):
+            refused = RawClient(daemon)
+            refused.send(hello())
+            assert b"max_user_sessions" in refused.receive_kind(REFUSE)[1]
+            refused.close()
+        every_place(daemon, port, {("n_refused", "refused", "leat_sessions_refused_total"): 3,
+                                   ("", "", "leat_quota_refused_total"): 3, ("n_sessions", "sessions", "leat_sessions"): 2,
+                                   ("", "", "leat_stream_sessions"): 2})
+        users = json.loads(daemon.ctl("streams", "--users", "--json").stdout)
+        user, = users["users"]
+        assert (user["uid"], user["n_refused"], user["charges"]["sessions"]) == (os.geteuid(), 3, {"used": 2, "limit": 2}), user
+        assert users["totals"]["sessions"]["used"] == 2, users
+        assert re.search(r"(?m)^  \S+ .* 2 of 2 .* 3$", daemon.ctl("streams", "--users").stdout.decode())
+        for trainer in trainers:
+            trainer.close()
+
+
+def test_waits_are_counted(folder):
+    """One for each time that there is no batch, with its length up to now."""
+    gate = data.Gate(folder, n_rows=16)
+    gate.close()
+
+    def waited(daemon):
+        stats, = json.loads(daemon.ctl("stats", "--json").stdout)
+        return stats["n_waits"], stats["wait_ns"]
+
+    with Daemon(folder, data.yaml_text({"s": gate.stream}, workers=1)) as daemon:
+        trainer = RawClient(daemon).opened("s", n_epochs=1)
+        wait_until(gate.waiting.exists, "the program has a record")
+        before_first = time.monotonic_ns()
+        n_waits, first_ns = waited(daemon)
+        after_first = time.monotonic_ns()
+        time.sleep(0.05)
+        before_second = time.monotonic_ns()
+        assert (n_waits, waited(daemon)[0]) == (1, 1)
+        second_ns = waited(daemon)[1]
+        assert before_second - after_first <= second_ns - first_ns <= time.monotonic_ns() - before_first, (first_ns, second_ns)
+        gate.open()
+        for _ in range(2):
+            trainer.send(release(*trainer.batch()))
+        trainer.receive_kind(END)
+        trainer.close()
+        wait_until(lambda: daemon.status()["n_sessions"] == 0, "the trainer is gone")
+        at_end = waited(daemon)
+        assert at_end[0] >= 1 and at_end[1] >= second_ns and waited(daemon) == at_end, at_end
 
 
 def test_history(folder):
@@ -390,10 +496,8 @@ def test_prometheus(folder):
 
 def test_names(_folder):
     """Every metric that dashboard, rules and README name is one that the daemon has."""
-    table = (ROOT / "daemon" / "metrics" / "meters.def").read_text()
-    known = {"leat_build_info"}
-    for kind, unit, name in re.findall(r'LEAT_METER(?:_BY)?\(\w+, (\w+), (\w+), \w+, "(\w+)"', table):
-        known.add(name + {"NONE": "", "NS": "_seconds", "BYTES": "_bytes"}[unit] + ("_total" if kind == "COUNTER" else ""))
+    reference = subprocess.run([BIN / "leatd", "--reference"], check=True, capture_output=True, text=True).stdout
+    known = {metric["name"] for metric in json.loads(reference)["metrics"]}
     for file in ("config/grafana/leat.json", "config/prometheus/leat.rules.yaml", "README.md"):
         text = (ROOT / file).read_text()
         named = set(re.findall(r"\b(?:leat_(?:stream|stage|loop|worker|memory|sessions|log)_\w+|process_\w+)(?=[{\[ )\n])", text))

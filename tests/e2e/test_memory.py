@@ -18,7 +18,8 @@ import subprocess
 import data
 import leat_harness
 import trainers
-from leat_harness import HANG_S, Daemon, Skip, ctl, wait_until
+from leat_harness import HANG_S, Daemon, Skip, ctl, in_child, wait_until
+from raw_client import RawClient
 
 MIB = 1 << 20
 NO_HUGE_PAGES = 41  # PR_SET_THP_DISABLE: else what is resident depends on how the machine is set
@@ -185,15 +186,54 @@ def test_what_does_not_fit_is_refused(folder):
 
 
 def test_a_file_too_large_to_load(folder):
+    """Named itself, or with its folder, of which only files of tokenizers count; also by a stage of one of several sources."""
     prose(folder, 100)
     with open(folder / "vocab.txt", "a") as file:
         for i in range(500000):
             file.write(f"word{i}\n")
-    with Daemon(folder, data.yaml_text({"p": prose_stream(64, 8, 10)}, **limited("64MiB")), "--workers",
-                "2") as daemon:
-        refused = daemon.pull("p", check=False)
-        assert b"loading the files that it names may take" in refused.stderr, refused.stderr
+    model = folder / "model"
+    model.mkdir()
+    os.link(folder / "vocab.txt", model / "vocab.txt")
+    os.truncate(os.open(model / "model.safetensors", os.O_CREAT | os.O_WRONLY), 1 << 40)
+    streams = {"file": prose_stream(64, 8, 10), "folder": prose_stream(64, 8, 10), "part": prose_stream(64, 8, 10)}
+    streams["folder"]["stages"][0]["tokenize"]["tokenizer"] = "model"
+    part = streams["part"]
+    tokenize = {"tokenize": {**part["stages"].pop(0)["tokenize"], "tokenizer": "model"}}
+    part["source"] = {"concat": {"sources": [{**part["source"], "stages": [tokenize]}]}}
+    with Daemon(folder, data.yaml_text(streams, **limited("64MiB")), "--workers", "2") as daemon:
+        told = {}
+        for name in streams:
+            refused = daemon.pull(name, check=False)
+            found = re.search(r"loading the files that it names may take ([0-9.]+) MiB", refused.stderr.decode())
+            assert found, refused.stderr
+            told[name] = float(found[1])
+        assert 5 < told["file"] < 200 and len(set(told.values())) == 1, told
         assert IS_SANITIZED or trainers.status_of(daemon.pid)["VmHWM"] < 70 * MIB
+
+
+def test_no_room_for_copies(folder):
+    """Where a run fits, and the copies of its batches besides do not: that trainer is refused, at no cost for others."""
+    (folder / "n.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(400)))
+    stream = {"source": {"csv": {"paths": ["n.csv"]}}, "block_bytes": 4096, "stages": [
+        {"cast": {"input": "id", "dtype": "int64"}}, {"one_hot": {"input": "id", "output": "row", "classes": 60000}},
+        {"select": {"fields": ["row"]}}, {"batch": {"batch_size": 20}}, {"prefetch": {"prefetch_size": 1}}]}
+    with Daemon(folder, data.yaml_text({"s": stream}, workers=1, tuner="off", window=4)) as daemon:
+        own = daemon.status()["memory_claimed_bytes"]
+        expected = daemon.digest("s", "--delivery", "copy")
+    plan = json.loads(ctl("explain", folder / "leatd.yaml", "s", "--no-measure", "--json").stdout)["memory"]
+    limit = own + plan["least_bytes"] + 8 * 60000 * 4 * 20 // 4
+    with Daemon(folder, data.yaml_text({"s": stream}, workers=1, tuner="off", window=4, **limited(limit))) as daemon:
+
+        def come_second():
+            holder = RawClient(daemon).opened("s")
+            holder.batch()
+            refused = daemon.pull("s", "--delivery", "copy", check=False)
+            assert refused.returncode != 0 and re.search(
+                rb"copies of its batches do not fit into memory_limit .* they may take 18\.4 MiB \(4 of 4\.58\)", refused.stderr), refused
+
+        in_child(come_second)
+        assert daemon.digest("s") == expected
+        wait_until(lambda: daemon.status()["memory_claimed_bytes"] <= own + MIB, "what was claimed is given back")
 
 
 def test_settings(folder):

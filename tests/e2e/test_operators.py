@@ -5,15 +5,19 @@
 """
 import json
 import os
+import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 
 import data
 import leat_harness
-from leat_harness import BIN, HANG_S, Daemon, Skip, wait_until
+from leat_harness import BIN, HANG_S, ROOT, Daemon, Skip, wait_until
+from raw_client import RawClient, field, varint
 
-NOBODY, READERS, OPERATORS = 65534, 54321, 54322  # a user, and groups of no name
+NOBODY, OWNER, READERS, OPERATORS = 65534, 54320, 54321, 54322  # users, and groups of no name
 
 
 def config(folder, **settings):
@@ -134,6 +138,71 @@ def test_rights(folder):
             assert status == 5 and f"usermod -aG {OPERATORS}" in said, (args, said)
         assert as_user(folder, daemon, [OPERATORS], "log-level", "debug") == (0, "")
         assert as_user(folder, daemon, [OPERATORS] + list(range(1000, 1300)), "status") == (0, "")
+
+
+# Every verb of proto/control_verbs.def: its number in leat.proto's ControlRequest, and the right that it takes.
+VERBS = {"status": (2, "read"), "streams": (3, "read"), "stats": (4, "read"), "explain": (5, "read"), "check": (6, "read"),
+         "drain": (7, "operate"), "trace": (8, "operate"), "spec": (9, "read"), "reload": (10, "operate"),
+         "kick": (11, "operate"), "log_level": (12, "operate"), "quota": (13, "read"), "history": (14, "read"),
+         "metrics": (15, "read"), "why": (16, "read"), "subscribe": (17, "read"), "trainers": (18, "read"),
+         "caches": (19, "read")}
+WHO = {"nobody": (NOBODY, NOBODY, []), "reader": (NOBODY, NOBODY, [1, READERS]), "reader's gid": (NOBODY, READERS, []),
+       "operator": (NOBODY, NOBODY, [OPERATORS, READERS]), "operator's gid": (NOBODY, OPERATORS, [1]),
+       "owner": (OWNER, NOBODY, []), "root": (0, 0, [])}
+
+
+def is_refused(daemon, verb, uid, gid, groups):
+    """Whether the daemon has no answer for such a user but which group it would take."""
+    os.setgroups(groups)
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        client = RawClient(daemon, "control.sock", socket.SOCK_STREAM)
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups([])
+    request = field(1, 1) + varint(VERBS[verb][0] << 3 | 2) + b"\0"
+    client.send(struct.pack("<I", len(request)) + request)
+    answer = b""
+    while len(answer) < 4 or len(answer) < 4 + struct.unpack_from("<I", answer)[0]:
+        got = client.socket.recv(65536)
+        assert got, (verb, answer)
+        answer += got
+    client.close()
+    return b"would have to be in the group" in answer
+
+
+def test_right_of_every_verb(folder):
+    """For each kind of user, in the daemon of a user that is not root."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("only root can become somebody else")
+    table = re.findall(r"^LEAT_CONTROL_VERB\([A-Z_]+, ([a-z_]+),", (ROOT / "proto" / "control_verbs.def").read_text(), re.M)
+    assert sorted(table) == sorted(VERBS), table
+    folder.chmod(0o755)
+    may = {"nobody": (), "reader": ("read",), "reader's gid": ("read",)}
+    for who in WHO:  # each in a daemon of its own, as drain ends it
+        own = folder / who.replace("'", "")
+        (own / "sockets").mkdir(parents=True)
+        daemon = Daemon(own, config(own, control_groups=[READERS], admin_groups=[OPERATORS]),
+                        wrapper=["setpriv", f"--reuid={OWNER}", f"--regid={OWNER}", "--clear-groups"])
+        daemon.command[daemon.command.index(BIN / "leatd")] = shutil.copy(BIN / "leatd", own)
+        for path in (own, *own.rglob("*")):
+            os.chown(path, OWNER, OWNER)
+            path.chmod(0o755)
+        daemon.start()
+        try:
+            (daemon.sockets / "control.sock").chmod(0o666)
+            for verb in sorted(VERBS, key=lambda verb: verb == "drain"):
+                allowed = VERBS[verb][1] in may.get(who, ("read", "operate"))
+                assert is_refused(daemon, verb, *WHO[who]) != allowed, (who, verb)
+            if who in may:
+                daemon.stop()
+            else:
+                assert daemon.process.wait(HANG_S) == 0
+        finally:
+            daemon.process.kill()
+            daemon.process.wait()
 
 
 def test_nobody_else(folder):

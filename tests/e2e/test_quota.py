@@ -199,7 +199,8 @@ def test_one_user_may_have_all(folder):
             assert memory_of(daemon)[0]["used"] > 200 * MIB, memory_of(daemon)
             refused = subprocess.run([*map(str, AS_OTHER), tools / "leatctl", "pull", "s", "--seed", "99"], timeout=HANG_S,
                                      capture_output=True, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
-            assert refused.returncode != 0 and b"does not fit into memory_limit (300.0 MiB)" in refused.stderr, refused
+            # either its run, or already the files that it names
+            assert refused.returncode != 0 and b"memory_limit (300.0 MiB)" in refused.stderr, refused
 
 
 def test_waits_for_memory(folder):

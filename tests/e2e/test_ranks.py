@@ -3,6 +3,7 @@
 
     test_ranks.py BIN [PATTERN]
 """
+import itertools
 import json
 import os
 import signal
@@ -46,6 +47,38 @@ def test_all_ranks_get_as_many(folder):
     with Daemon(folder, text_of(uneven="error")) as daemon:
         done = daemon.pull("s", "--rank", 3, "--world-size", 8, check=False)
         assert "epoch 0 has 101 steps: 12 rounds of 8 ranks, and 5 steps more" in done.stderr.decode(), done.stderr
+
+
+ORDERS = {
+    "none": [], "window": [{"shuffle": {"buffer_size": 300}}],
+    "blocks": [{"shuffle": {"blocks": True, "block_size": 16, "buffer_size": 128}}], "global": [{"shuffle": {"global": True}}],
+    "repeat": [{"take": {"count": 900}}, {"repeat": {"count": 3}}, {"shuffle": {"buffer_size": 99}}],
+    "filter": [{"shuffle": {"buffer_size": 99}}, {"filter": {"input": "id", "min": 500}}]}
+
+
+def steps_run(file, rank, world_size):
+    done = ctl("run", file, "--no-daemon", "--rank", rank, "--world-size", world_size, "--epochs", 2, "--format", "jsonl")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return {(line["epoch"], line["step"]): line["digest"] for line in lines if "digest" in line and "step" in line}
+
+
+def test_each_makes_its_own_rows(folder):
+    """The ranks of any world have between them the steps of one machine, with and without bad records and an index."""
+    for is_bad, order in itertools.product([False, True], ORDERS):
+        (folder / "ids.csv").write_text("id\n" + "".join(f"{'x' if is_bad and i % 97 == 5 else i}\n" for i in range(3003)))
+        file = folder / "s.yaml"
+        file.write_text(data.yaml_text({"s": {
+            "source": {"csv": {"paths": ["ids.csv"]}}, "on_error": "skip" if is_bad else "fail", "block_bytes": 4096,
+            "index": "off" if order == "blocks" or not is_bad else str(folder), "uneven": "drop",
+            "stages": [*STAGES[:2], *ORDERS[order], {"batch": {"batch_size": 7}}]}}))
+        every = steps_run(file, 0, 1)
+        n_steps = [1 + max(step for epoch, step in every if epoch == at) for at in range(2)]
+        for world_size in [2, 3, 4, 7, 8]:
+            steps = {}
+            for rank in range(world_size):
+                steps.update(steps_run(file, rank, world_size))
+            assert steps == {(epoch, step): digest for (epoch, step), digest in every.items()
+                             if step < n_steps[epoch] // world_size * world_size}, (is_bad, order, world_size)
 
 
 def test_skipped(folder):

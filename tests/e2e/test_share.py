@@ -6,6 +6,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -15,6 +16,7 @@ from leat_harness import Daemon, ctl, run_digest, wait_until
 from raw_client import BATCH, END, GOAWAY, RING, RawClient, release
 
 N_RECORDS, BATCH_SIZE = 4000, 20
+OTHER = 65534  # a user
 N_STEPS = N_RECORDS // BATCH_SIZE
 
 
@@ -86,8 +88,8 @@ class Trainer(RawClient):
 class Puller:
     """leatctl pull --digest, which can be stopped."""
 
-    def __init__(self, daemon, *args):
-        self.process = subprocess.Popen([leat_harness.BIN / "leatctl", "pull", "s", "--digest", *map(str, args)],
+    def __init__(self, daemon, *args, tool=(leat_harness.BIN / "leatctl",)):
+        self.process = subprocess.Popen([*tool, "pull", "s", "--digest", *map(str, args)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
 
@@ -126,6 +128,58 @@ def test_paces(folder):
                 if trainer.is_done:
                     trainers.remove(trainer)
                     break
+
+
+def as_uid(uid, function):
+    """What the function returns; sockets that it connects are those of that user."""
+    os.seteuid(uid)
+    try:
+        return function()
+    finally:
+        os.seteuid(0)
+
+
+def test_seeds_apart(folder):
+    """Trainers of different seeds share nothing, though they stand at the same place at the same time."""
+    text = config(folder)
+    expected = {}
+    with Daemon(folder, text) as daemon:
+        for seed in (1, 2):
+            expected[seed] = run_digest(daemon.config, "s", "--seed", seed, "--no-daemon")
+        assert expected[1] != expected[2]
+        holders = {seed: Trainer(daemon, seed=seed) for seed in (1, 2)}
+        for holder in holders.values():
+            holder.next()
+        assert sorted(run["n_sessions"] for run in runs(daemon)) == [1, 1], stream(daemon)
+        together = Trainer(daemon, seed=2)
+        together.next()
+        assert sorted(run["n_sessions"] for run in runs(daemon)) == [1, 2], stream(daemon)
+        for seed in (1, 2):
+            for args in ([], ["--delivery", "copy"]):
+                assert Puller(daemon, "--epochs", 1, "--seed", seed, *args).digest() == expected[seed], (seed, args)
+
+
+def test_users_apart(folder):
+    """Trainers of different users share no ring; each gets what is right."""
+    if os.geteuid() != 0:
+        raise leat_harness.Skip("needs root, to act as two users")
+    text = config(folder)
+    with Daemon(folder, text) as daemon:
+        for path in (folder, daemon.sockets):
+            path.chmod(0o755)
+        (daemon.sockets / "trainer.sock").chmod(0o666)
+        trainers = [as_uid(uid, lambda: Trainer(daemon)) for uid in (0, OTHER, OTHER)]
+        for trainer in trainers:
+            trainer.next()
+        assert sorted((run["n_sessions"] for run in runs(daemon))) == [1, 2], stream(daemon)
+        expected = run_digest(daemon.config, "s", "--no-daemon")
+        tool = shutil.copy(leat_harness.BIN / "leatctl", folder)
+        pullers = [Puller(daemon, "--epochs", 1, tool=[*who, tool])
+                   for who in ([], ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups"])]
+        assert [puller.digest() for puller in pullers] == [expected] * 2
+        users = {user["uid"]: user["charges"]["ring_bytes"]["used"]
+                 for user in json.loads(daemon.ctl("streams", "--users", "--json").stdout)["users"]}
+        assert users.keys() == {0, OTHER} and min(users.values()) > 0, users
 
 
 def test_stopped(folder):

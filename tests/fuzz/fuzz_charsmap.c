@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tokenizer/normalizer.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "pipeline/tokenizer/normalize/normalizer.h"
+#include "proto/base/utf8.h"
 
 #define TEXT_MAX     4096
 #define CHARSMAP_MAX 65535

@@ -2,7 +2,9 @@
  *
  * The first byte's lowest bit picks the endpoint. On the SOCK_STREAM one (copy) all bytes go out as
  * they are. On the SOCK_SEQPACKET one they are cut into packets, each behind a u16 with its size,
- * whose top bit passes a properly sealed memfd that holds the input's last 512 bytes. */
+ * whose top bit passes a properly sealed memfd that holds the input's last 512 bytes. Each tensor
+ * of what is accepted is as large as its shape says; each failure has a text. */
+#include <assert.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +14,7 @@
 
 #include "client/leat.h"
 #include "client/stream/stream.h"
+#include "proto/base/dtype.h"
 
 #define MAX_PACKETS  64
 #define MAX_HELD     8
@@ -82,7 +85,11 @@ static void read_batch(const struct leat_batch *batch) {
 
     for (size_t i = 0; i < leat_batch_n_tensors(batch); i++) {
         const struct leat_tensor *tensor = leat_batch_tensor(batch, i);
+        uint64_t n_bytes = leat_dtype_size((enum leat_dtype)tensor->dtype);
 
+        for (uint32_t k = 0; k < tensor->ndim; k++)
+            n_bytes *= tensor->shape[k];
+        assert(n_bytes == tensor->size_bytes && (uintptr_t)tensor->data % 64 == 0);
         for (uint64_t at = 0; at < tensor->size_bytes; at += 61)
             sum = (uint8_t)(sum + ((const uint8_t *)tensor->data)[at]);
     }
@@ -100,6 +107,8 @@ static void pull(struct leat_stream *stream) {
         leat_batch_release(held[n % MAX_HELD]);
         held[n++ % MAX_HELD] = batch;
     }
+    assert(leat_error_code(leat_stream_error(stream)) == 0 ||
+           leat_error_message(leat_stream_error(stream))[0]);
     leat_stream_close(stream);
     for (size_t i = 0; i < MAX_HELD; i++)
         leat_batch_release(held[i]);
@@ -130,6 +139,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     message.start = &start;
     if (leat_stream_attach(ends[0], &nowhere, &message, &options, &stream, &err) == 0)
         pull(stream);
+    else
+        assert(err.code < 0 && err.message[0]);
     (void)close(ends[1]);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* fuzz_exec.c: what a helper program writes: lines of any bytes against questions and a schema. An
- * answer is of a question that was asked; what is stored of it lies within what was read, and has
+ * answer is of a question that was pending; what is stored of it lies within what was read, and has
  * the lengths that the schema allows.
  *
  * The first byte chooses the schema; the rest is the program's output.
@@ -24,7 +24,7 @@ static char *types[][N_FIELDS] = {
 };
 
 struct answers {
-    struct leat_exec_asked asked;
+    struct leat_exec_pending pending;
     struct leat_exec_schema schema;
     struct leat_block block;
     struct leat_map map;
@@ -45,15 +45,16 @@ static void check_column(const struct leat_exec_field *field, const struct leat_
         abort();
 }
 
-static void match_line(struct leat_exec_asked *asked, struct leat_json_node line) {
-    uint32_t place = UINT32_MAX, n = asked->n;
-    enum leat_exec_match match = leat_exec_asked_match(asked, line, &place);
+static void match_line(struct leat_exec_pending *pending, struct leat_json_node line) {
+    uint32_t place = UINT32_MAX, n = pending->n;
+    enum leat_exec_match match = leat_exec_pending_match(pending, line, &place);
 
     if ((match == LEAT_EXEC_ANSWER) != (place < n))
         abort();
     for (uint32_t i = 0; match == LEAT_EXEC_ANSWER && i <= place; i++)
-        (void)leat_exec_asked_take(asked, i == place);
-    if (match == LEAT_EXEC_ANSWER && leat_exec_asked_match(asked, line, &place) != LEAT_EXEC_AGAIN)
+        (void)leat_exec_pending_take(pending);
+    if (match == LEAT_EXEC_ANSWER &&
+        leat_exec_pending_match(pending, line, &place) != LEAT_EXEC_AGAIN)
         abort();
 }
 
@@ -65,7 +66,7 @@ static void take_line(struct answers *answers, struct leat_json *json, const uin
 
     if (r < 0)
         return;
-    match_line(&answers->asked, answer);
+    match_line(&answers->pending, answer);
     if (leat_json_kind(answer) != LEAT_JSON_OBJECT)
         return;
     (void)leat_exec_schema_is_answer(&answers->schema, answer);
@@ -92,8 +93,8 @@ static void take_lines(struct answers *answers, const uint8_t *data, size_t size
     if (leat_json_new(0, &json) < 0)
         abort();
     for (uint32_t row = 0; row < N_ROWS && at < end; row++, at = line_end + 1) {
-        while (answers->asked.n < answers->asked.capacity)
-            (void)leat_exec_asked_add(&answers->asked, row);
+        while (answers->pending.n < answers->pending.capacity)
+            (void)leat_exec_pending_add(&answers->pending, row);
         line_end = memchr(at, '\n', (size_t)(end - at));
         if (!line_end)
             line_end = end;
@@ -117,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     for (uint32_t i = 0; i < N_FIELDS; i++)
         answers.schema.fields[i].column = i;
-    if (leat_exec_asked_init(&answers.asked, 3) < 0)
+    if (leat_exec_pending_init(&answers.pending, 3) < 0)
         abort();
     leat_arena_init(&answers.scratch);
     leat_arena_init(&answers.block.kept);
@@ -131,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     for (size_t i = 0; i < N_FIELDS; i++)
         free(answers.values[i].data);
-    leat_exec_asked_deinit(&answers.asked);
+    leat_exec_pending_deinit(&answers.pending);
     leat_exec_schema_deinit(&answers.schema);
     leat_arena_deinit(&answers.scratch);
     leat_arena_deinit(&answers.block.kept);

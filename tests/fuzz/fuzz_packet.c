@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     if (socketpair(AF_UNIX, (is_copy ? SOCK_STREAM : SOCK_SEQPACKET) | SOCK_CLOEXEC | SOCK_NONBLOCK,
                    0, ends) < 0)
         return 0;
-    (void)leat_session_accept(daemon, ends[0],
+    (void)leat_session_accept(&daemon->sessions, ends[0],
                               is_copy ? &leat_delivery_copy : &leat_delivery_shared);
     if (is_copy)
         (void)send(ends[1], data + 1, n_bytes - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     (void)close(ends[1]);
     test_stepped_run(daemon);
     test_stepped_end(daemon);
-    assert(daemon->n_sessions == 0 && !daemon->users.first);
+    assert(daemon->sessions.n_sessions == 0 && !daemon->users.first);
     for (int i = 0; i < LEAT_N_CHARGES; i++)
         assert(daemon->users.used[i] == 0);
     return 0;

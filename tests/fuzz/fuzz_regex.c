@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/split/regex.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 
 #define TEXT_BYTES_MAX 256 /* so that a bad pattern does not take all day */
 

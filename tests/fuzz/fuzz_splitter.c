@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 #include "tests/pipeline/shared_grammar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

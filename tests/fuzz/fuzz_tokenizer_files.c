@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tokenizer/files.h"
+#include "pipeline/tokenizer/files/files.h"
 #include "pipeline/tokenizer/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
  * token that did not give way is found by itself. */
 #include <stdlib.h>
 
-#include "pipeline/tokenizer/chartrie.h"
+#include "pipeline/tokenizer/chartrie/chartrie.h"
 
 #define BLOCKS_MAX 64
 

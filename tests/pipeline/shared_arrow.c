@@ -121,7 +121,7 @@ static struct leat_input *open_input(const struct source *source, const void *by
     int r = leat_input_open(&opener.base, "in", limits, &file, &err);
 
     assert(r == 0);
-    r = source->ops->look_into(source->config, limits, file, &input, &err);
+    r = source->ops->open_records(source->config, limits, file, &input, &err);
     assert(r == 0);
     (void)close(opener.fd);
     return input;
@@ -143,10 +143,10 @@ void arrow_see(const struct source *source, const void *bytes, size_t n_bytes, e
 
 /* ---- behind an error ---- */
 
-/* What the lens gives up to its end, or up to so many errors; of the first n_expected bytes it must
- * be those, as far as there was no error. */
-static void read_lens(struct leat_input *input, int n_errors, const uint8_t *expected,
-                      size_t n_expected) {
+/* What the reader gives up to its end, or up to so many errors; of the first n_expected bytes it
+ * must be those, as far as there was no error. */
+static void read_records(struct leat_input *input, int n_errors, const uint8_t *expected,
+                         size_t n_expected) {
     uint8_t bytes[READ_BYTES];
     size_t at = 0, n = 1;
 
@@ -155,7 +155,7 @@ static void read_lens(struct leat_input *input, int n_errors, const uint8_t *exp
         int r;
 
         n = 0;
-        r = input->lens_ops->read(input->lens, bytes, sizeof(bytes), &n, &err);
+        r = input->reader_ops->read(input->reader, bytes, sizeof(bytes), &n, &err);
         if (n > sizeof(bytes) || (r < 0 && (n > 0 || err.code != r)))
             abort();
         if (r < 0 && n_errors-- == 0)
@@ -176,15 +176,15 @@ void arrow_go_on(const struct source *source, const void *bytes, size_t n_bytes,
                  const struct leat_input_limits *limits, const struct arrow_view *view) {
     struct leat_input *input = open_input(source, bytes, n_bytes, how, limits);
 
-    read_lens(input, 8, NULL, 0);
+    read_records(input, 8, NULL, 0);
     for (size_t i = 0; how == ARROW_FILE && i < 4; i++) {
         size_t frame = (view->n_frames - 1) * i / 3;
 
-        input->lens_ops->go(input->lens, view->places[frame]);
-        read_lens(input, 2, view->frames + view->starts[frame],
-                  view->n_bytes - view->starts[frame]);
-        input->lens_ops->go(input->lens, (uint64_t)(i + view->n_frames * i) << 32 | i);
-        read_lens(input, 2, NULL, 0);
+        input->reader_ops->go(input->reader, view->places[frame]);
+        read_records(input, 2, view->frames + view->starts[frame],
+                     view->n_bytes - view->starts[frame]);
+        input->reader_ops->go(input->reader, (uint64_t)(i + view->n_frames * i) << 32 | i);
+        read_records(input, 2, NULL, 0);
     }
     leat_input_close(input);
 }

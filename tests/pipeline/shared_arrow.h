@@ -23,8 +23,8 @@ extern const struct leat_input_limits arrow_limits;
  * final. */
 void arrow_see(const struct source *source, const void *bytes, size_t n_bytes, enum arrow_how how,
                const struct leat_input_limits *limits, uint64_t place, struct arrow_view *ret_view);
-/* Reads on behind errors, which only the lens itself allows, and enters a file at other rows:
- * aborts if there comes something else than in the view, of which there is some. */
+/* Reads on behind errors, which only the record reader itself allows, and enters a file at other
+ * rows: aborts if there comes something else than in the view, of which there is some. */
 void arrow_go_on(const struct source *source, const void *bytes, size_t n_bytes, enum arrow_how how,
                  const struct leat_input_limits *limits, const struct arrow_view *view);
 void arrow_view_deinit(struct arrow_view *view);

@@ -2,7 +2,7 @@
  * tokenizer. */
 #pragma once
 
-#include "pipeline/tokenizer/chartrie.h"
+#include "pipeline/tokenizer/chartrie/chartrie.h"
 
 struct test_trie {
     struct leat_vocab *vocab;

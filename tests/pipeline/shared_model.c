@@ -16,7 +16,7 @@ int test_model_init(struct test_model *test, const struct leat_model_ops *ops,
     size_t n;
     int r;
 
-    *test = (struct test_model){.ops = ops};
+    *test = (struct test_model){.model = NULL};
     n = strlen(model_json) + 12;
     test->text = calloc(1, n + LEAT_JSON_PADDING);
     assert_non_null(test->text);
@@ -28,15 +28,15 @@ int test_model_init(struct test_model *test, const struct leat_model_ops *ops,
         fail_msg("%s", err->message);
     root = leat_component_root(&test->document, node);
     assert_true(leat_component_get(&root, "model", &component));
-    r = ops->new (&component, is_byte_level, &test->model, err);
+    r = leat_model_new(ops, &component, is_byte_level, &test->model, err);
     if (r == 0)
-        assert_int_equal(ops->context_new(test->model, &test->context), 0);
+        assert_int_equal(leat_model_context_new(test->model, &test->context), 0);
     return r;
 }
 
 void test_model_deinit(struct test_model *test) {
-    test->ops->context_free(test->context);
-    test->ops->free(test->model);
+    leat_model_context_free(test->context);
+    leat_model_free(test->model);
     leat_json_free(test->json);
     free(test->text);
 }
@@ -62,7 +62,7 @@ static void check_ids(struct test_model *test, const struct leat_text_view *text
     assert_non_null(ids);
     for (int i = 0; i < 2; i++) {
         struct leat_error err = LEAT_ERROR_INIT;
-        int r = test->ops->encode(test->model, test->context, text, &word, 1, ids, &n, &err);
+        int r = leat_model_encode(test->context, text, &word, 1, ids, &n, &err);
 
         assert_int_equal(r, code);
         if (r < 0)
@@ -88,7 +88,7 @@ int test_model_encode(struct test_model *test, const void *word, size_t n_bytes,
     memcpy(bytes, around, n_around);
     memcpy(bytes + n_around, word, n_bytes);
     memcpy(bytes + n_around + n_bytes, around, n_around);
-    r = test->ops->encode_tokens(test->model, test->context, &text, range, tokens, &n_tokens, &err);
+    r = leat_model_encode_tokens(test->context, &text, range, tokens, &n_tokens, &err);
     check_ids(test, &text, range, tokens, n_tokens, r);
     free(bytes);
     assert_true(n_tokens <= n_bytes);

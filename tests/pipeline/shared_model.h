@@ -1,7 +1,7 @@
 /* shared_model.h: a model read from JSON, for the tests of models. */
 #pragma once
 
-#include "pipeline/tokenizer/model.h"
+#include "pipeline/tokenizer/model/model.h"
 
 #define TEST_MODEL_TOKENS_MAX 64
 
@@ -9,7 +9,6 @@ struct test_model {
     struct leat_json *json;
     char *text; /* of the document, padded */
     struct leat_document document;
-    const struct leat_model_ops *ops;
     struct leat_model *model;
     struct leat_model_context *context;
 };

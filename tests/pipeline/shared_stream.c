@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/inspect/explain.h"
 #include "pipeline/inspect/head.h"
 #include "pipeline/spec/yaml.h"
 
@@ -104,13 +105,20 @@ struct leat_spec *stream_spec(const char *source, const char *options, const cha
     return spec;
 }
 
+char *stream_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json) {
+    struct leat_explain_options options = {
+        .format = as_json ? LEAT_EXPLAIN_JSON : LEAT_EXPLAIN_TEXT, .n_workers = n_workers};
+
+    return leat_explain(plan, &options);
+}
+
 struct leat_plan *stream_plan(const char *source, const char *options, const char *stages) {
     struct leat_spec *spec = stream_spec(source, options, stages);
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_plan *plan = NULL;
     char text[LEAT_ERROR_PRINT_MAX];
 
-    if (leat_plan_new(spec, &leat_opener_operator, &plan, &err) < 0) {
+    if (leat_pipeline_open(spec, &leat_opener_operator, &plan, &err) < 0) {
         (void)leat_error_print(&err, text, sizeof(text));
         fail_msg("%s", text);
     }
@@ -124,7 +132,7 @@ const char *stream_error(const char *source, const char *options, const char *st
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_plan *plan = NULL;
     size_t n_folder = strlen(folder) + 1;
-    int r = leat_plan_new(spec, &leat_opener_operator, &plan, &err);
+    int r = leat_pipeline_open(spec, &leat_opener_operator, &plan, &err);
 
     if (r >= 0)
         fail_msg("there is no error in\n%s", stages);
@@ -453,11 +461,11 @@ static void take_cache_stats(struct driven *result) {
         const struct leat_run_stage_stats *stage = &stats->stages[i];
 
         if (stage->role == LEAT_ROLE_SOURCE)
-            result->n_made = stage->n_records;
+            result->n_made = stage->figures.n_records;
         if (stage->role != LEAT_ROLE_CACHE)
             continue;
-        result->n_cached = stage->n_records;
-        result->n_damaged = stage->n_errors;
+        result->n_cached = stage->figures.n_records;
+        result->n_damaged = stage->figures.n_errors;
     }
 }
 

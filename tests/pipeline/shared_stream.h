@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "pipeline/plan/plan.h"
-#include "pipeline/run/run.h"
+#include "pipeline/run/pipeline.h"
 #include "proto/base/text.h"
 
 /* ---- files ---- */
@@ -33,6 +32,8 @@ char *folder_read(const char *name);
  * may be "". Example: stream_spec("csv: {paths: [a.csv]}", "", "- batch: {batch_size: 2}"). */
 struct leat_spec *stream_spec(const char *source, const char *options, const char *stages);
 struct leat_plan *stream_plan(const char *source, const char *options, const char *stages);
+/* A plan as text or JSON, without a forecast; the caller frees it. */
+char *stream_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json);
 /* The printed error of a plan that must fail; valid until the next call. */
 const char *stream_error(const char *source, const char *options, const char *stages);
 /* The n first records after a stage as JSON lines (leat_head); free it. */

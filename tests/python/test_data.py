@@ -19,7 +19,8 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from conftest import START_S  # noqa: E402
-from leat import columns, data, data_store, errors, held  # noqa: E402
+from leat import errors  # noqa: E402
+from leat.data import columns, held, recognise, store  # noqa: E402
 
 ROWS: list[dict[str, Any]] = [{"text": f"row é {i}", "label": i % 3, "score": i / 2, "ok": i % 2 == 0} for i in range(2500)]
 
@@ -31,7 +32,7 @@ def _cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kept(thing: Any, names: list[str] | None = None, forms: dict[str, str] | None = None) -> held.Files:
-    return data.keep(data.recognise(thing), names, forms)
+    return recognise.keep(recognise.recognise(thing), names, forms)
 
 
 def rows_of(files: held.Files) -> list[dict[str, Any]]:
@@ -44,7 +45,7 @@ def rows_of(files: held.Files) -> list[dict[str, Any]]:
 
 
 def in_folder() -> list[str]:
-    return sorted(os.listdir(data_store.folder()))
+    return sorted(os.listdir(store.folder()))
 
 
 class Indexed:
@@ -111,8 +112,8 @@ def test_same_rows_are_one_file(make: Any, path_of_rows: str) -> None:
 def test_nothing_is_imported() -> None:
     code = """if True:
         import sys
-        from leat import data
-        data.recognise([{'a': 1}])
+        from leat.data import recognise
+        recognise.recognise([{'a': 1}])
         print([name for name in ('numpy', 'pandas', 'polars', 'torch', 'datasets', 'pyarrow') if name in sys.modules])
     """
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=START_S)
@@ -156,21 +157,21 @@ def test_pandas_columns() -> None:
             "i": pd.array([1, None, 2], dtype="Int64"),
         }
     )
-    found = data.recognise(frame)
+    found = recognise.recognise(frame)
     assert {name: column.kind for name, column in (found.columns or {}).items()} == {
         "text": "text", "kind": "text", "day": "text", "mixed": "", "n": "float64", "flag": "bool", "raw": "", "i": "int64",
     }
-    rows = rows_of(data.keep(found, ["text", "kind", "day", "flag", "i"]))
+    rows = rows_of(recognise.keep(found, ["text", "kind", "day", "flag", "i"]))
     assert rows[0] == {"text": "a", "kind": "x", "day": "2020-01-01 00:00:00.000000", "flag": True, "i": 1}
-    coded = data.keep(found, ["kind"], {"kind": "codes"})
+    coded = recognise.keep(found, ["kind"], {"kind": "codes"})
     assert [row["kind"] for row in rows_of(coded)] == [0, 1, 0]
     assert coded.columns is not None and coded.columns["kind"].classes == ("x", "y")
     with pytest.raises(errors.DataError, match="'mixed' cannot be read: it holds what Arrow"):
-        data.keep(found, ["mixed"])
+        recognise.keep(found, ["mixed"])
     with pytest.raises(errors.DataError, match="'raw' cannot be read: it holds bytes"):
-        data.keep(found, ["raw"])
+        recognise.keep(found, ["raw"])
     with pytest.raises(errors.DataError, match="cannot be read"):
-        data.keep(found)
+        recognise.keep(found)
     assert [row["text"] for row in rows_of(kept(frame["text"].dropna()))] == ["a", "b"]
 
 
@@ -212,11 +213,11 @@ def test_datasets_files_as_they_are(saved: Any) -> None:
     for thing in (saved, *same):
         files = kept(thing, ["text"])
         assert list(files.paths) == own and files.n_rows == 2500
-    assert list(data.recognise(saved.with_format("torch", columns=["label"])).columns or ()) == ["label"]
+    assert list(recognise.recognise(saved.with_format("torch", columns=["label"])).columns or ()) == ["label"]
     assert list(kept(datasets.concatenate_datasets([saved, saved]), ["text"]).paths) == own + own
     assert kept(saved, ["label", "text"]).arguments == {"fields": {"label": "int64", "text": "text"}}
     assert kept(saved, ["label"], {"text": "json"}).arguments == {"fields": {"label": "int64", "text": "json"}}
-    assert not os.path.exists(data_store.folder())
+    assert not os.path.exists(store.folder())
     assert list(kept(os.path.dirname(own[0]), ["text"]).paths) == own
 
 
@@ -241,7 +242,7 @@ def test_datasets_that_are_not_their_files(saved: Any) -> None:
 def test_datasets_classes_and_media(saved: Any) -> None:
     datasets = pytest.importorskip("datasets")
     named = saved.cast_column("label", datasets.ClassLabel(names=["a", "b", "c"]))
-    column = (data.recognise(named).columns or {})["label"]
+    column = (recognise.recognise(named).columns or {})["label"]
     assert (column.kind, column.classes, column.is_coded) == ("int64", ("a", "b", "c"), True)
     features = datasets.Features({"text": datasets.Value("string"), "image": datasets.Image()})
     table = pa.table({"text": ["a"], "image": [{"bytes": b"x", "path": "x"}]})
@@ -255,12 +256,12 @@ def test_several_splits(saved: Any, tmp_path: pathlib.Path) -> None:
     datasets = pytest.importorskip("datasets")
     both = datasets.DatasetDict(train=saved, test=saved)
     with pytest.raises(errors.SpecError, match=r"'train', 'test': name the one that is wanted, data\['train'\]"):
-        data.recognise(both)
+        recognise.recognise(both)
     with pytest.raises(errors.SpecError, match=r"'train', 'test'"):
-        data.recognise({"train": saved, "test": saved})
+        recognise.recognise({"train": saved, "test": saved})
     both.save_to_disk(str(tmp_path / "both"))
     with pytest.raises(errors.SpecError, match="test, train: give the path of one"):
-        data.recognise(tmp_path / "both")
+        recognise.recognise(tmp_path / "both")
     assert kept(tmp_path / "both" / "train", ["text"]).n_rows == 2500
 
 
@@ -279,13 +280,13 @@ def test_paths(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {name: files.source for name, files in found.items()} == {**sources, "*.csv*": "csv"}
     assert found["c.tsv"].arguments == {"delimiter": "\t"} and found["a.csv"].paths == (str(tmp_path / "a.csv"),)
     assert kept(["a.csv", pathlib.Path("b.csv.gz")]).paths == (str(tmp_path / "a.csv"), str(tmp_path / "b.csv.gz"))
-    assert isinstance(data.recognise(["gone.txt", "see a.csv"]), held.Rows)  # texts, that name no file
+    assert isinstance(recognise.recognise(["gone.txt", "see a.csv"]), held.Rows)  # texts, that name no file
     with pytest.raises(errors.SpecError, match="these are .csv, .jsonl"):
-        data.recognise([tmp_path / "a.csv", tmp_path / "d.jsonl"])
+        recognise.recognise([tmp_path / "a.csv", tmp_path / "d.jsonl"])
     with pytest.raises(errors.NotFoundError, match=r"no file 'imdb': a data set of the Hub"):
-        data.recognise("imdb")
+        recognise.recognise("imdb")
     with pytest.raises(errors.SpecError, match="several kinds: csv, json, jsonl, text"):
-        data.recognise(tmp_path)
+        recognise.recognise(tmp_path)
 
 
 def test_json_of_files(tmp_path: pathlib.Path) -> None:
@@ -312,15 +313,15 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
     assert kept(tmp_path / "d.arrow", ["text"]).paths == (str(tmp_path / "d.arrow"),)
     assert rows_of(kept(tmp_path / "d.arrow"))[1] == {"text": "b", "day": "1970-01-02", "kind": "y"}
     with pytest.raises(errors.DataError, match="columns are not those of the file before"):
-        data.recognise([tmp_path / "b.arrow", tmp_path / "d.arrow"])
+        recognise.recognise([tmp_path / "b.arrow", tmp_path / "d.arrow"])
     (tmp_path / "broken.arrow").write_bytes(b"ARROW1 no")
     with pytest.raises(errors.DataError, match="no Arrow that can be read"):
-        data.recognise(tmp_path / "broken.arrow")
+        recognise.recognise(tmp_path / "broken.arrow")
     (tmp_path / "c.json").write_text(' [{"a": 1}, {"a": 2}]')
     assert rows_of(kept(tmp_path / "c.json")) == [{"a": 1}, {"a": 2}]
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(errors.DataError, match="no Parquet that can be read"):
-        data.recognise(tmp_path / "broken.parquet")
+        recognise.recognise(tmp_path / "broken.parquet")
 
 
 # ---- what is refused ----
@@ -350,14 +351,14 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
 def test_refused(thing: Any, text: str) -> None:
     with pytest.raises((errors.SpecError, errors.DataError), match=text):
         kept(thing)
-    assert not os.path.exists(data_store.folder()) or in_folder() == []
+    assert not os.path.exists(store.folder()) or in_folder() == []
 
 
 def test_rows_that_come_once() -> None:
-    found = data.recognise(iter(ROWS[:10]))
-    assert data.keep(found).n_rows == 10
+    found = recognise.recognise(iter(ROWS[:10]))
+    assert recognise.keep(found).n_rows == 10
     with pytest.raises(errors.DataError, match="come but once"):
-        data.keep(found)
+        recognise.keep(found)
 
 
 def test_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,8 +383,8 @@ def test_folder_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAT_DATA_SIZE", "3KiB")
     for at in range(8):  # as others, that have ended
         path = kept([{"text": "x" * 600 + str(at)}]).paths[0]
-        os.close(data_store._leases.pop(path))
-    sizes = [os.path.getsize(os.path.join(data_store.folder(), name)) for name in in_folder()]
+        os.close(store._leases.pop(path))
+    sizes = [os.path.getsize(os.path.join(store.folder(), name)) for name in in_folder()]
     assert len(sizes) == 3 and sum(sizes) <= 3 * 1024 + max(sizes)
     assert os.path.basename(path) in in_folder()
     with pytest.raises(errors.DataError, match="more than the 3,072 bytes"):
@@ -404,8 +405,8 @@ def test_what_is_in_use_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_leftovers_go(monkeypatch: pytest.MonkeyPatch) -> None:
     kept([{"text": "a"}])
-    left = pathlib.Path(data_store.folder(), ".writing-1-killed")
-    locked = pathlib.Path(data_store.folder(), ".writing-2-alive")
+    left = pathlib.Path(store.folder(), ".writing-1-killed")
+    locked = pathlib.Path(store.folder(), ".writing-2-alive")
     for path in (left, locked):
         path.write_bytes(b"half")
         os.utime(path, (time.time() - 3600,) * 2)
@@ -416,11 +417,11 @@ def test_leftovers_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_writers_keep_one() -> None:
-    code = "from leat import data; print(data.keep(data.recognise([{'text': str(i)} for i in range(5000)])).paths[0])"
+    code = "from leat.data import recognise; print(recognise.keep(recognise.recognise([{'text': str(i)} for i in range(5000)])).paths[0])"
     both = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     paths = {process.communicate(timeout=START_S)[0] for process in both}
     assert len(paths) == 1 and len(in_folder()) == 1
-    assert os.stat(data_store.folder()).st_mode & 0o777 == 0o700
+    assert os.stat(store.folder()).st_mode & 0o777 == 0o700
     assert os.stat(next(iter(paths)).strip()).st_mode & 0o777 == 0o600
 
 
@@ -432,12 +433,12 @@ def test_folder_that_cannot_be(monkeypatch: pytest.MonkeyPatch, tmp_path: pathli
 
 
 def test_a_forked_child_waits_for_no_thread_of_its_parent() -> None:
-    with data_store._leases_lock:  # as another thread has it
+    with store._leases_lock:  # as another thread has it
         pid = os.fork()
         if pid == 0:
             signal.alarm(START_S)
             try:
-                os._exit(not data_store._leases_lock.acquire(timeout=1))
+                os._exit(not store._leases_lock.acquire(timeout=1))
             finally:
                 os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

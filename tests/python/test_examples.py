@@ -8,6 +8,7 @@ import importlib.metadata
 import importlib.util
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -57,7 +58,8 @@ def test_trains(name: str, tmp_path: pathlib.Path) -> None:
         pytest.skip("needs torch 2: before, torchrun is not to be called from Python with its defaults")
     status, output = run(EXAMPLES / f"{name}.py", tmp_path)
     assert status == 0, output[-8000:]
-    assert "loss" in output
+    losses = [float(loss) for loss in re.findall(r"(?<![a-z_])loss'?:? '?(\d+\.\d+)", output)]
+    assert len(losses) > 1 and losses[-1] < 0.9 * losses[0], output[-8000:]
     wait_until(lambda: not list(tmp_path.glob("leat-*")), "the daemons of the example end, and their folders are gone")
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from leat import DataError, Error, SpecError, Tokenizer, held, instructions, jsonl
+from leat import DataError, Error, SpecError, Tokenizer, instructions, jsonl
+from leat.data import held
 from leat.tokenizer import path_of
 
 np = pytest.importorskip("numpy")

@@ -19,7 +19,8 @@ np = pytest.importorskip("numpy")
 
 from conftest import START_S  # noqa: E402
 import leat  # noqa: E402
-from leat import columns, errors, frameworks, held  # noqa: E402
+from leat import errors, frameworks  # noqa: E402
+from leat.data import columns, held  # noqa: E402
 
 WORDS = "the a cat dog sat ran on under mat tree and or not very small large red blue house".split()
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]

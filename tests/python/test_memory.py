@@ -15,8 +15,8 @@ import pytest
 
 import leat
 from conftest import START_S
-from leat import chart, memory, proc
-from leat.memory import MemoryProfile
+from leat.measure import chart, memory, proc
+from leat.measure.memory import MemoryProfile
 
 MIB = 1 << 20
 

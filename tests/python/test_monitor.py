@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import leat
-from leat import monitor as monitor_module
-from leat.counting import TokenCount, samples_of
-from leat.monitor import Monitor, Phase, Summary
+from leat.measure import monitor as monitor_module
+from leat.measure.counting import TokenCount, samples_of
+from leat.measure.monitor import Monitor, Phase, Summary
 
 ROWS, LENGTH = 4, 8
 
@@ -303,7 +303,7 @@ def test_samples_of_what_says_so() -> None:
 def test_tokens_of_buffers_without_numpy() -> None:
     code = (
         "import array, sys\n"
-        "from leat.counting import TokenCount\n"
+        "from leat.measure.counting import TokenCount\n"
         "count = TokenCount()\n"
         "for kind in 'bhilqfd':\n"
         "    count.add({'m': memoryview(array.array(kind, [1, 1, 0, 1]))}, 'm', 'ids')\n"

@@ -14,7 +14,8 @@ np = pytest.importorskip("numpy")
 from test_loader import word_piece  # noqa: E402
 
 import leat  # noqa: E402
-from leat import columns, data, errors  # noqa: E402
+from leat import errors  # noqa: E402
+from leat.data import columns, recognise  # noqa: E402
 
 BIG = 2**24 + 1  # which float32 rounds
 HUGE = 2**53 + 1  # which float64 rounds
@@ -106,7 +107,7 @@ def test_a_text_of_digits_is_a_text(tmp_path: pathlib.Path) -> None:
 
 
 def data_columns(path: pathlib.Path) -> dict[str, str]:
-    return {name: column.kind for name, column in (data.look(data.recognise(str(path))).columns or {}).items()}
+    return {name: column.kind for name, column in (recognise.find_columns(recognise.recognise(str(path))).columns or {}).items()}
 
 
 @pytest.mark.parametrize("order", ["labels of pack", "causal_labels, pack", "pack, causal_labels"])

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import leat
-from leat import nvml
-from leat.sizing import GB, GIB, ModelSize
+from leat.measure import nvml
+from leat.measure.sizing import GB, GIB, ModelSize
 
 
 @pytest.mark.parametrize(

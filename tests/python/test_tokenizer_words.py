@@ -13,7 +13,7 @@ import pytest
 
 import leat
 from leat import Tokenizer
-from leat.encoding import Encoding
+from leat.tokenizer.encoding import Encoding
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "tokenizer" / "data"
 NAMES = sorted(path.stem for path in DATA.glob("*.json") if path.stem != "parts")

@@ -152,7 +152,8 @@ def test_what_is_in_the_wheel(wheel: pathlib.Path) -> None:
     assert wheel.name.startswith(f"leat-{leat.__version__}-cp311-abi3-linux_")
     with zipfile.ZipFile(wheel) as archive:
         files = {name: info.file_size for name, info in ((info.filename, info) for info in archive.infolist())}
-    modules = {f"leat/{path.name}" for path in (ROOT / "client" / "python" / "leat").glob("*.py")}
+    source = ROOT / "client" / "python"
+    modules = {str(path.relative_to(source)) for path in (source / "leat").rglob("*.py")}
     needed = {"leat/_leat.abi3.so", "leat/_leat.pyi", "leat/_stages.py", "leat/py.typed", "leat/bin/leatd", "leat/bin/leatctl"}
     there = {name for name in files if ".dist-info/" not in name}
     assert there == modules | needed

@@ -136,6 +136,15 @@ def test_uneven_rounds(folder):
                                      uneven=uneven), *runs, daemon=False)
 
 
+def test_uneven_rounds_of_packs(folder):
+    """The steps that fill up the last round hold what the first steps of that round do, packs and all."""
+    for args in ({"fields": ["ids", "types"], "segment_ids": "segments", "cu_seqlens": "cu"}, {"fields": "ids", "labels": "labels"}):
+        stream = documents({"pack": {"length": 70, "window": 50, "value": 0, **args}}, uneven="pad")
+        for world_size in (2, 4, 7):
+            runs = [{"rank": rank, "world_size": world_size, "epochs": 2} for rank in (0, world_size - 1)]
+            check(folder, stream, *runs, daemon=world_size == 4)
+
+
 def test_skipped(folder):
     steps = ["0:1", "2-3", "1:5-6"]
     records = [5, "20-24", 149, "a.csv:2", "a.csv:40-60", "b1.csv:7", "b2.csv:11-19"]

@@ -21,29 +21,12 @@ struct text_length {
 static const char *const units[] = {"characters", "bytes", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct text_length, input),
-     .is_required = true,
-     .help = "the text"},
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct text_length, output),
-     .fallback = "length",
-     .help = "name of the result, an int32"},
-    {.name = "unit",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct text_length, unit),
-     .fallback = "characters",
-     .choices = units,
-     .help = "what is counted"},
-    {.name = "most",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct text_length, most),
-     .fallback = "1000000",
-     .min = 1,
-     .max = INT32_MAX,
-     .help = "a longer text makes a bad record"},
+    LEAT_ARG(text_length, input, FIELD, "the text", .is_required = true),
+    LEAT_ARG(text_length, output, FIELD, "name of the result, an int32", .fallback = "length"),
+    LEAT_ARG(text_length, unit, CHOICE, "what is counted", .fallback = "characters",
+             .choices = units),
+    LEAT_ARG(text_length, most, INT, "a longer text makes a bad record", .fallback = "1000000",
+             .min = 1, .max = INT32_MAX),
     LEAT_ARGS_END,
 };
 
@@ -91,12 +74,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_text_length = {
-    .name = "text_length",
+    LEAT_STAGE_BASE("text_length", text_length, MAP),
     .summary = "how long a text is",
     .example = "{ input: text, output: length, unit: bytes }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct text_length),
     .plan = plan,
     .map = map_rows,
 };

@@ -1,5 +1,5 @@
-/* arguments.c: see arguments.h. --name VALUE, --name=VALUE, -n VALUE, -nVALUE; options and operands
- * in any order; "--" ends the options. */
+/* arguments.c: see arguments.h. Options are --name VALUE, --name=VALUE, -n VALUE or -nVALUE, in any
+ * order with operands; "--" ends them. */
 #include "client/cli/base/arguments.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/colour.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/spec/bind.h"
 
@@ -15,30 +15,30 @@
 #define HELP_COLUMN 26
 
 const struct leat_cli_option leat_cli_global_options[] = {
-    {.name = "socket",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(socket),
-     .value = "DIR",
-     .help = "where the daemon's sockets are (default: $LEAT_SOCKET, $XDG_RUNTIME_DIR/leat, "
-             "/run/leat)"},
-    {.name = "json", .kind = LEAT_CLI_FLAG, .offset = LEAT_CLI_AT(json), .help = "print JSON"},
+    LEAT_CLI_OPTION(STRING, "socket", socket,
+                    "where the daemon's sockets are (default: $LEAT_SOCKET, $XDG_RUNTIME_DIR/leat, "
+                    "/run/leat)",
+                    .value = "DIR"),
+    LEAT_CLI_OPTION(FLAG, "json", json, "print JSON"),
     LEAT_CLI_OPTION_END,
 };
+
+const char *const leat_cli_deliveries[] = {"shared", "copy", NULL};
 
 const struct leat_cli_option leat_cli_no_options[] = {LEAT_CLI_OPTION_END};
 
 struct parser {
     const struct leat_cli_command *command;
     struct leat_cli_arguments *arguments;
-    const struct leat_cli_option *of_file; /* one that was given and is_of_file; NULL: none */
-    const struct leat_cli_option *format;  /* --format, if it was given and may be json */
+    const struct leat_cli_option *of_file; /* a given option that is_of_file; NULL: none */
+    const struct leat_cli_option *format;  /* --format, if it was given and can be json */
     int argc;
     char **argv;
     int at; /* the next word */
     struct leat_error *err;
 };
 
-static int usage(struct parser *parser, const char *what, const char *word, const char *hint) {
+static int fail_usage(struct parser *parser, const char *what, const char *word, const char *hint) {
     leat_error_set(parser->err, -EINVAL, "leatctl %s: %s \"%s\"%s%s%s (leatctl %s --help)",
                    parser->command->name, what, word, hint ? "; did you mean \"" : "",
                    hint ? hint : "", hint ? "\"?" : "", parser->command->name);
@@ -93,14 +93,14 @@ static bool takes_stream(const struct leat_cli_command *command) {
     return command->more && strcmp(command->more, "[STREAM]") == 0;
 }
 
-static int unknown_option(struct parser *parser, const char *word) {
+static int fail_option(struct parser *parser, const char *word) {
     const char *names[MAX_OPTIONS + 1];
     const char *nearest;
     char name[64], hint[80];
     size_t n = 0;
 
     if (takes_stream(parser->command) && strncmp(word, "--stream", 8) == 0)
-        return usage(parser, "a stream stands behind its FILE, without", "--stream", NULL);
+        return fail_usage(parser, "a stream stands behind its FILE, without", "--stream", NULL);
 
     for (const struct leat_cli_option *option = parser->command->options;
          option->name && n < MAX_OPTIONS; option++)
@@ -111,11 +111,11 @@ static int unknown_option(struct parser *parser, const char *word) {
     nearest = leat_nearest(name, names, n);
     if (nearest)
         (void)snprintf(hint, sizeof(hint), "--%s", nearest);
-    return usage(parser, "unknown option", word, nearest ? hint : NULL);
+    return fail_usage(parser, "unknown option", word, nearest ? hint : NULL);
 }
 
-static int bad_value(struct parser *parser, const struct leat_cli_option *option, const char *value,
-                     const char *wanted) {
+static int fail_value(struct parser *parser, const struct leat_cli_option *option,
+                      const char *value, const char *wanted) {
     leat_error_set(parser->err, -EINVAL, "leatctl %s: --%s: \"%s\" is not %s",
                    parser->command->name, option->name, value, wanted);
     return LEAT_CLI_USAGE;
@@ -140,7 +140,7 @@ static int set_number(struct parser *parser, const struct leat_cli_option *optio
     else
         (void)snprintf(wanted, sizeof(wanted), "a whole number in %llu..%llu",
                        (unsigned long long)option->min, (unsigned long long)option->max);
-    return bad_value(parser, option, value, wanted);
+    return fail_value(parser, option, value, wanted);
 }
 
 static int set_choice(struct parser *parser, const struct leat_cli_option *option,
@@ -157,7 +157,7 @@ static int set_choice(struct parser *parser, const struct leat_cli_option *optio
         }
         (void)snprintf(wanted + n, sizeof(wanted) - n, "%s %s", i ? "," : "", option->choices[i]);
     }
-    return bad_value(parser, option, value, wanted);
+    return fail_value(parser, option, value, wanted);
 }
 
 static int add_string(struct parser *parser, const struct leat_cli_option *option,
@@ -171,22 +171,23 @@ static int add_string(struct parser *parser, const struct leat_cli_option *optio
         return 0;
     }
     (void)snprintf(wanted, sizeof(wanted), "taken: there may be %d of these", LEAT_CLI_STRINGS_MAX);
-    return bad_value(parser, option, value, wanted);
+    return fail_value(parser, option, value, wanted);
 }
 
-static bool may_be_json(const struct leat_cli_option *option) {
+static bool can_be_json(const struct leat_cli_option *option) {
     for (size_t i = 0; strcmp(option->name, "format") == 0 && option->choices[i]; i++)
         if (strcmp(option->choices[i], "json") == 0)
             return true;
     return false;
 }
 
-static int set(struct parser *parser, const struct leat_cli_option *option, const char *value) {
+static int set_option(struct parser *parser, const struct leat_cli_option *option,
+                      const char *value) {
     char *member = (char *)parser->arguments + option->offset;
 
     if (option->is_of_file)
         parser->of_file = option;
-    if (option->kind == LEAT_CLI_CHOICE && may_be_json(option))
+    if (option->kind == LEAT_CLI_CHOICE && can_be_json(option))
         parser->format = option;
     switch (option->kind) {
     case LEAT_CLI_FLAG:
@@ -205,15 +206,15 @@ static int set(struct parser *parser, const struct leat_cli_option *option, cons
     return 0;
 }
 
-/* `attached`: the value within the same word, or NULL. */
+/* `attached`: the value in the same word, or NULL. */
 static int take_option(struct parser *parser, const struct leat_cli_option *option,
                        const char *attached) {
     if (option->kind == LEAT_CLI_FLAG)
-        return attached ? usage(parser, "a flag takes no value:", option->name, NULL)
-                        : set(parser, option, NULL);
+        return attached ? fail_usage(parser, "a flag takes no value:", option->name, NULL)
+                        : set_option(parser, option, NULL);
     if (!attached && parser->at == parser->argc)
-        return usage(parser, "a value is missing behind", parser->argv[parser->at - 1], NULL);
-    return set(parser, option, attached ? attached : parser->argv[parser->at++]);
+        return fail_usage(parser, "a value is missing behind", parser->argv[parser->at - 1], NULL);
+    return set_option(parser, option, attached ? attached : parser->argv[parser->at++]);
 }
 
 static int take_long(struct parser *parser, const char *word) {
@@ -221,9 +222,9 @@ static int take_long(struct parser *parser, const char *word) {
     const struct leat_cli_option *option = leat_cli_find_option(parser->command, word, n + 2);
 
     if (!option)
-        return unknown_option(parser, word);
+        return fail_option(parser, word);
     if (!leat_cli_has_option(parser->command, option))
-        return usage(parser, "it asks no daemon, and takes no", "--socket", NULL);
+        return fail_usage(parser, "it asks no daemon, and takes no", "--socket", NULL);
     return take_option(parser, option, word[2 + n] ? word + 2 + n + 1 : NULL);
 }
 
@@ -231,7 +232,7 @@ static int take_short(struct parser *parser, const char *word) {
     const struct leat_cli_option *option = leat_cli_find_option(parser->command, word, 2);
 
     if (!option)
-        return unknown_option(parser, word);
+        return fail_option(parser, word);
     return take_option(parser, option, word[2] ? word + 2 : NULL);
 }
 
@@ -243,15 +244,15 @@ static int take_operand(struct parser *parser, const char *word) {
     else if (takes_stream(parser->command) && !arguments->stream)
         arguments->stream = word;
     else if (takes_stream(parser->command))
-        return usage(parser, "unexpected argument", word, NULL);
+        return fail_usage(parser, "unexpected argument", word, NULL);
     else if (parser->command->more && arguments->n_more < LEAT_CLI_MORE_MAX)
         arguments->more[arguments->n_more++] = word;
     else
-        return usage(parser, "unexpected argument", word, NULL);
+        return fail_usage(parser, "unexpected argument", word, NULL);
     return 0;
 }
 
-/* --json is --format json, where there is that. */
+/* --json means --format json where that exists. */
 static int settle_format(struct parser *parser) {
     const struct leat_cli_option *format = parser->format;
     const unsigned *index;
@@ -262,26 +263,27 @@ static int settle_format(struct parser *parser) {
     if (strcmp(format->choices[*index], "json") == 0)
         parser->arguments->json = true;
     else if (parser->arguments->json)
-        return usage(parser, "--json stands in place of --format", format->choices[*index], NULL);
+        return fail_usage(parser, "--json stands in place of --format", format->choices[*index],
+                          NULL);
     return 0;
 }
 
-/* Whether the operand is a FILE or a STREAM of the daemon; the latter takes less. */
-static int settle(struct parser *parser) {
+/* Decides if the operand is a FILE or a STREAM of the daemon, which takes fewer options. */
+static int settle_operand(struct parser *parser) {
     const struct leat_cli_command *command = parser->command;
     struct leat_cli_arguments *arguments = parser->arguments;
 
     if (command->operand && command->operand[0] != '[' && !arguments->operand)
-        return usage(parser, "an argument is missing:", command->operand, NULL);
+        return fail_usage(parser, "an argument is missing:", command->operand, NULL);
     if (!command->operand || strcmp(command->operand, "FILE|STREAM") != 0)
         return 0;
     arguments->is_file = !arguments->socket && leat_cli_is_stream_file(arguments->operand);
     if (!arguments->is_file && takes_stream(command) && arguments->stream)
-        return usage(parser,
-                     "unexpected argument behind a STREAM of the daemon:", arguments->stream, NULL);
+        return fail_usage(
+            parser, "unexpected argument behind a STREAM of the daemon:", arguments->stream, NULL);
     if (!arguments->is_file && parser->of_file)
-        return usage(parser,
-                     "only of a FILE, not of a STREAM of the daemon:", parser->of_file->name, NULL);
+        return fail_usage(
+            parser, "only of a FILE, not of a STREAM of the daemon:", parser->of_file->name, NULL);
     return 0;
 }
 
@@ -313,10 +315,10 @@ int leat_cli_parse(const struct leat_cli_command *command, int argc, char **argv
     }
     if (r == 0)
         r = settle_format(&parser);
-    return r == 0 ? settle(&parser) : r;
+    return r == 0 ? settle_operand(&parser) : r;
 }
 
-static void help_option(const struct leat_cli_option *option, struct leat_text *text) {
+static void add_option_help(const struct leat_cli_option *option, struct leat_text *text) {
     char left[80];
     int n;
 
@@ -330,7 +332,7 @@ static void help_option(const struct leat_cli_option *option, struct leat_text *
     leat_text_add(text, "\n");
 }
 
-static void help_exits(struct leat_text *text) {
+static void add_exits_help(struct leat_text *text) {
     for (const struct leat_cli_exit *exit = leat_cli_exits; exit->text; exit++)
         leat_text_add(text, "%s%d %s", exit == leat_cli_exits ? " " : ", ", exit->status,
                       exit->text);
@@ -350,13 +352,13 @@ void leat_cli_help(const struct leat_cli_command *command, bool is_coloured,
         leat_text_add(text, "\n%s\n", command->description);
     leat_text_add(text, "\n%soptions:%s\n", on, off);
     for (const struct leat_cli_option *option = command->options; option->name; option++)
-        help_option(option, text);
+        add_option_help(option, text);
     for (const struct leat_cli_option *option = leat_cli_global_options; option->name; option++)
         if (leat_cli_has_option(command, option))
-            help_option(option, text);
+            add_option_help(option, text);
     leat_text_add(text, "%-*s this text\n", HELP_COLUMN, "  --help, -h");
     if (command->examples)
         leat_text_add(text, "\n%sexamples:%s\n%s", on, off, command->examples);
     leat_text_add(text, "\n%sexit status:%s", on, off);
-    help_exits(text);
+    add_exits_help(text);
 }

@@ -1,5 +1,5 @@
-/* arguments.h: the command line, by tables: a command declares its options once; parsing, --help
- * and usage errors follow. Owner: the one thread.
+/* arguments.h: the command line by tables. A command declares its options once; parsing, --help and
+ * usage errors follow. Owner: the one thread.
  *
  * All options of all commands write into one struct, so that an option means the same everywhere.
  */
@@ -20,7 +20,7 @@ struct leat_cli_number {
     uint64_t value;
 };
 
-/* Of an option that may be given several times. */
+/* The values of an option that may be given several times. */
 #define LEAT_CLI_STRINGS_MAX 64
 struct leat_cli_strings {
     const char *items[LEAT_CLI_STRINGS_MAX];
@@ -32,9 +32,9 @@ struct leat_cli_strings {
 struct leat_cli_command;
 
 struct leat_cli_arguments {
-    const struct leat_cli_command *const *commands; /* all that there are; ends with NULL */
+    const struct leat_cli_command *const *commands; /* all commands; ends with NULL */
     const char *operand;                            /* FILE, STREAM, NAME; NULL: not given */
-    bool is_file;                                   /* of an operand FILE|STREAM: it is a FILE */
+    bool is_file;                                   /* an operand FILE|STREAM is a FILE */
     const char *stream; /* of FILE [STREAM], or --stream; NULL: not given */
     const char *after;
     struct leat_cli_number epochs, batches, workers, rank, world_size, seed, window, records,
@@ -51,16 +51,17 @@ struct leat_cli_arguments {
     const char *shard, *output, *socket;
     const char *position, *save_position;
     bool accept_changes;
-    bool all, compress;
+    bool all, compress, seal;
     struct leat_cli_strings vary, keys, shards;
     struct leat_cli_number repeat;
+    unsigned job;  /* of `prepare`; 0: none */
     unsigned goal; /* index of its choices */
     const char *find, *save;
     const char *compare;
     bool watch, check, once, no_progress, secrets;
     struct leat_cli_number interval, updates, pid;
     const char *user, *reason, *room, *since;
-    const char *more[LEAT_CLI_MORE_MAX]; /* operands behind the first */
+    const char *more[LEAT_CLI_MORE_MAX]; /* operands after the first */
     size_t n_more;
 };
 
@@ -69,7 +70,7 @@ enum leat_cli_option_kind {
     LEAT_CLI_NUMBER, /* struct leat_cli_number, min..max */
     LEAT_CLI_STRING, /* const char * */
     LEAT_CLI_CHOICE, /* unsigned: the index */
-    LEAT_CLI_LIST,   /* struct leat_cli_strings: one more each time */
+    LEAT_CLI_LIST,   /* struct leat_cli_strings: appends */
 };
 
 struct leat_cli_option {
@@ -77,16 +78,63 @@ struct leat_cli_option {
     char letter;      /* 'n': -n; 0: none */
     enum leat_cli_option_kind kind;
     size_t offset;     /* in struct leat_cli_arguments */
-    const char *value; /* what the help calls it */
+    const char *value; /* its name in the help */
     uint64_t min, max;
     const char *const *choices; /* NULL-terminated */
-    bool is_of_file;            /* an error with a STREAM of the daemon */
+    bool is_of_file;            /* an error if the operand is a STREAM of the daemon */
     const char *help;
 };
 
 #define LEAT_CLI_AT(member) offsetof(struct leat_cli_arguments, member)
+/* A row of a table of options; the other fields follow the help as `.value = "N"`. */
+#define LEAT_CLI_OPTION(kind_, name_, member, help_, ...)                                          \
+    {                                                                                              \
+        .name = (name_), .kind = LEAT_CLI_##kind_, .offset = LEAT_CLI_AT(member), .help = (help_), \
+        ##__VA_ARGS__                                                                              \
+    }
 #define LEAT_CLI_OPTION_END                                                                        \
     { .name = NULL }
+
+/* ---- options that several commands have ---- */
+
+extern const char *const leat_cli_deliveries[]; /* NULL-terminated */
+
+#define LEAT_CLI_OPTION_WORKERS                                                                    \
+    LEAT_CLI_OPTION(NUMBER, "workers", workers, "worker threads (default: as the file says)",      \
+                    .value = "N", .min = 1, .max = 1024, .is_of_file = true)
+#define LEAT_CLI_OPTION_NO_PROGRESS                                                                \
+    LEAT_CLI_OPTION(FLAG, "no-progress", no_progress, "print no progress on a terminal",           \
+                    .letter = 'q')
+#define LEAT_CLI_OPTION_NO_FUSE                                                                    \
+    LEAT_CLI_OPTION(                                                                               \
+        FLAG, "no-fuse", no_fuse,                                                                  \
+        "run each per-record stage as a job of its own: slower, with the same batches",            \
+        .is_of_file = true)
+#define LEAT_CLI_OPTION_DELIVERY                                                                   \
+    LEAT_CLI_OPTION(CHOICE, "delivery", delivery, "shared memory, or copies through the socket",   \
+                    .value = "HOW", .choices = leat_cli_deliveries)
+/* Which batches of a stream are pulled. */
+#define LEAT_CLI_OPTIONS_CHOOSING                                                                  \
+    LEAT_CLI_OPTION(NUMBER, "epochs", epochs, "epochs to pull (default 1; 0: without end)",        \
+                    .value = "N", .max = UINT64_MAX),                                              \
+        LEAT_CLI_OPTION(NUMBER, "batches", batches, "stop after that many batches", .value = "N",  \
+                        .min = 1, .max = UINT64_MAX),                                              \
+        LEAT_CLI_OPTION(                                                                           \
+            NUMBER, "rank", rank,                                                                  \
+            "see the steps congruent to R modulo the world size (default: the launcher's)",        \
+            .value = "R", .max = UINT32_MAX - 1),                                                  \
+        LEAT_CLI_OPTION(NUMBER, "world-size", world_size,                                          \
+                        "number of ranks (default: the launcher's, or 1)", .value = "W", .min = 1, \
+                        .max = UINT32_MAX),                                                        \
+        LEAT_CLI_OPTION(NUMBER, "seed", seed, "in place of the stream's own seed", .value = "N",   \
+                        .max = UINT64_MAX),                                                        \
+        LEAT_CLI_OPTION(STRING, "position", position,                                              \
+                        "start there, with its seed; an error if spec or data have changed",       \
+                        .value = "TEXT|@FILE"),                                                    \
+        LEAT_CLI_OPTION(FLAG, "accept-changes", accept_changes,                                    \
+                        "start at --position even if spec or data have changed")
+
+/* ---- commands ---- */
 
 enum leat_cli_group {
     LEAT_CLI_GROUP_DATA,
@@ -99,11 +147,11 @@ enum leat_cli_group {
 };
 
 struct leat_cli_command {
-    enum leat_cli_group group; /* under which help lists it */
+    enum leat_cli_group group; /* of the list in the help */
     const char *name;          /* "run", "cache ls" */
     const char *summary;       /* one line */
-    const char *description;   /* what it does, how it is read; may be NULL */
-    /* "FILE", "[STREAM]"; "FILE|STREAM": told apart by leat_cli_parse(); NULL: none */
+    const char *description;   /* may be NULL */
+    /* "FILE", "[STREAM]"; "FILE|STREAM": leat_cli_parse() sets is_file; NULL: none */
     const char *operand;
     const char *more;                      /* "[STREAM]", "[WORD...]"; NULL: none */
     bool asks_daemon;                      /* takes --socket */
@@ -113,24 +161,24 @@ struct leat_cli_command {
     int (*run)(const struct leat_cli_arguments *arguments, struct leat_error *err);
 };
 
-extern const struct leat_cli_option leat_cli_no_options[]; /* of a command without */
+extern const struct leat_cli_option leat_cli_no_options[]; /* for a command without options */
 /* Options of every command; --socket only of those that ask the daemon. */
 extern const struct leat_cli_option leat_cli_global_options[];
 bool leat_cli_has_option(const struct leat_cli_command *command,
                          const struct leat_cli_option *global);
 
-/* Of "--name", with those that all have, or "-n"; NULL: the command has none of that name. */
+/* Finds "--name", also among the global options, or "-n". NULL: the command has no such option. */
 const struct leat_cli_option *leat_cli_find_option(const struct leat_cli_command *command,
                                                    const char *word, size_t n_bytes);
-/* How many of the words are such options, before the command. */
+/* Counts the words of global options before the command. */
 size_t leat_cli_count_leading(const char *const *words, size_t n_words);
 
-/* Parses the words of a command line without the command's name. 0, or LEAT_CLI_USAGE with err
- * set; true in *ret_wants_help for --help. */
+/* Parses the words after the command's name. 0, or LEAT_CLI_USAGE with err set; for --help
+ * *ret_wants_help is true. */
 int leat_cli_parse(const struct leat_cli_command *command, int argc, char **argv,
                    struct leat_cli_arguments *ret_arguments, bool *ret_wants_help,
                    struct leat_error *err);
 
-/* Usage, description, operands, options, examples, exit status; coloured: for a terminal. */
+/* Adds usage, description, options, examples and exit statuses. */
 void leat_cli_help(const struct leat_cli_command *command, bool is_coloured,
                    struct leat_text *text);

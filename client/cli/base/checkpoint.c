@@ -2,13 +2,10 @@
 #include "client/cli/base/checkpoint.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "pipeline/plan/data_digest.h"
+#include "client/save/saved_file.h"
 #include "pipeline/plan/description.h"
 
 /* ---- files ---- */
@@ -46,7 +43,7 @@ int leat_cli_checkpoint_read(const struct leat_cli_arguments *arguments,
         r = leat_error_set(err, -EINVAL, "it has more than %d bytes", LEAT_POSITION_TEXT_SIZE - 1);
     else
         memcpy(ret_text, given, strlen(given) + 1);
-    if (r < 0 && given[0] == '@') /* which says of what file */
+    if (r < 0 && given[0] == '@') /* the error names the file */
         return r;
     if (r == 0)
         r = leat_position_read(ret_text, &position, err);
@@ -57,42 +54,24 @@ int leat_cli_checkpoint_read(const struct leat_cli_arguments *arguments,
     return r;
 }
 
-static int write_line(const char *path, const char *line) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), r = 0;
-
-    if (fd < 0)
-        return -errno;
-    if (dprintf(fd, "%s\n", line) < 0 || fsync(fd) < 0)
-        r = -errno;
-    if (close(fd) < 0 && r == 0)
-        r = -errno;
-    return r;
-}
-
 int leat_cli_checkpoint_write(const struct leat_cli_arguments *arguments, const char *position,
                               struct leat_error *err) {
-    const char *path = arguments->save_position;
-    char *temporary;
+    struct leat_saved_file *file;
     int r;
 
-    if (!path)
+    if (!arguments->save_position)
         return 0;
-    if (asprintf(&temporary, "%s.%ld", path, (long)getpid()) < 0)
-        return leat_error_oom(err);
-    r = write_line(temporary, position);
-    if (r == 0 && rename(temporary, path) < 0)
-        r = -errno;
-    if (r < 0) {
-        (void)unlink(temporary);
-        leat_error_set(err, r, "%s: the position cannot be written: %s", path, strerror(-r));
-    }
-    free(temporary);
-    return r;
+    r = leat_saved_file_new(arguments->save_position, &file, err);
+    if (r < 0)
+        return r;
+    leat_saved_file_text(file, position);
+    leat_saved_file_text(file, "\n");
+    return leat_saved_file_commit(file, err);
 }
 
 /* ---- without a daemon ---- */
 
-/* Where the position is, if its seed is the one that is asked for. */
+/* Takes the start from the position, unless another seed is wanted. */
 static int take_position(const char *text, bool accepts_changes, struct leat_claim *claim,
                          struct leat_run_options *options, struct leat_error *err) {
     struct leat_position position;
@@ -113,8 +92,8 @@ static int take_position(const char *text, bool accepts_changes, struct leat_cla
     return 0;
 }
 
-static int check(const struct leat_plan *plan, const struct leat_claim *claim, bool accepts_changes,
-                 struct leat_error *err) {
+static int check_claim(const struct leat_plan *plan, const struct leat_claim *claim,
+                       bool accepts_changes, struct leat_error *err) {
     struct leat_descriptions descriptions;
     struct leat_error unused = LEAT_ERROR_INIT;
     int r = 0;
@@ -122,7 +101,7 @@ static int check(const struct leat_plan *plan, const struct leat_claim *claim, b
     leat_descriptions_init(&descriptions, NULL);
     if (!accepts_changes)
         r = leat_descriptions_check(&descriptions, plan, claim, err);
-    if (r == 0) /* if it cannot be kept, there will be less to tell */
+    if (r == 0) /* without it a later error about changed data has fewer details */
         (void)leat_descriptions_keep(&descriptions, plan, &unused);
     return r;
 }
@@ -136,9 +115,9 @@ int leat_cli_place_start(struct leat_cli_place *place, const char *position, boo
     if (position[0])
         r = take_position(position, accepts_changes, &claim, options, err);
     if (r == 0)
-        r = leat_data_identify(plan, options->opener, NULL, err);
+        r = leat_plan_identify_data(plan, options->opener, NULL, err);
     if (r == 0)
-        r = check(plan, &claim, accepts_changes, err);
+        r = check_claim(plan, &claim, accepts_changes, err);
     *place = (struct leat_cli_place){
         .position = {.seed = options->has_seed ? options->seed : (uint64_t)plan->options.seed,
                      .epoch = options->first_epoch,

@@ -1,10 +1,10 @@
-/* consumer.c: see consumer.h. What is there is taken without a look at the clock. */
+/* consumer.c: see consumer.h. The clock is read only if no batch is ready. */
 #include "client/cli/base/consumer.h"
 
 #include <errno.h>
 
-#include "client/cli/base/clock.h"
 #include "client/cli/base/interrupt.h"
+#include "proto/base/clock.h"
 
 static int timeout_ms(const struct leat_cli_consumer *consumer, uint64_t now_ns) {
     uint64_t ms;
@@ -17,16 +17,16 @@ static int timeout_ms(const struct leat_cli_consumer *consumer, uint64_t now_ns)
     return ms < 1000000 ? (int)ms : 1000000;
 }
 
-static int next(struct leat_cli_consumer *consumer, struct leat_stream *stream,
-                struct leat_batch **ret_batch) {
+static int next_batch(struct leat_cli_consumer *consumer, struct leat_stream *stream,
+                      struct leat_batch **ret_batch) {
     int r = leat_stream_next(stream, 0, ret_batch);
     uint64_t start_ns;
 
     if (r != -EAGAIN)
         return r;
-    start_ns = leat_cli_now_ns();
+    start_ns = leat_now_ns();
     r = leat_stream_next(stream, timeout_ms(consumer, start_ns), ret_batch);
-    consumer->wait_ns += leat_cli_now_ns() - start_ns;
+    consumer->wait_ns += leat_now_ns() - start_ns;
     return r;
 }
 
@@ -38,7 +38,7 @@ int leat_cli_consume(struct leat_cli_consumer *consumer, struct leat_stream *str
                      struct leat_error *err) {
     for (;;) {
         struct leat_batch *batch;
-        int r = next(consumer, stream, &batch);
+        int r = next_batch(consumer, stream, &batch);
         bool is_enough = false;
 
         if (r < 0 && !can_go_on(r)) {
@@ -55,7 +55,7 @@ int leat_cli_consume(struct leat_cli_consumer *consumer, struct leat_stream *str
         }
         if (leat_cli_interrupt_seen())
             return leat_error_set(err, -EINTR, "interrupted");
-        if (is_enough || (consumer->deadline_ns && leat_cli_now_ns() >= consumer->deadline_ns))
+        if (is_enough || (consumer->deadline_ns && leat_now_ns() >= consumer->deadline_ns))
             return 0;
     }
 }

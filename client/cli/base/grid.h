@@ -1,22 +1,21 @@
-/* grid.h: cells of text in columns of one width: the first to the left, the others to the right.
- * Owner: the one thread.
- */
+/* grid.h: rows of cells in columns of one width, with two blanks between them. Owner: the one
+ * thread. */
 #pragma once
 
 #include "proto/base/text.h"
 
-#define LEAT_CLI_GRID_CELL_MAX    160
 #define LEAT_CLI_GRID_COLUMNS_MAX 24
 
 struct leat_cli_grid {
-    size_t n_columns, n_cells, capacity;
-    char (*cells)[LEAT_CLI_GRID_CELL_MAX]; /* row by row */
-    bool failed;                           /* memory ran out: rows are missing */
+    size_t n_columns, n_cells;
+    int indent;             /* blanks before a row */
+    bool is_left;           /* all columns are to the left; else the first one, the others right */
+    struct leat_text cells; /* row by row, each as it is shown and terminated */
 };
 
-/* n_columns at most LEAT_CLI_GRID_COLUMNS_MAX. */
+/* Rows are indented by two. n_columns is at most LEAT_CLI_GRID_COLUMNS_MAX. */
 void leat_cli_grid_init(struct leat_cli_grid *grid, size_t n_columns);
-/* The next cell, as it is shown (proto/base/shown.h); longer ones are cut. */
+/* Adds the next cell; its text is shown as proto/base/shown.h says. */
 void leat_cli_grid_add(struct leat_cli_grid *grid, const char *text);
-/* Prints the rows, two blanks before each column, and frees. */
+/* Adds the rows to the text, which fails if the grid ran out of memory; frees the cells. */
 void leat_cli_grid_print(struct leat_cli_grid *grid, struct leat_text *text);

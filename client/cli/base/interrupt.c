@@ -1,5 +1,5 @@
-/* interrupt.c: see interrupt.h. A second signal ends the process at once. A signal between the
- * question and the wait interrupts nothing, so an alarm follows it: that one meets the wait. */
+/* interrupt.c: see interrupt.h. A second signal ends the process at once. A signal between a read
+ * of the flag and the wait interrupts nothing, so an alarm follows that interrupts the wait. */
 #include "client/cli/base/interrupt.h"
 
 #include <signal.h>
@@ -16,7 +16,7 @@ static void on_signal(int signal_number) {
     (void)alarm(1);
 }
 
-/* What is printed has no reader any more: not the end at once, so that all is put away. */
+/* The output has no reader any more; the process ends after it has cleaned up. */
 static void on_pipe(int signal_number) {
     (void)signal_number;
     was_seen = 1;

@@ -1,11 +1,10 @@
-/* interrupt.h: SIGINT and SIGTERM as a question that loops ask, so that what was begun is put away.
- */
+/* interrupt.h: SIGINT and SIGTERM as a flag that loops read, so that they can clean up. */
 #pragma once
 
 #include <stdbool.h>
 
-/* From here on the two signals, and SIGPIPE, end no process, but interrupt waits (EINTR). */
+/* From now on the two signals and SIGPIPE do not end the process, but interrupt waits (EINTR). */
 void leat_cli_interrupt_watch(void);
 bool leat_cli_interrupt_seen(void);
-/* Whether what was seen is that nobody reads on, as behind `| head`. */
+/* True if it was SIGPIPE: the reader of the output has gone, as with `| head`. */
 bool leat_cli_interrupt_was_pipe(void);

@@ -10,7 +10,7 @@
 #define READ_BYTES (1U << 20)
 #define INPUT_NAME "stdin"
 
-/* Moves what is left to the front and makes room for a read. */
+/* Moves the remaining bytes to the front and makes room for a read. */
 static int make_room(struct leat_cli_lines *lines, struct leat_error *err) {
     size_t n_left = lines->end - lines->start;
     size_t capacity = n_left + READ_BYTES;
@@ -49,8 +49,8 @@ static int read_more(struct leat_cli_lines *lines, struct leat_error *err) {
     return 0;
 }
 
-static int take(struct leat_cli_lines *lines, size_t n, size_t n_behind, const char **ret_line,
-                size_t *ret_n) {
+static int take_line(struct leat_cli_lines *lines, size_t n, size_t n_behind, const char **ret_line,
+                     size_t *ret_n) {
     *ret_line = lines->data + lines->start;
     *ret_n = n;
     lines->start += n + n_behind;
@@ -78,10 +78,10 @@ int leat_cli_lines_next(struct leat_cli_lines *lines, const char **ret_line, siz
         if ((end ? (size_t)(end - from) : n) > LEAT_CLI_LINE_MAX)
             return fail_length(lines, err);
         if (end)
-            return take(lines, (size_t)(end - from), 1, ret_line, ret_n);
+            return take_line(lines, (size_t)(end - from), 1, ret_line, ret_n);
         lines->n_scanned = n;
         if (lines->has_ended)
-            return n > 0 ? take(lines, n, 0, ret_line, ret_n) : 0;
+            return n > 0 ? take_line(lines, n, 0, ret_line, ret_n) : 0;
         r = read_more(lines, err);
         if (r < 0)
             return r;
@@ -98,6 +98,6 @@ void leat_cli_lines_locate(const struct leat_cli_lines *lines, struct leat_error
 
     if (err->file[0])
         return;
-    err->line = err->column = 0; /* a line that is there counts within the line */
+    err->line = err->column = 0; /* an earlier place is within the line */
     leat_error_locate(err, INPUT_NAME, (uint32_t)lines->number, column);
 }

@@ -1,8 +1,7 @@
-/* line_input.h: lines of the standard input, of any bytes, as fast as they come. Owner: the one
- * thread.
+/* line_input.h: lines of the standard input, of any bytes. Owner: the one thread.
  *
- * Before it waits for more, what was printed goes out: a program at the other end of two pipes gets
- * its answer to each line.
+ * The standard output is flushed before each read, so that a program at the other end of two pipes
+ * gets the answer to each line.
  */
 #pragma once
 
@@ -19,17 +18,17 @@ struct leat_cli_lines {
     int fd;
     char *data;
     size_t capacity;
-    size_t start, end; /* what was read and not taken yet */
-    size_t n_scanned;  /* of it, without an end of line */
+    size_t start, end; /* of the bytes that were read and not taken yet */
+    size_t n_scanned;  /* of these, without an end of line */
     bool has_ended;
     uint64_t number; /* of the last line, from 1 */
 };
 
-/* The next line without its '\n', good until the next call. 1; 0: there is none; a negative errno:
- * input or output failed, or a line is longer than LEAT_CLI_LINE_MAX. */
+/* The next line without its '\n', valid until the next call. 1; 0: there is none; -errno: input or
+ * output failed, or a line is longer than LEAT_CLI_LINE_MAX. */
 int leat_cli_lines_next(struct leat_cli_lines *lines, const char **ret_line, size_t *ret_n,
                         struct leat_error *err);
 void leat_cli_lines_deinit(struct leat_cli_lines *lines);
 
-/* Says in which line of the standard input an error is. */
+/* Locates an error in the last line of the standard input. */
 void leat_cli_lines_locate(const struct leat_cli_lines *lines, struct leat_error *err);

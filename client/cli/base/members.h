@@ -1,9 +1,8 @@
-/* members.h: messages of the daemon, printed from tables of their members: for people and as JSON
- * alike. Owner: the one thread. */
+/* members.h: messages of the daemon for people, by tables of their members. Owner: the one thread.
+ */
 #pragma once
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "proto/base/text.h"
 #include "proto/leat.pb-c.h"
@@ -11,6 +10,7 @@
 enum leat_cli_member_kind {
     MEMBER_TEXT,
     MEMBER_BOOL,
+    MEMBER_ID, /* 32 bits, without commas */
     MEMBER_U32,
     MEMBER_U64,
     MEMBER_BYTES,
@@ -18,32 +18,22 @@ enum leat_cli_member_kind {
     MEMBER_NS
 };
 
-/* A member of a message: its name in JSON, what people read (NULL: it is not for them), where it
- * is. */
 struct leat_cli_member {
-    const char *name, *label;
+    const char *label;
     enum leat_cli_member_kind kind;
     size_t offset;
 };
 
 #define MEMBER(type, member, kind_, label_)                                                        \
-    { .name = #member, .label = label_, .kind = kind_, .offset = offsetof(type, member) }
+    { .label = label_, .kind = kind_, .offset = offsetof(type, member) }
 #define MEMBERS_END                                                                                \
-    { .name = NULL }
+    { .label = NULL }
 
-/* {"name": value, ... without the closing brace. */
-void leat_cli_members_json(struct leat_text *text, const struct leat_cli_member *members,
-                           const void *message);
-/* One member a line. */
+/* One member a line; empty texts are left out. */
 void leat_cli_members_list(struct leat_text *text, const struct leat_cli_member *members,
                            const void *message);
-/* One message a line, under the labels. */
+/* One message a line, below the labels. */
 void leat_cli_members_table(struct leat_text *text, const struct leat_cli_member *members,
                             const void *const *messages, size_t n_messages);
-/* An object, or null. */
-void leat_cli_failure_json(struct leat_text *text, const Leat__Failure *failure);
-/* "data, 2026-11-23 12:00:01 (4 s ago), over: what the error is". */
+/* "data, 2026-11-23 12:00:01 (4 s ago): what the error is". */
 void leat_cli_failure_text(struct leat_text *text, const Leat__Failure *failure);
-/* To the standard output, or there; freed. */
-void leat_cli_print(struct leat_text *text);
-void leat_cli_print_to(struct leat_text *text, FILE *file);

@@ -1,16 +1,15 @@
-/* profile.c: see profile.h. A table of columns: each says what stands there for a stage. */
+/* profile.c: see profile.h. */
 #include "client/cli/base/profile.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "client/cli/base/grid.h"
+#include "client/cli/base/message_json.h"
 #include "client/cli/base/units.h"
-#include "pipeline/run/bound.h"
-#include "proto/base/shown.h"
+#include "proto/base/json_writer.h"
 
-#define MIN_LIFETIME_NS 1000000 /* shorter ones tell nothing of who waits for whom */
+#define MIN_LIFETIME_NS 1000000 /* a shorter life does not show which side waits */
 
 static uint64_t all_busy_ns(const Leat__StreamStats *stats) {
     uint64_t busy_ns = 0;
@@ -26,12 +25,13 @@ static double share_of(uint64_t part, uint64_t whole) {
 
 /* ---- in words ---- */
 
-/* Of several trainers on average. A daemon of before says nothing of how long they were there. */
-static double waited_of(const Leat__StreamStats *stats) {
+/* The share of the time that the trainers waited, on average. An older daemon does not count how
+ * long they were there. */
+static double waited_share(const Leat__StreamStats *stats) {
     return share_of(stats->wait_ns, stats->trainer_ns ? stats->trainer_ns : stats->lifetime_ns);
 }
 
-static double no_slot_of(const Leat__StreamStats *stats) {
+static double no_slot_share(const Leat__StreamStats *stats) {
     return share_of(stats->no_slot_ns, stats->lifetime_ns);
 }
 
@@ -39,7 +39,7 @@ static bool is_known(const Leat__StreamStats *stats) {
     return stats->lifetime_ns >= MIN_LIFETIME_NS && (stats->no_slot_ns > 0 || stats->n_waits > 0);
 }
 
-static const Leat__StageStats *slowest(const Leat__StreamStats *stats) {
+static const Leat__StageStats *find_slowest(const Leat__StreamStats *stats) {
     const Leat__StageStats *slowest = NULL;
 
     for (size_t i = 0; i < stats->n_stages; i++)
@@ -49,7 +49,7 @@ static const Leat__StageStats *slowest(const Leat__StreamStats *stats) {
 }
 
 static void add_slowest(struct leat_text *text, const Leat__StreamStats *stats) {
-    const Leat__StageStats *stage = slowest(stats);
+    const Leat__StageStats *stage = find_slowest(stats);
     uint64_t all_ns = all_busy_ns(stats);
 
     if (!stage)
@@ -62,7 +62,7 @@ static void add_slowest(struct leat_text *text, const Leat__StreamStats *stats) 
 }
 
 static void add_verdict(struct leat_text *text, const Leat__StreamStats *stats) {
-    double waited = waited_of(stats), no_slot = no_slot_of(stats);
+    double waited = waited_share(stats), no_slot = no_slot_share(stats);
 
     switch (is_known(stats) ? leat_bound_slower(waited, no_slot) : LEAT_N_SLOWER) {
     case LEAT_SLOWER_TRAINERS:
@@ -91,145 +91,56 @@ static void add_verdict(struct leat_text *text, const Leat__StreamStats *stats) 
 
 /* ---- as a table ---- */
 
-typedef const char *cell(const Leat__StageStats *stage, uint64_t all_ns,
-                         char buffer[LEAT_CLI_UNIT_MAX]);
-
-static const char *name(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    (void)buffer;
-    return stage->name;
-}
-
-static const char *share(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%.1f %%", 100 * share_of(stage->busy_ns, all_ns));
-    return buffer;
-}
-
-static const char *busy(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return leat_cli_duration(stage->busy_ns, buffer);
-}
-
-static const char *jobs(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return leat_cli_count(stage->n_jobs, buffer);
-}
-
 static uint64_t mean_ns(const Leat__StageStats *stage) {
     return stage->n_jobs > 0 ? stage->busy_ns / stage->n_jobs : 0;
 }
 
-static const char *mean(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return leat_cli_duration(mean_ns(stage), buffer);
-}
-
-static const char *least(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return leat_cli_duration(stage->min_ns, buffer);
-}
-
-static const char *median(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return leat_cli_duration(stage->p50_ns, buffer);
-}
-
-static const char *high(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return leat_cli_duration(stage->p99_ns, buffer);
-}
-
-static const char *most(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return leat_cli_duration(stage->max_ns, buffer);
-}
-
-static const char *records(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return stage->n_records > 0 ? leat_cli_count(stage->n_records, buffer) : "-";
-}
-
-static const char *per_record(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return stage->n_records > 0 ? leat_cli_duration(stage->busy_ns / stage->n_records, buffer)
-                                : "-";
-}
-
-static const char *bytes(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return stage->n_bytes > 0 ? leat_cli_bytes(stage->n_bytes, buffer) : "-";
-}
-
-static const char *errors(const Leat__StageStats *stage, uint64_t all_ns, char *buffer) {
-    (void)all_ns;
-    return leat_cli_count(stage->n_errors, buffer);
-}
-
-static const struct {
-    const char *label;
-    cell *cell;
-} columns[] = {
-    {"stage", name},    {"share", share},     {"busy", busy},           {"blocks", jobs},
-    {"mean", mean},     {"min", least},       {"p50", median},          {"p99", high},
-    {"max", most},      {"records", records}, {"a record", per_record}, {"bytes", bytes},
-    {"errors", errors},
-};
-#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-/* What did nothing is no line. */
+/* Stages that did nothing are left out. */
 static bool is_shown(const Leat__StageStats *stage) {
     return stage->n_jobs > 0 || stage->n_errors > 0;
 }
 
-static void add_cell(struct leat_text *text, const char *value, size_t width, bool is_left) {
-    size_t n = leat_show(NULL, 0, value);
-    int n_blanks = (int)(n < width ? width - n : 0);
+static const char *const columns[] = {"stage",    "share", "busy",  "blocks", "mean",
+                                      "min",      "p50",   "p99",   "max",    "records",
+                                      "a record", "bytes", "errors"};
+#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-    leat_text_add(text, "%*s", is_left ? 0 : n_blanks, "");
-    leat_text_add_shown(text, value);
-    leat_text_add(text, "%*s", is_left ? n_blanks : 0, "");
-}
+/* A cell for each column. */
+static void add_row(struct leat_cli_grid *grid, const Leat__StageStats *stage, uint64_t all_ns) {
+    const uint64_t times_ns[] = {mean_ns(stage), stage->min_ns, stage->p50_ns, stage->p99_ns,
+                                 stage->max_ns};
+    uint64_t n_records = stage->n_records;
+    char text[LEAT_CLI_UNIT_MAX];
 
-static size_t width_of(const Leat__StreamStats *stats, size_t column, uint64_t all_ns) {
-    size_t width = strlen(columns[column].label);
-    char buffer[LEAT_CLI_UNIT_MAX];
-
-    for (size_t i = 0; i < stats->n_stages; i++) {
-        size_t n = leat_show(NULL, 0, columns[column].cell(stats->stages[i], all_ns, buffer));
-
-        if (is_shown(stats->stages[i]) && n > width)
-            width = n;
-    }
-    return width;
-}
-
-static void add_row(struct leat_text *text, const Leat__StageStats *stage, uint64_t all_ns,
-                    const size_t *widths) {
-    char buffer[LEAT_CLI_UNIT_MAX];
-
-    for (size_t i = 0; i < N_COLUMNS; i++) {
-        leat_text_add(text, i == 0 ? "    " : "  ");
-        add_cell(text, stage ? columns[i].cell(stage, all_ns, buffer) : columns[i].label, widths[i],
-                 i == 0);
-    }
-    leat_text_add(text, "\n");
+    (void)snprintf(text, sizeof(text), "%.1f %%", 100 * share_of(stage->busy_ns, all_ns));
+    leat_cli_grid_add(grid, stage->name);
+    leat_cli_grid_add(grid, text);
+    leat_cli_grid_add(grid, leat_cli_duration(stage->busy_ns, text));
+    leat_cli_grid_add(grid, leat_cli_count(stage->n_jobs, text));
+    for (size_t i = 0; i < sizeof(times_ns) / sizeof(times_ns[0]); i++)
+        leat_cli_grid_add(grid, leat_cli_duration(times_ns[i], text));
+    leat_cli_grid_add(grid, n_records ? leat_cli_count(n_records, text) : "-");
+    leat_cli_grid_add(grid, n_records ? leat_cli_duration(stage->busy_ns / n_records, text) : "-");
+    leat_cli_grid_add(grid, stage->n_bytes ? leat_cli_bytes(stage->n_bytes, text) : "-");
+    leat_cli_grid_add(grid, leat_cli_count(stage->n_errors, text));
 }
 
 static void add_table(struct leat_text *text, const Leat__StreamStats *stats) {
     uint64_t all_ns = all_busy_ns(stats);
-    size_t widths[N_COLUMNS];
-    bool has_any = false;
+    struct leat_cli_grid grid;
+    size_t n_shown = 0;
 
-    for (size_t i = 0; i < stats->n_stages; i++)
-        has_any |= is_shown(stats->stages[i]);
-    if (!has_any)
-        return;
-    for (size_t i = 0; i < N_COLUMNS; i++)
-        widths[i] = width_of(stats, i, all_ns);
-    add_row(text, NULL, all_ns, widths);
-    for (size_t i = 0; i < stats->n_stages; i++)
-        if (is_shown(stats->stages[i]))
-            add_row(text, stats->stages[i], all_ns, widths);
+    leat_cli_grid_init(&grid, N_COLUMNS);
+    grid.indent = 4;
+    for (size_t i = 0; i < stats->n_stages; i++) {
+        if (!is_shown(stats->stages[i]))
+            continue;
+        for (size_t c = 0; n_shown == 0 && c < N_COLUMNS; c++)
+            leat_cli_grid_add(&grid, columns[c]);
+        add_row(&grid, stats->stages[i], all_ns);
+        n_shown++;
+    }
+    leat_cli_grid_print(&grid, text);
 }
 
 void leat_cli_profile_text(struct leat_text *text, const Leat__StreamStats *stats) {
@@ -244,41 +155,29 @@ void leat_cli_profile_text(struct leat_text *text, const Leat__StreamStats *stat
 
 /* ---- as JSON ---- */
 
-static void add_stage(struct leat_text *text, const Leat__StageStats *stage, uint64_t all_ns) {
-    leat_text_add(text, "{\"name\": ");
-    leat_text_add_json(text, stage->name, strlen(stage->name));
-    leat_text_add(text, ", \"role\": ");
-    leat_text_add_json(text, stage->role, strlen(stage->role));
-    leat_text_add(text,
-                  ", \"n_jobs\": %" PRIu64 ", \"n_records\": %" PRIu64 ", \"n_bytes\": %" PRIu64
-                  ", \"n_errors\": %" PRIu64 ", \"busy_ns\": %" PRIu64 ", \"share\": %.6f",
-                  stage->n_jobs, stage->n_records, stage->n_bytes, stage->n_errors, stage->busy_ns,
-                  share_of(stage->busy_ns, all_ns));
-    leat_text_add(text,
-                  ", \"mean_ns\": %" PRIu64 ", \"min_ns\": %" PRIu64 ", \"max_ns\": %" PRIu64
-                  ", \"p50_ns\": %" PRIu64 ", \"p99_ns\": %" PRIu64 ", \"ns_per_record\": %.1f}",
-                  mean_ns(stage), stage->min_ns, stage->max_ns, stage->p50_ns, stage->p99_ns,
-                  share_of(stage->busy_ns, stage->n_records));
+static void add_stage(struct leat_text *json, const Leat__StageStats *stage, uint64_t all_ns) {
+    leat_json_open(json, NULL, '{');
+    leat_cli_message_fields(json, stage, NULL);
+    leat_json_add_double(json, "share", share_of(stage->busy_ns, all_ns));
+    leat_json_add_uint(json, "mean_ns", mean_ns(stage));
+    leat_json_add_double(json, "ns_per_record", share_of(stage->busy_ns, stage->n_records));
+    leat_json_close(json, '}');
 }
 
-void leat_cli_profile_json(struct leat_text *text, const Leat__StreamStats *stats) {
-    const char *bound =
-        is_known(stats) ? leat_slower_name(leat_bound_slower(waited_of(stats), no_slot_of(stats)))
-                        : NULL;
+void leat_cli_profile_json(struct leat_text *json, const Leat__StreamStats *stats) {
     uint64_t all_ns = all_busy_ns(stats);
     struct leat_text verdict = {.data = NULL};
 
     add_verdict(&verdict, stats);
-    leat_text_add(text, "\"bound_by\": %s%s%s", bound ? "\"" : "", bound ? bound : "null",
-                  bound ? "\"" : "");
-    leat_text_add(text, ", \"verdict\": ");
-    leat_text_add_json(text, verdict.data ? verdict.data : "", verdict.n_bytes);
-    leat_text_add(text, ", \"stages\": [");
-    for (size_t i = 0; i < stats->n_stages; i++) {
-        leat_text_add(text, i ? ", " : "");
-        add_stage(text, stats->stages[i], all_ns);
-    }
-    leat_text_add(text, "]");
+    leat_json_add_text(json, "bound_by",
+                       is_known(stats) ? leat_slower_name(leat_bound_slower(waited_share(stats),
+                                                                            no_slot_share(stats)))
+                                       : NULL);
+    leat_json_add_text(json, "verdict", verdict.data ? verdict.data : "");
+    leat_json_open(json, "stages", '[');
+    for (size_t i = 0; i < stats->n_stages; i++)
+        add_stage(json, stats->stages[i], all_ns);
+    leat_json_close(json, ']');
     free(verdict.data);
 }
 
@@ -288,10 +187,10 @@ static void fill_stage(Leat__StageStats *message, const struct leat_run_stage_st
     leat__stage_stats__init(message);
     message->name = (char *)(uintptr_t)stage->name;
     message->role = (char *)(uintptr_t)leat_role_name(stage->role);
-    message->n_records = stage->n_records;
-    message->n_bytes = stage->n_bytes;
-    message->n_errors = stage->n_errors;
-    message->busy_ns = stage->busy_ns;
+    message->n_records = stage->figures.n_records;
+    message->n_bytes = stage->figures.n_bytes;
+    message->n_errors = stage->figures.n_errors;
+    message->busy_ns = stage->figures.busy_ns;
     message->n_jobs = stage->times.n;
     message->min_ns = stage->times.min;
     message->max_ns = stage->times.max;
@@ -300,37 +199,21 @@ static void fill_stage(Leat__StageStats *message, const struct leat_run_stage_st
 }
 
 Leat__StreamStats *leat_cli_profile_of_run(const struct leat_run *run) {
-    Leat__StreamStats *message = malloc(sizeof(*message));
     struct leat_run_stats stats;
+    Leat__StreamStats *message;
     Leat__StageStats *stages;
 
     leat_run_get_stats(run, &stats);
-    stages = calloc(stats.n_stages, sizeof(*stages));
-    if (message)
-        leat__stream_stats__init(message);
-    if (message)
-        message->stages = calloc(stats.n_stages, sizeof(*message->stages));
-    if (!message || !stages || !message->stages) {
-        free(stages);
-        if (message)
-            free(message->stages);
-        free(message);
+    message = malloc(sizeof(*message) + stats.n_stages * (sizeof(*stages) + sizeof(stages)));
+    if (!message)
         return NULL;
-    }
-    message->lifetime_ns = stats.lifetime_ns;
+    leat__stream_stats__init(message);
+    stages = (Leat__StageStats *)(void *)(message + 1);
+    message->stages = (Leat__StageStats **)(void *)(stages + stats.n_stages);
+    message->lifetime_ns = stats.counts.figures.lifetime_ns;
     for (; message->n_stages < stats.n_stages; message->n_stages++) {
         message->stages[message->n_stages] = &stages[message->n_stages];
         fill_stage(&stages[message->n_stages], &stats.stages[message->n_stages]);
     }
     return message;
-}
-
-Leat__StreamStats *leat_cli_profile_free(Leat__StreamStats *stats) {
-    if (!stats)
-        return NULL;
-    if (stats->n_stages > 0)
-        free(stats->stages[0]);
-    free(stats->stages);
-    free(stats);
-    return NULL;
 }

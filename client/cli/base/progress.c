@@ -2,29 +2,26 @@
 #include "client/cli/base/progress.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "client/cli/base/clock.h"
-#include "client/cli/base/members.h"
-#include "client/cli/base/terminal.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/units.h"
+#include "proto/base/clock.h"
 
 #define BAR_WIDTH   24
 #define INTERVAL_NS 100000000
-#define MOST_PER_NS 1e9       /* nothing is so fast */
-#define MIN_NS      200000000 /* earlier a rate is a guess */
+#define MOST_PER_NS 1e9       /* a higher rate is a mistake */
+#define MIN_NS      200000000 /* an earlier rate is a guess */
 
 void leat_cli_progress_begin(struct leat_cli_progress *progress, enum leat_progress_unit unit,
                              bool is_hidden) {
     *progress = (struct leat_cli_progress){.is_wanted = !is_hidden && leat_cli_terminal_is(stderr),
                                            .unit = unit,
-                                           .start_ns = leat_cli_now_ns()};
+                                           .start_ns = leat_now_ns()};
 }
 
-static const char *amount(enum leat_progress_unit unit, uint64_t n, char *buffer) {
+static const char *show_amount(enum leat_progress_unit unit, uint64_t n, char *buffer) {
     return unit == LEAT_PROGRESS_BYTES ? leat_cli_bytes(n, buffer) : leat_cli_count(n, buffer);
 }
 
@@ -41,13 +38,13 @@ static void add_amounts(struct leat_text *text, enum leat_progress_unit unit, ui
     static const char *const names[] = {"", " records", " runs"};
     char done[LEAT_CLI_UNIT_MAX], total[LEAT_CLI_UNIT_MAX];
 
-    leat_text_add(text, "%s", amount(unit, n_done, done));
+    leat_text_add(text, "%s", show_amount(unit, n_done, done));
     if (n_total > 0)
-        leat_text_add(text, " of %s", amount(unit, n_total, total));
+        leat_text_add(text, " of %s", show_amount(unit, n_total, total));
     leat_text_add(text, "%s", names[unit]);
 }
 
-/* A rate is of what was done in all the time; what is left takes as long. */
+/* The rate is the mean since the start, and the rest is expected at the same rate. */
 static void add_rate(struct leat_text *text, enum leat_progress_unit unit, uint64_t n_done,
                      uint64_t n_total, uint64_t elapsed_ns) {
     char rate[LEAT_CLI_UNIT_MAX], left[LEAT_CLI_UNIT_MAX];
@@ -56,7 +53,7 @@ static void add_rate(struct leat_text *text, enum leat_progress_unit unit, uint6
 
     if (unit != LEAT_PROGRESS_RUNS)
         leat_text_add(text, "  %s/s",
-                      amount(unit, per_ns < MOST_PER_NS ? (uint64_t)(per_ns * 1e9) : 0, rate));
+                      show_amount(unit, per_ns < MOST_PER_NS ? (uint64_t)(per_ns * 1e9) : 0, rate));
     if (n_total > 0 && left_ns < 1e17) /* three years */
         leat_text_add(text, "  %s left",
                       leat_cli_duration((uint64_t)(left_ns / 1e9 + 0.5) * 1000000000U, left));
@@ -78,10 +75,11 @@ void leat_cli_progress_line(struct leat_text *text, enum leat_progress_unit unit
         leat_text_add_shown(text, about);
     }
     if (text->n_bytes - start > n_columns)
-        text->n_bytes = start + n_columns; /* as bytes: names may be cut short, never too late */
+        text->n_bytes =
+            start + n_columns; /* counts bytes: a name may be cut too early, never too late */
 }
 
-static size_t columns(void) {
+static size_t count_columns(void) {
     struct winsize size = {.ws_col = 0};
 
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 79;
@@ -90,7 +88,7 @@ static size_t columns(void) {
 void leat_cli_progress_show(struct leat_cli_progress *progress, uint64_t n_done, uint64_t n_total,
                             const char *about) {
     struct leat_text text = {.data = NULL};
-    uint64_t now_ns = leat_cli_now_ns();
+    uint64_t now_ns = leat_now_ns();
 
     if (!progress->is_wanted || now_ns - progress->shown_ns < INTERVAL_NS)
         return;
@@ -98,10 +96,9 @@ void leat_cli_progress_show(struct leat_cli_progress *progress, uint64_t n_done,
     progress->has_shown = true;
     leat_text_add(&text, "\r\033[K");
     leat_cli_progress_line(&text, progress->unit, n_done, n_total, now_ns - progress->start_ns,
-                           about, columns());
-    (void)fwrite(text.data, 1, text.n_bytes, stderr);
+                           about, count_columns());
+    leat_cli_print_to(&text, stderr);
     (void)fflush(stderr);
-    free(text.data);
 }
 
 void leat_cli_progress_hide(struct leat_cli_progress *progress) {

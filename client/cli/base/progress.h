@@ -1,6 +1,5 @@
-/* progress.h: a line on the terminal (standard error) that says how far long work has come, how
- * fast it is, and how long it will take; none where no terminal is, or --no-progress was given.
- * Owner: the one thread.
+/* progress.h: a line on the terminal (standard error) with the progress of long work, its rate and
+ * the time left. Without a terminal, or with --no-progress, there is none. Owner: the one thread.
  */
 #pragma once
 
@@ -20,13 +19,14 @@ struct leat_cli_progress {
 
 void leat_cli_progress_begin(struct leat_cli_progress *progress, enum leat_progress_unit unit,
                              bool is_hidden);
-/* Not more often than the eye sees. n_total 0: it is not known. about: what it is at; may be "". */
+/* Updates the line at most ten times a second. n_total 0: unknown. about: the present item, or "".
+ */
 void leat_cli_progress_show(struct leat_cli_progress *progress, uint64_t n_done, uint64_t n_total,
                             const char *about);
-/* Takes the line away, so that something else may be written; the next show() brings it back. */
+/* Removes the line, so that other text can be written; the next update brings it back. */
 void leat_cli_progress_hide(struct leat_cli_progress *progress);
 
-/* The line itself, of at most that many columns; pure. */
+/* Adds the line itself, of at most n_columns. Pure. */
 void leat_cli_progress_line(struct leat_text *text, enum leat_progress_unit unit, uint64_t n_done,
                             uint64_t n_total, uint64_t elapsed_ns, const char *about,
                             size_t n_columns);

@@ -5,11 +5,12 @@
 #include <stdio.h>
 
 #include "client/cli/base/checkpoint.h"
-#include "client/cli/base/error_json.h"
+#include "client/cli/base/daemon/private_daemon.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/members.h"
+#include "client/cli/base/output.h"
+#include "client/cli/base/stream_file.h"
 
-/* As given; the rest is the launcher's. */
+/* The ranks of the arguments; the launcher completes them. */
 static struct leat_ranks given_ranks(const struct leat_cli_arguments *arguments) {
     bool is_sized = arguments->world_size.is_given;
 
@@ -107,6 +108,29 @@ int leat_cli_pulling_open(struct leat_cli_pulling *pulling, struct leat_client *
     if (r < 0)
         *err = *leat_client_error(client);
     return r;
+}
+
+int leat_cli_pulling_file(struct leat_cli_pulling *pulling,
+                          int (*pull)(struct leat_cli_pulling *pulling, struct leat_error *err),
+                          struct leat_error *err) {
+    const struct leat_cli_arguments *arguments = pulling->arguments;
+    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
+    struct leat_cli_daemon daemon;
+    int status;
+
+    if (!spec)
+        return leat_cli_error_status(err);
+    if (leat_cli_daemon_start(&daemon, arguments, err) < 0) {
+        status = leat_cli_pulling_status(err->code, err, true);
+    } else {
+        pulling->stream = spec->name;
+        pulling->address = daemon.directory;
+        pulling->is_private = true;
+        status = pull(pulling, err);
+        leat_cli_daemon_stop(&daemon);
+    }
+    leat_spec_free(spec);
+    return status;
 }
 
 int leat_cli_pulling_status(int r, const struct leat_error *err, bool was_opened) {

@@ -13,7 +13,7 @@
 #include "pipeline/spec/override.h"
 #include "pipeline/spec/yaml.h"
 
-#define MAX_TOLD 16
+#define MAX_LISTED 16 /* streams in an error */
 
 int leat_cli_document_load(const char *file, struct leat_value *ret_document,
                            struct leat_error *err) {
@@ -28,8 +28,8 @@ int leat_cli_document_load(const char *file, struct leat_value *ret_document,
     return r;
 }
 
-int leat_cli_streams_load_with(const char *file, const char *const *overrides, size_t n_overrides,
-                               struct leat_cli_streams *ret_streams, struct leat_error *err) {
+int leat_cli_streams_load(const char *file, const char *const *overrides, size_t n_overrides,
+                          struct leat_cli_streams *ret_streams, struct leat_error *err) {
     struct leat_value document;
     int r = leat_cli_document_load(file, &document, err);
 
@@ -42,11 +42,6 @@ int leat_cli_streams_load_with(const char *file, const char *const *overrides, s
     return r;
 }
 
-int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams,
-                          struct leat_error *err) {
-    return leat_cli_streams_load_with(file, NULL, 0, ret_streams, err);
-}
-
 void leat_cli_streams_deinit(struct leat_cli_streams *streams) {
     for (size_t i = 0; i < streams->n_specs; i++)
         leat_spec_free(streams->specs[i]);
@@ -56,7 +51,7 @@ void leat_cli_streams_deinit(struct leat_cli_streams *streams) {
 
 static void list_names(const struct leat_cli_streams *streams, char *buffer, size_t size) {
     buffer[0] = '\0';
-    for (size_t i = 0; i < streams->n_specs && i < MAX_TOLD; i++) {
+    for (size_t i = 0; i < streams->n_specs && i < MAX_LISTED; i++) {
         size_t n = strlen(buffer);
 
         (void)snprintf(buffer + n, size - n, "%s%s", i ? ", " : "", streams->specs[i]->name);
@@ -85,6 +80,22 @@ const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *str
     return NULL;
 }
 
+struct leat_spec *leat_cli_spec_load(const char *file, const char *name, struct leat_error *err) {
+    struct leat_cli_streams streams;
+    const struct leat_spec *found = NULL;
+    struct leat_spec *spec = NULL;
+
+    if (leat_cli_streams_load(file, NULL, 0, &streams, err) == 0)
+        found = leat_cli_streams_find(&streams, file, name, err);
+    for (size_t i = 0; i < streams.n_specs; i++)
+        if (streams.specs[i] == found) {
+            spec = streams.specs[i];
+            streams.specs[i] = NULL;
+        }
+    leat_cli_streams_deinit(&streams);
+    return spec;
+}
+
 bool leat_cli_is_stream_file(const char *operand) {
     const char *point = strrchr(operand, '.');
     struct stat status;
@@ -110,7 +121,7 @@ static size_t split_ordinal(const char *after, uint64_t *ret_ordinal) {
     return n;
 }
 
-static int unknown_stage(const struct leat_spec *spec, const char *after, struct leat_error *err) {
+static int fail_stage(const struct leat_spec *spec, const char *after, struct leat_error *err) {
     const char *names[LEAT_SPEC_MAX_STAGES + 1];
     const char *nearest;
     size_t n = 0;
@@ -144,7 +155,7 @@ int leat_cli_find_stage(const struct leat_spec *spec, const char *after, int *re
         return LEAT_CLI_OK;
     }
     if (after[0] < '0' || after[0] > '9' || *end || index >= spec->n_stages)
-        return unknown_stage(spec, after, err);
+        return fail_stage(spec, after, err);
     *ret_stage = (int)index;
     return LEAT_CLI_OK;
 }

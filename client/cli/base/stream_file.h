@@ -10,27 +10,25 @@ struct leat_cli_streams {
     size_t n_specs;
 };
 
-/* The file as a tree of values; deinit it in any case. 0 or -errno. */
+/* The file as a tree of values. Deinit it in any case. 0 or -errno. */
 int leat_cli_document_load(const char *file, struct leat_value *ret_document,
                            struct leat_error *err);
-/* 0 or -errno. */
-int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams,
-                          struct leat_error *err);
-/* The same with values in place of those in the file (pipeline/spec/override.h). */
-int leat_cli_streams_load_with(const char *file, const char *const *overrides, size_t n_overrides,
-                               struct leat_cli_streams *ret_streams, struct leat_error *err);
+/* All streams of the file, with values in place of those in it (pipeline/spec/override.h). Deinit
+ * them in any case. 0 or -errno. */
+int leat_cli_streams_load(const char *file, const char *const *overrides, size_t n_overrides,
+                          struct leat_cli_streams *ret_streams, struct leat_error *err);
 void leat_cli_streams_deinit(struct leat_cli_streams *streams);
-
-/* Whether an operand that is a STREAM or a FILE is a file: it is there, or looks like one. */
-bool leat_cli_is_stream_file(const char *operand);
-
-/* The index of a stage in the spec, by its name, `name[2]` for the second of that name, or its
- * index; -1: "source". LEAT_CLI_OK or LEAT_CLI_USAGE. */
-int leat_cli_find_stage(const struct leat_spec *spec, const char *after, int *ret_stage,
-                        struct leat_error *err);
-
-/* The stream of that name; name NULL: the only one. NULL with an error that tells which there are.
- */
+/* The stream of that name; name NULL: the only one. NULL with an error that lists the names. */
 const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *streams,
                                               const char *file, const char *name,
                                               struct leat_error *err);
+/* Loads the file and finds one of its streams, which the caller frees. */
+struct leat_spec *leat_cli_spec_load(const char *file, const char *name, struct leat_error *err);
+
+/* True if an operand FILE|STREAM is a file: it exists, or its name looks like one. */
+bool leat_cli_is_stream_file(const char *operand);
+
+/* Finds the index of a stage by its name, `name[2]` for the second of that name, or its index;
+ * "source" is -1. LEAT_CLI_OK or LEAT_CLI_USAGE. */
+int leat_cli_find_stage(const struct leat_spec *spec, const char *after, int *ret_stage,
+                        struct leat_error *err);

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "proto/base/shown.h"
 
@@ -43,4 +42,16 @@ const char *leat_cli_duration(uint64_t ns, char buffer[LEAT_CLI_UNIT_MAX]) {
         (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%" PRIu64 " h %02" PRIu64 " min", s / 3600,
                        s / 60 % 60);
     return buffer;
+}
+
+const char *leat_cli_figure(const struct leat_figure *figure, uint64_t value,
+                            char buffer[LEAT_CLI_UNIT_MAX]) {
+    switch (figure->unit) {
+    case LEAT_FIGURE_NS:
+        return leat_cli_duration(value, buffer);
+    case LEAT_FIGURE_BYTES:
+        return leat_cli_bytes(value, buffer);
+    default:
+        return leat_cli_count(value, buffer);
+    }
 }

@@ -1,4 +1,4 @@
-/* bench.c: `leatctl bench`: what is run, in which order, and what is said of it. */
+/* bench.c: `leatctl bench`: which cases run in which order, and what is printed. */
 #include "client/cli/bench/bench.h"
 
 #include <errno.h>
@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/error_json.h"
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/options.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/io/opener.h"
@@ -20,7 +20,7 @@
 /* ---- running ---- */
 
 /* Cases take turns, there and back again, so that what changes with time (other load, temperature,
- * the page cache) meets all of them alike. */
+ * the page cache) affects all of them alike. */
 static int run_cases(struct leat_bench *bench, size_t first_case, struct leat_error *err) {
     size_t n = bench->n_cases - first_case;
     struct leat_cli_progress progress;
@@ -91,8 +91,8 @@ static int add_combinations(struct leat_bench *bench, const struct leat_cli_argu
     return 0;
 }
 
-static int vary(struct leat_bench *bench, const struct leat_cli_arguments *arguments,
-                const struct leat_spec *spec, struct leat_error *err) {
+static int vary_values(struct leat_bench *bench, const struct leat_cli_arguments *arguments,
+                       const struct leat_spec *spec, struct leat_error *err) {
     struct leat_bench_axis axes[LEAT_CLI_STRINGS_MAX] = {{.path = NULL}};
     size_t n_axes = arguments->vary.n_items;
     int r = 0;
@@ -106,41 +106,36 @@ static int vary(struct leat_bench *bench, const struct leat_cli_arguments *argum
     return r == 0 ? check_and_run(bench, err) : r;
 }
 
-/* The stream of a file, with its values varied or searched; of --compare it becomes a case. */
+/* Measures the stream of a file with its values varied or searched; with --compare the stream only
+ * becomes a case. */
 static int take_file(struct leat_bench *bench, const struct leat_cli_arguments *arguments,
                      const char *file, struct leat_error *err) {
-    const struct leat_spec *spec = NULL;
-    struct leat_cli_streams streams;
+    struct leat_spec *spec = leat_cli_spec_load(file, arguments->stream, err);
 
-    if (leat_cli_streams_load(file, &streams, err) == 0)
-        spec = leat_cli_streams_find(&streams, file, arguments->stream, err);
     if (spec && arguments->compare) {
         if (add_case(bench, arguments, file, file, spec->name) < 0)
             (void)leat_error_oom(err);
     } else if (spec) {
         bench->file = file;
         (void)(arguments->find ? leat_bench_find(bench, spec, arguments->find, run_cases, err)
-                               : vary(bench, arguments, spec, err));
+                               : vary_values(bench, arguments, spec, err));
     }
-    leat_cli_streams_deinit(&streams);
+    leat_spec_free(spec);
     return err->code;
 }
 
 /* ---- results ---- */
 
-static int print(struct leat_text *text, const char *path, struct leat_error *err) {
-    FILE *file = path ? fopen(path, "we") : stdout;
+static int save_text(struct leat_text *text, const char *path, struct leat_error *err) {
+    FILE *file = fopen(path, "we");
     bool failed = text->failed;
 
     if (!file)
         return leat_error_set(err, -errno, "%s: %s", path, strerror(errno));
-    (void)fwrite(text->data, 1, text->data ? text->n_bytes : 0, file);
+    leat_cli_print_to(text, file);
     failed |= ferror(file) != 0;
-    failed |= path && fclose(file) != 0;
-    free(text->data);
-    *text = (struct leat_text){.data = NULL};
-    return path && failed ? leat_error_set(err, -EIO, "%s: the results could not be written", path)
-                          : 0;
+    failed |= fclose(file) != 0;
+    return failed ? leat_error_set(err, -EIO, "%s: the results could not be written", path) : 0;
 }
 
 static void print_results(const struct leat_bench *bench,
@@ -158,18 +153,19 @@ static void print_results(const struct leat_bench *bench,
         leat_bench_comparison(bench, bench->cases[0], bench->cases[1], true, &text);
     else
         leat_bench_table(bench, &text);
-    (void)print(&text, NULL, err);
+    leat_cli_print(&text);
     if (!arguments->save)
         return;
     leat_bench_to_json(bench, &text);
-    (void)print(&text, arguments->save, err);
+    (void)save_text(&text, arguments->save, err);
+    free(text.data);
 }
 
-static int measure(struct leat_bench *bench, const struct leat_cli_arguments *arguments,
-                   struct leat_error *err) {
+static int measure_files(struct leat_bench *bench, const struct leat_cli_arguments *arguments,
+                         struct leat_error *err) {
     FILE *file = arguments->save ? fopen(arguments->save, "ae") : NULL;
 
-    if (arguments->save && !file) /* known before hours of measuring */
+    if (arguments->save && !file) /* better now than after hours of measuring */
         return leat_error_set(err, -errno, "%s: %s", arguments->save, strerror(errno));
     if (file)
         (void)fclose(file);
@@ -188,7 +184,7 @@ static bool is_saved(const char *file) {
     return n > 5 && strcmp(file + n - 5, ".json") == 0;
 }
 
-static int load(const char *file, struct leat_bench *bench, struct leat_error *err) {
+static int load_saved(const char *file, struct leat_bench *bench, struct leat_error *err) {
     char *text = NULL;
     size_t n_bytes = 0;
     int r = leat_opener_read(&leat_opener_any, file, MAX_SAVED_BYTES, &text, &n_bytes, err);
@@ -199,16 +195,16 @@ static int load(const char *file, struct leat_bench *bench, struct leat_error *e
     return r;
 }
 
-/* Both files become one list; cases of the same name are compared, or the only one of each. */
+/* Loads both files into one list, and compares cases of the same name, or the only one of each. */
 static int compare_saved(struct leat_bench *bench, const struct leat_cli_arguments *arguments,
                          struct leat_error *err) {
     struct leat_text text = {.data = NULL};
     size_t n_a;
-    int r = load(arguments->operand, bench, err);
+    int r = load_saved(arguments->operand, bench, err);
 
     n_a = bench->n_cases;
     if (r == 0)
-        r = load(arguments->compare, bench, err);
+        r = load_saved(arguments->compare, bench, err);
     for (size_t i = 0; r == 0 && i < n_a; i++)
         for (size_t j = n_a; j < bench->n_cases; j++) {
             if (strcmp(bench->cases[i]->name, bench->cases[j]->name) != 0 &&
@@ -221,7 +217,7 @@ static int compare_saved(struct leat_bench *bench, const struct leat_cli_argumen
     if (r == 0 && text.n_bytes == 0)
         r = leat_error_set(err, -EINVAL, "%s and %s have no configuration in common",
                            arguments->operand, arguments->compare);
-    (void)print(&text, NULL, err);
+    leat_cli_print(&text);
     return r;
 }
 
@@ -269,7 +265,7 @@ static int bench_main(const struct leat_cli_arguments *arguments, struct leat_er
     else if (arguments->compare && is_saved(arguments->operand) && is_saved(arguments->compare))
         (void)compare_saved(bench, arguments, err);
     else
-        (void)measure(bench, arguments, err);
+        (void)measure_files(bench, arguments, err);
     if (bench->was_interrupted)
         status = LEAT_CLI_INTERRUPTED;
     else if (status == LEAT_CLI_OK && err->code < 0)
@@ -279,29 +275,36 @@ static int bench_main(const struct leat_cli_arguments *arguments, struct leat_er
     return status;
 }
 
-#define OPTION(option, type, what, hint)                                                           \
-    .name = #option, .kind = type, .offset = LEAT_CLI_AT(option), .value = what, .help = hint
-#define NUMBER(option, most, hint) OPTION(option, LEAT_CLI_NUMBER, "N", hint), .min = 1, .max = most
-
 static const struct leat_cli_option bench_options[] = {
-    {OPTION(vary, LEAT_CLI_LIST, "PATH=V1,V2,..",
-            "run with each of these values; several times: with all combinations")},
-    {OPTION(compare, LEAT_CLI_STRING, "FILE",
-            "compare it with that file, or a saved result (.json) with another")},
-    {OPTION(goal, LEAT_CLI_CHOICE, "WHAT",
-            "what is best: records (the default), tokens, batches, source, bytes, cpu, memory, "
-            "first_batch, wall"),
-     .choices = goals},
-    {OPTION(find, LEAT_CLI_STRING, "PATH[=LO..HI]",
-            "search the best value of a whole number, and the smallest within 5 % of it")},
-    {NUMBER(seconds, 86400, "measure that long in each run (default 3)")},
-    {NUMBER(batches, UINT32_MAX, "or that many batches")},
-    {NUMBER(epochs, UINT32_MAX, "or that many epochs, each from its first batch to its last")},
-    {NUMBER(repeat, LEAT_BENCH_REPEAT_MAX, "runs of each configuration, in turns (default 3)")},
-    {OPTION(save, LEAT_CLI_STRING, "FILE",
-            "save all figures of all runs, with machine and options, as --json prints them")},
+    LEAT_CLI_OPTION(LIST, "vary", vary,
+                    "run with each of these values; several times: with all combinations",
+                    .value = "PATH=V1,V2,.."),
+    LEAT_CLI_OPTION(STRING, "compare", compare,
+                    "compare it with that file, or a saved result (.json) with another",
+                    .value = "FILE"),
+    LEAT_CLI_OPTION(CHOICE, "goal", goal,
+                    "the figure to optimise: records (the default), tokens, batches, source, "
+                    "bytes, cpu, memory, "
+                    "first_batch, wall",
+                    .value = "WHAT", .choices = goals),
+    LEAT_CLI_OPTION(STRING, "find", find,
+                    "search the best whole number, and the smallest within 5 % of it",
+                    .value = "PATH[=LO..HI]"),
+    LEAT_CLI_OPTION(NUMBER, "seconds", seconds, "measure that long in each run (default 3)",
+                    .value = "N", .min = 1, .max = 86400),
+    LEAT_CLI_OPTION(NUMBER, "batches", batches, "or that many batches", .value = "N", .min = 1,
+                    .max = UINT32_MAX),
+    LEAT_CLI_OPTION(NUMBER, "epochs", epochs,
+                    "or that many epochs, each from its first batch to its last", .value = "N",
+                    .min = 1, .max = UINT32_MAX),
+    LEAT_CLI_OPTION(NUMBER, "repeat", repeat, "runs of each configuration, in turns (default 3)",
+                    .value = "N", .min = 1, .max = LEAT_BENCH_REPEAT_MAX),
+    LEAT_CLI_OPTION(STRING, "save", save,
+                    "save all figures of all runs, with machine and options, as --json prints them",
+                    .value = "FILE"),
     LEAT_CLI_OPTION_WORKERS,
-    {NUMBER(window, 4096, "batches under way at once (default: the daemon's)")},
+    LEAT_CLI_OPTION(NUMBER, "window", window, "batches under way at once (default: the daemon's)",
+                    .value = "N", .min = 1, .max = 4096),
     LEAT_CLI_OPTION_DELIVERY,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -312,23 +315,21 @@ const struct leat_cli_command leat_cli_bench_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .summary = "measure a stream: records/s, tokens/s, memory, CPU",
     .description =
-        "Runs the stream for real, as `run` does: a daemon of its own for each run, and a trainer "
-        "that reads every\nbyte. After a warm-up it measures for a while; each configuration "
-        "runs several times, in turns with the\nothers, and the medians are shown. The data is "
-        "begun again where it ends. Records are rows of batches,\ntokens elements of lists "
-        "(not padding, masks, labels or token types); memory is the daemon's VmHWM, rings\n"
-        "included; waited is the share of time in which nothing was there for the trainer, which "
-        "does nothing else.\n\n"
-        "PATH is STAGE.ARG, STAGE[2].ARG for the second of that name, source.ARG, an option of "
-        "the stream\n(block_bytes), or a setting of the daemon (workers, memory_limit); ARG alone "
-        "will do where only one stage\nhas it. Values are YAML; 1..16 are whole numbers, "
-        "16..64+16 "
-        "those 16 apart, 1..64*2 those that double. All\nare checked before the first run; "
-        "at most 256 configurations are run.\n\n"
-        "--find tries values by doubling, as long as that pays, then between the best ones; "
-        "without =LO..HI from 1 to\nwhat the stream refuses, or, of workers, to twice the number "
-        "of "
-        "CPUs.",
+        "Runs the stream as `run` does, with a daemon for each run and a trainer that reads\n"
+        "every byte. After a warm-up it measures for a while. Each configuration runs several\n"
+        "times, in turns with the others, and the medians are shown. At the end of the data\n"
+        "the stream begins again.\n\n"
+        "Records are rows of batches. Tokens are elements of lists, without padding, masks,\n"
+        "labels and token types. Memory is the daemon's VmHWM with its rings. Waited is the\n"
+        "share of time in which the trainer, which does nothing else, had no batch.\n\n"
+        "PATH is STAGE.ARG, STAGE[2].ARG for the second stage of that name, source.ARG, an\n"
+        "option of the stream (block_bytes), or a setting of the daemon (workers,\n"
+        "memory_limit). ARG alone is enough if only one stage has it. Values are YAML. 1..16\n"
+        "stands for whole numbers, 16..64+16 for a step of 16, 1..64*2 for doubling. All\n"
+        "values are checked before the first run; at most 256 configurations are run.\n\n"
+        "--find doubles the value for as long as that pays, then tries values between the\n"
+        "best ones. Without =LO..HI it begins at 1 and ends at the value that the stream\n"
+        "refuses, or for workers at twice the number of CPUs.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl bench titanic.yaml\n"

@@ -1,5 +1,5 @@
-/* bench.h: what `leatctl bench` works on: configurations (cases), each a stream of a file with some
- * values replaced, and the samples that were measured of them. Owner: the one thread.
+/* bench.h: `leatctl bench` measures configurations (cases): each is a stream of a file with some
+ * values replaced, and has a sample for each run. Owner: the one thread.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 #include "proto/base/blake2b.h"
 #include "proto/base/text.h"
 
-/* What is measured of a run. Tables, JSON and goals follow from leat_bench_figures. */
+/* The figures of a run. Tables, JSON and goals follow from leat_bench_figures. */
 enum leat_bench_figure {
     LEAT_BENCH_WALL,  /* from opening the stream to the last batch */
     LEAT_BENCH_FIRST, /* from opening the stream to the first batch */
     LEAT_BENCH_MEASURED,
-    LEAT_BENCH_BATCHES, /* all that follow are of the measured time */
+    LEAT_BENCH_BATCHES, /* this and all below: in the measured time */
     LEAT_BENCH_BATCH_RATE,
     LEAT_BENCH_RECORD_RATE,
     LEAT_BENCH_TOKEN_RATE,
@@ -23,7 +23,7 @@ enum leat_bench_figure {
     LEAT_BENCH_BYTE_RATE,
     LEAT_BENCH_RECORD_CPU, /* of the daemon */
     LEAT_BENCH_WAITED,
-    LEAT_BENCH_MEMORY, /* of the daemon, at most, from its start on */
+    LEAT_BENCH_MEMORY, /* of the daemon: the peak since its start */
     LEAT_BENCH_N_FIGURES,
 };
 
@@ -70,8 +70,8 @@ struct leat_bench {
     bool hides_progress;
     size_t n_cases;
     struct leat_bench_case *cases[2 * LEAT_BENCH_MAX_CASES]; /* of two saved results */
-    const char *searched; /* --find: what is searched; NULL: nothing */
-    char found[512];      /* what the search found, and why it stopped */
+    const char *searched;                                    /* the text of --find; NULL: none */
+    char found[512]; /* the result of the search, and why it stopped */
     bool was_interrupted;
 };
 
@@ -84,9 +84,9 @@ struct leat_bench_case *leat_bench_add_case(struct leat_bench *bench, const char
  * -errno. */
 int leat_bench_case_set(struct leat_bench_case *item, const char *full, const char *path,
                         const char *value);
-/* Plans the stream with the values of the case, and lets leatd look at its settings. 0, or -errno:
- * the error is located in the file, or, if there are values, names these. Data that can be read
- * only once is an error. */
+/* Plans the stream with the values of the case, and has leatd check its settings. 0, or -errno: the
+ * error is located in the file or, if there are values, names these. Data that can be read only
+ * once is an error. */
 int leat_bench_check(const struct leat_bench_case *item, struct leat_error *err);
 void leat_bench_deinit(struct leat_bench *bench);
 
@@ -96,7 +96,7 @@ struct leat_bench_summary leat_bench_case_summary(const struct leat_bench_case *
 struct leat_bench_summary leat_bench_case_ratios(const struct leat_bench_case *a,
                                                  const struct leat_bench_case *b,
                                                  enum leat_bench_figure figure);
-/* The case with the best median of the goal, `other` aside; NULL: none has any. */
+/* The case with the best median of the goal, without `other`; NULL: no case has one. */
 const struct leat_bench_case *leat_bench_best(const struct leat_bench *bench,
                                               const struct leat_bench_case *other);
 
@@ -107,19 +107,19 @@ const struct leat_bench_case *leat_bench_best(const struct leat_bench *bench,
 int leat_bench_run(const struct leat_bench *bench, struct leat_bench_case *item,
                    struct leat_error *err);
 
-/* `--find PATH` or `PATH=LOW..HIGH`: each value that is tried becomes a case; in the end cases are
- * sorted by value, and bench->found says what was found. `run` runs the last case n_repeat times.
- * 0, or -errno; what was measured until then stays. */
+/* `--find PATH` or `PATH=LOW..HIGH`: each value that is tried becomes a case. In the end cases are
+ * sorted by value, and bench->found has the result. `run` runs the last case n_repeat times. 0, or
+ * -errno; the samples until then stay. */
 int leat_bench_find(struct leat_bench *bench, const struct leat_spec *spec, const char *text,
                     int (*run)(struct leat_bench *bench, size_t first_case, struct leat_error *err),
                     struct leat_error *err);
 
 /* ---- results ---- */
 
-/* A row for each case, and which is best. */
+/* A row for each case, and the best case. */
 void leat_bench_table(const struct leat_bench *bench, struct leat_text *text);
-/* a against b: ratios of pairs of runs, and whether there is a difference. `are_paired`: they ran
- * in turns. */
+/* a against b: ratios of pairs of runs, and whether they differ. `are_paired`: they ran in turns.
+ */
 void leat_bench_comparison(const struct leat_bench *bench, const struct leat_bench_case *a,
                            const struct leat_bench_case *b, bool are_paired,
                            struct leat_text *text);
@@ -130,6 +130,6 @@ void leat_bench_to_json(const struct leat_bench *bench, struct leat_text *text);
 /* Adds the cases of a saved result. 0 or -errno with an error located in `file`. */
 int leat_bench_from_json(const char *data, size_t n_bytes, const char *file,
                          struct leat_bench *bench, struct leat_error *err);
-/* CPUs that may be used; and what it runs on: CPU, number of CPUs, memory, kernel. */
+/* The number of CPUs that this process may use. */
 unsigned leat_bench_n_cpus(void);
-void leat_bench_add_machine(struct leat_text *text, bool as_json);
+void leat_bench_add_machine_json(struct leat_text *json); /* "machine": {..} */

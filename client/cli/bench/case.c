@@ -1,4 +1,4 @@
-/* case.c: cases: what is replaced in them, whether they can run, what their samples say. */
+/* case.c: cases: their values, checks before they run, summaries of their samples. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "client/cli/base/daemon/private_daemon.h"
 #include "client/cli/base/stream_file.h"
 #include "client/cli/bench/bench.h"
-#include "pipeline/plan/plan.h"
+#include "pipeline/run/pipeline.h"
 
 static struct leat_bench_case *case_free(struct leat_bench_case *item) {
     for (size_t i = 0; i < item->n_overrides; i++)
@@ -66,7 +66,7 @@ static int check_plan(const struct leat_spec *spec, const char *file, struct lea
     int r = leat_plan_check(spec, err);
 
     if (r == 0)
-        r = leat_plan_new(spec, &leat_opener_operator, &plan, err);
+        r = leat_pipeline_open(spec, &leat_opener_operator, &plan, err);
     if (r == 0 && plan->is_one_pass) {
         r = leat_error_set(err, -EINVAL,
                            "the data comes through a pipe, which can be read but once; name files "
@@ -77,7 +77,7 @@ static int check_plan(const struct leat_spec *spec, const char *file, struct lea
     return r;
 }
 
-/* Without leatd, the first run says what is wrong. */
+/* Without leatd there is no check: the first run reports the error. */
 static int check_settings(const struct leat_bench_case *item, struct leat_error *err) {
     char text[LEAT_ERROR_MESSAGE_MAX] = "", *said = text;
     size_t n = strlen(item->file);
@@ -96,8 +96,8 @@ static int check_settings(const struct leat_bench_case *item, struct leat_error 
 int leat_bench_check(const struct leat_bench_case *item, struct leat_error *err) {
     const struct leat_spec *spec = NULL;
     struct leat_cli_streams streams;
-    int r = leat_cli_streams_load_with(item->file, (const char *const *)item->overrides,
-                                       item->n_overrides, &streams, err);
+    int r = leat_cli_streams_load(item->file, (const char *const *)item->overrides,
+                                  item->n_overrides, &streams, err);
 
     if (r == 0)
         spec = leat_cli_streams_find(&streams, item->file, item->stream, err);

@@ -20,8 +20,8 @@ struct finder {
     struct leat_error *err;
 };
 
-/* `range` is "LOW..HIGH". NULL: up to what the stream refuses; `workers` up to twice the number of
- * CPUs. */
+/* `range` is "LOW..HIGH". NULL: until the stream refuses a value; `workers` up to twice the number
+ * of CPUs. */
 static int set_range(struct finder *finder, const char *range) {
     const char *dots = range ? strstr(range, "..") : NULL;
     int64_t low = 1, high = 0;
@@ -39,7 +39,7 @@ static int set_range(struct finder *finder, const char *range) {
     return 0;
 }
 
-/* The value that is written, else the default, else the least. */
+/* The value in the file, else the default, else 1. */
 static uint64_t start_value(const struct finder *finder) {
     const struct leat_value *written = finder->axis.written;
     const char *text = written && written->kind == LEAT_VALUE_SCALAR ? written->text
@@ -51,8 +51,8 @@ static uint64_t start_value(const struct finder *finder) {
                                                                                   : 1;
 }
 
-/* A value that the stream refuses is an answer, unless it is the first. */
-static int measure(void *user, uint64_t value, double *ret_score) {
+/* A value that the stream refuses has the score 0; as the first one it is an error. */
+static int measure_value(void *user, uint64_t value, double *ret_score) {
     struct finder *finder = user;
     struct leat_bench *bench = finder->bench;
     struct leat_bench_case *item = leat_bench_add_case(bench, "", bench->file, finder->spec->name);
@@ -93,7 +93,7 @@ static const char *print_score(const struct leat_bench *bench, const struct leat
                             buffer);
 }
 
-static void conclude(const struct finder *finder) {
+static void fill_found(const struct finder *finder) {
     const struct leat_bench_point *best = leat_bench_search_best(&finder->search);
     const struct leat_bench_point *smallest = leat_bench_search_smallest(&finder->search);
     struct leat_bench *bench = finder->bench;
@@ -117,7 +117,7 @@ int leat_bench_find(struct leat_bench *bench, const struct leat_spec *spec, cons
                     int (*run)(struct leat_bench *bench, size_t first_case, struct leat_error *err),
                     struct leat_error *err) {
     struct finder finder = {
-        .bench = bench, .spec = spec, .run = run, .search = {.measure = measure}, .err = err};
+        .bench = bench, .spec = spec, .run = run, .search = {.measure = measure_value}, .err = err};
     const char *equals = strchr(text, '=');
     char whole[320];
     int r;
@@ -130,7 +130,7 @@ int leat_bench_find(struct leat_bench *bench, const struct leat_spec *spec, cons
         r = set_range(&finder, equals ? equals + 1 : NULL);
     if (r == 0)
         r = leat_bench_search(&finder.search, start_value(&finder));
-    conclude(&finder);
+    fill_found(&finder);
     leat_bench_axis_deinit(&finder.axis);
     return r;
 }

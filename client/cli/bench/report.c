@@ -1,4 +1,4 @@
-/* report.c: what was measured, for people. */
+/* report.c: the figures of a run, and what was measured for people. */
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>
@@ -10,8 +10,59 @@
 #include "client/cli/base/grid.h"
 #include "client/cli/bench/bench.h"
 #include "client/leat.h"
+#include "proto/base/json_writer.h"
 
-#define NOISY 0.1 /* a spread above this is worth a warning */
+#define NOISY       0.1 /* a spread above this is worth a warning */
+#define MAX_SHOWN   1e18
+#define MAX_SHOWN_S 1e9
+
+const struct leat_bench_figure_info leat_bench_figures[LEAT_BENCH_N_FIGURES] = {
+    {"wall_s", "wall time", LEAT_BENCH_SECONDS, true, false},
+    {"first_batch_s", "first batch", LEAT_BENCH_SECONDS, true, true},
+    {"measured_s", "measured", LEAT_BENCH_SECONDS, true, false},
+    {"batches", "batches", LEAT_BENCH_COUNT, false, false},
+    {"batches_per_s", "batches/s", LEAT_BENCH_COUNT, false, true},
+    {"records_per_s", "records/s", LEAT_BENCH_COUNT, false, true},
+    {"tokens_per_s", "tokens/s", LEAT_BENCH_COUNT, false, true},
+    {"source_bytes_per_s", "source", LEAT_BENCH_BYTES_PER_S, false, true},
+    {"batch_bytes_per_s", "batch bytes", LEAT_BENCH_BYTES_PER_S, false, true},
+    {"daemon_cpu_s_per_record", "CPU/record", LEAT_BENCH_SECONDS, true, true},
+    {"waited", "waited", LEAT_BENCH_SHARE, true, true},
+    {"daemon_hwm_bytes", "memory", LEAT_BENCH_BYTES, true, true},
+};
+
+static const char *print_count(double value, char *buffer) {
+    if (value >= 99.95)
+        return leat_cli_count((uint64_t)(value + 0.5), buffer);
+    (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%.3g", value);
+    return buffer;
+}
+
+const char *leat_bench_print(double value, enum leat_bench_unit unit,
+                             char buffer[LEAT_CLI_UNIT_MAX]) {
+    if (!isfinite(value) || value < 0 ||
+        value > (unit == LEAT_BENCH_SECONDS ? MAX_SHOWN_S : MAX_SHOWN)) {
+        (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "-");
+        return buffer;
+    }
+    switch (unit) {
+    case LEAT_BENCH_COUNT:
+        return print_count(value, buffer);
+    case LEAT_BENCH_SECONDS:
+        return leat_cli_duration((uint64_t)(value * 1e9 + 0.5), buffer);
+    case LEAT_BENCH_BYTES:
+        return leat_cli_bytes((uint64_t)value, buffer);
+    case LEAT_BENCH_BYTES_PER_S:
+        (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%.*f MB/s", value < 1e8 ? 1 : 0, value / 1e6);
+        return buffer;
+    case LEAT_BENCH_SHARE:
+        (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%.1f %%", 100 * value);
+        return buffer;
+    }
+    return "";
+}
+
+/* ---- cells ---- */
 
 static const char *name_of(const struct leat_bench_case *item) {
     return item->name[0] ? item->name : "as written";
@@ -34,7 +85,7 @@ static double spread_of(const struct leat_bench *bench, const struct leat_bench_
     return summary.n_values > 1 ? leat_bench_spread(&summary) : NAN;
 }
 
-/* The figures that there is anything to say of: streams without lists have no tokens. */
+/* Chooses the figures that have any value: streams without lists have no tokens. */
 static size_t choose_figures(const struct leat_bench *bench,
                              enum leat_bench_figure ret_figures[LEAT_BENCH_N_FIGURES]) {
     size_t n = 0;
@@ -51,7 +102,7 @@ static size_t choose_figures(const struct leat_bench *bench,
 
 /* ---- head and warnings ---- */
 
-/* The model of x86; other machines say less: then their architecture. */
+/* The model of an x86 CPU, or the architecture of another machine. */
 static void read_cpu(char *ret_cpu, size_t size, const char *machine) {
     FILE *file = fopen("/proc/cpuinfo", "re");
     char line[512];
@@ -76,25 +127,44 @@ unsigned leat_bench_n_cpus(void) {
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
-void leat_bench_add_machine(struct leat_text *text, bool as_json) {
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    unsigned n_cpus = leat_bench_n_cpus();
-    char cpu[128], bytes[LEAT_CLI_UNIT_MAX];
-    struct utsname name = {.sysname = ""};
+struct machine {
+    struct utsname name;
+    char cpu[128];
+    unsigned n_cpus;
+    uint64_t memory_bytes;
+};
 
-    (void)uname(&name);
-    read_cpu(cpu, sizeof(cpu), name.machine);
-    if (!as_json) {
-        leat_text_add(text, "%s, %u CPU%s, %s, %s %s", cpu, n_cpus, n_cpus == 1 ? "" : "s",
-                      leat_cli_bytes(memory, bytes), name.sysname, name.release);
-        return;
-    }
-    leat_text_add(text, "{\"host\": ");
-    leat_text_add_json(text, name.nodename, strlen(name.nodename));
-    leat_text_add(text, ", \"cpu\": ");
-    leat_text_add_json(text, cpu, strlen(cpu));
-    leat_text_add(text, ", \"cpus\": %u, \"memory_bytes\": %" PRIu64 ", \"kernel\": \"%s %s\"}",
-                  n_cpus, memory, name.sysname, name.release);
+static struct machine read_machine(void) {
+    struct machine machine = {.n_cpus = leat_bench_n_cpus(),
+                              .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+                                              (uint64_t)sysconf(_SC_PAGESIZE)};
+
+    (void)uname(&machine.name);
+    read_cpu(machine.cpu, sizeof(machine.cpu), machine.name.machine);
+    return machine;
+}
+
+static void add_machine(struct leat_text *text) {
+    struct machine machine = read_machine();
+    char bytes[LEAT_CLI_UNIT_MAX];
+
+    leat_text_add(text, "%s, %u CPU%s, %s, %s %s", machine.cpu, machine.n_cpus,
+                  machine.n_cpus == 1 ? "" : "s", leat_cli_bytes(machine.memory_bytes, bytes),
+                  machine.name.sysname, machine.name.release);
+}
+
+void leat_bench_add_machine_json(struct leat_text *json) {
+    struct machine machine = read_machine();
+    char kernel[sizeof(machine.name.sysname) + sizeof(machine.name.release) + 1];
+
+    (void)snprintf(kernel, sizeof(kernel), "%s %s", machine.name.sysname, machine.name.release);
+    leat_json_open(json, "machine", '{');
+    leat_json_add_text(json, "host", machine.name.nodename);
+    leat_json_add_text(json, "cpu", machine.cpu);
+    leat_json_add_uint(json, "cpus", machine.n_cpus);
+    leat_json_add_uint(json, "memory_bytes", machine.memory_bytes);
+    leat_json_add_text(json, "kernel", kernel);
+    leat_json_close(json, '}');
 }
 
 static void add_head(const struct leat_bench *bench, struct leat_text *text) {
@@ -115,7 +185,7 @@ static void add_head(const struct leat_bench *bench, struct leat_text *text) {
         leat_text_add(text, "%" PRIu64 " s, after %.4g s to warm up", bench->n_seconds,
                       bench->n_seconds < 4 ? (double)bench->n_seconds / 4 : 1.0);
     leat_text_add(text, "\nleat %s; ", leat_version());
-    leat_bench_add_machine(text, false);
+    add_machine(text);
     leat_text_add(text, "\n\n");
 }
 
@@ -191,7 +261,8 @@ void leat_bench_table(const struct leat_bench *bench, struct leat_text *text) {
 
 /* ---- two ---- */
 
-static const char *verdict(const struct leat_bench_summary *ratios, enum leat_bench_figure figure) {
+static const char *judge_ratios(const struct leat_bench_summary *ratios,
+                                enum leat_bench_figure figure) {
     if (ratios->n_values == 0)
         return "";
     if (figure == LEAT_BENCH_SOURCE_RATE && ratios->high <= 0)
@@ -231,7 +302,7 @@ void leat_bench_comparison(const struct leat_bench *bench, const struct leat_ben
         add_median(&grid, b, figures[i]);
         leat_cli_grid_add(&grid, ratio);
         leat_cli_grid_add(&grid, range);
-        leat_cli_grid_add(&grid, verdict(&ratios, figures[i]));
+        leat_cli_grid_add(&grid, judge_ratios(&ratios, figures[i]));
     }
     leat_cli_grid_print(&grid, text);
     leat_text_add(text, "%s",

@@ -1,24 +1,24 @@
-/* run.c: one run of a case. What is measured lies between the end of the warm-up, which is a batch,
- * and the last batch. At both ends the daemon is asked for its counters; it is about as far ahead
- * at one as at the other, so the differences belong to the batches in between. Where the stream
- * ended the daemon is ahead no more: there, the totals are divided by all batches. */
+/* run.c: one run of a case. The measured time begins with the batch that ends the warm-up, and ends
+ * with the last batch. The daemon is asked for its counters at both ends. It is about as far ahead
+ * at one as at the other, so the differences belong to the batches in between. At the end of the
+ * stream it is no longer ahead: then the totals are divided by all batches. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "client/cli/base/clock.h"
 #include "client/cli/base/consumer.h"
 #include "client/cli/base/daemon/control.h"
 #include "client/cli/base/daemon/private_daemon.h"
 #include "client/cli/bench/bench.h"
 #include "client/stream/batch.h"
+#include "proto/base/clock.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define MAX_WARM_NS SECOND_NS
 
 struct mark {
     uint64_t at_ns, wait_ns, n_batches, n_rows, n_bytes; /* of the trainer */
-    bool is_known;                                       /* all that follow: of the daemon */
+    bool is_known; /* the daemon has answered: all below is its own */
     double cpu_s, hwm_bytes, n_made, n_elements, n_source_bytes;
 };
 
@@ -33,28 +33,21 @@ struct run {
     struct mark start, now;
 };
 
-static Leat__ControlReply *ask(const struct run *run, Leat__ControlRequest *request,
-                               Leat__ControlReply__VerbCase verb) {
+static Leat__ControlReply *ask_verb(const struct run *run, Leat__ControlRequest__VerbCase verb,
+                                    void *message) {
     int status;
 
-    return leat_cli_control(run->address, request, verb, LEAT_CLI_CONTROL_TIMEOUT_MS, &status,
+    return leat_cli_control(run->address, verb, message, LEAT_CLI_CONTROL_TIMEOUT_MS, &status,
                             LEAT_ERROR_IGNORED);
 }
 
 static void ask_daemon(const struct run *run, struct mark *mark) {
-    Leat__Empty empty = LEAT__EMPTY__INIT;
-    Leat__StatsRequest stats_request = LEAT__STATS_REQUEST__INIT;
-    Leat__ControlRequest status_question = LEAT__CONTROL_REQUEST__INIT;
-    Leat__ControlRequest stats_question = LEAT__CONTROL_REQUEST__INIT;
+    Leat__StatsRequest request = LEAT__STATS_REQUEST__INIT;
     Leat__ControlReply *status, *stats;
 
-    status_question.verb_case = LEAT__CONTROL_REQUEST__VERB_STATUS;
-    status_question.status = &empty;
-    stats_request.stream = run->item->stream;
-    stats_question.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
-    stats_question.stats = &stats_request;
-    status = ask(run, &status_question, LEAT__CONTROL_REPLY__VERB_STATUS);
-    stats = ask(run, &stats_question, LEAT__CONTROL_REPLY__VERB_STATS);
+    request.stream = run->item->stream;
+    status = ask_verb(run, LEAT__CONTROL_REQUEST__VERB_STATUS, NULL);
+    stats = ask_verb(run, LEAT__CONTROL_REQUEST__VERB_STATS, &request);
     mark->is_known = status && stats && stats->stats->n_streams == 1;
     if (mark->is_known) {
         mark->cpu_s = (double)status->status->cpu_ns / 1e9;
@@ -91,7 +84,7 @@ static void read_batch(struct run *run, const struct leat_batch *batch) {
     }
     run->now.n_rows += view->header.n_rows;
     run->now.n_batches++;
-    run->now.at_ns = leat_cli_now_ns();
+    run->now.at_ns = leat_now_ns();
     run->now.wait_ns = run->consumer.wait_ns;
 }
 
@@ -123,7 +116,7 @@ static bool on_batch(struct leat_cli_consumer *consumer, struct leat_batch *batc
     if (is_first)
         run->first_ns = run->now.at_ns;
     run->is_warm = was_warm || is_warm(run);
-    if (is_first || run->is_warm != was_warm) { /* the stream may end before it is warm */
+    if (is_first || run->is_warm != was_warm) { /* the stream may end before the warm-up does */
         run->start = run->now;
         ask_daemon(run, &run->start);
     }
@@ -132,7 +125,7 @@ static bool on_batch(struct leat_cli_consumer *consumer, struct leat_batch *batc
 
 /* ---- the sample ---- */
 
-/* What the daemon counted, for the batches that were measured. */
+/* The share of a counter of the daemon that belongs to the measured batches. */
 static double share_of(const struct run *run, double before, double after) {
     const struct mark *start = &run->start, *end = &run->now;
     double n_batches = (double)(end->n_batches - start->n_batches);
@@ -166,7 +159,7 @@ static void take_sample(const struct run *run, double *values) {
     values[LEAT_BENCH_MEMORY] = is_known ? end->hwm_bytes : NAN;
 }
 
-static int pull(struct run *run, struct leat_bench_case *item, struct leat_error *err) {
+static int pull_stream(struct run *run, struct leat_bench_case *item, struct leat_error *err) {
     struct leat_open_options options;
     struct leat_client *client = NULL;
     struct leat_stream *stream = NULL;
@@ -181,7 +174,7 @@ static int pull(struct run *run, struct leat_bench_case *item, struct leat_error
     options.world_size = 1;
     options.reconnect_timeout_ms = LEAT_NO_RECONNECT;
     options.client_name = "leatctl bench";
-    run->open_ns = leat_cli_now_ns();
+    run->open_ns = leat_now_ns();
     r = leat_client_open(client, item->stream, &options, &stream);
     if (r < 0) {
         *err = *leat_client_error(client);
@@ -206,7 +199,7 @@ int leat_bench_run(const struct leat_bench *bench, struct leat_bench_case *item,
     if (r < 0)
         return r;
     run.address = daemon.directory;
-    r = pull(&run, item, err);
+    r = pull_stream(&run, item, err);
     leat_cli_daemon_stop(&daemon);
     if (r < 0)
         return r;

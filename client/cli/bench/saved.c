@@ -1,6 +1,5 @@
-/* saved.c: what was measured, for programs, and back again for --compare. */
+/* saved.c: results as JSON, and reading them again for --compare. */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,54 +8,45 @@
 #include "client/cli/base/json_request.h"
 #include "client/cli/bench/bench.h"
 #include "client/leat.h"
+#include "proto/base/json_writer.h"
 
 #define MAX_NAME 256 /* of a saved case, in bytes */
 
-/* `before` is what stands before the value: ", \"name\": ". */
-static void add_text(struct leat_text *text, const char *before, const char *value) {
-    leat_text_add(text, "%s", before);
-    if (value)
-        leat_text_add_json(text, value, strlen(value));
-    else
-        leat_text_add(text, "null");
+static void add_sample(struct leat_text *json, const char *key, const double *values) {
+    leat_json_open(json, key, '{');
+    for (int i = 0; i < LEAT_BENCH_N_FIGURES; i++)
+        leat_json_add_double(json, leat_bench_figures[i].key, values[i]);
+    leat_json_close(json, '}');
 }
 
-static void add_sample(struct leat_text *text, const double *values) {
-    for (int i = 0; i < LEAT_BENCH_N_FIGURES; i++) {
-        leat_text_add(text, "%s\"%s\": ", i ? ", " : "{", leat_bench_figures[i].key);
-        if (isfinite(values[i]))
-            leat_text_add(text, "%.9g", values[i]);
-        else
-            leat_text_add(text, "null");
-    }
-    leat_text_add(text, "}");
-}
-
-static void add_case(struct leat_text *text, const struct leat_bench_case *item) {
+static void add_case(struct leat_text *json, const struct leat_bench_case *item) {
     double medians[LEAT_BENCH_N_FIGURES];
 
     for (int i = 0; i < LEAT_BENCH_N_FIGURES; i++)
         medians[i] = leat_bench_case_summary(item, (enum leat_bench_figure)i).median;
-    add_text(text, "{\"name\": ", item->name);
-    add_text(text, ", \"file\": ", item->file);
-    add_text(text, ", \"stream\": ", item->stream);
-    add_text(text, ", \"spec_digest\": ", item->digest[0] ? item->digest : NULL);
-    leat_text_add(text, ", \"set\": [");
-    for (size_t i = 0; i < item->n_overrides; i++) {
-        leat_text_add(text, i ? ", " : "");
-        leat_text_add_json(text, item->overrides[i], strlen(item->overrides[i]));
-    }
-    leat_text_add(text, "],\n   \"median\": ");
-    add_sample(text, medians);
-    leat_text_add(text, ",\n   \"runs\": [");
+    leat_json_line(json);
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", item->name);
+    leat_json_add_text(json, "file", item->file);
+    leat_json_add_text(json, "stream", item->stream);
+    leat_json_add_text(json, "spec_digest", item->digest[0] ? item->digest : NULL);
+    leat_json_open(json, "set", '[');
+    for (size_t i = 0; i < item->n_overrides; i++)
+        leat_json_add_text(json, NULL, item->overrides[i]);
+    leat_json_close(json, ']');
+    leat_json_line(json);
+    add_sample(json, "median", medians);
+    leat_json_line(json);
+    leat_json_open(json, "runs", '[');
     for (size_t i = 0; i < item->n_samples; i++) {
-        leat_text_add(text, i ? ",\n    " : "\n    ");
-        add_sample(text, item->samples[i]);
+        leat_json_line(json);
+        add_sample(json, NULL, item->samples[i]);
     }
-    leat_text_add(text, "]}");
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
 }
 
-void leat_bench_to_json(const struct leat_bench *bench, struct leat_text *text) {
+void leat_bench_to_json(const struct leat_bench *bench, struct leat_text *json) {
     const struct leat_bench_case *best = leat_bench_best(bench, NULL);
     time_t now = time(NULL);
     char date[32] = "";
@@ -64,32 +54,39 @@ void leat_bench_to_json(const struct leat_bench *bench, struct leat_text *text) 
 
     if (gmtime_r(&now, &utc))
         (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    leat_text_add(text, "{\"leat_bench\": %d", LEAT_BENCH_JSON_FORMAT);
-    add_text(text, ", \"version\": ", leat_version());
-    add_text(text, ", \"date\": ", date);
-    leat_text_add(text, ",\n \"machine\": ");
-    leat_bench_add_machine(text, true);
-    leat_text_add(text,
-                  ",\n \"options\": {\"seconds\": %" PRIu64 ", \"batches\": %" PRIu64
-                  ", \"epochs\": %" PRIu64 ", \"repeat\": %" PRIu64
-                  ", \"window\": %u, \"delivery\": \"%s\"",
-                  bench->n_seconds, bench->n_batches, bench->n_epochs, bench->n_repeat,
-                  bench->window, bench->delivery == LEAT_DELIVERY_COPY ? "copy" : "shared");
-    add_text(text, ", \"goal\": ", leat_bench_figures[bench->goal].key);
-    add_text(text, ", \"find\": ", bench->searched);
-    leat_text_add(text, "},\n \"configurations\": [");
-    for (size_t i = 0; i < bench->n_cases; i++) {
-        leat_text_add(text, i ? ",\n  " : "\n  ");
-        add_case(text, bench->cases[i]);
-    }
-    add_text(text, "],\n \"best\": ", best ? best->name : NULL);
-    add_text(text, ", \"found\": ", bench->searched ? bench->found : NULL);
-    leat_text_add(text, ", \"was_interrupted\": %s}\n", bench->was_interrupted ? "true" : "false");
+    leat_json_open(json, NULL, '{');
+    leat_json_add_int(json, "leat_bench", LEAT_BENCH_JSON_FORMAT);
+    leat_json_add_text(json, "version", leat_version());
+    leat_json_add_text(json, "date", date);
+    leat_json_line(json);
+    leat_bench_add_machine_json(json);
+    leat_json_line(json);
+    leat_json_open(json, "options", '{');
+    leat_json_add_uint(json, "seconds", bench->n_seconds);
+    leat_json_add_uint(json, "batches", bench->n_batches);
+    leat_json_add_uint(json, "epochs", bench->n_epochs);
+    leat_json_add_uint(json, "repeat", bench->n_repeat);
+    leat_json_add_uint(json, "window", bench->window);
+    leat_json_add_text(json, "delivery", leat_cli_deliveries[bench->delivery]);
+    leat_json_add_text(json, "goal", leat_bench_figures[bench->goal].key);
+    leat_json_add_text(json, "find", bench->searched);
+    leat_json_close(json, '}');
+    leat_json_line(json);
+    leat_json_open(json, "configurations", '[');
+    for (size_t i = 0; i < bench->n_cases; i++)
+        add_case(json, bench->cases[i]);
+    leat_json_close(json, ']');
+    leat_json_line(json);
+    leat_json_add_text(json, "best", best ? best->name : NULL);
+    leat_json_add_text(json, "found", bench->searched ? bench->found : NULL);
+    leat_json_add_bool(json, "was_interrupted", bench->was_interrupted);
+    leat_json_close(json, '}');
+    leat_text_add(json, "\n");
 }
 
-/* ---- back again ---- */
+/* ---- reading ---- */
 
-/* Figures that another version has not are not known. */
+/* A figure that another version has not saved is NAN. */
 static int read_runs(struct leat_json_node runs, struct leat_bench_case *item,
                      struct leat_error *err) {
     struct leat_json_iterator iterator;

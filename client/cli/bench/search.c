@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define GAIN        0.02 /* less is no gain */
+#define GAIN        0.02 /* a smaller gain does not count */
 #define MAX_VAIN    2    /* steps without gain before a direction is given up */
 #define MAX_BETWEEN 6
 #define FINE        8 /* values within an 8th of each other count as the same */
@@ -96,7 +96,7 @@ static int go_down(struct leat_bench_search *search) {
 }
 
 /* Half way, by ratio: the root of low * high. */
-static uint64_t middle(uint64_t low, uint64_t high) {
+static uint64_t find_middle(uint64_t low, uint64_t high) {
     uint64_t a = low, b = high;
 
     while (a < b && b - a > 1) {
@@ -114,7 +114,7 @@ static bool is_wide(uint64_t low, uint64_t high) {
     return high - low > 1 && high - low > high / FINE;
 }
 
-/* On the side of the best where its neighbour is farther, by ratio. */
+/* Tries values on that side of the best whose neighbour is farther away, by ratio. */
 static int go_between(struct leat_bench_search *search) {
     unsigned n_vain = 0;
     int r = 0;
@@ -127,9 +127,9 @@ static int go_between(struct leat_bench_search *search) {
         bool is_above = (unsigned __int128)above * below >= (unsigned __int128)at * at;
 
         if (is_wide(at, above) && (is_above || !is_wide(below, at)))
-            r = try_value(search, middle(at, above));
+            r = try_value(search, find_middle(at, above));
         else if (is_wide(below, at))
-            r = try_value(search, middle(below, at));
+            r = try_value(search, find_middle(below, at));
         else
             break;
         n_vain = r > 0 ? 0 : n_vain + 1;
@@ -143,7 +143,7 @@ static int go_smallest(struct leat_bench_search *search) {
     for (size_t i; r >= 0 && (i = smallest_index(search)) > 0;) {
         if (!is_wide(search->points[i - 1].value, search->points[i].value))
             break;
-        r = try_value(search, middle(search->points[i - 1].value, search->points[i].value));
+        r = try_value(search, find_middle(search->points[i - 1].value, search->points[i].value));
     }
     return r;
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static void insert(double *sorted, size_t n, double value) {
+static void insert_sorted(double *sorted, size_t n, double value) {
     while (n > 0 && sorted[n - 1] > value) {
         sorted[n] = sorted[n - 1];
         n--;
@@ -17,7 +17,7 @@ struct leat_bench_summary leat_bench_summarise(const double *values, size_t n_va
 
     for (size_t i = 0; i < n_values && n < LEAT_BENCH_REPEAT_MAX; i++)
         if (isfinite(values[i]))
-            insert(sorted, n++, values[i]);
+            insert_sorted(sorted, n++, values[i]);
     if (n == 0)
         return (struct leat_bench_summary){.median = NAN, .low = NAN, .high = NAN};
     return (struct leat_bench_summary){

@@ -1,4 +1,4 @@
-/* statistics.h: what several runs say together: median, range, and ratios of pairs. Pure. */
+/* statistics.h: summaries of several runs: median, range, and ratios of pairs. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #define LEAT_BENCH_REPEAT_MAX 100
 
 struct leat_bench_summary {
-    size_t n_values;          /* that are numbers; 0: the rest is NAN */
+    size_t n_values;          /* finite ones; 0: the rest is NAN */
     double median, low, high; /* of an even number: the mean of the two in the middle */
 };
 
@@ -17,9 +17,9 @@ struct leat_bench_summary leat_bench_summarise(const double *values, size_t n_va
 /* (high - low) / median; 0 of fewer than two values, or where the median is 0. */
 double leat_bench_spread(const struct leat_bench_summary *summary);
 
-/* Of b[i] / a[i], for all i for which both are there and a[i] is not 0. */
+/* Summarises b[i] / a[i], for each i with finite values and an a[i] other than 0. */
 struct leat_bench_summary leat_bench_ratios(const double *a, const double *b, size_t n_values);
 
-/* Whether the range of ratios covers 1, so that nobody can tell which is more. A single pair tells
- * nothing either. */
+/* True if the ratios do not show which side is larger: their range covers 1, or there is at most
+ * one of them. */
 bool leat_bench_covers_one(const struct leat_bench_summary *ratios);

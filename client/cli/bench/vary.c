@@ -16,7 +16,7 @@ struct range {
     bool multiplies;
 };
 
-/* Returns what is wrong; NULL: nothing. */
+/* Returns the error; NULL: none. */
 static const char *add_value(struct leat_bench_axis *axis, const char *value, size_t n) {
     if (axis->n_values == LEAT_BENCH_MAX_CASES)
         return "more than 256 values";
@@ -62,7 +62,7 @@ static const char *add_range(struct leat_bench_axis *axis, const struct range *r
     return wrong;
 }
 
-/* Up to a comma that stands in no brackets or quotes. */
+/* The length up to a comma outside brackets and quotes. */
 static size_t value_length(const char *text) {
     size_t depth = 0, n = 0;
     char quote = '\0';
@@ -133,7 +133,7 @@ void leat_bench_axis_deinit(struct leat_bench_axis *axis) {
     free(axis->full);
 }
 
-/* ---- what the path means ---- */
+/* ---- the path ---- */
 
 static bool take_arg(struct leat_bench_axis *axis, const struct leat_arg *args, const char *name,
                      const struct leat_value *values) {
@@ -164,7 +164,7 @@ int leat_bench_axis_resolve(struct leat_bench_axis *axis, const char *option,
     unsigned n_owners = 0;
     int index;
 
-    if (dot) { /* whether there is such a stage is for the override to say */
+    if (dot) { /* an unknown stage is an error of the override */
         (void)snprintf(stage, sizeof(stage), "%.*s", (int)(dot - axis->path), axis->path);
         if (leat_cli_find_stage(spec, stage, &index, LEAT_ERROR_IGNORED) == 0)
             (void)take_stage_arg(axis, spec, index, dot + 1);

@@ -1,4 +1,4 @@
-/* vary.h: `--vary PATH=V1,V2,..`: which values an argument takes in turn. Owner: the one thread.
+/* vary.h: `--vary PATH=V1,V2,..`: the values that an argument takes in turn. Owner: the one thread.
  *
  * Values are YAML, separated by commas that stand in no brackets or quotes. `1..16` are whole
  * numbers with both ends, `16..64+16` those 16 apart, `1..64*2` those that double; the ends may
@@ -15,13 +15,13 @@ struct leat_bench_axis {
     char *full;    /* as leatd --set takes it, "streams.titanic.batch.batch_size" */
     char **values; /* [n_values] */
     size_t n_values;
-    const struct leat_arg *arg;       /* NULL: not known here, as of settings */
-    const struct leat_value *written; /* in the stream; NULL: it is not */
+    const struct leat_arg *arg;       /* NULL: unknown here, as for settings */
+    const struct leat_value *written; /* its value in the stream; NULL: none */
 };
 
-/* Reads `text` and finds out what its path means in that stream: `source.ARG`, `STAGE.ARG`,
- * `STAGE[2].ARG`, an option of the stream; a bare name that only one stage has an argument of; else
- * a setting of the daemon. Borrows from the stream. 0 or -errno; to be deinited either way. */
+/* Reads `text` and resolves its path in that stream: `source.ARG`, `STAGE.ARG`, `STAGE[2].ARG`, an
+ * option of the stream; an argument's name alone, if only one stage has it; else a setting of the
+ * daemon. Borrows from the stream. 0 or -errno; deinit it either way. */
 int leat_bench_axis_init(struct leat_bench_axis *ret_axis, const char *option, const char *text,
                          const struct leat_spec *spec, struct leat_error *err);
 void leat_bench_axis_deinit(struct leat_bench_axis *axis);

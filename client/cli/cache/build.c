@@ -1,48 +1,49 @@
-/* build.c: `leatctl cache warm`, `leatctl cache prepare`, `leatctl cache merge`: caches
- * without trainers. */
+/* build.c: `leatctl cache warm`, `prepare` and `merge`: caches are made without a trainer. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/cli/base/error_json.h"
-#include "client/cli/base/members.h"
-#include "client/cli/base/options.h"
+#include "client/cli/base/arguments.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/stream_file.h"
 #include "client/cli/base/units.h"
 #include "client/cli/cache/build_run.h"
+#include "client/cli/cache/job.h"
+#include "client/cli/cache/shard.h"
 #include "pipeline/cache/merge.h"
+#include "pipeline/cache/sealed.h"
+#include "proto/base/json_writer.h"
 
-static double ratio(uint64_t a, uint64_t b) {
+static double ratio_of(uint64_t a, uint64_t b) {
     return b > 0 ? (double)a / (double)b : 0;
 }
 
 static void print_built_json(const struct leat_cli_built *built, const char *folder) {
     struct leat_text text = {.data = NULL};
 
-    leat_text_add(&text, "{\"folder\": ");
-    leat_text_add_json(&text, folder, strlen(folder));
-    leat_text_add(
-        &text,
-        ", \"file\": \"%s\", \"is_complete\": %s, \"n_blocks\": %llu, \"n_records\": "
-        "%llu, \"n_rows\": %llu, \"n_bytes\": %llu, \"n_source_bytes\": %llu, "
-        "\"n_built_records\": %llu, \"n_bad_records\": %llu, \"elapsed_ns\": %llu}\n",
-        built->name, built->is_complete ? "true" : "false", (unsigned long long)built->n_blocks,
-        (unsigned long long)built->n_records, (unsigned long long)built->n_rows,
-        (unsigned long long)built->n_bytes, (unsigned long long)built->stats.n_cache_total_bytes,
-        (unsigned long long)built->stats.n_source_records,
-        (unsigned long long)built->stats.n_bad_records, (unsigned long long)built->elapsed_ns);
-    if (text.data)
-        (void)fwrite(text.data, 1, text.n_bytes, stdout);
-    free(text.data);
+    leat_json_open(&text, NULL, '{');
+    leat_json_add_text(&text, "folder", folder);
+    leat_json_add_text(&text, "file", built->name);
+    leat_json_add_bool(&text, "is_complete", built->is_complete);
+    leat_json_add_uint(&text, "n_blocks", built->n_blocks);
+    leat_json_add_uint(&text, "n_records", built->n_records);
+    leat_json_add_uint(&text, "n_rows", built->n_rows);
+    leat_json_add_uint(&text, "n_bytes", built->n_bytes);
+    leat_json_add_uint(&text, "n_source_bytes", built->stats.n_cache_total_bytes);
+    leat_json_add_uint(&text, "n_built_records", built->stats.counts.figures.n_source_records);
+    leat_json_add_uint(&text, "n_bad_records", built->stats.counts.figures.n_bad_records);
+    leat_json_add_uint(&text, "elapsed_ns", built->elapsed_ns);
+    leat_json_close(&text, '}');
+    leat_text_add(&text, "\n");
+    leat_cli_print(&text);
 }
 
 static void print_built(const struct leat_cli_built *built, const char *folder) {
     char count[LEAT_CLI_UNIT_MAX], bytes[LEAT_CLI_UNIT_MAX], source[LEAT_CLI_UNIT_MAX];
     char made[LEAT_CLI_UNIT_MAX], time[LEAT_CLI_UNIT_MAX];
-
     struct leat_text text = {.data = NULL};
 
     leat_text_add_line(&text, "%s/%s: %s", folder, built->name,
@@ -51,26 +52,28 @@ static void print_built(const struct leat_cli_built *built, const char *folder) 
     printf("  %s records, %s of %s (%.2f)\n", leat_cli_count(built->n_records, count),
            leat_cli_bytes(built->n_bytes, bytes),
            leat_cli_bytes(built->stats.n_cache_total_bytes, source),
-           ratio(built->n_bytes, built->stats.n_cache_total_bytes));
-    if (built->stats.n_source_records == 0)
+           ratio_of(built->n_bytes, built->stats.n_cache_total_bytes));
+    if (built->stats.counts.figures.n_source_records == 0)
         printf("  was there before\n");
     else
         printf("  %s of them made now, in %s (%.0f records/s)\n",
-               leat_cli_count(built->stats.n_source_records, made),
+               leat_cli_count(built->stats.counts.figures.n_source_records, made),
                leat_cli_duration(built->elapsed_ns, time),
-               ratio(built->stats.n_source_records * 1000000, built->elapsed_ns / 1000));
-    if (built->stats.n_bad_records > 0)
-        printf("  %s bad records\n", leat_cli_count(built->stats.n_bad_records, made));
+               ratio_of(built->stats.counts.figures.n_source_records * 1000000,
+                        built->elapsed_ns / 1000));
+    if (built->stats.counts.figures.n_bad_records > 0)
+        printf("  %s bad records\n",
+               leat_cli_count(built->stats.counts.figures.n_bad_records, made));
 }
 
-static int build(struct leat_plan *plan, const struct leat_run_options *options,
-                 const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int build_cache(struct leat_plan *plan, const struct leat_run_options *options,
+                       const struct leat_cli_arguments *arguments, struct leat_error *err) {
     const char *folder = options->cache_folder ? options->cache_folder : plan->cache_path;
     struct leat_cli_built built;
     int r = leat_cli_build(plan, options, (uint32_t)arguments->workers.value,
                            arguments->no_progress, &built, err);
 
-    if (r < 0) /* without a file it is not the data, but what is written, such as a full disk */
+    if (r < 0) /* an error without a file is of the output, such as a full disk */
         return r == -EINTR ? LEAT_CLI_INTERRUPTED : err->file[0] ? LEAT_CLI_DATA : LEAT_CLI_FAILURE;
     if (arguments->json)
         print_built_json(&built, folder);
@@ -81,53 +84,61 @@ static int build(struct leat_plan *plan, const struct leat_run_options *options,
 
 /* ---- a plan with a cache ---- */
 
-/* A stream without `cache` can be prepared all the same: the plan must know that it is to be kept.
- */
+/* A set is made of the source, not of itself. */
+static int rename_prepared(struct leat_value *cache) {
+    struct leat_value renamed = {.kind = LEAT_VALUE_NULL}, *item;
+    int r = 0;
+
+    if (!leat_value_get(cache, "prepared") || leat_value_get(cache, "path"))
+        return 0;
+    for (size_t i = 0; r == 0 && i < cache->n_items; i++) {
+        const char *name = cache->keys[i].name;
+
+        r = leat_value_insert(&renamed, strcmp(name, "prepared") == 0 ? "path" : name, &item);
+        if (r < 0)
+            break;
+        *item = cache->items[i];
+        cache->items[i] = (struct leat_value){.kind = LEAT_VALUE_NULL};
+    }
+    leat_value_deinit(cache);
+    *cache = renamed;
+    return r;
+}
+
+/* A stream without `cache` can be prepared as well: its plan must say that the cache is kept. */
 static int add_option(struct leat_spec *spec, const char *folder) {
     struct leat_value *cache, *path;
     int r = leat_value_insert(&spec->options, "cache", &cache);
 
     if (r == -EEXIST)
-        return 0;
+        return rename_prepared(leat_value_get(&spec->options, "cache"));
     if (r == 0)
         r = leat_value_insert(cache, "path", &path);
     return r == 0 ? leat_value_set_text(path, folder, true) : r;
 }
 
-static int make_plan(const struct leat_spec *spec, const char *folder, struct leat_plan **ret_plan,
-                     struct leat_error *err) {
-    struct leat_spec *copy = NULL;
-    int r = leat_spec_copy(spec, &copy);
+static struct leat_plan *make_plan(const struct leat_spec *spec, struct leat_error *err) {
+    struct leat_plan *plan = NULL;
 
-    if (r == 0 && folder)
-        r = add_option(copy, folder);
-    if (r == 0)
-        r = leat_plan_new(copy, &leat_opener_operator, ret_plan, err);
-    else
-        leat_error_oom(err);
-    leat_spec_free(copy);
-    if (r < 0 || (*ret_plan)->cache_path)
-        return r;
-    leat_plan_unref(*ret_plan);
-    *ret_plan = NULL;
+    if (leat_pipeline_open(spec, &leat_opener_operator, &plan, err) < 0 || plan->options.cache.path)
+        return plan;
     leat_error_set(err, -EINVAL, "has no `cache`: {path: FOLDER}");
     leat_error_prefix(err, "streams.%s", spec->name);
     leat_error_locate(err, spec->file, spec->line, spec->column);
-    return -EINVAL;
+    return leat_plan_unref(plan);
 }
 
-/* The stream of the command line, planned; `folder` NULL: it must say where its cache is. */
+/* The stream of the command line, planned; `folder` NULL: the stream must name its cache. */
 static struct leat_plan *open_plan(const struct leat_cli_arguments *arguments, const char *folder,
                                    struct leat_error *err) {
-    struct leat_cli_streams streams;
-    const struct leat_spec *spec = NULL;
+    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
     struct leat_plan *plan = NULL;
 
-    if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
-        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
-    if (spec)
-        (void)make_plan(spec, folder, &plan, err);
-    leat_cli_streams_deinit(&streams);
+    if (spec && folder && add_option(spec, folder) < 0)
+        leat_error_oom(err);
+    else if (spec)
+        plan = make_plan(spec, err);
+    leat_spec_free(spec);
     return plan;
 }
 
@@ -140,32 +151,54 @@ static int cache_warm_main(const struct leat_cli_arguments *arguments, struct le
 
     if (!plan)
         return leat_cli_error_status(err);
-    status = build(plan, &options, arguments, err);
+    status = build_cache(plan, &options, arguments, err);
     leat_plan_unref(plan);
     return status;
 }
 
-/* "i/n" */
-static int parse_shard(const char *text, struct leat_run_options *options, struct leat_error *err) {
-    const char *slash = strchr(text, '/');
-    int64_t i = -1, n = 0;
+static void print_sealed(const struct leat_sealed_counts *counts, const char *folder,
+                         bool as_json) {
+    char count[LEAT_CLI_UNIT_MAX], bytes[LEAT_CLI_UNIT_MAX];
+    struct leat_text text = {.data = NULL};
 
-    if (slash && leat_parse_int(text, (size_t)(slash - text), &i) == 0 &&
-        leat_parse_int(slash + 1, strlen(slash + 1), &n) == 0 && n >= 2 &&
-        n <= LEAT_CACHE_SHARDS_MAX && i >= 0 && i < n) {
-        options->shard = (uint32_t)i;
-        options->n_shards = (uint32_t)n;
-        return 0;
+    if (!as_json) {
+        leat_text_add_line(&text, "%s: sealed", folder);
+        leat_text_add(
+            &text, "  %llu shards, %s records, %s\n", (unsigned long long)counts->n_shards,
+            leat_cli_count(counts->n_records, count), leat_cli_bytes(counts->n_bytes, bytes));
+        leat_cli_print(&text);
+        return;
     }
-    return leat_error_set(
-        err, -EINVAL,
-        "leatctl cache prepare: --shard: \"%.32s\" is not i/n, with n in 2..%d and i "
-        "in 0..n-1, as 0/8 to 7/8",
-        text, LEAT_CACHE_SHARDS_MAX);
+    leat_json_open(&text, NULL, '{');
+    leat_json_add_text(&text, "folder", folder);
+    leat_json_add_uint(&text, "n_shards", counts->n_shards);
+    leat_json_add_uint(&text, "n_blocks", counts->n_blocks);
+    leat_json_add_uint(&text, "n_records", counts->n_records);
+    leat_json_add_uint(&text, "n_rows", counts->n_rows);
+    leat_json_add_uint(&text, "n_bytes", counts->n_bytes);
+    leat_json_close(&text, '}');
+    leat_text_add(&text, "\n");
+    leat_cli_print(&text);
 }
 
-static int prepare(const struct leat_cli_arguments *arguments, struct leat_run_options *options,
-                   struct leat_error *err) {
+static int shards_seal(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct leat_sealed_counts counts;
+    struct leat_plan *plan = open_plan(arguments, arguments->output, err);
+    int r;
+
+    if (!plan)
+        return leat_cli_error_status(err);
+    r = leat_plan_identify_data(plan, &leat_opener_operator, NULL, err);
+    if (r == 0)
+        r = leat_sealed_write(plan, &leat_opener_operator, arguments->output, &counts, err);
+    if (r == 0)
+        print_sealed(&counts, arguments->output, arguments->json);
+    leat_plan_unref(plan);
+    return r < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
+}
+
+static int prepare_shard(const struct leat_cli_arguments *arguments,
+                         struct leat_run_options *options, struct leat_error *err) {
     char *folder = NULL;
     struct leat_plan *plan = NULL;
     int status;
@@ -177,30 +210,32 @@ static int prepare(const struct leat_cli_arguments *arguments, struct leat_run_o
     }
     options->cache_folder = folder;
     plan = open_plan(arguments, folder, err);
-    status = plan ? build(plan, options, arguments, err) : leat_cli_error_status(err);
+    status = plan ? build_cache(plan, options, arguments, err) : leat_cli_error_status(err);
     leat_plan_unref(plan);
     free(folder);
     return status;
 }
 
-static int cache_prepare_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int prepare_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_run_options options = {.only_builds = true};
 
     if (!arguments->output) {
+        leat_error_set(err, -EINVAL, "leatctl prepare: -o DIR is missing (leatctl prepare --help)");
+        return LEAT_CLI_USAGE;
+    }
+    if ((arguments->shard != NULL) + arguments->seal + (arguments->job > 0) != 1) {
         leat_error_set(err, -EINVAL,
-                       "leatctl cache prepare: -o DIR is missing (leatctl cache prepare --help)");
+                       "leatctl prepare: give --shard I/N, --seal when all shards are there, or "
+                       "--job; `leatctl cache warm` builds a cache at once");
         return LEAT_CLI_USAGE;
     }
-    if (!arguments->shard) {
-        leat_error_set(
-            err, -EINVAL,
-            "leatctl cache prepare: --shard I/N is missing; `leatctl cache warm` builds a "
-            "cache at once");
+    if (arguments->job > 0)
+        return leat_cli_job_print(arguments, err);
+    if (arguments->seal)
+        return shards_seal(arguments, err);
+    if (leat_cli_shard_parse(arguments->shard, &options.shard, &options.n_shards, err) < 0)
         return LEAT_CLI_USAGE;
-    }
-    if (parse_shard(arguments->shard, &options, err) < 0)
-        return LEAT_CLI_USAGE;
-    return prepare(arguments, &options, err);
+    return prepare_shard(arguments, &options, err);
 }
 
 static void print_merged(const struct leat_cache_merged *merged, const char *folder, bool as_json) {
@@ -215,17 +250,17 @@ static void print_merged(const struct leat_cache_merged *merged, const char *fol
         leat_cli_print(&text);
         return;
     }
-    leat_text_add(&text, "{\"folder\": ");
-    leat_text_add_json(&text, folder, strlen(folder));
-    leat_text_add(&text,
-                  ", \"file\": \"%s\", \"was_there\": %s, \"n_blocks\": %llu, \"n_records\": %llu, "
-                  "\"n_rows\": %llu, \"n_bytes\": %llu}\n",
-                  merged->name, merged->was_there ? "true" : "false",
-                  (unsigned long long)merged->n_frames, (unsigned long long)merged->n_records,
-                  (unsigned long long)merged->n_rows, (unsigned long long)merged->n_bytes);
-    if (text.data)
-        (void)fwrite(text.data, 1, text.n_bytes, stdout);
-    free(text.data);
+    leat_json_open(&text, NULL, '{');
+    leat_json_add_text(&text, "folder", folder);
+    leat_json_add_text(&text, "file", merged->name);
+    leat_json_add_bool(&text, "was_there", merged->was_there);
+    leat_json_add_uint(&text, "n_blocks", merged->n_frames);
+    leat_json_add_uint(&text, "n_records", merged->n_records);
+    leat_json_add_uint(&text, "n_rows", merged->n_rows);
+    leat_json_add_uint(&text, "n_bytes", merged->n_bytes);
+    leat_json_close(&text, '}');
+    leat_text_add(&text, "\n");
+    leat_cli_print(&text);
 }
 
 static void on_merged(void *user, uint64_t n_done_bytes, uint64_t n_total_bytes) {
@@ -264,8 +299,8 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
     .name = "cache warm",
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "build the cache of a stream without a trainer",
-    .description = "Runs source and per-record stages in this process. What an earlier one began "
-                   "is gone on with; what\nis complete is left as it is.",
+    .description = "Runs the source and the per-record stages in this process. It continues an\n"
+                   "unfinished cache, and leaves a complete one as it is.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache warm train.yaml --workers 8\n",
@@ -273,44 +308,59 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
     .run = cache_warm_main,
 };
 
-static const struct leat_cli_option cache_prepare_options[] = {
-    {.name = "shard",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(shard),
-     .value = "I/N",
-     .help = "which of N parts of about as many bytes, I from 0"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(output),
-     .value = "DIR",
-     .help = "the folder that the shard goes to"},
+static const struct leat_cli_option prepare_options[] = {
+    LEAT_CLI_OPTION(STRING, "shard", shard,
+                    "which of N parts of about as many bytes, I from 0; auto: the task of a job "
+                    "array says which",
+                    .value = "I/N|auto"),
+    LEAT_CLI_OPTION(
+        FLAG, "seal", seal,
+        "check that all shards are in DIR, and write their set.json, which makes them a "
+        "set that `cache: {prepared: DIR}` reads in place of the source"),
+    LEAT_CLI_OPTION(CHOICE, "job", job, "print a job that prepares all shards and seals them",
+                    .value = "KIND", .choices = leat_cli_job_kinds),
+    LEAT_CLI_OPTION(STRING, "output", output, "the folder of the shards", .letter = 'o',
+                    .value = "DIR"),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
 };
 
+#define PREPARE                                                                                    \
+    .summary = "prepare a data set in shards, for training without its source", .operand = "FILE", \
+    .more = "[STREAM]", .options = prepare_options, .run = prepare_main
+
+const struct leat_cli_command leat_cli_prepare_command = {
+    PREPARE,
+    .name = "prepare",
+    .group = LEAT_CLI_GROUP_RUN,
+    .description =
+        "For batch jobs, on any machine that has the data. The shards are parts of about as many "
+        "bytes of all files,\none behind the other, cut at blocks. A shard gets its name when it "
+        "is complete: any number of\nattempts may run at once, and one at a shard that is complete "
+        "succeeds at once. --seal ends a set, which\n`cache: {prepared: DIR}` reads without the "
+        "source; or `leatctl cache merge` joins the shards to a cache.\n\n"
+        "--shard auto reads SLURM_ARRAY_TASK_ID, _COUNT and _MIN, AWS_BATCH_JOB_ARRAY_INDEX and "
+        "_SIZE, or\nJOB_COMPLETION_INDEX of Kubernetes. LEAT_SHARDS is N where it is set; tasks "
+        "then count from 0.",
+    .examples = "  leatctl prepare train.yaml --shard 0/64 -o shards/\n"
+                "  leatctl prepare train.yaml --shard auto -o shards/\n"
+                "  leatctl prepare train.yaml --seal -o shards/\n"
+                "  leatctl prepare train.yaml --job slurm -o shards/ > prepare.sh\n",
+};
+
 const struct leat_cli_command leat_cli_cache_prepare_command = {
+    PREPARE,
     .name = "cache prepare",
     .group = LEAT_CLI_GROUP_CACHES,
-    .summary = "build one of several shards of a stream's cache",
-    .description =
-        "For batch jobs, on any machine that has the data. The shards are parts of about "
-        "as many bytes of all files,\none behind the other, cut at blocks. `leatctl "
-        "cache merge` joins them.",
-    .operand = "FILE",
-    .more = "[STREAM]",
-    .examples = "  leatctl cache prepare train.yaml --shard $SLURM_ARRAY_TASK_ID/64 -o shards/\n",
-    .options = cache_prepare_options,
-    .run = cache_prepare_main,
+    .description = "The same as `leatctl prepare`.",
+    .examples = "  leatctl cache prepare train.yaml --shard 0/64 -o shards/\n",
 };
 
 static const struct leat_cli_option cache_merge_options[] = {
-    {.name = "shards",
-     .kind = LEAT_CLI_LIST,
-     .offset = LEAT_CLI_AT(shards),
-     .value = "PATH",
-     .help = "a folder of shards, or one of them; may be given several times"},
+    LEAT_CLI_OPTION(LIST, "shards", shards,
+                    "a folder of shards, or one of them; may be given several times",
+                    .value = "PATH"),
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
 };
@@ -318,10 +368,10 @@ static const struct leat_cli_option cache_merge_options[] = {
 const struct leat_cli_command leat_cli_cache_merge_command = {
     .name = "cache merge",
     .group = LEAT_CLI_GROUP_CACHES,
-    .summary = "join shards that were prepared apart to the cache of a stream",
-    .description = "The shards may come from other machines: what counts is that they were made of "
-                   "the same bytes, by the\nsame per-record stages. The result is the file that "
-                   "`leatctl cache warm` makes.",
+    .summary = "join shards to the cache of a stream",
+    .description =
+        "The shards may come from other machines, if they were made from the same bytes by\n"
+        "the same per-record stages. The result is the file that `leatctl cache warm` makes.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache merge train.yaml --shards shards/\n",

@@ -1,18 +1,16 @@
-/* build_run.c: see build_run.h. The loop owns the run; jobs go to libuv's pool, as in the daemon,
- * and come back to the loop. */
+/* build_run.c: see build_run.h. The loop owns the run. Jobs run on libuv's pool, as in the daemon,
+ * and are completed on the loop. */
 #include "client/cli/cache/build_run.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <uv.h>
 
 #include "client/cli/base/interrupt.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/units.h"
 #include "pipeline/cache/store.h"
-#include "pipeline/work/memory_plan.h"
 
 #define TICK_MS 200
 
@@ -21,7 +19,7 @@ struct build {
     uv_timer_t timer;
     struct leat_run *run;
     uint64_t start_ns;
-    bool has_ended, was_interrupted;
+    bool has_ended, was_interrupted, is_shard;
     struct leat_cli_progress progress;
 };
 
@@ -31,7 +29,7 @@ struct work {
     struct leat_job *job;
 };
 
-static void pump(struct build *build);
+static void pump_jobs(struct build *build);
 
 static void on_work(uv_work_t *request) {
     leat_job_execute(((struct work *)request->data)->job);
@@ -44,13 +42,13 @@ static void on_done(uv_work_t *request, int status) {
     (void)status; /* work is never cancelled */
     leat_run_complete(build->run, work->job);
     free(work);
-    pump(build);
+    pump_jobs(build);
 }
 
-static bool submit(struct build *build, struct leat_job *job) {
+static bool submit_job(struct build *build, struct leat_job *job) {
     struct work *work = calloc(1, sizeof(*work));
 
-    if (!work) { /* then here */
+    if (!work) { /* without memory, the job runs here */
         leat_job_execute(job);
         leat_run_complete(build->run, job);
         return true;
@@ -60,30 +58,31 @@ static bool submit(struct build *build, struct leat_job *job) {
     return uv_queue_work(&build->loop, &work->request, on_work, on_done) == 0;
 }
 
-static void stop(struct build *build) {
+static void stop_timer(struct build *build) {
     if (!build->has_ended)
         uv_close((uv_handle_t *)&build->timer, NULL);
     build->has_ended = true;
 }
 
-static void pump(struct build *build) {
+static void pump_jobs(struct build *build) {
     struct leat_job *job;
     int r;
 
     while ((r = leat_run_next_job(build->run, &job)) == LEAT_RUN_JOB) {
         leat_job_start(job);
-        (void)submit(build, job);
+        (void)submit_job(build, job);
     }
     if (r == LEAT_RUN_ENDED)
-        stop(build);
+        stop_timer(build);
 }
 
-static void show(struct build *build) {
+static void show_progress(struct build *build) {
     char text[LEAT_CLI_UNIT_MAX + 16], count[LEAT_CLI_UNIT_MAX];
     struct leat_run_stats stats;
 
     leat_run_get_stats(build->run, &stats);
-    (void)snprintf(text, sizeof(text), "%s records", leat_cli_count(stats.n_source_records, count));
+    (void)snprintf(text, sizeof(text), "%s records",
+                   leat_cli_count(stats.counts.figures.n_source_records, count));
     leat_cli_progress_show(&build->progress, stats.n_cache_done_bytes, stats.n_cache_total_bytes,
                            text);
 }
@@ -91,12 +90,12 @@ static void show(struct build *build) {
 static void on_tick(uv_timer_t *timer) {
     struct build *build = timer->data;
 
-    show(build);
+    show_progress(build);
     if (!leat_cli_interrupt_seen() || build->was_interrupted)
         return;
     build->was_interrupted = true;
     leat_run_cancel(build->run);
-    pump(build);
+    pump_jobs(build);
 }
 
 static void set_pool(uint32_t n_workers) {
@@ -106,7 +105,7 @@ static void set_pool(uint32_t n_workers) {
     (void)setenv("UV_THREADPOOL_SIZE", text, 1);
 }
 
-static int drive(struct build *build, struct leat_error *err) {
+static int drive_loop(struct build *build, struct leat_error *err) {
     int r = uv_loop_init(&build->loop);
 
     if (r == 0)
@@ -115,12 +114,15 @@ static int drive(struct build *build, struct leat_error *err) {
         return leat_error_set(err, r, "cannot make an event loop: %s", uv_strerror(r));
     build->timer.data = build;
     (void)uv_timer_start(&build->timer, on_tick, TICK_MS, TICK_MS);
-    pump(build);
+    pump_jobs(build);
     (void)uv_run(&build->loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&build->loop);
     leat_cli_progress_hide(&build->progress);
     if (build->was_interrupted)
-        return leat_error_set(err, -EINTR, "interrupted; what is built so far is gone on with");
+        return leat_error_set(err, -EINTR,
+                              build->is_shard
+                                  ? "interrupted; another attempt begins anew"
+                                  : "interrupted; what is built so far is gone on with");
     if (leat_run_error(build->run)) {
         *err = *leat_run_error(build->run);
         return err->code;
@@ -149,13 +151,13 @@ int leat_cli_build(struct leat_plan *plan, const struct leat_run_options *option
                    uint32_t n_workers, bool hides_progress, struct leat_cli_built *ret_built,
                    struct leat_error *err) {
     struct leat_run_options run_options = *options;
-    struct build build = {.start_ns = uv_hrtime()};
+    struct build build = {.start_ns = uv_hrtime(), .is_shard = options->n_shards > 0};
     int r;
 
     if (n_workers == 0)
         n_workers = uv_available_parallelism();
     set_pool(n_workers);
-    run_options.max_map_jobs = LEAT_BLOCKS_IN_LINE(n_workers);
+    run_options.max_map_jobs = LEAT_BLOCKS_IN_QUEUE(n_workers);
     run_options.opener = &leat_opener_operator;
     *ret_built = (struct leat_cli_built){.n_blocks = 0};
     r = leat_run_new(plan, &run_options, &build.run, err);
@@ -163,7 +165,7 @@ int leat_cli_build(struct leat_plan *plan, const struct leat_run_options *option
         return r;
     leat_cli_progress_begin(&build.progress, LEAT_PROGRESS_BYTES, hides_progress);
     leat_cli_interrupt_watch();
-    r = drive(&build, err);
+    r = drive_loop(&build, err);
     take_result(&build, ret_built);
     leat_run_free(build.run);
     return r;

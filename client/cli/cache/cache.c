@@ -1,39 +1,35 @@
-/* cache.c: `leatctl cache ls`, `verify` and `rm`: what is in a folder of caches. */
+/* cache.c: `leatctl cache ls`, `verify` and `rm`: the contents of a folder of caches. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "client/cli/base/daemon/ask.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/options.h"
+#include "client/cli/base/members.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/units.h"
-#include "client/cli/cache/daemon.h"
 #include "client/cli/cache/folder.h"
-#include "pipeline/cache/merge.h"
+#include "pipeline/cache/shards.h"
 #include "pipeline/tokenizer/json.h"
+#include "proto/base/clock.h"
+#include "proto/base/json_writer.h"
 
 #define KEY_DIGITS 12
-#define TOLD_MAX   16 /* damaged blocks of one cache that are told one by one */
+#define LISTED_MAX 16 /* damaged blocks of a cache that are listed one by one */
 
-static void print_text(struct leat_text *text) {
-    if (text->data)
-        (void)fwrite(text->data, 1, text->n_bytes, stdout);
-    free(text->data);
-    *text = (struct leat_text){.data = NULL};
+static void open_place(struct leat_text *json, const struct leat_cli_cache *cache) {
+    leat_json_line(json);
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "folder", cache->folder);
+    leat_json_add_text(json, "file", cache->entry.name);
 }
 
-static void add_place(struct leat_text *text, const struct leat_cli_cache *cache) {
-    leat_text_add(text, "{\"folder\": ");
-    leat_text_add_json(text, cache->folder, strlen(cache->folder));
-    leat_text_add(text, ", \"file\": \"%s\"", cache->entry.name);
-}
-
-/* Where nothing is, that is told, so that no answer is not taken for a good one. */
+/* Says that a folder has no caches, so that an empty answer is not taken for a good one. */
 static void add_none(struct leat_text *text, const struct leat_cli_caches *caches) {
     for (size_t i = 0; i < caches->n_folders; i++) {
-        size_t n = leat_cache_merge_count(caches->folders[i]);
+        size_t n = leat_cache_shards_count(caches->folders[i]);
 
         leat_text_add_shown(text, caches->folders[i]);
         leat_text_add(text, ": no caches");
@@ -52,7 +48,7 @@ static const char *state_of(const struct leat_cache_entry *entry) {
     return entry->is_in_use ? "being built" : "left";
 }
 
-/* What a cache says of itself is foreign: it is printed as JSON, if it is that. */
+/* A cache's description of itself is foreign data: it is printed only if it is JSON. */
 struct about {
     struct leat_json *json;
     struct leat_json_node root;
@@ -124,24 +120,22 @@ static void add_entry_json(struct leat_text *text, const struct leat_cli_cache *
     struct about about;
 
     read_about(&about, file);
-    add_place(text, cache);
-    leat_text_add(text, ", \"state\": \"%s\", \"n_bytes\": %llu, \"used\": %lld, \"made\": %lld",
-                  file ? state_of(entry) : "damaged", (unsigned long long)entry->n_bytes,
-                  (long long)(entry->used_ns / 1000000000),
-                  (long long)(entry->made_ns / 1000000000));
-    if (file)
-        leat_text_add(text, ", \"n_blocks\": %zu, \"n_records\": %llu, \"n_rows\": %llu",
-                      file->n_frames, (unsigned long long)file->n_records,
-                      (unsigned long long)file->n_rows);
-    leat_text_add(text, ", \"about\": %s}", about.is_there ? file->description : "null");
+    open_place(text, cache);
+    leat_json_add_text(text, "state", file ? state_of(entry) : "damaged");
+    leat_json_add_uint(text, "n_bytes", entry->n_bytes);
+    leat_json_add_int(text, "used", entry->used_ns / 1000000000);
+    leat_json_add_int(text, "made", entry->made_ns / 1000000000);
+    if (file) {
+        leat_json_add_uint(text, "n_blocks", file->n_frames);
+        leat_json_add_uint(text, "n_records", file->n_records);
+        leat_json_add_uint(text, "n_rows", file->n_rows);
+    }
+    if (about.is_there)
+        leat_json_add_raw(text, "about", file->description, strlen(file->description));
+    else
+        leat_json_add_null(text, "about");
+    leat_json_close(text, '}');
     leat_json_free(about.json);
-}
-
-static int64_t now(void) {
-    struct timespec time;
-
-    (void)clock_gettime(CLOCK_REALTIME, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 static int list_folders(const struct leat_cli_arguments *arguments, struct leat_error *err) {
@@ -163,22 +157,52 @@ static int list_folders(const struct leat_cli_arguments *arguments, struct leat_
 
         (void)leat_cache_store_peek(caches.items[i].folder, caches.items[i].entry.name, &file,
                                     LEAT_ERROR_IGNORED);
-        leat_text_add(&text, arguments->json && i > 0 ? ",\n " : "");
         if (arguments->json)
             add_entry_json(&text, &caches.items[i], file);
         else
-            add_row(&text, &caches.items[i], file, now());
+            add_row(&text, &caches.items[i], file, (int64_t)leat_unix_ns());
         leat_cache_file_unref(file);
     }
     leat_text_add(&text, arguments->json ? "]\n" : "");
-    print_text(&text);
+    leat_cli_print(&text);
     leat_cli_caches_deinit(&caches);
     return LEAT_CLI_OK;
 }
 
+static const struct leat_cli_member members[] = {
+    MEMBER(Leat__Cache, stream, MEMBER_TEXT, "stream"),
+    MEMBER(Leat__Cache, state, MEMBER_TEXT, "state"),
+    MEMBER(Leat__Cache, n_bytes, MEMBER_BYTES, "size"),
+    MEMBER(Leat__Cache, n_records, MEMBER_U64, "records"),
+    MEMBER(Leat__Cache, idle_ns, MEMBER_NS, "last used, ago"),
+    MEMBER(Leat__Cache, folder, MEMBER_TEXT, "folder"),
+    MEMBER(Leat__Cache, file, MEMBER_TEXT, "file"),
+    MEMBERS_END,
+};
+
+static void add_table(struct leat_text *text, const void *reply,
+                      const struct leat_cli_arguments *arguments) {
+    const Leat__CachesReply *caches = reply;
+
+    (void)arguments;
+    if (caches->n_caches == 0)
+        leat_text_add(text, "no stream of the daemon has a `cache`: {path: FOLDER}\n");
+    else
+        leat_cli_members_table(text, members, (const void *const *)caches->caches,
+                               caches->n_caches);
+    if (caches->n_left > 0)
+        leat_text_add(text, "and %u more\n", caches->n_left);
+}
+
+static int list_daemon(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    return leat_cli_ask(&(struct leat_cli_question){.verb = LEAT__CONTROL_REQUEST__VERB_CACHES,
+                                                    .add_text = add_table,
+                                                    .is_list = true},
+                        arguments, err);
+}
+
 static int cache_ls_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    return arguments->operand ? list_folders(arguments, err)
-                              : leat_cli_cache_daemon_ls(arguments->json, err);
+    return arguments->operand ? list_folders(arguments, err) : list_daemon(arguments, err);
 }
 
 /* ---- verify ---- */
@@ -191,26 +215,27 @@ struct verification {
 
 struct verdict {
     uint64_t n_blocks, n_bytes, n_damaged;
-    struct leat_text told; /* JSON or lines */
+    struct leat_text list; /* of damaged blocks, as JSON or lines */
     struct leat_error error;
 };
 
-static void tell_damage(struct verdict *verdict, const struct leat_cache_frame *frame,
-                        bool as_json) {
+static void add_damage(struct verdict *verdict, const struct leat_cache_frame *frame,
+                       bool as_json) {
     const struct leat_cache_span *span = &frame->span;
 
-    if (verdict->n_damaged++ >= TOLD_MAX)
+    if (verdict->n_damaged++ >= LISTED_MAX)
         return;
-    if (as_json)
-        leat_text_add(&verdict->told,
-                      "%s{\"position\": %llu, \"n_bytes\": %llu, \"file\": %u, \"line\": %llu, "
-                      "\"record\": %llu, \"n_records\": %u}",
-                      verdict->n_damaged > 1 ? ", " : "", (unsigned long long)frame->position,
-                      (unsigned long long)frame->n_stored, span->file,
-                      (unsigned long long)span->line, (unsigned long long)frame->record,
-                      span->n_records);
-    else
-        leat_text_add(&verdict->told,
+    if (as_json) {
+        leat_json_open(&verdict->list, NULL, '{');
+        leat_json_add_uint(&verdict->list, "position", frame->position);
+        leat_json_add_uint(&verdict->list, "n_bytes", frame->n_stored);
+        leat_json_add_uint(&verdict->list, "file", span->file);
+        leat_json_add_uint(&verdict->list, "line", span->line);
+        leat_json_add_uint(&verdict->list, "record", frame->record);
+        leat_json_add_uint(&verdict->list, "n_records", span->n_records);
+        leat_json_close(&verdict->list, '}');
+    } else
+        leat_text_add(&verdict->list,
                       "  byte %llu: a damaged block: %u records of file %u from line %llu on\n",
                       (unsigned long long)frame->position, span->n_records, span->file,
                       (unsigned long long)span->line);
@@ -229,7 +254,7 @@ static void verify_blocks(struct verification *verification, struct verdict *ver
         else if (leat_cli_interrupt_seen())
             leat_error_set(&verdict->error, -EINTR, "interrupted");
         else if (leat_cache_file_read(file->fd, frame, stored, LEAT_ERROR_IGNORED) < 0)
-            tell_damage(verdict, frame, verification->as_json);
+            add_damage(verdict, frame, verification->as_json);
         verdict->n_blocks++;
         verdict->n_bytes += frame->n_stored;
         leat_cli_progress_show(&verification->progress,
@@ -239,8 +264,8 @@ static void verify_blocks(struct verification *verification, struct verdict *ver
     leat_cache_bytes_deinit(&buffer);
 }
 
-static bool verify(struct verification *verification, const struct leat_cli_cache *cache,
-                   struct leat_text *text) {
+static bool verify_cache(struct verification *verification, const struct leat_cli_cache *cache,
+                         struct leat_text *text) {
     char bytes[LEAT_CLI_UNIT_MAX], count[LEAT_CLI_UNIT_MAX];
     struct verdict verdict = {.n_blocks = 0};
     struct leat_cache_file *file = NULL;
@@ -252,15 +277,16 @@ static bool verify(struct verification *verification, const struct leat_cli_cach
     is_good = verdict.n_damaged == 0 && !verdict.error.code &&
               (file->is_complete || !cache->entry.is_complete);
     if (verification->as_json) {
-        add_place(text, cache);
-        leat_text_add(text,
-                      ", \"is_good\": %s, \"n_blocks\": %llu, \"n_bytes\": %llu, \"n_damaged\": "
-                      "%llu, \"damaged\": [%s], \"error\": ",
-                      is_good ? "true" : "false", (unsigned long long)verdict.n_blocks,
-                      (unsigned long long)verdict.n_bytes, (unsigned long long)verdict.n_damaged,
-                      verdict.told.data ? verdict.told.data : "");
-        leat_text_add_json(text, verdict.error.message, strlen(verdict.error.message));
-        leat_text_add(text, "}");
+        open_place(text, cache);
+        leat_json_add_bool(text, "is_good", is_good);
+        leat_json_add_uint(text, "n_blocks", verdict.n_blocks);
+        leat_json_add_uint(text, "n_bytes", verdict.n_bytes);
+        leat_json_add_uint(text, "n_damaged", verdict.n_damaged);
+        leat_json_open(text, "damaged", '[');
+        leat_text_add_bytes(text, verdict.list.data, verdict.list.n_bytes);
+        leat_json_close(text, ']');
+        leat_json_add_text(text, "error", verdict.error.message);
+        leat_json_close(text, '}');
     } else {
         leat_text_add_line(text, "%.*s: %s blocks, %s: %s", KEY_DIGITS, cache->entry.name,
                            leat_cli_count(verdict.n_blocks, count),
@@ -269,9 +295,9 @@ static bool verify(struct verification *verification, const struct leat_cli_cach
                            : is_good               ? "good"
                            : verdict.n_damaged > 0 ? "damaged blocks; runs make them again"
                                                    : "its index is damaged; a run makes it again");
-        leat_text_add(text, "%s", verdict.told.data ? verdict.told.data : "");
+        leat_text_add(text, "%s", verdict.list.data ? verdict.list.data : "");
     }
-    free(verdict.told.data);
+    free(verdict.list.data);
     leat_cache_file_unref(file);
     return is_good;
 }
@@ -292,31 +318,30 @@ static int cache_verify_main(const struct leat_cli_arguments *arguments, struct 
     if (caches.n_items == 0 && !arguments->json)
         add_none(&text, &caches);
     for (size_t i = 0; i < caches.n_items && !leat_cli_interrupt_seen(); i++) {
-        leat_text_add(&text, arguments->json && i > 0 ? ",\n " : "");
-        if (!verify(&verification, &caches.items[i], &text))
+        if (!verify_cache(&verification, &caches.items[i], &text))
             status = LEAT_CLI_FAILURE;
         leat_cli_progress_hide(&verification.progress);
         if (!arguments->json)
-            print_text(&text);
+            leat_cli_print(&text);
     }
     leat_text_add(&text, arguments->json ? "]\n" : "");
-    print_text(&text);
+    leat_cli_print(&text);
     leat_cli_caches_deinit(&caches);
     return leat_cli_interrupt_seen() ? LEAT_CLI_INTERRUPTED : status;
 }
 
 /* ---- rm ---- */
 
-static void tell_removed(struct leat_text *text, const struct leat_cli_cache *cache,
-                         const struct leat_error *err, bool as_json) {
+static void add_removed(struct leat_text *text, const struct leat_cli_cache *cache,
+                        const struct leat_error *err, bool as_json) {
     char bytes[LEAT_CLI_UNIT_MAX];
 
     if (as_json) {
-        add_place(text, cache);
-        leat_text_add(text, ", \"is_removed\": %s, \"n_bytes\": %llu, \"error\": ",
-                      err->code ? "false" : "true", (unsigned long long)cache->entry.n_bytes);
-        leat_text_add_json(text, err->message, strlen(err->message));
-        leat_text_add(text, "}");
+        open_place(text, cache);
+        leat_json_add_bool(text, "is_removed", !err->code);
+        leat_json_add_uint(text, "n_bytes", cache->entry.n_bytes);
+        leat_json_add_text(text, "error", err->message);
+        leat_json_close(text, '}');
     } else if (err->code) {
         leat_text_add_line(text, "%s", err->message);
     } else {
@@ -345,30 +370,28 @@ static int cache_rm_main(const struct leat_cli_arguments *arguments, struct leat
 
         if (leat_cache_store_remove(caches.items[i].folder, caches.items[i].entry.name, &own) < 0)
             status = LEAT_CLI_FAILURE;
-        leat_text_add(&text, arguments->json && i > 0 ? ",\n " : "");
-        tell_removed(&text, &caches.items[i], &own, arguments->json);
+        add_removed(&text, &caches.items[i], &own, arguments->json);
     }
     leat_text_add(&text, arguments->json ? "]\n" : "");
-    print_text(&text);
+    leat_cli_print(&text);
     leat_cli_caches_deinit(&caches);
     return status;
 }
 
-#define CACHE_TEXT "Of the folders that the streams of FILE name in `cache: {path: ..}`, or of DIR."
+#define CACHE_TEXT "For the cache folders of FILE's streams (`cache: {path: ..}`), or for DIR."
 
 #define KEY                                                                                        \
-    {                                                                                              \
-        .name = "key", .kind = LEAT_CLI_LIST, .offset = LEAT_CLI_AT(keys), .value = "KEY",         \
-        .help = "only the cache whose key begins so; may be given several times"                   \
-    }
+    LEAT_CLI_OPTION(LIST, "key", keys,                                                             \
+                    "only the cache whose key begins with KEY; may be given several times",        \
+                    .value = "KEY")
 static const struct leat_cli_option cache_ls_options[] = {KEY, LEAT_CLI_OPTION_END};
 
 const struct leat_cli_command leat_cli_cache_ls_command = {
     .name = "cache ls",
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "list the caches of a folder, or of the daemon",
-    .description = CACHE_TEXT " Without any, of the folders that the running\n"
-                              "daemon's streams name, which often only the daemon may read.",
+    .description = CACHE_TEXT " Without an operand, for the cache folders of\n"
+                              "the running daemon's streams, which often only the daemon may read.",
     .operand = "[FILE|DIR]",
     .more = "[STREAM]",
     .examples = "  leatctl cache ls\n"
@@ -386,9 +409,9 @@ const struct leat_cli_command leat_cli_cache_verify_command = {
     .name = "cache verify",
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "read all blocks of caches and check them",
-    .description = CACHE_TEXT "\n\nExit status 1 if anything is damaged. Nothing need be done "
-                              "about it: what is damaged is never given\nto a trainer, but made "
-                              "again from the source, and put right.",
+    .description =
+        CACHE_TEXT "\n\nThe exit status is 1 if a block is damaged. No repair is needed: "
+                   "runs never use\na damaged block, but make it again from the source.",
     .operand = "FILE|DIR",
     .more = "[STREAM]",
     .examples = "  leatctl cache verify train.yaml\n",
@@ -398,10 +421,7 @@ const struct leat_cli_command leat_cli_cache_verify_command = {
 
 static const struct leat_cli_option cache_rm_options[] = {
     KEY,
-    {.name = "all",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(all),
-     .help = "all that are not in use"},
+    LEAT_CLI_OPTION(FLAG, "all", all, "all caches that are not in use"),
     LEAT_CLI_OPTION_END,
 };
 

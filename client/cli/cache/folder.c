@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/cli/base/error_json.h"
+#include "client/cli/base/exit_status.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/io/files.h"
 
@@ -31,7 +31,7 @@ static int add_folder(struct leat_cli_caches *caches, char *take_folder, struct 
     return 0;
 }
 
-/* As the stream's plan would have it; but the data need not be there. */
+/* The same folder as in the stream's plan, but the data need not exist. */
 static int add_folder_of(struct leat_cli_caches *caches, const struct leat_spec *spec,
                          struct leat_error *err) {
     const struct leat_value *cache = leat_value_get(&spec->options, "cache");
@@ -49,7 +49,7 @@ static int add_folder_of(struct leat_cli_caches *caches, const struct leat_spec 
 static int add_folders_of_file(struct leat_cli_caches *caches,
                                const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_cli_streams streams;
-    int r = leat_cli_streams_load(arguments->operand, &streams, err);
+    int r = leat_cli_streams_load(arguments->operand, NULL, 0, &streams, err);
 
     if (r == 0 && arguments->stream &&
         !leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err))
@@ -72,7 +72,7 @@ static int add_caches(struct leat_cli_caches *caches, const char *folder, struct
     int r = leat_cache_store_list(folder, true, &entries, &n, &own);
 
     if (r == -ENOENT)
-        return 0; /* nothing was cached yet */
+        return 0; /* there is no cache yet */
     if (r < 0) {
         *err = own;
         return r;
@@ -87,7 +87,7 @@ static int add_caches(struct leat_cli_caches *caches, const char *folder, struct
     return larger ? 0 : leat_error_oom(err);
 }
 
-/* Keeps those whose names begin so. */
+/* Keeps the caches whose names begin with a given key. */
 static int select_named(struct leat_cli_caches *caches, const struct leat_cli_arguments *arguments,
                         struct leat_error *err) {
     struct leat_cli_cache *items = calloc(arguments->keys.n_items, sizeof(*items));

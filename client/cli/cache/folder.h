@@ -1,11 +1,11 @@
-/* folder.h: the folders of caches that a command is about, and the caches that are named. */
+/* folder.h: the folders of caches that a command line names, and the caches in them. */
 #pragma once
 
 #include "client/cli/base/arguments.h"
 #include "pipeline/cache/store.h"
 
 struct leat_cli_cache {
-    const char *folder; /* lives in the list */
+    const char *folder; /* borrowed from folders */
     struct leat_cache_entry entry;
 };
 
@@ -16,8 +16,8 @@ struct leat_cli_caches {
     size_t n_items;
 };
 
-/* The operand is a folder, or a FILE whose streams (or the one that is named) name folders; --key
- * gives the beginnings of keys, each of one cache; none: all. An exit status. */
+/* The operand is a folder, or a FILE whose streams (or the named one) have cache folders. --key
+ * gives the beginning of a cache's key; without it, all caches. An exit status. */
 int leat_cli_caches_load(const struct leat_cli_arguments *arguments,
                          struct leat_cli_caches *ret_caches, struct leat_error *err);
 void leat_cli_caches_deinit(struct leat_cli_caches *caches);

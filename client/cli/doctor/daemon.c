@@ -1,4 +1,4 @@
-/* daemon.c: the daemon as who asks reaches it: sockets and rights, how it is, its unit. */
+/* daemon.c: the daemon as this user reaches it: sockets and rights, its state, its unit. */
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -21,12 +21,12 @@
     "systemctl show leatd.service --no-pager --property=LoadState,ActiveState,Result,NRestarts,"   \
     "NeedDaemonReload 2>/dev/null"
 
-#define STREAMS_MAX 16 /* that are told */
+#define STREAMS_MAX 16 /* findings about streams */
 
 /* ---- sockets ---- */
 
-static void tell_socket(struct leat_doctor *doctor, const char *name, const char *path,
-                        const char *what) {
+static void add_socket(struct leat_doctor *doctor, const char *name, const char *path,
+                       const char *what) {
     const struct passwd *user;
     const struct group *group;
     struct stat status;
@@ -42,7 +42,7 @@ static void tell_socket(struct leat_doctor *doctor, const char *name, const char
                     group ? group->gr_name : "?");
 }
 
-/* The address' own messages tell what is to be done. */
+/* The errors of leat_address_connect() say what to do about rights. */
 static bool try_socket(struct leat_doctor *doctor, const char *name, int type, const char *what) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct sockaddr_un place;
@@ -59,20 +59,16 @@ static bool try_socket(struct leat_doctor *doctor, const char *name, int type, c
                                "to the folder where its sockets are");
         return false;
     }
-    tell_socket(doctor, name, place.sun_path, what);
+    add_socket(doctor, name, place.sun_path, what);
     (void)close(fd);
     return true;
 }
 
 static void ask_status(struct leat_doctor *doctor) {
-    Leat__Empty empty = LEAT__EMPTY__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     struct leat_error err = LEAT_ERROR_INIT;
     int status;
 
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATUS;
-    request.status = &empty;
-    doctor->reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_STATUS,
+    doctor->reply = leat_cli_control(NULL, LEAT__CONTROL_REQUEST__VERB_STATUS, NULL,
                                      LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
     if (doctor->reply) {
         doctor->status = doctor->reply->status;
@@ -89,7 +85,7 @@ void leat_doctor_sockets(struct leat_doctor *doctor) {
 
     if (!is_there)
         return;
-    ask_status(doctor); /* before this process connects as a trainer would, and is counted as one */
+    ask_status(doctor); /* before this process counts as a trainer by connecting like one */
     (void)try_socket(doctor, LEAT_SOCKET_TRAINER, SOCK_SEQPACKET, "trainers may connect");
     (void)try_socket(doctor, LEAT_SOCKET_COPY, SOCK_STREAM, "trainers that copy may connect");
 }
@@ -113,7 +109,7 @@ static bool is_listed(const struct group *group, const char *user) {
     return false;
 }
 
-static void look_at_group(struct leat_doctor *doctor, const char *name, const char *what) {
+static void examine_group(struct leat_doctor *doctor, const char *name, const char *what) {
     const struct passwd *entry = getpwuid(geteuid());
     char user[64] = "?";
     const struct group *group = getgrnam(name);
@@ -138,24 +134,23 @@ static void look_at_group(struct leat_doctor *doctor, const char *name, const ch
 }
 
 void leat_doctor_groups(struct leat_doctor *doctor) {
-    look_at_group(doctor, "leat-clients", "pull batches and look at the daemon");
-    look_at_group(doctor, "leat-admin", "change things (drain, reload, kick, trace, log-level)");
+    examine_group(doctor, "leat-clients", "pull batches and look at the daemon");
+    examine_group(doctor, "leat-admin", "change things (drain, reload, kick, trace, log-level)");
 }
 
 /* ---- the daemon ---- */
 
-static void look_at_version(struct leat_doctor *doctor) {
+static void examine_version(struct leat_doctor *doctor) {
     const char *own = leat_version();
     bool is_same = strcmp(doctor->status->version, own) == 0;
 
     leat_doctor_add(doctor, is_same ? LEAT_DOCTOR_OK : LEAT_DOCTOR_WARN, "daemon", "version",
                     is_same ? "%s, as this leatctl" : "%s, and this leatctl is %s",
                     doctor->status->version, own);
-    if (!is_same)
-        leat_doctor_mend(doctor, "upgrade both; then `systemctl restart leatd`: trainers go on");
+    leat_doctor_mend(doctor, "upgrade both; then `systemctl restart leatd`: trainers go on");
 }
 
-static void look_at_state(struct leat_doctor *doctor) {
+static void examine_state(struct leat_doctor *doctor) {
     const Leat__StatusReply *status = doctor->status;
     char up[LEAT_CLI_UNIT_MAX];
 
@@ -169,12 +164,12 @@ static void look_at_state(struct leat_doctor *doctor) {
                             : "");
     if (status->is_draining)
         leat_doctor_mend(doctor, "an operator asked it to stop; start the next one");
-    else if (status->n_stalled)
+    else
         leat_doctor_mend(doctor, "`leatctl streams` tells which stream stalls: a disk, a FIFO or a "
                                  "program that does not answer");
 }
 
-static void look_at_memory(struct leat_doctor *doctor) {
+static void examine_memory(struct leat_doctor *doctor) {
     const Leat__StatusReply *status = doctor->status;
     char used[LEAT_CLI_UNIT_MAX], limit[LEAT_CLI_UNIT_MAX];
     uint64_t n_used = status->memory_used_bytes, n_limit = status->memory_limit_bytes;
@@ -187,12 +182,11 @@ static void look_at_memory(struct leat_doctor *doctor) {
     leat_doctor_add(doctor, n_used > n_limit / 10 * 9 ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "daemon",
                     "memory", "%s of memory_limit %s", leat_cli_bytes(n_used, used),
                     leat_cli_bytes(n_limit, limit));
-    if (n_used > n_limit / 10 * 9)
-        leat_doctor_mend(doctor, "a larger memory_limit, fewer streams, or smaller block_bytes");
+    leat_doctor_mend(doctor, "a larger memory_limit, fewer streams, or smaller block_bytes");
 }
 
-/* "Max open files  16384  16384  files" in /proc/PID/limits: 0: not seen. */
-static uint64_t files_of(uint32_t pid) {
+/* By "Max open files  16384  16384  files" in /proc/PID/limits. 0: it cannot be read. */
+static uint64_t read_files_limit(uint32_t pid) {
     char path[64], line[256];
     uint64_t n = 0;
     FILE *file;
@@ -207,8 +201,8 @@ static uint64_t files_of(uint32_t pid) {
     return n;
 }
 
-static void look_at_files(struct leat_doctor *doctor) {
-    uint64_t n_most = files_of(doctor->status->pid);
+static void examine_files(struct leat_doctor *doctor) {
+    uint64_t n_most = read_files_limit(doctor->status->pid);
     uint32_t n = doctor->status->n_fds;
 
     if (n_most == 0) {
@@ -217,12 +211,11 @@ static void look_at_files(struct leat_doctor *doctor) {
     }
     leat_doctor_add(doctor, n > n_most / 5 * 4 ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "daemon",
                     "open files", "%u of %" PRIu64, n, n_most);
-    if (n > n_most / 5 * 4)
-        leat_doctor_mend(doctor, "LimitNOFILE=%" PRIu64 " in `systemctl edit leatd`", 4 * n_most);
+    leat_doctor_mend(doctor, "LimitNOFILE=%" PRIu64 " in `systemctl edit leatd`", 4 * n_most);
 }
 
-/* Those that fail or stall now. */
-static void look_at_stream(struct leat_doctor *doctor, const Leat__Stream *stream) {
+/* Adds findings if the stream fails or stalls now. */
+static void examine_stream(struct leat_doctor *doctor, const Leat__Stream *stream) {
     const Leat__Failure *failure = stream->last_failure;
     struct leat_text text = {.data = NULL};
 
@@ -243,17 +236,13 @@ static void look_at_stream(struct leat_doctor *doctor, const Leat__Stream *strea
     free(text.data);
 }
 
-static void look_at_streams(struct leat_doctor *doctor) {
-    Leat__Empty empty = LEAT__EMPTY__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+static void examine_streams(struct leat_doctor *doctor) {
     struct leat_error err = LEAT_ERROR_INIT;
     size_t n_before = doctor->n_findings;
     Leat__ControlReply *reply;
     int status;
 
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STREAMS;
-    request.streams = &empty;
-    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_STREAMS,
+    reply = leat_cli_control(NULL, LEAT__CONTROL_REQUEST__VERB_STREAMS, NULL,
                              LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
     if (!reply) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "streams", "failures", "%s", err.message);
@@ -261,7 +250,7 @@ static void look_at_streams(struct leat_doctor *doctor) {
     }
     for (size_t i = 0; i < reply->streams->n_streams && doctor->n_findings < n_before + STREAMS_MAX;
          i++)
-        look_at_stream(doctor, reply->streams->streams[i]);
+        examine_stream(doctor, reply->streams->streams[i]);
     if (doctor->n_findings == n_before)
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "streams", "failures",
                         "none fails or stalls; %" PRIu64 " failures before",
@@ -274,11 +263,11 @@ void leat_doctor_daemon(struct leat_doctor *doctor) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "state", "none answers");
         return;
     }
-    look_at_version(doctor);
-    look_at_state(doctor);
-    look_at_memory(doctor);
-    look_at_files(doctor);
-    look_at_streams(doctor);
+    examine_version(doctor);
+    examine_state(doctor);
+    examine_memory(doctor);
+    examine_files(doctor);
+    examine_streams(doctor);
 }
 
 /* ---- its unit ---- */
@@ -338,6 +327,6 @@ void leat_doctor_unit(struct leat_doctor *doctor) {
                     unit.restarts, strcmp(unit.reload, "yes") == 0 ? "; its file has changed" : "");
     if (strcmp(unit.reload, "yes") == 0)
         leat_doctor_mend(doctor, "systemctl daemon-reload && systemctl restart leatd");
-    else if (has_failed || is_odd)
+    else
         leat_doctor_mend(doctor, "journalctl -u leatd tells why");
 }

@@ -1,16 +1,15 @@
-/* doctor.c: `leatctl doctor`: whether leat can work here, line by line, with the mend in words. It
- * only looks: nothing is written, and of the daemon nothing is asked that changes it. */
+/* doctor.c: `leatctl doctor`: findings about everything that leat needs, each with a way to mend
+ * it. Nothing is written, and the daemon is asked nothing that changes it. */
 #include "client/cli/doctor/doctor.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/members.h"
-#include "client/cli/base/terminal.h"
+#include "client/cli/base/output.h"
+#include "proto/base/json_writer.h"
 
 static const struct {
     const char *word, *colour;
@@ -49,6 +48,8 @@ void leat_doctor_mend(struct leat_doctor *doctor, const char *format, ...) {
     if (doctor->n_findings == 0 || doctor->was_dropped)
         return;
     finding = &doctor->findings[doctor->n_findings - 1];
+    if (finding->state == LEAT_DOCTOR_OK)
+        return;
     va_start(arguments, format);
     (void)vsnprintf(finding->mend, sizeof(finding->mend), format, arguments);
     va_end(arguments);
@@ -64,29 +65,26 @@ size_t leat_doctor_count(const struct leat_doctor *doctor, enum leat_doctor_stat
 
 /* ---- printing ---- */
 
-static void print_finding(const struct leat_doctor_finding *finding, bool has_colour,
-                          struct leat_text *text) {
+static void add_finding(const struct leat_doctor_finding *finding, bool has_colour,
+                        struct leat_text *text) {
     const char *word = states[finding->state].word;
 
     leat_text_add(text, "  %s%-6s%s  %-16s ", has_colour ? states[finding->state].colour : "", word,
                   has_colour ? "\033[0m" : "", finding->name);
-    leat_text_add_shown(text, finding->text);
-    leat_text_add(text, "\n");
-    if (!finding->mend[0])
-        return;
-    leat_text_add(text, "          mend: ");
-    leat_text_add_shown(text, finding->mend);
-    leat_text_add(text, "\n");
+    leat_text_add_line(text, "%s", finding->text);
+    if (finding->mend[0])
+        leat_text_add_line(text, "          mend: %s", finding->mend);
 }
 
-void leat_doctor_print(const struct leat_doctor *doctor, bool has_colour, struct leat_text *text) {
+static void add_findings(const struct leat_doctor *doctor, bool has_colour,
+                         struct leat_text *text) {
     const char *area = "";
 
     for (size_t i = 0; i < doctor->n_findings; i++) {
         if (strcmp(area, doctor->findings[i].area) != 0)
             leat_text_add(text, "%s\n", doctor->findings[i].area);
         area = doctor->findings[i].area;
-        print_finding(&doctor->findings[i], has_colour, text);
+        add_finding(&doctor->findings[i], has_colour, text);
     }
     leat_text_add(
         text, "%zu ok, %zu to be looked at, %zu wrong, %zu not seen from here\n",
@@ -94,25 +92,25 @@ void leat_doctor_print(const struct leat_doctor *doctor, bool has_colour, struct
         leat_doctor_count(doctor, LEAT_DOCTOR_FAIL), leat_doctor_count(doctor, LEAT_DOCTOR_UNSEEN));
 }
 
-static void add_member(struct leat_text *text, const char *name, const char *value) {
-    leat_text_add(text, ", \"%s\": ", name);
-    leat_text_add_json(text, value, strlen(value));
-}
-
-void leat_doctor_print_json(const struct leat_doctor *doctor, struct leat_text *text) {
-    leat_text_add(text, "{\"ok\": %s, \"findings\": [",
-                  leat_doctor_count(doctor, LEAT_DOCTOR_FAIL) ? "false" : "true");
+static void add_findings_json(const struct leat_doctor *doctor, struct leat_text *json) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_bool(json, "ok", leat_doctor_count(doctor, LEAT_DOCTOR_FAIL) == 0);
+    leat_json_open(json, "findings", '[');
     for (size_t i = 0; i < doctor->n_findings; i++) {
         const struct leat_doctor_finding *finding = &doctor->findings[i];
 
-        leat_text_add(text, "%s{\"area\": \"%s\"", i ? ",\n " : "", finding->area);
-        add_member(text, "name", finding->name);
-        add_member(text, "state", states[finding->state].word);
-        add_member(text, "text", finding->text);
-        add_member(text, "mend", finding->mend);
-        leat_text_add(text, "}");
+        leat_json_line(json);
+        leat_json_open(json, NULL, '{');
+        leat_json_add_text(json, "area", finding->area);
+        leat_json_add_text(json, "name", finding->name);
+        leat_json_add_text(json, "state", states[finding->state].word);
+        leat_json_add_text(json, "text", finding->text);
+        leat_json_add_text(json, "mend", finding->mend);
+        leat_json_close(json, '}');
     }
-    leat_text_add(text, "]}\n");
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
+    leat_text_add(json, "\n");
 }
 
 static int doctor_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
@@ -128,13 +126,12 @@ static int doctor_main(const struct leat_cli_arguments *arguments, struct leat_e
     for (size_t i = 0; i < sizeof(examinations) / sizeof(*examinations); i++)
         examinations[i](doctor);
     if (arguments->json)
-        leat_doctor_print_json(doctor, &text);
+        add_findings_json(doctor, &text);
     else
-        leat_doctor_print(doctor, leat_cli_terminal_has_colour(stdout), &text);
+        add_findings(doctor, leat_cli_terminal_has_colour(stdout), &text);
     leat_cli_print(&text);
     status = leat_doctor_count(doctor, LEAT_DOCTOR_FAIL) ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
-    if (doctor->reply)
-        leat__control_reply__free_unpacked(doctor->reply, NULL);
+    leat__control_reply__free_unpacked(doctor->reply, NULL);
     free(doctor);
     return status;
 }
@@ -142,15 +139,14 @@ static int doctor_main(const struct leat_cli_arguments *arguments, struct leat_e
 const struct leat_cli_command leat_cli_doctor_command = {
     .name = "doctor",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "look whether leat can work here, and tell the mend",
+    .summary = "find what keeps leat from working here, and how to mend it",
     .description =
-        "What leat asks of the kernel, limits, memory, sockets and who may use them, the daemon, "
-        "its streams and its unit, its\nconfiguration (or FILE), and the folders of caches and of "
-        "its state, "
-        "as the daemon sees them. Each line is ok,\nwarn (it works, but not well or not for "
-        "long), fail (it does not work) or unseen (it cannot be seen from here,\nas root it often "
-        "can); what is to be done is told below. Nothing is changed. Exit status 1 if anything "
-        "fails.",
+        "Checks what leat needs from the kernel, limits, memory, sockets and the rights to\n"
+        "use them, the daemon with its streams and its unit, its configuration (or FILE), and\n"
+        "the folders of caches and state as the daemon sees them. Each line is ok, warn (it\n"
+        "works, but not well or not for long), fail (it does not work) or unseen (this user\n"
+        "cannot see it; root often can). The next line says how to mend it. Nothing is\n"
+        "changed. The exit status is 1 if anything fails.",
     .operand = "[FILE]",
     .examples = "  leatctl doctor\n"
                 "  leatctl doctor --json | jq '.findings[] | select(.state == \"fail\")'\n",

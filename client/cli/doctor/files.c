@@ -1,6 +1,6 @@
-/* files.c: the configuration, and the folders that the daemon writes to, as it sees them:
- * through /proc/PID/root where that may be looked at, since its unit may have made read-only what
- * is writable out here. */
+/* files.c: the configuration, and the folders that the daemon writes to. They are examined through
+ * /proc/PID/root if this user may look there, since the daemon's unit may have made read-only what
+ * is writable for others. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,8 +15,6 @@
 #include "client/cli/base/stream_file.h"
 #include "client/cli/base/units.h"
 #include "client/cli/doctor/doctor.h"
-#include "pipeline/io/opener.h"
-#include "pipeline/spec/yaml.h"
 
 #define USUAL_FILE        "/etc/leat/leatd.yaml"
 #define LITTLE_SPACE      (UINT64_C(1) << 30)
@@ -25,19 +23,16 @@
 
 /* ---- configuration ---- */
 
-/* The daemon reads all of it, streams.d too, with its own rights, and puts nothing in force. */
+/* The daemon reads the whole configuration with its own rights, and puts nothing in force. */
 static void check_by_daemon(struct leat_doctor *doctor) {
     Leat__ReloadRequest reload = LEAT__RELOAD_REQUEST__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     struct leat_error err = LEAT_ERROR_INIT;
     char line[LEAT_ERROR_PRINT_MAX];
     Leat__ControlReply *reply;
     int status;
 
     reload.only_checks = true;
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_RELOAD;
-    request.reload = &reload;
-    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_RELOAD, RELOAD_TIMEOUT_MS,
+    reply = leat_cli_control(NULL, LEAT__CONTROL_REQUEST__VERB_RELOAD, &reload, RELOAD_TIMEOUT_MS,
                              &status, &err);
     if (reply) {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "configuration", "as it is read",
@@ -52,7 +47,7 @@ static void check_by_daemon(struct leat_doctor *doctor) {
         leat_doctor_mend(doctor, "mend that place, then `leatctl reload`; what is in force stays");
 }
 
-/* cwd: a link to the folder that a relative path is meant from. */
+/* cwd: a link to the folder that a relative path starts from. */
 static void make_absolute(const char *path, const char *cwd, char *ret_path, size_t size) {
     char folder[2048];
     ssize_t n = path[0] == '/' ? 0 : readlink(cwd, folder, sizeof(folder));
@@ -60,14 +55,14 @@ static void make_absolute(const char *path, const char *cwd, char *ret_path, siz
     (void)snprintf(ret_path, size, "%.*s%s%s", n > 0 ? (int)n : 0, folder, n > 0 ? "/" : "", path);
 }
 
-static bool is_same(const char *a, const char *b) {
+static bool is_same_file(const char *a, const char *b) {
     struct stat of_a, of_b;
 
     return strcmp(a, b) == 0 || (stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
                                  of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino);
 }
 
-/* The file that was named, or the daemon's, or the usual one. */
+/* Takes the file of the command line, or the daemon's, or the usual one. */
 static void find_file(struct leat_doctor *doctor) {
     char own[sizeof(doctor->path)] = "", cwd[32];
 
@@ -82,7 +77,7 @@ static void find_file(struct leat_doctor *doctor) {
     else
         (void)snprintf(doctor->path, sizeof(doctor->path), "%s", own[0] ? own : USUAL_FILE);
     doctor->file = doctor->path;
-    doctor->is_the_daemons = own[0] && is_same(doctor->path, own);
+    doctor->is_the_daemons = own[0] && is_same_file(doctor->path, own);
 }
 
 void leat_doctor_configuration(struct leat_doctor *doctor) {
@@ -112,11 +107,11 @@ void leat_doctor_configuration(struct leat_doctor *doctor) {
 
 /* ---- folders ---- */
 
-/* Who writes, and through what its paths are seen. */
+/* The process that writes, and the root through which this one sees its paths. */
 struct writer {
     uid_t uid;
     gid_t gid;
-    char root[32]; /* "/proc/PID/root", "": as we see it */
+    char root[32]; /* "/proc/PID/root"; "": our own */
 };
 
 static void find_writer(const struct leat_doctor *doctor, struct writer *ret_writer) {
@@ -146,8 +141,8 @@ static bool may_write(const struct writer *writer, const char *path, const struc
     return (status->st_mode & (status->st_gid == writer->gid ? S_IWGRP : S_IWOTH)) != 0;
 }
 
-/* The folder, or the nearest one above it that is there, to be made in. 0 or the errno. */
-static int nearest(char *path, size_t n_root, struct stat *ret_status) {
+/* Cuts the path to the nearest folder that exists. 0 or the errno. */
+static int find_nearest(char *path, size_t n_root, struct stat *ret_status) {
     while (stat(path, ret_status) < 0) {
         char *slash = strrchr(path + n_root, '/');
 
@@ -158,8 +153,8 @@ static int nearest(char *path, size_t n_root, struct stat *ret_status) {
     return S_ISDIR(ret_status->st_mode) ? 0 : ENOTDIR;
 }
 
-static void tell_space(struct leat_doctor *doctor, const char *name, const char *folder,
-                       uint64_t n_free) {
+static void add_space(struct leat_doctor *doctor, const char *name, const char *folder,
+                      uint64_t n_free) {
     char bytes[LEAT_CLI_UNIT_MAX];
 
     leat_doctor_add(doctor,
@@ -167,14 +162,13 @@ static void tell_space(struct leat_doctor *doctor, const char *name, const char 
                     : n_free < LITTLE_SPACE ? LEAT_DOCTOR_WARN
                                             : LEAT_DOCTOR_OK,
                     "folders", name, "%s: %s free", folder, leat_cli_bytes(n_free, bytes));
-    if (n_free < LITTLE_SPACE)
-        leat_doctor_mend(doctor,
-                         "`leatctl cache ls %s` tells what is there, `leatctl cache rm` "
-                         "removes what is not in use, `max_size` limits it",
-                         folder);
+    leat_doctor_mend(doctor,
+                     "`leatctl cache ls %s` tells what is there, `leatctl cache rm` "
+                     "removes what is not in use, `max_size` limits it",
+                     folder);
 }
 
-static void look_at_folder(struct leat_doctor *doctor, const char *name, const char *folder) {
+static void examine_folder(struct leat_doctor *doctor, const char *name, const char *folder) {
     struct writer writer;
     struct statvfs space;
     struct stat status;
@@ -183,7 +177,7 @@ static void look_at_folder(struct leat_doctor *doctor, const char *name, const c
 
     find_writer(doctor, &writer);
     (void)snprintf(path, sizeof(path), "%s%s", writer.root, folder);
-    code = nearest(path, strlen(writer.root), &status);
+    code = find_nearest(path, strlen(writer.root), &status);
     if (code == 0 && statvfs(path, &space) < 0)
         code = errno;
     if (code == EACCES || code == EPERM) {
@@ -205,17 +199,17 @@ static void look_at_folder(struct leat_doctor *doctor, const char *name, const c
                         folder, (unsigned)writer.uid, path + strlen(writer.root));
         leat_doctor_mend(doctor, "chown it to the daemon's user, or name another one");
     } else {
-        tell_space(doctor, name, folder, space.f_bavail * space.f_frsize);
+        add_space(doctor, name, folder, space.f_bavail * space.f_frsize);
     }
 }
 
-/* Each folder once. */
+/* The cache folders that were examined: each is examined once. */
 struct folders {
     size_t n_items;
     char *items[FOLDERS_MAX];
 };
 
-static void look_once(struct leat_doctor *doctor, struct folders *folders, const char *folder) {
+static void examine_once(struct leat_doctor *doctor, struct folders *folders, const char *folder) {
     for (size_t i = 0; i < folders->n_items; i++)
         if (strcmp(folders->items[i], folder) == 0)
             return;
@@ -223,31 +217,27 @@ static void look_once(struct leat_doctor *doctor, struct folders *folders, const
         return;
     folders->items[folders->n_items] = strdup(folder);
     folders->n_items += folders->items[folders->n_items] != NULL;
-    look_at_folder(doctor, "cache", folder);
+    examine_folder(doctor, "cache", folder);
 }
 
-static void look_at_daemons_caches(struct leat_doctor *doctor, struct folders *folders) {
-    Leat__Empty empty = LEAT__EMPTY__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+static void examine_daemons_caches(struct leat_doctor *doctor, struct folders *folders) {
     struct leat_error err = LEAT_ERROR_INIT;
     Leat__ControlReply *reply;
     int status;
 
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_CACHES;
-    request.caches = &empty;
-    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_CACHES,
+    reply = leat_cli_control(NULL, LEAT__CONTROL_REQUEST__VERB_CACHES, NULL,
                              LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
     if (!reply) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "folders", "caches", "%s", err.message);
         return;
     }
     for (size_t i = 0; i < reply->caches->n_caches; i++)
-        look_once(doctor, folders, reply->caches->caches[i]->folder);
+        examine_once(doctor, folders, reply->caches->caches[i]->folder);
     leat__control_reply__free_unpacked(reply, NULL);
 }
 
-/* A path that is written in a file, which is absolute. */
-static void resolve(const char *file, const char *path, char *ret_path, size_t size) {
+/* A path that stands in a file is relative to the folder of the file, whose path is absolute. */
+static void resolve_path(const char *file, const char *path, char *ret_path, size_t size) {
     const char *slash = strrchr(file, '/');
 
     if (path[0] == '/')
@@ -256,8 +246,8 @@ static void resolve(const char *file, const char *path, char *ret_path, size_t s
         (void)snprintf(ret_path, size, "%.*s/%s", slash ? (int)(slash - file) : 0, file, path);
 }
 
-/* `cache: {path: FOLDER}`, against the folder of the file. */
-static void look_at_streams_cache(struct leat_doctor *doctor, struct folders *folders,
+/* Examines FOLDER of `cache: {path: FOLDER}`. */
+static void examine_streams_cache(struct leat_doctor *doctor, struct folders *folders,
                                   const struct leat_spec *spec) {
     const struct leat_value *cache =
         spec->options.kind == LEAT_VALUE_MAP ? leat_value_get(&spec->options, "cache") : NULL;
@@ -267,90 +257,84 @@ static void look_at_streams_cache(struct leat_doctor *doctor, struct folders *fo
 
     if (!path || path->kind != LEAT_VALUE_SCALAR)
         return;
-    resolve(doctor->file, path->text, folder, sizeof(folder));
-    look_once(doctor, folders, folder);
+    resolve_path(doctor->file, path->text, folder, sizeof(folder));
+    examine_once(doctor, folders, folder);
 }
 
-static void look_at_files_caches(struct leat_doctor *doctor, struct folders *folders) {
-    struct leat_error err = LEAT_ERROR_INIT;
+static void examine_files_caches(struct leat_doctor *doctor, struct folders *folders) {
     struct leat_cli_streams streams;
 
-    (void)leat_cli_streams_load(doctor->file, &streams, &err); /* told by the configuration */
+    (void)leat_cli_streams_load(
+        doctor->file, NULL, 0, &streams,
+        LEAT_ERROR_IGNORED); /* the configuration has a finding of its own */
     for (size_t i = 0; i < streams.n_specs; i++)
-        look_at_streams_cache(doctor, folders, streams.specs[i]);
+        examine_streams_cache(doctor, folders, streams.specs[i]);
     leat_cli_streams_deinit(&streams);
 }
 
-/* A variable of the daemon's environment, if that may be read. */
-static bool daemons_variable(const struct leat_doctor *doctor, const char *name, char *ret_value,
-                             size_t size) {
+/* Reads the first path of a variable of the daemon's environment. False: it cannot be read. */
+static bool read_variable(const struct leat_doctor *doctor, const char *name, char *ret_value,
+                          size_t size) {
     char path[64], *line = NULL;
     size_t n_line = 0, n = strlen(name);
-    bool is_there = false;
+    bool is_found = false;
     FILE *file;
 
     (void)snprintf(path, sizeof(path), "/proc/%u/environ", doctor->status->pid);
     file = fopen(path, "re");
-    while (file && !is_there && getdelim(&line, &n_line, '\0', file) > 0) {
-        is_there = strncmp(line, name, n) == 0 && line[n] == '=' && line[n + 1] == '/';
-        if (is_there)
+    while (file && !is_found && getdelim(&line, &n_line, '\0', file) > 0) {
+        is_found = strncmp(line, name, n) == 0 && line[n] == '=' && line[n + 1] == '/';
+        if (is_found)
             (void)snprintf(ret_value, size, "%.*s", (int)strcspn(line + n + 1, ":"), line + n + 1);
     }
     free(line);
     if (file)
         (void)fclose(file);
-    return is_there;
+    return is_found;
 }
 
-/* What the setting says; false: nothing. */
-static bool state_setting(const struct leat_doctor *doctor, char *ret_folder, size_t size) {
+/* Reads the folder that the configuration names. False: it names none. */
+static bool read_state_setting(const struct leat_doctor *doctor, char *ret_folder, size_t size) {
     struct leat_value document = {.kind = LEAT_VALUE_NULL};
-    struct leat_error err = LEAT_ERROR_INIT;
     const struct leat_value *setting = NULL;
-    size_t n_bytes = 0;
-    char *text = NULL;
 
-    if (doctor->file &&
-        leat_opener_read(&leat_opener_any, doctor->file, LEAT_YAML_MAX_BYTES, &text, &n_bytes,
-                         &err) == 0 &&
-        leat_yaml_parse(text, n_bytes, doctor->file, &document, &err) == 0 &&
+    if (doctor->file && leat_cli_document_load(doctor->file, &document, LEAT_ERROR_IGNORED) == 0 &&
         document.kind == LEAT_VALUE_MAP)
         setting = leat_value_get(&document, "state_directory");
     if (setting && setting->kind == LEAT_VALUE_SCALAR)
-        resolve(doctor->file, setting->text, ret_folder, size);
+        resolve_path(doctor->file, setting->text, ret_folder, size);
     else
         setting = NULL;
     leat_value_deinit(&document);
-    free(text);
     return setting != NULL;
 }
 
-/* Without the setting where the daemon's environment has it. */
-static void look_at_state(struct leat_doctor *doctor) {
+/* Without the setting, the folder follows from the daemon's environment. */
+static void examine_state(struct leat_doctor *doctor) {
     char base[2048], folder[4096];
 
-    if (state_setting(doctor, folder, sizeof(folder)))
+    if (read_state_setting(doctor, folder, sizeof(folder)))
         ;
-    else if (daemons_variable(doctor, "STATE_DIRECTORY", base, sizeof(base)))
+    else if (read_variable(doctor, "STATE_DIRECTORY", base, sizeof(base)))
         (void)snprintf(folder, sizeof(folder), "%s", base);
-    else if (daemons_variable(doctor, "XDG_STATE_HOME", base, sizeof(base)))
+    else if (read_variable(doctor, "XDG_STATE_HOME", base, sizeof(base)))
         (void)snprintf(folder, sizeof(folder), "%s/leat", base);
-    else if (daemons_variable(doctor, "HOME", base, sizeof(base)))
+    else if (read_variable(doctor, "HOME", base, sizeof(base)))
         (void)snprintf(folder, sizeof(folder), "%s/.local/state/leat", base);
     else
         return;
-    look_at_folder(doctor, "state", folder);
+    examine_folder(doctor, "state", folder);
 }
 
 void leat_doctor_folders(struct leat_doctor *doctor) {
     struct folders folders = {.n_items = 0};
 
     if (doctor->status)
-        look_at_daemons_caches(doctor, &folders);
+        examine_daemons_caches(doctor, &folders);
     if (doctor->file && !doctor->is_the_daemons)
-        look_at_files_caches(doctor, &folders);
+        examine_files_caches(doctor, &folders);
     if (doctor->status)
-        look_at_state(doctor);
+        examine_state(doctor);
     for (size_t i = 0; i < folders.n_items; i++)
         free(folders.items[i]);
 }

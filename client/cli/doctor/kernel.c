@@ -1,12 +1,10 @@
-/* kernel.c: what the kernel grants to the daemon, which its unit or container may deny to it
- * alone; and the limits of who asks. */
-#include <inttypes.h>
+/* kernel.c: what the kernel grants to the daemon (its unit or container may deny it to the daemon
+ * alone), and the limits of this user. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "client/cli/base/units.h"
 #include "client/cli/doctor/doctor.h"
@@ -20,7 +18,7 @@
 #define FORBIDDEN_MEND                                                                             \
     "a seccomp filter (of a container, of a unit) forbids it, or Linux is older than %s"
 
-static void kernel_version(struct leat_doctor *doctor) {
+static void examine_version(struct leat_doctor *doctor) {
     unsigned major = 0, minor = 0;
     struct utsname name;
     bool is_new;
@@ -30,20 +28,19 @@ static void kernel_version(struct leat_doctor *doctor) {
     is_new = major > LEAST_MAJOR || (major == LEAST_MAJOR && minor >= LEAST_MINOR);
     leat_doctor_add(doctor, is_new ? LEAT_DOCTOR_OK : LEAT_DOCTOR_FAIL, AREA, "version",
                     "Linux %.64s", name.release);
-    if (!is_new)
-        leat_doctor_mend(doctor, "leat needs Linux %d.%d or newer", LEAST_MAJOR, LEAST_MINOR);
+    leat_doctor_mend(doctor, "leat needs Linux %d.%d or newer", LEAST_MAJOR, LEAST_MINOR);
 }
 
-/* As the daemon has tried it. -1: it did not say. */
-static int ask_daemon(const struct leat_doctor *doctor, const char *name) {
+/* The error with which the daemon has tried it. -1: it does not say. */
+static int find_error(const struct leat_doctor *doctor, const char *name) {
     for (size_t i = 0; doctor->status && i < doctor->status->n_kernel_needs; i++)
         if (strcmp(doctor->status->kernel_needs[i]->name, name) == 0)
             return (int)doctor->status->kernel_needs[i]->error;
     return -1;
 }
 
-static void look_at_need(struct leat_doctor *doctor, const struct leat_kernel_need *need) {
-    int told = ask_daemon(doctor, need->name), code = told >= 0 ? told : need->try();
+static void examine_need(struct leat_doctor *doctor, const struct leat_kernel_need *need) {
+    int told = find_error(doctor, need->name), code = told >= 0 ? told : need->try();
     const char *whose = told >= 0 ? "the daemon" : "leatctl (no daemon has told its own)";
 
     if (code == 0) {
@@ -60,14 +57,14 @@ static void look_at_need(struct leat_doctor *doctor, const struct leat_kernel_ne
 }
 
 void leat_doctor_kernel(struct leat_doctor *doctor) {
-    kernel_version(doctor);
+    examine_version(doctor);
     for (const struct leat_kernel_need *need = leat_kernel_needs; need->name; need++)
-        look_at_need(doctor, need);
+        examine_need(doctor, need);
 }
 
 /* ---- limits ---- */
 
-static void files_limit(struct leat_doctor *doctor) {
+static void examine_files_limit(struct leat_doctor *doctor) {
     char most[LEAT_CLI_UNIT_MAX], now[LEAT_CLI_UNIT_MAX];
     struct rlimit limit;
 
@@ -76,29 +73,27 @@ static void files_limit(struct leat_doctor *doctor) {
     leat_doctor_add(doctor, limit.rlim_max < LEAST_FILES ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK,
                     "limits", "open files", "%s, %s at most", leat_cli_count(limit.rlim_cur, now),
                     leat_cli_count(limit.rlim_max, most));
-    if (limit.rlim_max < LEAST_FILES)
-        leat_doctor_mend(doctor,
-                         "`ulimit -Hn %d` or more, or nofile in /etc/security/limits.conf: a "
-                         "daemon needs some for each trainer and file",
-                         4 * LEAST_FILES);
+    leat_doctor_mend(doctor,
+                     "`ulimit -Hn %d` or more, or nofile in /etc/security/limits.conf: a "
+                     "daemon needs some for each trainer and file",
+                     4 * LEAST_FILES);
 }
 
-static void address_limit(struct leat_doctor *doctor) {
+static void examine_address_limit(struct leat_doctor *doctor) {
     char bytes[LEAT_CLI_UNIT_MAX];
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_AS, &limit) < 0)
         return;
-    if (limit.rlim_cur == RLIM_INFINITY) {
+    if (limit.rlim_cur == RLIM_INFINITY)
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "limits", "address space", "unlimited");
-        return;
-    }
-    leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "limits", "address space", "%s",
-                    leat_cli_bytes(limit.rlim_cur, bytes));
+    else
+        leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "limits", "address space", "%s",
+                        leat_cli_bytes(limit.rlim_cur, bytes));
     leat_doctor_mend(doctor, "`ulimit -v unlimited`: trainers map the memory of all their batches");
 }
 
-static void locked_limit(struct leat_doctor *doctor) {
+static void examine_locked_limit(struct leat_doctor *doctor) {
     char bytes[LEAT_CLI_UNIT_MAX] = "unlimited";
     struct rlimit limit;
 
@@ -110,24 +105,24 @@ static void locked_limit(struct leat_doctor *doctor) {
                     "%s; leat locks none, pinning batches for a GPU may need it", bytes);
 }
 
-/* "MemAvailable:   123 kB" */
+/* Reads a line of /proc/meminfo such as "MemAvailable:   123 kB". */
 static bool read_memory(const char *key, uint64_t *ret_bytes) {
     FILE *file = fopen("/proc/meminfo", "re");
     char line[128];
     size_t n = strlen(key);
-    bool is_there = false;
+    bool is_found = false;
 
-    while (file && !is_there && fgets(line, sizeof(line), file))
+    while (file && !is_found && fgets(line, sizeof(line), file))
         if (strncmp(line, key, n) == 0 && line[n] == ':') {
             *ret_bytes = strtoull(line + n + 1, NULL, 10) * 1024;
-            is_there = true;
+            is_found = true;
         }
     if (file)
         (void)fclose(file);
-    return is_there;
+    return is_found;
 }
 
-static void memory(struct leat_doctor *doctor) {
+static void examine_memory(struct leat_doctor *doctor) {
     char free_text[LEAT_CLI_UNIT_MAX], all_text[LEAT_CLI_UNIT_MAX];
     uint64_t n_free, n_all;
 
@@ -138,14 +133,13 @@ static void memory(struct leat_doctor *doctor) {
     leat_doctor_add(doctor, n_free < LITTLE_MEMORY ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "limits",
                     "memory", "%s of %s are free", leat_cli_bytes(n_free, free_text),
                     leat_cli_bytes(n_all, all_text));
-    if (n_free < LITTLE_MEMORY)
-        leat_doctor_mend(doctor, "end something, or set memory_limit in leatd.yaml, so that leat "
-                                 "refuses streams before the kernel ends processes");
+    leat_doctor_mend(doctor, "end something, or set memory_limit in leatd.yaml, so that leat "
+                             "refuses streams before the kernel ends processes");
 }
 
 void leat_doctor_limits(struct leat_doctor *doctor) {
-    files_limit(doctor);
-    address_limit(doctor);
-    locked_limit(doctor);
-    memory(doctor);
+    examine_files_limit(doctor);
+    examine_address_limit(doctor);
+    examine_locked_limit(doctor);
+    examine_memory(doctor);
 }

@@ -11,7 +11,7 @@
 
 #define COMPRESSION 6 /* of --compress: zlib's own default */
 
-/* ---- what the command line says ---- */
+/* ---- the command line ---- */
 
 static bool is_folder(const char *path) {
     size_t n = strlen(path);
@@ -20,7 +20,7 @@ static bool is_folder(const char *path) {
     return (n > 0 && path[n - 1] == '/') || (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 
-/* The format of the path's ending; LEAT_SAVE_BY_NAME: it has none of them. */
+/* The format of the path's ending; LEAT_SAVE_BY_NAME: it has no known ending. */
 static int32_t ending_format(const char *path) {
     struct leat_error unused = LEAT_ERROR_INIT;
     enum leat_save_format format;
@@ -29,7 +29,7 @@ static int32_t ending_format(const char *path) {
                                                                               : (int32_t)format;
 }
 
-static enum leat_cli_dump_kind choose(struct leat_cli_dump_target *target) {
+static enum leat_cli_dump_kind choose_kind(struct leat_cli_dump_target *target) {
     int32_t *format = &target->options.format;
 
     if (!target->path || strcmp(target->path, "-") == 0) {
@@ -50,7 +50,8 @@ static enum leat_cli_dump_kind choose(struct leat_cli_dump_target *target) {
     return LEAT_CLI_DUMP_FOLDER;
 }
 
-/* The ending of a name that is none of a folder: "x.parquet", not "x.d/" or "../x". NULL: none. */
+/* The ending of a name that is not of a folder: of "x.parquet", not of "x.d/" or "../x". NULL:
+ * none. */
 static const char *unknown_ending(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *point = strrchr(name, '.');
@@ -64,7 +65,7 @@ int leat_cli_dump_target_init(struct leat_cli_dump_target *target,
     leat_save_options_init(&target->options);
     target->options.format = (int32_t)arguments->save_format;
     target->options.compression = arguments->compress ? COMPRESSION : 0;
-    target->kind = choose(target);
+    target->kind = choose_kind(target);
     if (target->kind == LEAT_CLI_DUMP_FOLDER && unknown_ending(target->path)) {
         leat_error_set(err, -EINVAL,
                        "leatctl dump: leat writes no \"%.32s\": NAME.jsonl gets all batches, "
@@ -96,7 +97,7 @@ int leat_cli_dump_target_init(struct leat_cli_dump_target *target,
 static int open_folder(struct leat_cli_dump_target *target, struct leat_error *err) {
     target->has_made_folder = mkdir(target->path, 0777) == 0;
     if (target->has_made_folder || errno == EEXIST)
-        return 0; /* what is there and no folder shows with the first file */
+        return 0; /* if it is not a folder, the first file fails */
     return leat_error_set(err, -errno, "%.300s: the folder cannot be made: %s", target->path,
                           strerror(errno));
 }
@@ -122,7 +123,7 @@ static int put_lines(struct leat_cli_dump_target *target, const struct leat_batc
 
     if (r == 0)
         r = leat_saved_file_flush(target->file, err);
-    if (r == -EPIPE && target->kind == LEAT_CLI_DUMP_PRINTED) { /* `| head`: it is enough */
+    if (r == -EPIPE && target->kind == LEAT_CLI_DUMP_PRINTED) { /* as with `| head` */
         *err = LEAT_ERROR_INIT;
         return 1;
     }

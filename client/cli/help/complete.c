@@ -1,44 +1,40 @@
 /* complete.c: see complete.h.
  *
- * What a value or an operand is, its name in the help tells ("FILE|STREAM"): each word of it stands
- * in a table with what knows the candidates. A word that is not there has none.
+ * The name of a value or operand in the help ("FILE|STREAM") says what it is: a table has a
+ * function for each word of such names, which adds the candidates.
  */
 #include "client/cli/help/complete.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/stream_file.h"
-#include "client/cli/help/complete_daemon.h"
 #include "client/cli/help/help.h"
 #include "pipeline/plan/plan.h"
 #include "proto/base/shown.h"
+
+#define TIMEOUT_MS 500 /* a person waits for the answer at a prompt */
 
 struct completer {
     struct leat_cli_completion *completion;
     const struct leat_cli_command *const *commands;
     const struct leat_cli_command *command;
-    const char *prefix; /* what is there of the word, without `lead` */
-    const char *lead;   /* what stands before each candidate: "--format=" */
+    const char *prefix; /* of the word, without `lead` */
+    const char *lead;   /* the text before each candidate: "--format=" */
     size_t n_lead;
     const char *operand; /* the first, NULL: none yet */
     size_t n_operands;
 };
 
-static void add(struct completer *self, const char *word, const char *what) {
+static void add_word(struct completer *self, const char *word, const char *what) {
     struct leat_text *text = &self->completion->text;
     size_t n = strcspn(what, "\n\t");
 
     if (strncmp(word, self->prefix, strlen(self->prefix)) != 0 || !leat_is_shown_as_is(word))
         return;
     leat_text_add(text, "%.*s%s\t%.*s\n", (int)self->n_lead, self->lead, word, (int)n, what);
-}
-
-static void add_name(void *context, const char *word, const char *what) {
-    add(context, word, what);
 }
 
 static void add_commands(struct completer *self, const char *group) {
@@ -55,7 +51,7 @@ static void add_commands(struct completer *self, const char *group) {
                        command->name + n);
         if (strncmp(last, command->name, n + strlen(word)) != 0 ||
             last[n + strlen(word)] != ' ') /* groups once */
-            add(self, word, command->name[n + strlen(word)] ? "" : command->summary);
+            add_word(self, word, command->name[n + strlen(word)] ? "" : command->summary);
         last = command->name;
     }
 }
@@ -75,34 +71,60 @@ static void add_users(struct completer *self) {
     self->completion->with = LEAT_CLI_WITH_USERS;
 }
 
+/* NULL: there is no daemon, or it does not answer soon, or it refuses this user. */
+static Leat__ControlReply *ask_daemon(Leat__ControlRequest__VerbCase verb, void *message) {
+    int status;
+
+    return leat_cli_control(NULL, verb, message, TIMEOUT_MS, &status, LEAT_ERROR_IGNORED);
+}
+
 static void add_streams(struct completer *self) {
-    leat_cli_daemon_streams(add_name, self);
+    Leat__ControlReply *reply = ask_daemon(LEAT__CONTROL_REQUEST__VERB_STREAMS, NULL);
+
+    for (size_t i = 0; reply && i < reply->streams->n_streams; i++)
+        add_word(self, reply->streams->streams[i]->name, "a stream of the daemon");
+    leat__control_reply__free_unpacked(reply, NULL);
 }
 
 static void add_sessions(struct completer *self) {
-    leat_cli_daemon_sessions(add_name, self);
+    Leat__ControlReply *reply = ask_daemon(LEAT__CONTROL_REQUEST__VERB_TRAINERS, NULL);
+
+    for (size_t i = 0; reply && i < reply->trainers->n_trainers; i++) {
+        const Leat__Trainer *trainer = reply->trainers->trainers[i];
+        char number[24];
+
+        if (!trainer->session)
+            continue;
+        (void)snprintf(number, sizeof(number), "%" PRIu64, trainer->session->id);
+        add_word(self, number, trainer->stream);
+    }
+    leat__control_reply__free_unpacked(reply, NULL);
 }
 
 static void add_rooms(struct completer *self) {
-    leat_cli_daemon_rooms(add_name, self);
+    Leat__LogLevelRequest log_level = LEAT__LOG_LEVEL_REQUEST__INIT;
+    Leat__ControlReply *reply = ask_daemon(LEAT__CONTROL_REQUEST__VERB_LOG_LEVEL, &log_level);
+
+    for (size_t i = 0; reply && i < reply->log_level->n_rooms; i++)
+        add_word(self, reply->log_level->rooms[i]->room, reply->log_level->rooms[i]->level);
+    leat__control_reply__free_unpacked(reply, NULL);
 }
 
-/* Of the file that was named, if it was one. */
+/* Adds the streams of the file of the operand, or of the daemon if that is no file. */
 static void add_file_streams(struct completer *self) {
-    struct leat_error ignored = LEAT_ERROR_INIT;
     struct leat_cli_streams streams;
 
     if (!self->operand || !leat_cli_is_stream_file(self->operand)) {
         add_streams(self);
         return;
     }
-    if (leat_cli_streams_load(self->operand, &streams, &ignored) == 0)
+    if (leat_cli_streams_load(self->operand, NULL, 0, &streams, LEAT_ERROR_IGNORED) == 0)
         for (size_t i = 0; i < streams.n_specs; i++)
-            add(self, streams.specs[i]->name, "a stream of the file");
+            add_word(self, streams.specs[i]->name, "a stream of the file");
     leat_cli_streams_deinit(&streams);
 }
 
-/* Behind a file, its streams; else as `explain` and `trace` have it. */
+/* Adds the streams of a file after that; as the first operand, those of the daemon. */
 static void add_stream(struct completer *self) {
     if (self->n_operands > 0)
         add_file_streams(self);
@@ -111,11 +133,11 @@ static void add_stream(struct completer *self) {
 }
 
 static void add_stages(struct completer *self) {
-    add(self, "source", "what the source gives");
+    add_word(self, "source", "what the source gives");
     for (size_t i = 0; leat_sources[i]; i++)
-        add(self, leat_sources[i]->name, leat_sources[i]->summary);
+        add_word(self, leat_sources[i]->name, leat_sources[i]->summary);
     for (size_t i = 0; leat_stages[i]; i++)
-        add(self, leat_stages[i]->name, leat_stages[i]->summary);
+        add_word(self, leat_stages[i]->name, leat_stages[i]->summary);
 }
 
 static void add_all_commands(struct completer *self) {
@@ -126,12 +148,12 @@ static void add_levels(struct completer *self) {
     static const char *const levels[] = {"error", "warning", "notice", "info", "debug"};
 
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-        add(self, levels[i], "");
+        add_word(self, levels[i], "");
 }
 
 static void add_shells(struct completer *self) {
-    add(self, "bash", "");
-    add(self, "zsh", "");
+    add_word(self, "bash", "");
+    add_word(self, "zsh", "");
 }
 
 static const struct {
@@ -151,8 +173,7 @@ static void add_kind(struct completer *self, const char *word, size_t n) {
             kinds[i].add(self);
 }
 
-/* "[STREAM] | --compare A B": each word of it, without what says that it may be left out or come
- * again. */
+/* Adds candidates for each word of a name such as "[STREAM]", without its brackets and dots. */
 static void add_kinds(struct completer *self, const char *words) {
     while (words && *words) {
         size_t n = strcspn(words, " |"), n_before = strspn(words, "[");
@@ -174,24 +195,24 @@ static void add_option_names(struct completer *self) {
 
     for (const struct leat_cli_option *option = self->command->options; option->name; option++) {
         (void)snprintf(word, sizeof(word), "--%s", option->name);
-        add(self, word, option->help);
+        add_word(self, word, option->help);
     }
     for (const struct leat_cli_option *option = leat_cli_global_options; option->name; option++) {
         (void)snprintf(word, sizeof(word), "--%s", option->name);
         if (leat_cli_has_option(self->command, option))
-            add(self, word, option->help);
+            add_word(self, word, option->help);
     }
-    add(self, "--help", "tell what the command does");
+    add_word(self, "--help", "tell what the command does");
 }
 
 static void add_values(struct completer *self, const struct leat_cli_option *option) {
     for (size_t i = 0; option->choices && option->choices[i]; i++)
-        add(self, option->choices[i], "");
+        add_word(self, option->choices[i], "");
     if (!option->choices)
         add_kinds(self, option->value);
 }
 
-/* The option that a word names, if it is one with a value. */
+/* Finds the option of that name, if it has a value. */
 static const struct leat_cli_option *option_of(const struct leat_cli_command *command,
                                                const char *word, size_t n) {
     const struct leat_cli_option *option = leat_cli_find_option(command, word, n);
@@ -199,9 +220,9 @@ static const struct leat_cli_option *option_of(const struct leat_cli_command *co
     return option && option->kind != LEAT_CLI_FLAG ? option : NULL;
 }
 
-/* What precedes the last word: operands; the option, if any, whose value it is. */
-static const struct leat_cli_option *look_back(struct completer *self, const char *const *words,
-                                               size_t n_words, bool *ret_has_ended) {
+/* Reads the words before the last one. Returns the option whose value the last word is, or NULL. */
+static const struct leat_cli_option *read_words(struct completer *self, const char *const *words,
+                                                size_t n_words, bool *ret_has_ended) {
     const struct leat_cli_option *pending = NULL;
 
     *ret_has_ended = false;
@@ -226,7 +247,7 @@ static void complete_arguments(struct completer *self, const char *const *words,
     const char *last = words[n_words - 1];
     size_t n = strcspn(last, "=");
     bool has_ended;
-    const struct leat_cli_option *option = look_back(self, words, n_words - 1, &has_ended);
+    const struct leat_cli_option *option = read_words(self, words, n_words - 1, &has_ended);
 
     if (option) {
         self->prefix = strcmp(last, "=") == 0 ? "" : last;
@@ -261,10 +282,10 @@ void leat_cli_complete(const struct leat_cli_command *const *commands, const cha
     if (n_words == 1) {
         add_commands(&self, NULL);
         if (self.prefix[0] == '-') {
-            add(&self, "--help", "tell what commands there are");
-            add(&self, "--version", "show versions");
-            add(&self, "--json", "print JSON");
-            add(&self, "--socket", "where the daemon's sockets are");
+            add_word(&self, "--help", "tell what commands there are");
+            add_word(&self, "--version", "show versions");
+            add_word(&self, "--json", "print JSON");
+            add_word(&self, "--socket", "where the daemon's sockets are");
         }
         return;
     }

@@ -1,5 +1,5 @@
-/* complete.h: what may stand in the place of the last word of a command line, by the tables of
- * commands and options, and by the daemon that runs. Owner: the one thread. */
+/* complete.h: candidates for the last word of a command line, from the tables of commands and
+ * options and from the running daemon. Owner: the one thread. */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include "client/cli/base/arguments.h"
 #include "proto/base/text.h"
 
-/* What the shell itself knows, and adds. */
+/* The candidates that the shell itself adds. */
 enum leat_cli_complete_with {
     LEAT_CLI_WITH_WORDS, /* nothing */
     LEAT_CLI_WITH_FILES,
@@ -17,10 +17,10 @@ enum leat_cli_complete_with {
 
 struct leat_cli_completion {
     enum leat_cli_complete_with with;
-    struct leat_text text; /* a line for each: the word, a tab, what it is; to be freed */
+    struct leat_text text; /* lines of the word, a tab and its description; free it */
 };
 
-/* words: those behind "leatctl"; the last is the one to be completed, and may be empty. One that a
- * shell cut at "=" (`--format`, `=`, `js`) is taken as it was meant. */
+/* words: those after "leatctl"; the last one is completed and may be empty. Words that a shell has
+ * split at "=" (`--format`, `=`, `js`) are joined. */
 void leat_cli_complete(const struct leat_cli_command *const *commands, const char *const *words,
                        size_t n_words, struct leat_cli_completion *ret_completion);

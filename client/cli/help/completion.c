@@ -1,7 +1,7 @@
-/* completion.c: `leatctl completion`: scripts for shells, and what they ask.
+/* completion.c: `leatctl completion`: scripts for shells, and the answers to their questions.
  *
- * The scripts know nothing: all there is to know they ask for at each key, so that they fit
- * whichever leatctl is called. Words beside names of files bash quotes itself.
+ * The scripts ask leatctl for the candidates at each key, so that they fit any version of it. bash
+ * itself quotes words that are completed with names of files.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/members.h"
+#include "client/cli/base/output.h"
 #include "client/cli/help/complete.h"
+#include "proto/base/json_writer.h"
 
 static const char bash[] =
     "# bash completion for leatctl; printed by `leatctl completion bash`\n"
@@ -80,28 +81,31 @@ static const char *const with_names[] = {
     [LEAT_CLI_WITH_USERS] = "users",
 };
 
-/* Lines of "word, tab, what it is" as a list of objects. */
-static void add_words_json(struct leat_text *text, const struct leat_cli_completion *completion) {
+/* Adds lines of a word, a tab and its description as a list of objects. */
+static void add_words_json(struct leat_text *json, const struct leat_cli_completion *completion) {
     const char *at = completion->text.data ? completion->text.data : "";
 
-    leat_text_add(text, "{\"with\": \"%s\", \"words\": [", with_names[completion->with]);
-    for (const char *separator = ""; *at; separator = ", ") {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "with", with_names[completion->with]);
+    leat_json_open(json, "words", '[');
+    while (*at) {
         size_t n_word = strcspn(at, "\t"), n_line = strcspn(at, "\n");
 
-        leat_text_add(text, "%s{\"word\": ", separator);
-        leat_text_add_json(text, at, n_word);
-        leat_text_add(text, ", \"what\": ");
-        leat_text_add_json(text, at + n_word + 1, n_line - n_word - 1);
-        leat_text_add(text, "}");
+        leat_json_open(json, NULL, '{');
+        leat_json_add_bytes(json, "word", at, n_word);
+        leat_json_add_bytes(json, "what", at + n_word + 1, n_line - n_word - 1);
+        leat_json_close(json, '}');
         at += n_line + 1;
     }
-    leat_text_add(text, "]}\n");
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
+    leat_text_add(json, "\n");
 }
 
 static void add_words(struct leat_text *text, const struct leat_cli_arguments *arguments) {
     struct leat_cli_completion completion;
 
-    for (size_t i = 0; i + 1 < arguments->n_more; i++) /* whose names are asked for */
+    for (size_t i = 0; i + 1 < arguments->n_more; i++) /* the daemon whose names are candidates */
         if (strcmp(arguments->more[i], "--socket") == 0)
             (void)setenv("LEAT_SOCKET", arguments->more[i + 1], 1);
     leat_cli_complete(arguments->commands, arguments->more, arguments->n_more, &completion);
@@ -116,7 +120,7 @@ static void add_words(struct leat_text *text, const struct leat_cli_arguments *a
 }
 
 static int completion_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct leat_text text = {.data = NULL}, script = {.data = NULL};
+    struct leat_text text = {.data = NULL};
     const char *shell = arguments->operand;
 
     if (strcmp(shell, "words") == 0) {
@@ -129,29 +133,31 @@ static int completion_main(const struct leat_cli_arguments *arguments, struct le
                        shell);
         return LEAT_CLI_USAGE;
     }
-    leat_text_add(&script, "%s", strcmp(shell, "bash") == 0 ? bash : zsh);
     if (arguments->json) {
-        leat_text_add(&text, "{\"shell\": \"%s\", \"script\": ", shell);
-        leat_text_add_json(&text, script.data ? script.data : "", script.n_bytes);
-        leat_text_add(&text, "}\n");
-        free(script.data);
-        script = text;
+        leat_json_open(&text, NULL, '{');
+        leat_json_add_text(&text, "shell", shell);
+        leat_json_add_text(&text, "script", strcmp(shell, "bash") == 0 ? bash : zsh);
+        leat_json_close(&text, '}');
+        leat_text_add(&text, "\n");
+    } else {
+        leat_text_add(&text, "%s", strcmp(shell, "bash") == 0 ? bash : zsh);
     }
-    leat_cli_print(&script);
+    leat_cli_print(&text);
     return LEAT_CLI_OK;
 }
 
 const struct leat_cli_command leat_cli_completion_command = {
     .name = "completion",
     .group = LEAT_CLI_GROUP_LEATCTL,
-    .summary = "print what completes command lines in bash or zsh",
+    .summary = "print the completion script of bash or zsh",
     .description =
-        "Packages install it where the shells find it; else the shell's startup file reads it. "
-        "SHELL is bash or\nzsh. Both ask `leatctl completion words -- WORD...` what may stand in "
-        "the place of the last WORD: commands,\noptions and their values, stages, and names of "
-        "streams and rooms and numbers of sessions, for which the\nrunning daemon is asked, but "
-        "not waited for longer than half a second. The first line says what may stand there "
-        "besides:\nwords (nothing), files, folders or users.",
+        "Packages install the script where the shell finds it; otherwise the shell's startup\n"
+        "file reads it. SHELL is bash or zsh.\n\n"
+        "The scripts call `leatctl completion words -- WORD...` for the candidates of the\n"
+        "last WORD: commands, options and their values, stages, streams, rooms and numbers of\n"
+        "sessions. It asks the running daemon for names and waits at most half a second. The\n"
+        "first line of the output says what the shell adds: words (nothing), files, folders\n"
+        "or users.",
     .operand = "SHELL",
     .more = "[WORD...]",
     .examples = "  source <(leatctl completion bash)\n"

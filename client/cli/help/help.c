@@ -2,14 +2,11 @@
 #include "client/cli/help/help.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/colour.h"
-#include "client/cli/base/members.h"
-#include "client/cli/base/terminal.h"
-#include "pipeline/spec/arg_json.h"
+#include "client/cli/base/output.h"
+#include "proto/base/json_writer.h"
 
 static const struct leat_cli_command *find_name(const struct leat_cli_command *const *commands,
                                                 const char *name) {
@@ -93,9 +90,8 @@ static void add_all(struct leat_text *text, const struct leat_cli_command *const
 
     leat_text_add(
         text,
-        "leat feeds training: a daemon, leatd, reads data sets and hands ready batches to "
-        "all trainers\nof a machine. leatctl tries out streams of a file, and asks and "
-        "steers the daemon.\n\n%susage:%s leatctl [--socket DIR] [--json] COMMAND "
+        "leat feeds training with a daemon, leatd. leatctl tries streams of a file and steers the "
+        "daemon.\n\n%susage:%s leatctl [--socket DIR] [--json] COMMAND "
         "[ARGUMENT...]\n",
         on, off);
     for (unsigned group = 0; group < LEAT_CLI_N_GROUPS; group++)
@@ -132,53 +128,63 @@ static const char *const kind_names[] = {
     [LEAT_CLI_CHOICE] = "choice", [LEAT_CLI_LIST] = "list",
 };
 
-static void add_option(struct leat_text *text, const struct leat_cli_option *option) {
-    leat_text_add(text, "{\"name\": \"%s\", \"kind\": \"%s\"", option->name,
-                  kind_names[option->kind]);
+static void add_option(struct leat_text *json, const struct leat_cli_option *option) {
+    char letter[2] = {option->letter, '\0'};
+
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", option->name);
+    leat_json_add_text(json, "kind", kind_names[option->kind]);
     if (option->letter)
-        leat_text_add(text, ", \"letter\": \"%c\"", option->letter);
-    leat_arg_json_text(text, "value", option->value);
-    if (option->kind == LEAT_CLI_NUMBER)
-        leat_text_add(text, ", \"min\": %" PRIu64 ", \"max\": %" PRIu64, option->min, option->max);
-    for (size_t i = 0; option->choices && option->choices[i]; i++)
-        leat_text_add(text, "%s\"%s\"", i ? ", " : ", \"choices\": [", option->choices[i]);
-    leat_text_add(text, option->choices ? "]" : "");
-    leat_arg_json_text(text, "help", option->help);
-    leat_text_add(text, "}");
+        leat_json_add_text(json, "letter", letter);
+    leat_json_add_text(json, "value", option->value);
+    if (option->kind == LEAT_CLI_NUMBER) {
+        leat_json_add_uint(json, "min", option->min);
+        leat_json_add_uint(json, "max", option->max);
+    }
+    if (option->choices)
+        leat_json_add_texts(json, "choices", option->choices);
+    leat_json_add_text(json, "help", option->help);
+    leat_json_close(json, '}');
 }
 
-static void add_command(struct leat_text *text, const struct leat_cli_command *command) {
-    leat_text_add(text, "{\"name\": \"%s\"", command->name);
-    leat_arg_json_text(text, "summary", command->summary);
-    leat_arg_json_text(text, "description", command->description);
-    leat_arg_json_text(text, "operand", command->operand);
-    leat_arg_json_text(text, "more", command->more);
-    leat_arg_json_text(text, "examples", command->examples);
-    leat_text_add(text, ", \"options\": [");
-    for (const struct leat_cli_option *option = command->options; option->name; option++) {
-        add_option(text, option);
-        leat_text_add(text, ",\n  ");
-    }
-    for (const struct leat_cli_option *option = leat_cli_global_options; option->name; option++) {
-        if (!leat_cli_has_option(command, option))
-            continue;
-        add_option(text, option);
-        leat_text_add(text, option[1].name ? ",\n  " : "");
-    }
-    leat_text_add(text, "]}");
+static void add_command(struct leat_text *json, const struct leat_cli_command *command) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", command->name);
+    leat_json_add_text(json, "summary", command->summary);
+    leat_json_add_text(json, "description", command->description);
+    leat_json_add_text(json, "operand", command->operand);
+    leat_json_add_text(json, "more", command->more);
+    leat_json_add_text(json, "examples", command->examples);
+    leat_json_open(json, "options", '[');
+    for (const struct leat_cli_option *option = command->options; option->name; option++)
+        add_option(json, option);
+    for (const struct leat_cli_option *option = leat_cli_global_options; option->name; option++)
+        if (leat_cli_has_option(command, option))
+            add_option(json, option);
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
 }
 
-void leat_cli_help_json(const struct leat_cli_command *const *commands, struct leat_text *text) {
-    leat_text_add(text, "{\"version\": \"" LEAT_VERSION "\", \"commands\": [");
-    for (const char *separator = "\n"; *commands; commands++, separator = ",\n") {
-        leat_text_add(text, "%s", separator);
-        add_command(text, *commands);
+/* {"version": .., "commands": [..], "exits": [..]} */
+static void add_all_json(const struct leat_cli_command *const *commands, struct leat_text *json) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "version", LEAT_VERSION);
+    leat_json_open(json, "commands", '[');
+    for (; *commands; commands++) {
+        leat_json_line(json);
+        add_command(json, *commands);
     }
-    leat_text_add(text, "],\n\"exits\": [");
-    for (const struct leat_cli_exit *exit = leat_cli_exits; exit->text; exit++)
-        leat_text_add(text, "%s{\"status\": %d, \"text\": \"%s\"}",
-                      exit == leat_cli_exits ? "" : ", ", exit->status, exit->text);
-    leat_text_add(text, "]}\n");
+    leat_json_close(json, ']');
+    leat_json_open(json, "exits", '[');
+    for (const struct leat_cli_exit *exit = leat_cli_exits; exit->text; exit++) {
+        leat_json_open(json, NULL, '{');
+        leat_json_add_int(json, "status", exit->status);
+        leat_json_add_text(json, "text", exit->text);
+        leat_json_close(json, '}');
+    }
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
+    leat_text_add(json, "\n");
 }
 
 /* ---- the command ---- */
@@ -213,7 +219,7 @@ static int help_main(const struct leat_cli_arguments *arguments, struct leat_err
     if (arguments->operand)
         return help_of(arguments, err);
     if (arguments->json)
-        leat_cli_help_json(arguments->commands, &text);
+        add_all_json(arguments->commands, &text);
     else
         add_all(&text, arguments->commands, leat_cli_terminal_has_colour(stdout));
     leat_cli_print(&text);
@@ -223,9 +229,10 @@ static int help_main(const struct leat_cli_arguments *arguments, struct leat_err
 const struct leat_cli_command leat_cli_help_command = {
     .name = "help",
     .group = LEAT_CLI_GROUP_LEATCTL,
-    .summary = "tell what commands there are, or what one does",
-    .description = "With --json all that the commands take, for programs; the manual pages are "
-                   "made of it.",
+    .summary = "list the commands, or describe one",
+    .description =
+        "--json prints everything that the commands take, for programs. The manual pages are\n"
+        "made of it.",
     .operand = "[COMMAND]",
     .more = "[COMMAND]",
     .examples = "  leatctl help cache warm\n"

@@ -1,5 +1,5 @@
-/* help.h: the commands for people and for programs: completion and the manual pages are made of it.
- * Lists of commands end with NULL. */
+/* help.h: the list of commands, for people and for programs; the manual pages are made of it. Lists
+ * of commands end with NULL. */
 #pragma once
 
 #include <stddef.h>
@@ -7,16 +7,14 @@
 
 #include "client/cli/base/arguments.h"
 
-/* The command that words begin with, of one word or two: *ret_n_words. NULL: none. */
+/* Finds the command whose name of one or two words (*ret_n_words) is first. NULL: there is none. */
 const struct leat_cli_command *leat_cli_find_command(const struct leat_cli_command *const *commands,
                                                      const char *const *words, size_t n_words,
                                                      int *ret_n_words);
-/* Whether a command's name has two words, of which that is the first. */
+/* True if the command's name has two words and that is the first. */
 bool leat_cli_is_in_group(const struct leat_cli_command *command, const char *word);
 
 void leat_cli_help_all(const struct leat_cli_command *const *commands, FILE *file);
-/* Of "cache", of which there are several; false: of none. */
+/* Prints the commands whose first word that is. False: there are none. */
 bool leat_cli_help_group(const struct leat_cli_command *const *commands, const char *word,
                          FILE *file);
-/* {"version": .., "commands": [..], "exits": [..]}. */
-void leat_cli_help_json(const struct leat_cli_command *const *commands, struct leat_text *text);

@@ -1,35 +1,29 @@
-/* inline.c: see inline.h. Each job is executed where it is handed out; slots are aligned
- * memory, and free again as soon as their batch was looked at. */
+/* inline.c: see inline.h. Each job is executed as soon as the run hands it out. Slots are aligned
+ * memory, and free again after their batch was reported. */
 #include "client/cli/run/inline.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "client/cli/base/checkpoint.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/members.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/profile.h"
-#include "pipeline/run/run.h"
+#include "pipeline/run/pipeline.h"
+#include "proto/base/array.h"
+#include "proto/base/clock.h"
 
 #define MAX_MAP_JOBS 1
 
 struct slots {
-    struct leat_slot *items; /* not given to the run */
+    struct leat_slot *items; /* that the run does not have */
     size_t n_items, capacity;
 };
 
 static int put_slot(struct slots *slots, struct leat_slot slot) {
-    if (slots->n_items == slots->capacity) {
-        size_t capacity = slots->capacity ? slots->capacity * 2 : 8;
-        struct leat_slot *items = reallocarray(slots->items, capacity, sizeof(*items));
-
-        if (!items)
-            return -ENOMEM;
-        slots->items = items;
-        slots->capacity = capacity;
-    }
+    if (!leat_array_reserve(&slots->items, slots->n_items + 1, &slots->capacity))
+        return -ENOMEM;
     slots->items[slots->n_items++] = slot;
     return 0;
 }
@@ -42,7 +36,7 @@ static int make_slot(size_t size_bytes, struct leat_slot *ret_slot) {
     return memory ? 0 : -ENOMEM;
 }
 
-/* A slot for the batch that waits: a spare one if it is large enough, else a new one. */
+/* Gives a slot for the pending batch: a spare one if it is large enough, else a new one. */
 static int give_slot(struct leat_run *run, const struct leat_plan *plan, struct slots *slots,
                      struct leat_error *err) {
     size_t need = leat_run_slot_need(run);
@@ -103,42 +97,25 @@ static void print_notes(struct leat_run *run) {
     free(note);
 }
 
-/* One turn: 0: go on, 1: ended, -errno. */
-static int step(struct leat_run *run, const struct leat_plan *plan, struct slots *slots,
-                struct leat_error *err) {
-    struct leat_job *job = NULL;
-
-    switch (leat_run_next_job(run, &job)) {
+/* Advances the run by one step. 0; 1: it has ended; -errno. */
+static int step_run(struct leat_run *run, const struct leat_plan *plan, struct slots *slots,
+                    struct leat_error *err) {
+    switch (leat_pipeline_step(run)) {
     case LEAT_RUN_JOB:
-        leat_job_start(job);
-        leat_job_execute(job);
-        leat_run_complete(run, job);
         print_notes(run);
         return 0;
     case LEAT_RUN_NEEDS_SLOT:
         return give_slot(run, plan, slots, err);
     case LEAT_RUN_WAITING:
-        return 0; /* an output is to be taken */
+        return 0; /* the caller takes an output */
     default:
         return 1;
     }
 }
 
-/* What is costly to hold is given up before the run is freed. */
-static void end(struct leat_run *run) {
-    struct leat_job *job = NULL;
-
-    leat_run_cancel(run);
-    while (leat_run_next_job(run, &job) == LEAT_RUN_JOB) {
-        leat_job_start(job);
-        leat_job_execute(job);
-        leat_run_complete(run, job);
-    }
-}
-
-static int drive(struct leat_run *run, const struct leat_plan *plan, struct slots *slots,
-                 struct leat_cli_place *place, struct leat_cli_report *report,
-                 struct leat_error *err) {
+static int drive_run(struct leat_run *run, const struct leat_plan *plan, struct slots *slots,
+                     struct leat_cli_place *place, struct leat_cli_report *report,
+                     struct leat_error *err) {
     struct leat_view view = {.capacity = 0};
     int r = 0;
 
@@ -146,25 +123,18 @@ static int drive(struct leat_run *run, const struct leat_plan *plan, struct slot
         if (leat_cli_interrupt_seen())
             r = leat_error_set(err, -EINTR, "interrupted");
         else
-            r = step(run, plan, slots, err);
+            r = step_run(run, plan, slots, err);
         if (r >= 0 && take_outputs(run, slots, &view, place, report, err) < 0)
             r = err->code;
     }
     leat_view_deinit(&view);
     if (r < 0)
-        end(run);
+        leat_pipeline_stop(run);
     if (r > 0 && leat_run_error(run)) {
         *err = *leat_run_error(run);
         return err->code;
     }
     return r < 0 ? r : 0;
-}
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
 static void take_stats(const struct leat_run *run, struct leat_cli_report *report) {
@@ -176,13 +146,13 @@ static void take_stats(const struct leat_run *run, struct leat_cli_report *repor
     if (stats.n_cache_notes > 0 && leat_error_print(stats.cache_note, text, sizeof(text)) > 0)
         (void)fprintf(stderr, "leatctl: warning: %s\n", text);
     report->has_tokens = true;
-    report->n_tokens = stats.n_elements;
-    report->n_bad_records = stats.n_bad_records;
+    report->n_tokens = stats.counts.figures.n_elements;
+    report->n_bad_records = stats.counts.figures.n_bad_records;
     if (stats.last_bad && stats.last_bad->code)
         (void)leat_error_print(stats.last_bad, report->last_bad, sizeof(report->last_bad));
     if (profile)
         leat_cli_report_profile(report, profile);
-    leat_cli_profile_free(profile);
+    free(profile);
 }
 
 static void free_slots(struct leat_run *run, struct slots *slots) {
@@ -195,7 +165,7 @@ static void free_slots(struct leat_run *run, struct slots *slots) {
     free(slots->items);
 }
 
-/* Also of a run that failed, or was interrupted. */
+/* Saves the position also of a run that failed or was interrupted. */
 static int save_place(const struct leat_cli_arguments *arguments,
                       const struct leat_cli_place *place, int r, struct leat_error *err) {
     char text[LEAT_POSITION_TEXT_SIZE];
@@ -218,7 +188,7 @@ static int run_plan(struct leat_plan *plan, struct leat_run_options *options,
         r = leat_run_new(plan, options, &run, err);
     if (r < 0)
         return r;
-    r = drive(run, plan, &slots, &place, report, err);
+    r = drive_run(run, plan, &slots, &place, report, err);
     leat_cli_report_stop(report);
     take_stats(run, report);
     free_slots(run, &slots);
@@ -237,12 +207,12 @@ int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_argu
         .has_seed = arguments->seed.is_given,
         .seed = arguments->seed.value,
         .max_map_jobs = MAX_MAP_JOBS,
-        .now_ns = now_ns,
+        .now_ns = leat_now_ns,
         .opener = &leat_opener_operator,
         .is_unfused = arguments->no_fuse,
     };
     struct leat_plan *plan = NULL;
-    int r = leat_plan_new(spec, &leat_opener_operator, &plan, err);
+    int r = leat_pipeline_open(spec, &leat_opener_operator, &plan, err);
 
     if (r < 0)
         return r;

@@ -4,22 +4,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "client/cli/base/clock.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/profile.h"
 #include "client/cli/base/units.h"
 #include "pipeline/block/scalar.h"
+#include "proto/base/clock.h"
+#include "proto/base/json_writer.h"
 #include "proto/base/shown.h"
 
 #define MAX_VALUES 12 /* that are shown of a tensor */
-
-static void print_text(struct leat_text *text) {
-    if (text->data)
-        (void)fwrite(text->data, 1, text->n_bytes, stdout);
-    free(text->data);
-    *text = (struct leat_text){.data = NULL};
-}
 
 void leat_cli_report_init(struct leat_cli_report *report,
                           const struct leat_cli_arguments *arguments, const char *stream,
@@ -30,7 +24,7 @@ void leat_cli_report_init(struct leat_cli_report *report,
         .wants_profile = arguments->stats,
         .stream = stream,
         .how = how,
-        .start_ns = leat_cli_now_ns(),
+        .start_ns = leat_now_ns(),
     };
     leat_blake2b_init(&report->digest);
 }
@@ -60,18 +54,22 @@ static void add_shape(struct leat_text *text, const struct leat_tensor *tensor) 
     leat_text_add(text, "]");
 }
 
-static void add_tensors_json(struct leat_text *text, const struct leat_view *view) {
-    leat_text_add(text, "[");
+static void add_tensors_json(struct leat_text *json, const char *key,
+                             const struct leat_view *view) {
+    leat_json_open(json, key, '[');
     for (size_t i = 0; i < view->header.n_tensors; i++) {
         const struct leat_tensor *tensor = &view->tensors[i];
 
-        leat_text_add(text, "%s{\"name\": ", i ? ", " : "");
-        leat_text_add_json(text, tensor->name, strlen(tensor->name));
-        leat_text_add(text, ", \"dtype\": \"%s\", \"shape\": ", tensor->dtype_name);
-        add_shape(text, tensor);
-        leat_text_add(text, "}");
+        leat_json_open(json, NULL, '{');
+        leat_json_add_text(json, "name", tensor->name);
+        leat_json_add_text(json, "dtype", tensor->dtype_name);
+        leat_json_open(json, "shape", '[');
+        for (uint32_t d = 0; d < tensor->ndim; d++)
+            leat_json_add_uint(json, NULL, tensor->shape[d]);
+        leat_json_close(json, ']');
+        leat_json_close(json, '}');
     }
-    leat_text_add(text, "]");
+    leat_json_close(json, ']');
 }
 
 static void print_batch_line(const struct leat_view *view) {
@@ -84,12 +82,15 @@ static void print_batch_line(const struct leat_view *view) {
     digest_batch(&digest, view);
     leat_blake2b_final(&digest, bytes);
     leat_digest_hex(bytes, hex);
-    leat_text_add(&text, "{\"epoch\": %" PRIu64 ", \"step\": %" PRIu64 ", \"rows\": %u, ",
-                  view->header.epoch, view->header.step, view->header.n_rows);
-    leat_text_add(&text, "\"tensors\": ");
-    add_tensors_json(&text, view);
-    leat_text_add(&text, ", \"digest\": \"%s\"}\n", hex);
-    print_text(&text);
+    leat_json_open(&text, NULL, '{');
+    leat_json_add_uint(&text, "epoch", view->header.epoch);
+    leat_json_add_uint(&text, "step", view->header.step);
+    leat_json_add_uint(&text, "rows", view->header.n_rows);
+    add_tensors_json(&text, "tensors", view);
+    leat_json_add_text(&text, "digest", hex);
+    leat_json_close(&text, '}');
+    leat_text_add(&text, "\n");
+    leat_cli_print(&text);
 }
 
 static void add_values(struct leat_text *text, const struct leat_tensor *tensor) {
@@ -132,14 +133,14 @@ static void print_first_batch(const struct leat_cli_report *report, const struct
         add_values(&text, tensor);
         leat_text_add(&text, "\n");
     }
-    print_text(&text);
+    leat_cli_print(&text);
 }
 
 void leat_cli_report_batch(struct leat_cli_report *report, const struct leat_view *view) {
     if (report->n_batches == 0 && report->format == LEAT_CLI_TEXT)
         print_first_batch(report, view);
     if (report->n_batches == 0 && report->format == LEAT_CLI_JSON)
-        add_tensors_json(&report->first, view);
+        add_tensors_json(&report->first, NULL, view);
     if (report->format == LEAT_CLI_JSONL)
         print_batch_line(view);
     if (report->wants_digest)
@@ -158,7 +159,7 @@ void leat_cli_report_profile(struct leat_cli_report *report, const Leat__StreamS
 }
 
 void leat_cli_report_stop(struct leat_cli_report *report) {
-    report->end_ns = leat_cli_now_ns();
+    report->end_ns = leat_now_ns();
 }
 
 static uint64_t per_second(uint64_t n, uint64_t ns) {
@@ -166,34 +167,35 @@ static uint64_t per_second(uint64_t n, uint64_t ns) {
 }
 
 static void add_json_summary(const struct leat_cli_report *report, const char *digest,
-                             struct leat_text *text) {
+                             const char *key, struct leat_text *json) {
     uint64_t ns = report->end_ns - report->start_ns;
 
-    leat_text_add(text, "{\"stream\": ");
-    leat_text_add_json(text, report->stream, strlen(report->stream));
-    leat_text_add(text,
-                  ", \"delivery\": \"%s\", \"epochs\": %" PRIu64 ", \"batches\": %" PRIu64
-                  ", \"rows\": %" PRIu64 ", \"seconds\": %.6f",
-                  report->how, report->n_epochs, report->n_batches, report->n_rows,
-                  (double)ns / 1e9);
-    leat_text_add(text, ", \"batches_per_second\": %" PRIu64 ", \"rows_per_second\": %" PRIu64,
-                  per_second(report->n_batches, ns), per_second(report->n_rows, ns));
-    if (report->has_tokens)
-        leat_text_add(text,
-                      ", \"tokens\": %" PRIu64 ", \"tokens_per_second\": %" PRIu64
-                      ", \"bad_records\": %" PRIu64,
-                      report->n_tokens, per_second(report->n_tokens, ns), report->n_bad_records);
-    if (report->n_bad_records > 0 && report->last_bad[0]) {
-        leat_text_add(text, ", \"last_bad\": ");
-        leat_text_add_json(text, report->last_bad, strlen(report->last_bad));
+    leat_json_open(json, key, '{');
+    leat_json_add_text(json, "stream", report->stream);
+    leat_json_add_text(json, "delivery", report->how);
+    leat_json_add_uint(json, "epochs", report->n_epochs);
+    leat_json_add_uint(json, "batches", report->n_batches);
+    leat_json_add_uint(json, "rows", report->n_rows);
+    leat_json_add_double(json, "seconds", (double)ns / 1e9);
+    leat_json_add_uint(json, "batches_per_second", per_second(report->n_batches, ns));
+    leat_json_add_uint(json, "rows_per_second", per_second(report->n_rows, ns));
+    if (report->has_tokens) {
+        leat_json_add_uint(json, "tokens", report->n_tokens);
+        leat_json_add_uint(json, "tokens_per_second", per_second(report->n_tokens, ns));
+        leat_json_add_uint(json, "bad_records", report->n_bad_records);
     }
+    if (report->n_bad_records > 0 && report->last_bad[0])
+        leat_json_add_text(json, "last_bad", report->last_bad);
     if (digest)
-        leat_text_add(text, ", \"digest\": \"%s\"", digest);
+        leat_json_add_text(json, "digest", digest);
     if (report->first.data)
-        leat_text_add(text, ", \"tensors\": %s", report->first.data);
-    if (report->profile.data)
-        leat_text_add(text, ", \"profile\": {%s}", report->profile.data);
-    leat_text_add(text, "}");
+        leat_json_add_raw(json, "tensors", report->first.data, report->first.n_bytes);
+    if (report->profile.data) {
+        leat_json_open(json, "profile", '{');
+        leat_text_add_bytes(json, report->profile.data, report->profile.n_bytes);
+        leat_json_close(json, '}');
+    }
+    leat_json_close(json, '}');
 }
 
 static void add_text_summary(const struct leat_cli_report *report, const char *digest,
@@ -241,11 +243,15 @@ void leat_cli_report_finish(struct leat_cli_report *report) {
     if (report->format == LEAT_CLI_TEXT) {
         add_text_summary(report, digest, &text);
     } else if (report->format == LEAT_CLI_JSON || digest || report->profile.data) {
-        leat_text_add(&text, report->format == LEAT_CLI_JSONL ? "{\"summary\": " : "");
-        add_json_summary(report, digest, &text);
-        leat_text_add(&text, report->format == LEAT_CLI_JSONL ? "}\n" : "\n");
+        if (report->format == LEAT_CLI_JSONL)
+            leat_json_open(&text, NULL, '{');
+        add_json_summary(report, digest, report->format == LEAT_CLI_JSONL ? "summary" : NULL,
+                         &text);
+        if (report->format == LEAT_CLI_JSONL)
+            leat_json_close(&text, '}');
+        leat_text_add(&text, "\n");
     }
-    print_text(&text);
+    leat_cli_print(&text);
     free(report->first.data);
     free(report->profile.data);
     report->first = report->profile = (struct leat_text){.data = NULL};

@@ -1,4 +1,4 @@
-/* report.h: what `run` and `pull` say about the batches that came: shapes, counts, rates, digest.
+/* report.h: what `run` and `pull` print about batches: shapes, counts, rates, digest.
  *
  * The digest is BLAKE2b-256 over all batches in order; for each: epoch, step, number of tensors
  * (u64 little endian each), then for each tensor its name and dtype's name (length as u64, bytes),
@@ -21,20 +21,20 @@ struct leat_cli_report {
     struct leat_text first; /* tensors of the first batch, as JSON */
     uint64_t n_batches, n_rows, n_epochs;
     uint64_t start_ns, end_ns;
-    bool has_tokens; /* known from the counters of whoever made them */
+    bool has_tokens; /* n_tokens and n_bad_records are known */
     uint64_t n_tokens, n_bad_records;
-    char last_bad[LEAT_ERROR_PRINT_MAX]; /* where the last of those was, and why; "": not told */
+    char last_bad[LEAT_ERROR_PRINT_MAX]; /* the last bad record's error; "": unknown */
     bool wants_profile;
-    struct leat_text profile; /* what takes the time: text, or members of a JSON object */
+    struct leat_text profile; /* text, or members of a JSON object */
 };
 
 void leat_cli_report_init(struct leat_cli_report *report,
                           const struct leat_cli_arguments *arguments, const char *stream,
                           const char *how);
 void leat_cli_report_batch(struct leat_cli_report *report, const struct leat_view *view);
-/* What made the batches, for the summary, if it is wanted there. */
+/* Adds the profile to the summary, if it is wanted. */
 void leat_cli_report_profile(struct leat_cli_report *report, const Leat__StreamStats *stats);
-/* Nothing more comes: stops the clock. */
+/* Stops the clock after the last batch. */
 void leat_cli_report_stop(struct leat_cli_report *report);
 /* Prints the summary and frees. */
 void leat_cli_report_finish(struct leat_cli_report *report);

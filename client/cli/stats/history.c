@@ -1,38 +1,28 @@
 /* history.c: `leatctl stats --since`: what the daemon did lately, a line for each while. */
 #include "client/cli/stats/history.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "client/cli/base/clock.h"
 #include "client/cli/base/daemon/control.h"
 #include "client/cli/base/grid.h"
-#include "client/cli/base/members.h"
+#include "client/cli/base/message_json.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/units.h"
+#include "proto/base/clock.h"
+#include "proto/base/json_writer.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Of all streams of a sample. */
-struct sums {
-    uint64_t n_batches, n_rows, n_elements, n_source_bytes, wait_ns, no_slot_ns, n_sessions;
-};
-
-static struct sums sum_up(const Leat__Sample *sample) {
-    struct sums sums = {.n_batches = 0};
+static struct leat_stream_figures sum_up(const Leat__Sample *sample) {
+    struct leat_stream_figures sums = {.n_batches = 0}, figures;
 
     for (size_t i = 0; i < sample->n_streams; i++) {
-        const Leat__StreamSample *stream = sample->streams[i];
-
-        sums.n_batches += stream->n_batches;
-        sums.n_rows += stream->n_rows;
-        sums.n_elements += stream->n_elements;
-        sums.n_source_bytes += stream->n_source_bytes;
-        sums.wait_ns += stream->wait_ns;
-        sums.no_slot_ns += stream->no_slot_ns;
-        sums.n_sessions += stream->n_sessions;
+        leat_figures_of_message(leat_stream_figure_table, &sample->streams[i]->base, &figures);
+        leat_figures_add(leat_stream_figure_table, &sums, &figures);
     }
     return sums;
 }
@@ -58,7 +48,7 @@ static void add_share(struct leat_cli_grid *grid, uint64_t part_ns, uint64_t who
 }
 
 static void add_row(struct leat_cli_grid *grid, const Leat__Sample *sample) {
-    struct sums sums = sum_up(sample);
+    struct leat_stream_figures sums = sum_up(sample);
     uint64_t ns = sample->duration_ns;
     time_t seconds = (time_t)(sample->unix_ns / SECOND_NS);
     char cell[LEAT_CLI_UNIT_MAX];
@@ -92,67 +82,59 @@ static void add_head(struct leat_cli_grid *grid) {
         leat_cli_grid_add(grid, names[i]);
 }
 
-static void add_stages_json(struct leat_text *text, const Leat__StreamSample *stream) {
+static void add_stages_json(struct leat_text *json, const Leat__StreamSample *stream) {
+    leat_json_open(json, "stages", '[');
     for (size_t i = 0; i < stream->n_stages; i++) {
         const Leat__StageSample *stage = stream->stages[i];
 
-        leat_text_add(text, "%s{\"name\": ", i ? ", " : "");
-        leat_text_add_json(text, stage->name, strlen(stage->name));
-        leat_text_add(text,
-                      ", \"role\": \"%s\", \"busy_ns\": %" PRIu64 ", \"n_records\": %" PRIu64 "}",
-                      stage->role, stage->busy_ns, stage->n_records);
+        leat_json_open(json, NULL, '{');
+        leat_json_add_text(json, "name", stage->name);
+        leat_json_add_text(json, "role", stage->role);
+        leat_json_add_uint(json, "busy_ns", stage->busy_ns);
+        leat_json_add_uint(json, "n_records", stage->n_records);
+        leat_json_close(json, '}');
     }
+    leat_json_close(json, ']');
 }
 
-static void add_stream_json(struct leat_text *text, const Leat__StreamSample *stream) {
-    leat_text_add(text, "{\"name\": ");
-    leat_text_add_json(text, stream->name, strlen(stream->name));
-    leat_text_add(text,
-                  ", \"is_own\": %s, \"is_other\": %s, \"n_batches\": %" PRIu64
-                  ", \"n_rows\": %" PRIu64 ", \"n_elements\": %" PRIu64
-                  ", \"n_source_bytes\": %" PRIu64 ", \"n_bad_records\": %" PRIu64
-                  ", \"wait_ns\": %" PRIu64 ", \"no_slot_ns\": %" PRIu64
-                  ", \"n_sessions\": %u, \"n_slots\": %u, \"n_slots_free\": %u, \"n_jobs\": %u, "
-                  "\"n_blocks\": %u, \"stages\": [",
-                  stream->is_own ? "true" : "false", stream->is_other ? "true" : "false",
-                  stream->n_batches, stream->n_rows, stream->n_elements, stream->n_source_bytes,
-                  stream->n_bad_records, stream->wait_ns, stream->no_slot_ns, stream->n_sessions,
-                  stream->n_slots, stream->n_slots_free, stream->n_jobs, stream->n_blocks);
-    add_stages_json(text, stream);
-    leat_text_add(text, "]}");
+static void add_stream_json(struct leat_text *json, const Leat__StreamSample *stream) {
+    struct leat_stream_figures figures;
+
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", stream->name);
+    leat_json_add_bool(json, "is_own", stream->is_own);
+    leat_json_add_bool(json, "is_other", stream->is_other);
+    leat_figures_of_message(leat_stream_figure_table, &stream->base, &figures);
+    for (const struct leat_figure *figure = leat_stream_figure_table; figure->member; figure++)
+        if (figure->key)
+            leat_json_add_uint(json, figure->member, leat_figure_get(figure, &figures));
+    add_stages_json(json, stream);
+    leat_json_close(json, '}');
 }
 
-static void add_json(struct leat_text *text, const Leat__Sample *sample) {
-    leat_text_add(
-        text,
-        "%s{\"at_ns\": %" PRIu64 ", \"duration_ns\": %" PRIu64 ", \"unix_ns\": %" PRIu64
-        ", \"rss_bytes\": %" PRIu64 ", \"ring_bytes\": %" PRIu64 ", \"memory_used_bytes\": %" PRIu64
-        ", \"cpu_ns\": %" PRIu64 ", \"loop_busy_ns\": %" PRIu64 ", \"worker_busy_ns\": %" PRIu64
-        ", \"n_workers\": %u, \"n_sessions\": %u, \"streams\": [",
-        text->n_bytes > 1 ? ",\n " : "", sample->at_ns, sample->duration_ns, sample->unix_ns,
-        sample->rss_bytes, sample->ring_bytes, sample->memory_used_bytes, sample->cpu_ns,
-        sample->loop_busy_ns, sample->worker_busy_ns, sample->n_workers, sample->n_sessions);
-    for (size_t i = 0; i < sample->n_streams; i++) {
-        leat_text_add(text, i ? ", " : "");
-        add_stream_json(text, sample->streams[i]);
-    }
-    leat_text_add(text, "]}");
+static void add_json(struct leat_text *json, const Leat__Sample *sample) {
+    if (json->n_bytes > 1)
+        leat_json_line(json);
+    leat_json_open(json, NULL, '{');
+    leat_cli_message_fields(json, sample, "streams");
+    leat_json_open(json, "streams", '[');
+    for (size_t i = 0; i < sample->n_streams; i++)
+        add_stream_json(json, sample->streams[i]);
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
 }
 
 /* A reply has its bounds: what follows is asked for until nothing does. */
 static int ask(const struct leat_cli_arguments *arguments, uint64_t *after_ns, bool *ret_is_all,
                struct leat_cli_grid *grid, struct leat_text *text, struct leat_error *err) {
     Leat__HistoryRequest history = LEAT__HISTORY_REQUEST__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     Leat__ControlReply *reply;
     int status;
 
     if (arguments->operand)
         history.stream = (char *)(uintptr_t)arguments->operand;
     history.after_ns = *after_ns;
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_HISTORY;
-    request.history = &history;
-    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_HISTORY,
+    reply = leat_cli_control(NULL, LEAT__CONTROL_REQUEST__VERB_HISTORY, &history,
                              LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
     if (!reply)
         return status;
@@ -172,7 +154,7 @@ static int ask(const struct leat_cli_arguments *arguments, uint64_t *after_ns, b
 
 int leat_cli_history(const struct leat_cli_arguments *arguments, uint64_t seconds,
                      struct leat_error *err) {
-    uint64_t now_ns = leat_cli_now_ns(), after_ns = 0;
+    uint64_t now_ns = leat_now_ns(), after_ns = 0;
     struct leat_text text = {.data = NULL}, table = {.data = NULL};
     struct leat_cli_grid grid;
     bool is_all = false;

@@ -5,39 +5,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/daemon/control.h"
 #include "client/cli/base/daemon/subscription.h"
 #include "client/cli/base/interrupt.h"
 #include "client/cli/base/members.h"
-#include "client/cli/base/options.h"
+#include "client/cli/base/message_json.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/profile.h"
+#include "client/cli/base/units.h"
 #include "client/cli/stats/history.h"
 #include "client/cli/stats/tuner_report.h"
 #include "pipeline/spec/bind.h"
+#include "proto/base/json_writer.h"
 
 #define INTERVAL_S  2
 #define SINCE_MAX_S 1000000
-
-static const struct leat_cli_member stats_members[] = {
-    MEMBER(Leat__StreamStats, name, MEMBER_TEXT, NULL),
-    MEMBER(Leat__StreamStats, n_batches, MEMBER_U64, "batches"),
-    MEMBER(Leat__StreamStats, n_rows, MEMBER_U64, "rows"),
-    MEMBER(Leat__StreamStats, n_elements, MEMBER_U64, "tokens"),
-    MEMBER(Leat__StreamStats, n_source_bytes, MEMBER_BYTES, "read"),
-    MEMBER(Leat__StreamStats, n_source_records, MEMBER_U64, "records"),
-    MEMBER(Leat__StreamStats, n_bad_records, MEMBER_U64, "bad records"),
-    MEMBER(Leat__StreamStats, n_slots, MEMBER_U32, "slots"),
-    MEMBER(Leat__StreamStats, n_slots_free, MEMBER_U32, "slots free"),
-    MEMBER(Leat__StreamStats, n_jobs, MEMBER_U32, "jobs out"),
-    MEMBER(Leat__StreamStats, n_blocks, MEMBER_U32, "blocks"),
-    MEMBER(Leat__StreamStats, n_waits, MEMBER_U64, "trainer waits"),
-    MEMBER(Leat__StreamStats, wait_ns, MEMBER_NS, "waited"),
-    MEMBER(Leat__StreamStats, trainer_ns, MEMBER_NS, "trainers served"),
-    MEMBER(Leat__StreamStats, lifetime_ns, MEMBER_NS, "running"),
-    MEMBER(Leat__StreamStats, no_slot_ns, MEMBER_NS, "no slot free"),
-    MEMBER(Leat__StreamStats, last_error, MEMBER_TEXT, "last error"),
-    MEMBERS_END,
-};
 
 static const struct leat_cli_member pool_members[] = {
     MEMBER(Leat__PoolStats, name, MEMBER_TEXT, "memory"),
@@ -49,54 +32,64 @@ static const struct leat_cli_member pool_members[] = {
     MEMBERS_END,
 };
 
-static void add_stats(struct leat_text *text, const Leat__StreamStats *stats, bool as_json) {
-    if (!as_json) {
-        leat_text_add_shown(text, stats->name);
-        leat_text_add(text, "\n");
-        leat_cli_members_list(text, stats_members, stats);
-        leat_cli_profile_text(text, stats);
-        leat_cli_tuner_text(text, stats);
-        if (stats->n_pools > 0)
-            leat_cli_members_table(text, pool_members, (const void *const *)stats->pools,
-                                   stats->n_pools);
-        return;
-    }
-    leat_cli_members_json(text, stats_members, stats);
-    leat_text_add(text, ", ");
-    leat_cli_profile_json(text, stats);
-    leat_text_add(text, ", ");
-    leat_cli_tuner_json(text, stats);
-    leat_text_add(text, ", \"pools\": [");
-    for (size_t i = 0; i < stats->n_pools; i++) {
-        leat_text_add(text, i ? ", " : "");
-        leat_cli_members_json(text, pool_members, stats->pools[i]);
-        leat_text_add(text, "}");
-    }
-    leat_text_add(text, "]}");
+static void add_text(struct leat_text *text, const Leat__StreamStats *stats) {
+    struct leat_stream_figures figures;
+    char buffer[LEAT_CLI_UNIT_MAX];
+
+    leat_text_add_shown(text, stats->name);
+    leat_text_add(text, "\n");
+    leat_figures_of_message(leat_stream_figure_table, &stats->base, &figures);
+    for (const struct leat_figure *figure = leat_stream_figure_table; figure->member; figure++)
+        if (figure->places & LEAT_FIGURE_STATS)
+            leat_text_add(text, "  %-14s %s\n", figure->label,
+                          leat_cli_figure(figure, leat_figure_get(figure, &figures), buffer));
+    if (stats->last_error[0])
+        leat_text_add_line(text, "  %-14s %s", "last error", stats->last_error);
+    leat_cli_profile_text(text, stats);
+    leat_cli_tuner_text(text, stats);
+    if (stats->n_pools > 0)
+        leat_cli_members_table(text, pool_members, (const void *const *)stats->pools,
+                               stats->n_pools);
+}
+
+static void add_json(struct leat_text *json, const Leat__StreamStats *stats) {
+    struct leat_stream_figures figures;
+
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", stats->name);
+    leat_figures_of_message(leat_stream_figure_table, &stats->base, &figures);
+    for (const struct leat_figure *figure = leat_stream_figure_table; figure->member; figure++)
+        if (figure->places & LEAT_FIGURE_STATS)
+            leat_json_add_uint(json, figure->member, leat_figure_get(figure, &figures));
+    leat_json_add_text(json, "last_error", stats->last_error);
+    leat_cli_profile_json(json, stats);
+    leat_cli_tuner_json(json, stats);
+    leat_cli_messages_json(json, "pools", &leat__pool_stats__descriptor, stats->pools,
+                           stats->n_pools);
+    leat_json_close(json, '}');
 }
 
 static void add_all(struct leat_text *text, const Leat__StatsReply *stats, bool as_json) {
-    leat_text_add(text, as_json ? "[" : "");
-    for (size_t i = 0; i < stats->n_streams; i++) {
-        if (as_json && i > 0)
-            leat_text_add(text, ", ");
-        add_stats(text, stats->streams[i], as_json);
-    }
-    leat_text_add(text, as_json ? "]\n" : "");
+    if (as_json)
+        leat_json_open(text, NULL, '[');
+    for (size_t i = 0; i < stats->n_streams; i++)
+        if (as_json)
+            add_json(text, stats->streams[i]);
+        else
+            add_text(text, stats->streams[i]);
+    if (as_json)
+        leat_text_add(text, "]\n");
 }
 
 static int show_once(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     struct leat_text text = {.data = NULL};
     Leat__ControlReply *reply;
     int status;
 
     if (arguments->operand)
         stats.stream = (char *)(uintptr_t)arguments->operand;
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
-    request.stats = &stats;
-    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_STATS,
+    reply = leat_cli_control(NULL, LEAT__CONTROL_REQUEST__VERB_STATS, &stats,
                              LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
     if (!reply)
         return status;
@@ -183,31 +176,15 @@ static int stats_main(const struct leat_cli_arguments *arguments, struct leat_er
 }
 
 static const struct leat_cli_option stats_options[] = {
-    {.name = "watch",
-     .letter = 'w',
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(watch),
-     .help = "again and again, as the daemon tells it"},
-    {.name = "interval",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(interval),
-     .value = "S",
-     .min = 1,
-     .max = 60,
-     .help = "with --watch: seconds between two (default 2)"},
-    {.name = "updates",
-     .letter = 'n',
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(updates),
-     .value = "N",
-     .min = 1,
-     .max = UINT64_MAX,
-     .help = "with --watch: only so many (default: until it is interrupted)"},
-    {.name = "since",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(since),
-     .value = "TIME",
-     .help = "a line for each second, or ten, of so long ago until now: 60, 90s, 10m, 6h"},
+    LEAT_CLI_OPTION(FLAG, "watch", watch, "again and again, as the daemon tells it", .letter = 'w'),
+    LEAT_CLI_OPTION(NUMBER, "interval", interval, "with --watch: seconds between two (default 2)",
+                    .value = "S", .min = 1, .max = 60),
+    LEAT_CLI_OPTION(NUMBER, "updates", updates,
+                    "with --watch: only so many (default: until it is interrupted)", .letter = 'n',
+                    .value = "N", .min = 1, .max = UINT64_MAX),
+    LEAT_CLI_OPTION(STRING, "since", since,
+                    "a line for each second, or ten, of so long ago until now: 60, 90s, 10m, 6h",
+                    .value = "TIME"),
     LEAT_CLI_OPTION_END,
 };
 

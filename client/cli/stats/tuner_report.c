@@ -2,7 +2,8 @@
 #include "client/cli/stats/tuner_report.h"
 
 #include <inttypes.h>
-#include <string.h>
+
+#include "proto/base/json_writer.h"
 
 static void add_knob_text(struct leat_text *text, const Leat__KnobStats *knob) {
     leat_text_add(text, "   %s %" PRIu64, knob->name, knob->value);
@@ -26,45 +27,41 @@ void leat_cli_tuner_text(struct leat_text *text, const Leat__StreamStats *stats)
     }
 }
 
-static void add_text_json(struct leat_text *text, const char *name, const char *value) {
-    leat_text_add(text, "\"%s\": ", name);
-    leat_text_add_json(text, value, strlen(value));
-}
-
-static void add_knobs_json(struct leat_text *text, const Leat__TunerStats *tuner) {
-    leat_text_add(text, ", \"knobs\": [");
+static void add_knobs_json(struct leat_text *json, const Leat__TunerStats *tuner) {
+    leat_json_open(json, "knobs", '[');
     for (size_t i = 0; i < tuner->n_knobs; i++) {
         const Leat__KnobStats *knob = tuner->knobs[i];
 
-        leat_text_add(text, "%s{", i ? ", " : "");
-        add_text_json(text, "name", knob->name);
-        leat_text_add(text,
-                      ", \"value\": %" PRIu64 ", \"current\": %" PRIu64 ", \"is_pinned\": %s}",
-                      knob->value, knob->current, knob->is_pinned ? "true" : "false");
+        leat_json_open(json, NULL, '{');
+        leat_json_add_text(json, "name", knob->name);
+        leat_json_add_uint(json, "value", knob->value);
+        leat_json_add_uint(json, "current", knob->current);
+        leat_json_add_bool(json, "is_pinned", knob->is_pinned);
+        leat_json_close(json, '}');
     }
-    leat_text_add(text, "]");
+    leat_json_close(json, ']');
 }
 
-static void add_decisions_json(struct leat_text *text, const Leat__TunerStats *tuner) {
-    leat_text_add(text, ", \"decisions\": [");
+static void add_decisions_json(struct leat_text *json, const Leat__TunerStats *tuner) {
+    leat_json_open(json, "decisions", '[');
     for (size_t i = 0; i < tuner->n_decisions; i++) {
-        leat_text_add(text, "%s{\"at_ns\": %" PRIu64 ", ", i ? ", " : "",
-                      tuner->decisions[i]->at_ns);
-        add_text_json(text, "reason", tuner->decisions[i]->reason);
-        leat_text_add(text, "}");
+        leat_json_open(json, NULL, '{');
+        leat_json_add_uint(json, "at_ns", tuner->decisions[i]->at_ns);
+        leat_json_add_text(json, "reason", tuner->decisions[i]->reason);
+        leat_json_close(json, '}');
     }
-    leat_text_add(text, "]");
+    leat_json_close(json, ']');
 }
 
-void leat_cli_tuner_json(struct leat_text *text, const Leat__StreamStats *stats) {
-    leat_text_add(text, "\"tuners\": [");
+void leat_cli_tuner_json(struct leat_text *json, const Leat__StreamStats *stats) {
+    leat_json_open(json, "tuners", '[');
     for (size_t i = 0; i < stats->n_tuners; i++) {
-        leat_text_add(text, "%s{", i ? ", " : "");
-        add_text_json(text, "phase", stats->tuners[i]->phase);
-        leat_text_add(text, ", \"has_ended\": %s", stats->tuners[i]->has_ended ? "true" : "false");
-        add_knobs_json(text, stats->tuners[i]);
-        add_decisions_json(text, stats->tuners[i]);
-        leat_text_add(text, "}");
+        leat_json_open(json, NULL, '{');
+        leat_json_add_text(json, "phase", stats->tuners[i]->phase);
+        leat_json_add_bool(json, "has_ended", stats->tuners[i]->has_ended);
+        add_knobs_json(json, stats->tuners[i]);
+        add_decisions_json(json, stats->tuners[i]);
+        leat_json_close(json, '}');
     }
-    leat_text_add(text, "]");
+    leat_json_close(json, ']');
 }

@@ -6,4 +6,4 @@
 
 void leat_cli_tuner_text(struct leat_text *text, const Leat__StreamStats *stats);
 /* "tuners": [..], without braces. */
-void leat_cli_tuner_json(struct leat_text *text, const Leat__StreamStats *stats);
+void leat_cli_tuner_json(struct leat_text *json, const Leat__StreamStats *stats);

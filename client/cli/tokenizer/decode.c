@@ -1,17 +1,17 @@
-/* decode.c: `leatctl tokenizer decode`: a line of token ids in, the text that they stand
- * for out. */
+/* decode.c: `leatctl tokenizer decode`: turns lines of token ids into text. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/base/error_json.h"
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/json_request.h"
 #include "client/cli/base/line_input.h"
-#include "client/cli/base/options.h"
 #include "client/cli/tokenizer/text.h"
 #include "pipeline/tokenizer/tokenizer.h"
+#include "proto/base/array.h"
+#include "proto/base/json_writer.h"
 
 struct decoder {
     const struct leat_cli_arguments *arguments;
@@ -25,15 +25,8 @@ struct decoder {
 };
 
 static int add_id(struct decoder *self, int32_t id, struct leat_error *err) {
-    if (self->n_ids == self->capacity) {
-        size_t capacity = self->capacity ? 2 * self->capacity : 1024;
-        int32_t *ids = reallocarray(self->ids, capacity, sizeof(*ids));
-
-        if (!ids)
-            return leat_error_oom(err);
-        self->ids = ids;
-        self->capacity = capacity;
-    }
+    if (!leat_array_reserve(&self->ids, self->n_ids + 1, &self->capacity))
+        return leat_error_oom(err);
     self->ids[self->n_ids++] = id;
     return 0;
 }
@@ -112,14 +105,15 @@ static int read_request(struct decoder *self, const char *line, size_t n, struct
 
 /* ---- lines */
 
-static int print(struct decoder *self, const char *text, size_t n, struct leat_error *err) {
+static int print_text(struct decoder *self, const char *text, size_t n, struct leat_error *err) {
     struct leat_text *out = &self->out;
 
     out->n_bytes = 0;
     if (self->arguments->jsonl || self->arguments->json) {
-        leat_text_add(out, "{\"t\": ");
-        leat_text_add_json(out, text, n);
-        leat_text_add(out, "}\n");
+        leat_json_open(out, NULL, '{');
+        leat_json_add_bytes(out, "t", text, n);
+        leat_json_close(out, '}');
+        leat_text_add(out, "\n");
     } else {
         leat_text_add_bytes(out, text, n);
         leat_text_add_bytes(out, "\n", 1);
@@ -131,7 +125,8 @@ static int print(struct decoder *self, const char *text, size_t n, struct leat_e
     return 0;
 }
 
-static int answer(struct decoder *self, const char *line, size_t n_line, struct leat_error *err) {
+static int answer_line(struct decoder *self, const char *line, size_t n_line,
+                       struct leat_error *err) {
     char *text = NULL;
     size_t n_text;
     int r;
@@ -147,7 +142,7 @@ static int answer(struct decoder *self, const char *line, size_t n_line, struct 
         leat_cli_lines_locate(&self->lines, err);
         return r;
     }
-    r = print(self, text, n_text, err);
+    r = print_text(self, text, n_text, err);
     free(text);
     return r;
 }
@@ -163,7 +158,7 @@ static int tokenizer_decode_main(const struct leat_cli_arguments *arguments,
     if (r == 0 && leat_json_new(1 << 16, &self.json) < 0)
         r = leat_error_oom(err);
     while (r == 0 && (r = leat_cli_lines_next(&self.lines, &line, &n_line, err)) > 0)
-        r = answer(&self, line, n_line, err);
+        r = answer_line(&self, line, n_line, err);
     leat_tokenizer_free(self.tokenizer);
     leat_json_free(self.json);
     leat_cli_lines_deinit(&self.lines);
@@ -173,14 +168,8 @@ static int tokenizer_decode_main(const struct leat_cli_arguments *arguments,
 }
 
 static const struct leat_cli_option tokenizer_decode_options[] = {
-    {.name = "skip-special",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(skip_special),
-     .help = "without special tokens"},
-    {.name = "jsonl",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(jsonl),
-     .help = "a line is {\"ids\": [ids]}; \"skip_special\" as wanted"},
+    LEAT_CLI_OPTION(FLAG, "skip-special", skip_special, "leave out special tokens"),
+    LEAT_CLI_OPTION(FLAG, "jsonl", jsonl, "a line is {\"ids\": [ids]}; \"skip_special\" as wanted"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -189,11 +178,10 @@ const struct leat_cli_command leat_cli_tokenizer_decode_command = {
     .group = LEAT_CLI_GROUP_TOKENIZERS,
     .summary = "turn lines of token ids into text",
     .description = TOKENIZER_TEXT
-    "Each line of the standard input has ids, separated by blanks; the text comes out, and an "
-    "end of line.\nIds that the tokenizer does not know are left out. A text may have ends of "
-    "lines of its own: with\n--jsonl a line is {\"ids\": [...], \"skip_special\": true} and "
-    "comes "
-    "out as {\"t\": text}.",
+    "Reads ids from each line of the standard input, separated by blanks, and prints\n"
+    "their text with a line end. Unknown ids are left out.\n\n"
+    "Texts may contain line ends: with --jsonl a line is {\"ids\": [...], \"skip_special\":\n"
+    "true} and the answer {\"t\": text}.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer encode gpt2/ < a.txt | leatctl tokenizer decode gpt2/\n"
                 "  echo '{\"ids\": [101, 7592, 102], \"skip_special\": true}' |\n"

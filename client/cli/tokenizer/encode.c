@@ -1,20 +1,19 @@
-/* encode.c: `leatctl tokenizer encode`: a line in, its token ids out. One text is in
- * memory at a time, and what was printed goes out before the next read waits.
- */
+/* encode.c: `leatctl tokenizer encode`: turns lines of text into token ids. One text is in memory
+ * at a time, and answers are flushed before each read. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/base/error_json.h"
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/json_request.h"
 #include "client/cli/base/line_input.h"
-#include "client/cli/base/options.h"
 #include "client/cli/tokenizer/text.h"
 #include "pipeline/tokenizer/tokenizer.h"
+#include "proto/base/json_writer.h"
 
-#define NUMBER_BYTES 12 /* of a number and what stands around it, at most */
+#define NUMBER_BYTES 12 /* at most, of a number with its separator */
 #define RANGE_BYTES  26
 
 struct encoder {
@@ -26,7 +25,7 @@ struct encoder {
     struct leat_text out; /* of one line */
 };
 
-/* What is asked of one line. */
+/* The request of one line. */
 struct request {
     const char *text, *pair; /* pair NULL: none */
     size_t n_text, n_pair;
@@ -83,21 +82,26 @@ static void add_ranges(struct leat_text *out, const struct leat_range *ranges, s
 
 static void add_json(struct leat_text *out, const struct request *request,
                      const struct leat_encoding *encoding) {
-    leat_text_add(out, "{\"ids\": [");
+    leat_json_open(out, NULL, '{');
+    leat_json_open(out, "ids", '[');
     add_number_list(out, (const uint32_t *)encoding->ids, encoding->n, ", ");
+    leat_json_close(out, ']');
     if (request->type_ids) {
-        leat_text_add(out, "], \"type_ids\": [");
+        leat_json_open(out, "type_ids", '[');
         add_number_list(out, encoding->type_ids, encoding->n, ", ");
+        leat_json_close(out, ']');
     }
     if (request->offsets) {
-        leat_text_add(out, "], \"off\": [");
+        leat_json_open(out, "off", '[');
         add_ranges(out, encoding->offsets, encoding->n);
+        leat_json_close(out, ']');
     }
-    leat_text_add(out, "]}\n");
+    leat_json_close(out, '}');
+    leat_text_add(out, "\n");
 }
 
-static int print(struct encoder *self, const struct request *request,
-                 const struct leat_encoding *encoding, struct leat_error *err) {
+static int print_encoding(struct encoder *self, const struct request *request,
+                          const struct leat_encoding *encoding, struct leat_error *err) {
     struct leat_text *out = &self->out;
 
     out->n_bytes = 0;
@@ -139,8 +143,8 @@ static int read_request(struct encoder *self, const char *line, size_t n_line,
     return 0;
 }
 
-static int encode(struct encoder *self, const struct request *request,
-                  const struct leat_encoding **ret_encoding, struct leat_error *err) {
+static int encode_text(struct encoder *self, const struct request *request,
+                       const struct leat_encoding **ret_encoding, struct leat_error *err) {
     const struct leat_encode_options options = {
         .adds_special_tokens = request->special,
         .drops_overflow = true,
@@ -155,7 +159,8 @@ static int encode(struct encoder *self, const struct request *request,
                                  &n_encodings, err);
 }
 
-static int answer(struct encoder *self, const char *line, size_t n_line, struct leat_error *err) {
+static int answer_line(struct encoder *self, const char *line, size_t n_line,
+                       struct leat_error *err) {
     const struct leat_cli_arguments *arguments = self->arguments;
     struct request request = {.text = line,
                               .n_text = n_line,
@@ -166,12 +171,12 @@ static int answer(struct encoder *self, const char *line, size_t n_line, struct 
     int r = arguments->jsonl ? read_request(self, line, n_line, &request, err) : 0;
 
     if (r == 0)
-        r = encode(self, &request, &encoding, err);
+        r = encode_text(self, &request, &encoding, err);
     if (r < 0) {
         leat_cli_lines_locate(&self->lines, err);
         return r;
     }
-    return print(self, &request, encoding, err);
+    return print_encoding(self, &request, encoding, err);
 }
 
 static int answer_all(struct encoder *self, struct leat_error *err) {
@@ -180,7 +185,7 @@ static int answer_all(struct encoder *self, struct leat_error *err) {
     int r = 0;
 
     while (r == 0 && (r = leat_cli_lines_next(&self->lines, &line, &n_line, err)) > 0)
-        r = answer(self, line, n_line, err);
+        r = answer_line(self, line, n_line, err);
     return r;
 }
 
@@ -210,22 +215,14 @@ static int tokenizer_encode_main(const struct leat_cli_arguments *arguments,
 }
 
 static const struct leat_cli_option tokenizer_encode_options[] = {
-    {.name = "special",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(special),
-     .help = "with the special tokens that it puts around texts"},
-    {.name = "offsets",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(offsets),
-     .help = "JSON, with where each token starts and ends in its text, in characters"},
-    {.name = "type-ids",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(type_ids),
-     .help = "JSON, with which of two texts each token belongs to"},
-    {.name = "jsonl",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(jsonl),
-     .help = "a line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" as wanted"},
+    LEAT_CLI_OPTION(FLAG, "special", special, "add the tokenizer's special tokens"),
+    LEAT_CLI_OPTION(FLAG, "offsets", offsets,
+                    "JSON with the start and end of each token in its text, in characters"),
+    LEAT_CLI_OPTION(FLAG, "type-ids", type_ids,
+                    "JSON with the number of the text that each token belongs to"),
+    LEAT_CLI_OPTION(
+        FLAG, "jsonl", jsonl,
+        "a line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" as wanted"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -234,13 +231,12 @@ const struct leat_cli_command leat_cli_tokenizer_encode_command = {
     .group = LEAT_CLI_GROUP_TOKENIZERS,
     .summary = "turn lines of text into token ids",
     .description = TOKENIZER_TEXT
-    "Each line of the standard input is a text; its token ids come out as one line, separated "
-    "by blanks.\nThey are those of Hugging Face tokenizers for the same file, whose "
-    "truncation and padding hold. What is\nnot UTF-8 becomes U+FFFD.\n\n"
-    "With --jsonl a line is an object: {\"t\": text, \"pair\": second text, \"special\": "
-    "true, "
-    "\"off\": true,\n\"type_ids\": true}, all but t as wanted, and so is what comes out: "
-    "{\"ids\": [...], \"type_ids\": [...],\n\"off\": [[start, end], ...]}.",
+    "Reads a text from each line of the standard input, and prints its token ids on one\n"
+    "line, separated by blanks. They are those of Hugging Face tokenizers for the same\n"
+    "file, with its truncation and padding. Bytes that are not UTF-8 become U+FFFD.\n\n"
+    "With --jsonl a line is an object: {\"t\": text, \"pair\": second text, \"special\": true,\n"
+    "\"off\": true, \"type_ids\": true}; all but t are optional. The answer is {\"ids\": [...],\n"
+    "\"type_ids\": [...], \"off\": [[start, end], ...]} with the wanted members.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer encode gpt2/ < corpus.txt > corpus.ids\n"
                 "  leatctl tokenizer encode tokenizer.json --special --offsets < corpus.txt\n"

@@ -1,38 +1,34 @@
-/* show.c: `leatctl tokenizer show`: what a tokenizer is made of. */
+/* show.c: `leatctl tokenizer show`: the parts of a tokenizer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/error_json.h"
+#include "client/cli/base/output.h"
 #include "client/cli/tokenizer/text.h"
 #include "pipeline/tokenizer/tokenizer.h"
+#include "proto/base/json_writer.h"
 
-/* "load time" as a key: load_time. */
-static void add_key(struct leat_text *text, const char *name, size_t n) {
-    leat_text_add(text, "\"");
-    for (size_t i = 0; i < n; i++)
-        leat_text_add(text, "%c", name[i] == ' ' || name[i] == '-' ? '_' : name[i]);
-    leat_text_add(text, "\": ");
-}
-
-/* Lines of `name: value` as an object. */
-static void add_object(struct leat_text *text, const char *lines) {
-    leat_text_add(text, "{");
+/* Adds lines of `name: value` as an object; "load time" has the key load_time. */
+static void add_object(struct leat_text *json, const char *lines) {
+    leat_json_open(json, NULL, '{');
     while (*lines) {
         size_t n = strcspn(lines, "\n"), n_name = strcspn(lines, ":\n");
         const char *value = lines + n_name + strspn(lines + n_name, ": ");
+        char key[64];
 
-        if (text->n_bytes > 1)
-            leat_text_add(text, ", ");
-        add_key(text, lines, n_name);
-        leat_text_add_json(text, value, value < lines + n ? (size_t)(lines + n - value) : 0);
+        (void)snprintf(key, sizeof(key), "%.*s", (int)n_name, lines);
+        for (char *at = key; (at = strpbrk(at, " -")) != NULL;)
+            *at = '_';
+        leat_json_add_bytes(json, key, value, value < lines + n ? (size_t)(lines + n - value) : 0);
         lines += n + (lines[n] == '\n');
     }
-    leat_text_add(text, "}\n");
+    leat_json_close(json, '}');
+    leat_text_add(json, "\n");
 }
 
-static int describe(const struct leat_tokenizer *tokenizer, bool as_json, struct leat_error *err) {
+static int print_description(const struct leat_tokenizer *tokenizer, bool as_json,
+                             struct leat_error *err) {
     struct leat_text text = {.data = NULL};
     char *lines = leat_tokenizer_describe(tokenizer);
 
@@ -43,13 +39,10 @@ static int describe(const struct leat_tokenizer *tokenizer, bool as_json, struct
     else
         leat_text_add_bytes(&text, lines, strlen(lines));
     free(lines);
-    if (text.failed) {
-        free(text.data);
-        return leat_error_oom(err);
-    }
-    (void)fwrite(text.data, 1, text.n_bytes, stdout);
-    free(text.data);
-    return 0;
+    if (text.failed)
+        leat_error_oom(err);
+    leat_cli_print(&text);
+    return err->code;
 }
 
 static int tokenizer_show_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
@@ -57,7 +50,7 @@ static int tokenizer_show_main(const struct leat_cli_arguments *arguments, struc
     int r = leat_tokenizer_open(arguments->operand, NULL, &tokenizer, err);
 
     if (r == 0)
-        r = describe(tokenizer, arguments->json, err);
+        r = print_description(tokenizer, arguments->json, err);
     leat_tokenizer_free(tokenizer);
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
@@ -65,10 +58,10 @@ static int tokenizer_show_main(const struct leat_cli_arguments *arguments, struc
 const struct leat_cli_command leat_cli_tokenizer_show_command = {
     .name = "tokenizer show",
     .group = LEAT_CLI_GROUP_TOKENIZERS,
-    .summary = "show what a tokenizer is made of",
+    .summary = "show the parts of a tokenizer",
     .description = TOKENIZER_TEXT
-    "Its parts, the algorithm that was chosen and why, sizes, and how long it took "
-    "to load.",
+    "Prints its parts, the chosen algorithm with the reason, sizes, and the time of\n"
+    "loading.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer show models/gpt2/\n"
                 "  leatctl tokenizer show tokenizer.json --json\n",

@@ -1,4 +1,4 @@
-/* text.h: what the commands of tokenizers have in common in their help. */
+/* text.h: a part of the help of all commands of tokenizers. */
 #pragma once
 
 #define TOKENIZER_TEXT                                                                             \

@@ -4,9 +4,10 @@
 #include "client/cli/top/model.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "proto/base/json_writer.h"
 
 /* A counter that fell began anew. */
 static double grown(uint64_t now, uint64_t before) {
@@ -82,37 +83,57 @@ static int fill_stages(struct leat_top_model *model, struct leat_top_stream *str
 
 /* ---- streams ---- */
 
-static void fill_rates(const struct leat_top_model *model, struct leat_top_stream *stream,
-                       const Leat__StreamStats *now, const Leat__StreamStats *before) {
-    double s = model->seconds;
-    double n_trainers = stream->n_sessions > 0 ? stream->n_sessions : 1;
+enum how { RATE, BYTES_RATE, SHARE, TRAINER_SHARE, TOTAL, IN_USE };
 
+static const struct column {
+    enum how how;
+    size_t offset; /* in the figures */
+    const char *key;
+} columns[LEAT_TOP_N_COLUMNS] = {
+#define LEAT_TOP_COLUMN(upper, title, width, how, member, key)                                     \
+    [LEAT_TOP_COLUMN_##upper] = {how, offsetof(struct leat_stream_figures, member), key},
+#include "pipeline/run/profile/figures.def"
+};
+
+static double figure_of(const struct leat_stream_figures *figures, const struct column *column) {
+    return (double)*(const uint64_t *)(const void *)((const char *)figures + column->offset);
+}
+
+/* change: what the counters grew by in that time. */
+static double value_of(const struct leat_top_model *model, const struct leat_top_stream *stream,
+                       const struct leat_stream_figures *change, const struct column *column) {
+    double n_trainers = stream->figures.n_sessions > 0 ? (double)stream->figures.n_sessions : 1;
+    double s = model->seconds;
+
+    if (column->how == TOTAL || column->how == IN_USE)
+        return figure_of(&stream->figures, column);
     if (s <= 0)
-        return;
-    stream->batch_rate = grown(now->n_batches, before ? before->n_batches : 0) / s;
-    stream->row_rate = grown(now->n_rows, before ? before->n_rows : 0) / s;
-    stream->token_rate = grown(now->n_elements, before ? before->n_elements : 0) / s;
-    stream->byte_rate = grown(now->n_source_bytes, before ? before->n_source_bytes : 0) / s;
-    stream->waits = share(grown(now->wait_ns, before ? before->wait_ns : 0) / 1e9 / s / n_trainers);
-    stream->no_slot = share(grown(now->no_slot_ns, before ? before->no_slot_ns : 0) / 1e9 / s);
+        return 0;
+    if (column->how == SHARE)
+        return share(figure_of(change, column) / 1e9 / s);
+    if (column->how == TRAINER_SHARE)
+        return share(figure_of(change, column) / 1e9 / s / n_trainers);
+    return figure_of(change, column) / s;
 }
 
 static int fill_stream(struct leat_top_model *model, struct leat_top_stream *stream, size_t nth,
                        const Leat__Update *update, const Leat__StreamStats *now,
                        const Leat__StreamStats *before) {
     const Leat__Stream *listed = stream_of(update, now->name, nth);
+    struct leat_stream_figures old, change;
 
-    *stream = (struct leat_top_stream){.name = now->name,
-                                       .nth = nth,
-                                       .n_slots = now->n_slots,
-                                       .n_slots_free = now->n_slots_free,
-                                       .n_jobs = now->n_jobs,
-                                       .n_blocks = now->n_blocks,
-                                       .n_batches = now->n_batches,
-                                       .n_bad_records = now->n_bad_records,
-                                       .n_sessions = listed ? (uint32_t)listed->n_sessions : 0,
-                                       .stalled_ns = listed ? listed->stalled_ns : 0};
-    fill_rates(model, stream, now, before);
+    *stream = (struct leat_top_stream){
+        .name = now->name, .nth = nth, .stalled_ns = listed ? listed->stalled_ns : 0};
+    leat_figures_of_message(leat_stream_figure_table, &now->base, &stream->figures);
+    if (before)
+        leat_figures_of_message(leat_stream_figure_table, &before->base, &old);
+    leat_figures_subtract(leat_stream_figure_table, &stream->figures, before ? &old : NULL,
+                          &change);
+    stream->figures.n_sessions = listed ? listed->n_sessions : 0;
+    stream->slots[0] = stream->figures.n_slots - stream->figures.n_slots_free;
+    stream->slots[1] = stream->figures.n_slots;
+    for (size_t i = 0; i < LEAT_TOP_N_COLUMNS; i++)
+        stream->values[i] = value_of(model, stream, &change, &columns[i]);
     return fill_stages(model, stream, now, before);
 }
 
@@ -153,8 +174,7 @@ static void fill_trainer(const struct leat_top_model *model, struct leat_top_tra
                                          .step = session->step,
                                          .pid = session->pid,
                                          .uid = session->uid,
-                                         .rank = session->rank,
-                                         .world = session->world_size,
+                                         .rank = {session->rank, session->world_size},
                                          .n_held = session->n_held,
                                          .window = session->window};
     if (s <= 0)
@@ -225,15 +245,15 @@ static int stream_by_name(const void *left, const void *right) {
 }
 
 static int stream_by_batches(const void *a, const void *b) {
-    int order = falling(((const struct leat_top_stream *)a)->batch_rate,
-                        ((const struct leat_top_stream *)b)->batch_rate);
+    int order = falling(((const struct leat_top_stream *)a)->values[LEAT_TOP_COLUMN_BATCHES],
+                        ((const struct leat_top_stream *)b)->values[LEAT_TOP_COLUMN_BATCHES]);
 
     return order ? order : stream_by_name(a, b);
 }
 
 static int stream_by_waits(const void *a, const void *b) {
-    int order = falling(((const struct leat_top_stream *)a)->waits,
-                        ((const struct leat_top_stream *)b)->waits);
+    int order = falling(((const struct leat_top_stream *)a)->values[LEAT_TOP_COLUMN_WAITS],
+                        ((const struct leat_top_stream *)b)->values[LEAT_TOP_COLUMN_WAITS]);
 
     return order ? order : stream_by_name(a, b);
 }
@@ -298,81 +318,79 @@ void leat_top_model_sort_trainers(struct leat_top_model *model, enum leat_top_tr
 
 /* ---- for programs ---- */
 
-static void add_name(struct leat_text *text, const char *key, const char *value) {
-    leat_text_add(text, "\"%s\": ", key);
-    leat_text_add_json(text, value, strlen(value));
-    leat_text_add(text, ", ");
+static void add_stage(struct leat_text *json, const struct leat_top_stage *stage) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", stage->name);
+    leat_json_add_text(json, "role", stage->role);
+    leat_json_add_double(json, "threads", stage->threads);
+    leat_json_add_double(json, "used", stage->used);
+    leat_json_add_double(json, "records_per_s", stage->records_rate);
+    leat_json_add_uint(json, "p50_ns", stage->p50_ns);
+    leat_json_add_uint(json, "p99_ns", stage->p99_ns);
+    leat_json_add_uint(json, "n_errors", stage->n_errors);
+    leat_json_close(json, '}');
 }
 
-static void add_stage(struct leat_text *text, const struct leat_top_stage *stage) {
-    leat_text_add(text, "{");
-    add_name(text, "name", stage->name);
-    add_name(text, "role", stage->role);
-    leat_text_add(text,
-                  "\"threads\": %.4f, \"used\": %.4f, \"records_per_s\": %.1f, \"p50_ns\": %" PRIu64
-                  ", \"p99_ns\": %" PRIu64 ", \"n_errors\": %" PRIu64 "}",
-                  stage->threads, stage->used, stage->records_rate, stage->p50_ns, stage->p99_ns,
-                  stage->n_errors);
+static void add_stream(struct leat_text *json, const struct leat_top_stream *stream) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "name", stream->name);
+    for (size_t i = 0; i < LEAT_TOP_N_COLUMNS; i++)
+        if (columns[i].key)
+            leat_json_add_double(json, columns[i].key, stream->values[i]);
+    for (const struct leat_figure *figure = leat_stream_figure_table; figure->member; figure++)
+        if (figure->places != LEAT_FIGURE_NOWHERE)
+            leat_json_add_uint(json, figure->member, leat_figure_get(figure, &stream->figures));
+    leat_json_add_uint(json, "stalled_ns", stream->stalled_ns);
+    leat_json_open(json, "stages", '[');
+    for (size_t i = 0; i < stream->n_stages; i++)
+        add_stage(json, &stream->stages[i]);
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
 }
 
-static void add_stream(struct leat_text *text, const struct leat_top_stream *stream) {
-    leat_text_add(text, "{");
-    add_name(text, "name", stream->name);
-    leat_text_add(text,
-                  "\"batches_per_s\": %.3f, \"rows_per_s\": %.1f, \"tokens_per_s\": %.1f, "
-                  "\"bytes_per_s\": %.1f, \"waits\": %.4f, \"no_slot\": %.4f, ",
-                  stream->batch_rate, stream->row_rate, stream->token_rate, stream->byte_rate,
-                  stream->waits, stream->no_slot);
-    leat_text_add(text,
-                  "\"n_slots\": %u, \"n_slots_free\": %u, \"n_jobs\": %u, \"n_blocks\": %u, "
-                  "\"n_sessions\": %u, \"n_batches\": %" PRIu64 ", \"n_bad_records\": %" PRIu64
-                  ", \"stalled_ns\": %" PRIu64 ", \"stages\": [",
-                  stream->n_slots, stream->n_slots_free, stream->n_jobs, stream->n_blocks,
-                  stream->n_sessions, stream->n_batches, stream->n_bad_records, stream->stalled_ns);
-    for (size_t i = 0; i < stream->n_stages; i++) {
-        leat_text_add(text, i ? ", " : "");
-        add_stage(text, &stream->stages[i]);
-    }
-    leat_text_add(text, "]}");
+static void add_trainer(struct leat_text *json, const struct leat_top_trainer *trainer) {
+    leat_json_open(json, NULL, '{');
+    leat_json_add_text(json, "stream", trainer->stream);
+    leat_json_add_text(json, "client_name", trainer->client);
+    leat_json_add_text(json, "state", trainer->state);
+    leat_json_add_uint(json, "session", trainer->session);
+    leat_json_add_uint(json, "pid", trainer->pid);
+    leat_json_add_uint(json, "uid", trainer->uid);
+    leat_json_add_uint(json, "rank", trainer->rank[0]);
+    leat_json_add_uint(json, "world_size", trainer->rank[1]);
+    leat_json_add_uint(json, "epoch", trainer->epoch);
+    leat_json_add_uint(json, "step", trainer->step);
+    leat_json_add_uint(json, "n_held", trainer->n_held);
+    leat_json_add_uint(json, "window", trainer->window);
+    leat_json_add_double(json, "batches_per_s", trainer->batch_rate);
+    leat_json_add_double(json, "waits", trainer->waits);
+    leat_json_add_double(json, "holds", trainer->holds);
+    leat_json_close(json, '}');
 }
 
-static void add_trainer(struct leat_text *text, const struct leat_top_trainer *trainer) {
-    leat_text_add(text, "{");
-    add_name(text, "stream", trainer->stream);
-    add_name(text, "client_name", trainer->client);
-    add_name(text, "state", trainer->state);
-    leat_text_add(text,
-                  "\"session\": %" PRIu64 ", \"pid\": %u, \"uid\": %u, \"rank\": %u, "
-                  "\"world_size\": %u, \"epoch\": %" PRIu64 ", \"step\": %" PRIu64
-                  ", \"n_held\": %u, \"window\": %u, \"batches_per_s\": %.3f, \"waits\": %.4f, "
-                  "\"holds\": %.4f}",
-                  trainer->session, trainer->pid, trainer->uid, trainer->rank, trainer->world,
-                  trainer->epoch, trainer->step, trainer->n_held, trainer->window,
-                  trainer->batch_rate, trainer->waits, trainer->holds);
-}
-
-void leat_top_model_json(const struct leat_top_model *model, struct leat_text *text) {
+void leat_top_model_json(struct leat_text *json, const struct leat_top_model *model) {
     const Leat__StatusReply *status = model->status;
 
-    leat_text_add(text,
-                  "{\"seconds\": %.3f, \"cpus\": %.3f, \"workers_busy\": %.3f, \"loop\": "
-                  "%.4f, ",
-                  model->seconds, model->cpus, model->workers, model->loop);
-    if (status)
-        leat_text_add(text,
-                      "\"n_workers\": %u, \"rss_bytes\": %" PRIu64 ", \"ring_bytes\": %" PRIu64
-                      ", \"memory_used_bytes\": %" PRIu64 ", \"memory_limit_bytes\": %" PRIu64 ", ",
-                      status->n_workers, status->rss_bytes, status->ring_bytes,
-                      status->memory_used_bytes, status->memory_limit_bytes);
-    leat_text_add(text, "\"streams\": [");
-    for (size_t i = 0; i < model->n_streams; i++) {
-        leat_text_add(text, i ? ", " : "");
-        add_stream(text, &model->streams[i]);
+    leat_json_open(json, NULL, '{');
+    leat_json_add_double(json, "seconds", model->seconds);
+    leat_json_add_double(json, "cpus", model->cpus);
+    leat_json_add_double(json, "workers_busy", model->workers);
+    leat_json_add_double(json, "loop", model->loop);
+    if (status) {
+        leat_json_add_uint(json, "n_workers", status->n_workers);
+        leat_json_add_uint(json, "rss_bytes", status->rss_bytes);
+        leat_json_add_uint(json, "ring_bytes", status->ring_bytes);
+        leat_json_add_uint(json, "memory_used_bytes", status->memory_used_bytes);
+        leat_json_add_uint(json, "memory_limit_bytes", status->memory_limit_bytes);
     }
-    leat_text_add(text, "], \"trainers\": [");
-    for (size_t i = 0; i < model->n_trainers; i++) {
-        leat_text_add(text, i ? ", " : "");
-        add_trainer(text, &model->trainers[i]);
-    }
-    leat_text_add(text, "]}\n");
+    leat_json_open(json, "streams", '[');
+    for (size_t i = 0; i < model->n_streams; i++)
+        add_stream(json, &model->streams[i]);
+    leat_json_close(json, ']');
+    leat_json_open(json, "trainers", '[');
+    for (size_t i = 0; i < model->n_trainers; i++)
+        add_trainer(json, &model->trainers[i]);
+    leat_json_close(json, ']');
+    leat_json_close(json, '}');
+    leat_text_add_bytes(json, "\n", 1);
 }

@@ -1,5 +1,5 @@
-/* model.h: what `leatctl top` shows: what happened between two looks at the daemon's counters,
- * as rates and shares. Pure. Owner: the one thread. Texts are lent by the later look.
+/* model.h: what `leatctl top` shows: what happened between two updates of the daemon, as rates
+ * and shares. Pure. Owner: the one thread. Texts are lent by the later update.
  */
 #pragma once
 
@@ -7,8 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pipeline/run/profile/figures.h"
 #include "proto/base/text.h"
-#include "proto/leat.pb-c.h"
+
+/* Columns of streams, see figures.def. */
+enum leat_top_column {
+#define LEAT_TOP_COLUMN(upper, ...) LEAT_TOP_COLUMN_##upper,
+#include "pipeline/run/profile/figures.def"
+    LEAT_TOP_N_COLUMNS,
+};
 
 struct leat_top_stage {
     const char *name, *role;
@@ -23,24 +30,23 @@ struct leat_top_stage {
 struct leat_top_stream {
     const char *name;
     size_t nth; /* of those of its name, as the daemon tells them */
-    double batch_rate, row_rate, token_rate, byte_rate;
-    double waits;   /* share of the time in which a trainer of it waited */
-    double no_slot; /* share of the time in which a batch waited for a slot */
-    uint32_t n_slots, n_slots_free, n_jobs, n_blocks, n_sessions;
-    uint64_t n_batches, n_bad_records, stalled_ns;
+    struct leat_stream_figures figures;
+    double values[LEAT_TOP_N_COLUMNS]; /* of columns: a second, a share, or the figure itself */
+    uint64_t slots[2];                 /* in use, of all */
+    uint64_t stalled_ns;
     size_t n_stages;
     struct leat_top_stage *stages;
 };
 
 struct leat_top_trainer {
     const char *stream, *client, *state;
-    uint64_t session, epoch, step;
-    uint32_t pid, uid, rank, world, n_held, window;
+    uint64_t session, epoch, step, pid, uid, n_held, window;
+    uint64_t rank[2]; /* of so many */
     double batch_rate, waits, holds;
 };
 
 struct leat_top_model {
-    double seconds;       /* between the looks; 0: there is one only, and no rates */
+    double seconds;       /* between the updates; 0: there is one only, and no rates */
     double cpus, workers; /* busy, on average */
     double loop;          /* 0..1 */
     const Leat__StatusReply *status;
@@ -64,4 +70,4 @@ void leat_top_model_sort_stages(struct leat_top_stream *stream, enum leat_top_st
 void leat_top_model_sort_trainers(struct leat_top_model *model, enum leat_top_trainer_order order);
 
 /* One line. */
-void leat_top_model_json(const struct leat_top_model *model, struct leat_text *text);
+void leat_top_model_json(struct leat_text *json, const struct leat_top_model *model);

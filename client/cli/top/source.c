@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/clock.h"
 #include "client/cli/base/daemon/control.h"
+#include "proto/base/clock.h"
 
-#define ANSWER_MS 2000 /* who looks at a screen does not wait for longer */
+#define ANSWER_MS 2000 /* Nobody waits at a screen for longer. */
 
 int leat_top_source_open(struct leat_top_source *source, uint32_t interval_ms,
                          struct leat_error *err) {
@@ -39,35 +39,25 @@ int leat_top_source_fd(const struct leat_top_source *source) {
     return source->subscription.fd;
 }
 
-void leat_top_look_deinit(struct leat_top_look *look) {
-    if (look->update)
-        leat__control_reply__free_unpacked(look->update, NULL);
-    if (look->trainers)
-        leat__control_reply__free_unpacked(look->trainers, NULL);
-    *look = (struct leat_top_look){.update = NULL};
+void leat_top_sample_deinit(struct leat_top_sample *sample) {
+    if (sample->update)
+        leat__control_reply__free_unpacked(sample->update, NULL);
+    if (sample->trainers)
+        leat__control_reply__free_unpacked(sample->trainers, NULL);
+    *sample = (struct leat_top_sample){.update = NULL};
 }
 
 /* ---- questions ---- */
 
 static Leat__ControlReply *ask(struct leat_top_source *source, Leat__ControlRequest__VerbCase verb,
-                               Leat__ControlReply__VerbCase expected, struct leat_error *err) {
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+                               struct leat_error *err) {
     Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
-    Leat__Empty empty = LEAT__EMPTY__INIT;
     Leat__ControlReply *reply = NULL;
 
-    request.verb_case = verb;
-    if (verb == LEAT__CONTROL_REQUEST__VERB_STATS)
-        request.stats = &stats;
-    else
-        request.status = &empty; /* all others ask with nothing; they share the place */
-    if (leat_cli_control_ask(source->questions, &request, ANSWER_MS, &reply, err) < 0)
-        return NULL;
-    if (reply->verb_case == expected)
-        return reply;
-    leat__control_reply__free_unpacked(reply, NULL);
-    leat_error_set(err, -EPROTO, "the daemon answered something else");
-    return NULL;
+    (void)leat_cli_control_ask(source->questions, verb,
+                               verb == LEAT__CONTROL_REQUEST__VERB_STATS ? &stats : NULL, ANSWER_MS,
+                               &reply, err);
+    return reply;
 }
 
 /* An empty update, allocated as one that was unpacked. */
@@ -100,18 +90,17 @@ static Leat__ControlReply *ask_for_all(struct leat_top_source *source, struct le
         leat_error_oom(err);
         return NULL;
     }
-    reply->update->at_ns = leat_cli_now_ns();
-    part = ask(source, LEAT__CONTROL_REQUEST__VERB_STATUS, LEAT__CONTROL_REPLY__VERB_STATUS, err);
+    reply->update->at_ns = leat_now_ns();
+    part = ask(source, LEAT__CONTROL_REQUEST__VERB_STATUS, err);
     if (part) {
         reply->update->status = part->status;
         free_emptied(part);
-        part = ask(source, LEAT__CONTROL_REQUEST__VERB_STREAMS, LEAT__CONTROL_REPLY__VERB_STREAMS,
-                   err);
+        part = ask(source, LEAT__CONTROL_REQUEST__VERB_STREAMS, err);
     }
     if (part) {
         reply->update->streams = part->streams;
         free_emptied(part);
-        part = ask(source, LEAT__CONTROL_REQUEST__VERB_STATS, LEAT__CONTROL_REPLY__VERB_STATS, err);
+        part = ask(source, LEAT__CONTROL_REQUEST__VERB_STATS, err);
     }
     if (part) {
         reply->update->stats = part->stats;
@@ -152,30 +141,29 @@ static bool is_refused(const struct leat_error *err) {
            err->code != -EACCES && err->code != -EPIPE;
 }
 
-int leat_top_source_take(struct leat_top_source *source, struct leat_top_look *ret_look,
+int leat_top_source_take(struct leat_top_source *source, struct leat_top_sample *ret_sample,
                          struct leat_error *err) {
     struct leat_error own = LEAT_ERROR_INIT;
     int status = LEAT_CLI_OK;
 
-    *ret_look = (struct leat_top_look){.update = NULL};
+    *ret_sample = (struct leat_top_sample){.update = NULL};
     if (!source->asks)
-        status = take_update(source, &ret_look->update, &own);
+        status = take_update(source, &ret_sample->update, &own);
     if (status != LEAT_CLI_OK && is_refused(&own) && source->subscription.fd >= 0) {
         leat_cli_subscription_end(&source->subscription);
-        leat_top_look_deinit(ret_look); /* an update may have come before */
+        leat_top_sample_deinit(ret_sample); /* an update may have come before */
         source->asks = true;
         own = LEAT_ERROR_INIT;
     }
     if (source->asks) {
-        ret_look->update = ask_for_all(source, &own);
-        status = ret_look->update ? LEAT_CLI_OK : LEAT_CLI_FAILURE;
+        ret_sample->update = ask_for_all(source, &own);
+        status = ret_sample->update ? LEAT_CLI_OK : LEAT_CLI_FAILURE;
     }
     if (status == LEAT_CLI_OK)
-        ret_look->trainers = ask(source, LEAT__CONTROL_REQUEST__VERB_TRAINERS,
-                                 LEAT__CONTROL_REPLY__VERB_TRAINERS, &own);
+        ret_sample->trainers = ask(source, LEAT__CONTROL_REQUEST__VERB_TRAINERS, &own);
     if (status == LEAT_CLI_OK && !own.code)
         return LEAT_CLI_OK;
-    leat_top_look_deinit(ret_look);
+    leat_top_sample_deinit(ret_sample);
     *err = own;
     return status == LEAT_CLI_OK ? LEAT_CLI_FAILURE : status;
 }

@@ -15,7 +15,7 @@ struct leat_top_source {
 };
 
 /* What came: update->update is set; trainers may be NULL. */
-struct leat_top_look {
+struct leat_top_sample {
     Leat__ControlReply *update, *trainers;
 };
 
@@ -26,6 +26,6 @@ void leat_top_source_close(struct leat_top_source *source);
 /* To be polled for the next update; -1: after an interval take one all the same. */
 int leat_top_source_fd(const struct leat_top_source *source);
 /* Waits for the next one. An exit status. */
-int leat_top_source_take(struct leat_top_source *source, struct leat_top_look *ret_look,
+int leat_top_source_take(struct leat_top_source *source, struct leat_top_sample *ret_sample,
                          struct leat_error *err);
-void leat_top_look_deinit(struct leat_top_look *look);
+void leat_top_sample_deinit(struct leat_top_sample *sample);

@@ -12,11 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/cli/base/colour.h"
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/members.h"
-#include "client/cli/base/options.h"
-#include "client/cli/base/terminal.h"
+#include "client/cli/base/output.h"
 #include "client/cli/top/screen.h"
 #include "client/cli/top/source.h"
 #include "client/cli/top/view.h"
@@ -27,7 +25,7 @@
 
 struct top {
     struct leat_top_source source;
-    struct leat_top_look now, before;
+    struct leat_top_sample now, before;
     struct leat_top_model model;
     struct leat_top_view view;
     struct leat_screen screen;
@@ -37,17 +35,17 @@ struct top {
     char notice[LEAT_ERROR_PRINT_MAX + 64];
 };
 
-static const Leat__TrainersReply *trainers_of(const struct leat_top_look *look) {
-    return look->trainers ? look->trainers->trainers : NULL;
+static const Leat__TrainersReply *trainers_of(const struct leat_top_sample *sample) {
+    return sample->trainers ? sample->trainers->trainers : NULL;
 }
 
-/* The next look takes the place of the one before. */
-static int advance(struct top *top, struct leat_top_look look, struct leat_error *err) {
+/* The next sample takes the place of the one before. */
+static int advance(struct top *top, struct leat_top_sample sample, struct leat_error *err) {
     leat_top_model_deinit(&top->model);
-    leat_top_look_deinit(&top->before);
+    leat_top_sample_deinit(&top->before);
     top->before = top->now;
-    top->now = look;
-    if (leat_top_model_init(&top->model, look.update->update,
+    top->now = sample;
+    if (leat_top_model_init(&top->model, sample.update->update,
                             top->before.update ? top->before.update->update : NULL,
                             trainers_of(&top->now), trainers_of(&top->before)) < 0)
         return leat_error_oom(err);
@@ -55,8 +53,8 @@ static int advance(struct top *top, struct leat_top_look look, struct leat_error
 }
 
 /* An exit status. */
-static int look(struct top *top, struct leat_error *err) {
-    struct leat_top_look next;
+static int next_sample(struct top *top, struct leat_error *err) {
+    struct leat_top_sample next;
     int status = leat_top_source_take(&top->source, &next, err);
 
     if (status != LEAT_CLI_OK)
@@ -90,7 +88,7 @@ static void print_model(struct top *top, bool as_json) {
     if (!as_json) {
         print_picture(top);
     } else {
-        leat_top_model_json(&top->model, &text);
+        leat_top_model_json(&text, &top->model);
         leat_cli_print(&text);
     }
     (void)fflush(stdout);
@@ -110,7 +108,7 @@ static size_t plain_columns(void) {
     return PLAIN_COLUMNS;
 }
 
-/* A line of JSON, or a picture, for each two looks. */
+/* A line of JSON, or a picture, for each two updates. */
 static int print(struct top *top, const struct leat_cli_arguments *arguments,
                  struct leat_error *err) {
     bool is_endless = arguments->json && !arguments->once;
@@ -121,7 +119,7 @@ static int print(struct top *top, const struct leat_cli_arguments *arguments,
     top->view.n_columns = plain_columns();
     leat_cli_interrupt_watch();
     while (status == LEAT_CLI_OK && !leat_cli_interrupt_seen()) {
-        status = look(top, err);
+        status = next_sample(top, err);
         if (status == LEAT_CLI_OK && top->before.update)
             print_model(top, arguments->json);
         if (status == LEAT_CLI_OK && top->before.update && !is_endless)
@@ -167,11 +165,11 @@ static void come_back(struct top *top) {
     top->is_away = false;
 }
 
-static void take_look(struct top *top) {
+static void take_sample(struct top *top) {
     struct leat_error err = LEAT_ERROR_INIT;
     uint32_t ms = top->source.interval_ms;
 
-    if (look(top, &err) == LEAT_CLI_OK)
+    if (next_sample(top, &err) == LEAT_CLI_OK)
         return;
     go_away(top, &err);
     top->source.interval_ms = ms;
@@ -230,7 +228,7 @@ static void step(struct top *top) {
     if (n == 0 && top->is_away)
         come_back(top);
     else if (!top->has_ended && (items[2].revents || (n == 0 && !top->is_away)))
-        take_look(top);
+        take_sample(top);
 }
 
 static int show(struct top *top, const struct leat_cli_arguments *arguments,
@@ -238,7 +236,7 @@ static int show(struct top *top, const struct leat_cli_arguments *arguments,
     int status = leat_top_source_open(&top->source, interval_ms(arguments), err);
 
     if (status == LEAT_CLI_OK)
-        status = look(top, err); /* what is refused is told before the screen is taken */
+        status = next_sample(top, err); /* what is refused is told before the screen is taken */
     if (status != LEAT_CLI_OK)
         return status;
     top->view.has_colour = leat_cli_terminal_has_colour(stdout);
@@ -264,24 +262,16 @@ static int top_main(const struct leat_cli_arguments *arguments, struct leat_erro
     status = is_plain ? print(top, arguments, err) : show(top, arguments, err);
     leat_top_source_close(&top->source);
     leat_top_model_deinit(&top->model);
-    leat_top_look_deinit(&top->now);
-    leat_top_look_deinit(&top->before);
+    leat_top_sample_deinit(&top->now);
+    leat_top_sample_deinit(&top->before);
     free(top);
     return status;
 }
 
 static const struct leat_cli_option top_options[] = {
-    {.name = "interval",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(interval),
-     .value = "S",
-     .min = 1,
-     .max = 60,
-     .help = "seconds between two looks (default 1)"},
-    {.name = "once",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(once),
-     .help = "print all of it after one interval, and end"},
+    LEAT_CLI_OPTION(NUMBER, "interval", interval, "seconds between two updates (default 1)",
+                    .value = "S", .min = 1, .max = 60),
+    LEAT_CLI_OPTION(FLAG, "once", once, "print all of it after one interval, and end"),
     LEAT_CLI_OPTION_END,
 };
 

@@ -112,126 +112,94 @@ static void put_bar(double share, char *cell) {
                    "          ", 100 * share);
 }
 
-#define TEXT_CELL(name, type, member)                                                              \
-    static void name(const void *row, char *cell) {                                                \
-        (void)snprintf(cell, CELL_MAX, "%.*s", CELL_MAX - 1, ((const struct type *)row)->member);  \
-    }
-#define RATE_CELL(name, type, member)                                                              \
-    static void name(const void *row, char *cell) {                                                \
-        put_rate(((const struct type *)row)->member, cell);                                        \
-    }
-#define BAR_CELL(name, type, member)                                                               \
-    static void name(const void *row, char *cell) {                                                \
-        put_bar(((const struct type *)row)->member, cell);                                         \
-    }
-#define NUMBER_CELL(name, type, member)                                                            \
-    static void name(const void *row, char *cell) {                                                \
-        (void)snprintf(cell, CELL_MAX, "%" PRIu64, (uint64_t)((const struct type *)row)->member);  \
-    }
-
-TEXT_CELL(stream_name, leat_top_stream, name)
-RATE_CELL(stream_batches, leat_top_stream, batch_rate)
-BAR_CELL(stream_waits, leat_top_stream, waits)
-RATE_CELL(stream_rows, leat_top_stream, row_rate)
-RATE_CELL(stream_tokens, leat_top_stream, token_rate)
-NUMBER_CELL(stream_trainers, leat_top_stream, n_sessions)
-NUMBER_CELL(stream_jobs, leat_top_stream, n_jobs)
-NUMBER_CELL(stream_blocks, leat_top_stream, n_blocks)
-BAR_CELL(stream_no_slot, leat_top_stream, no_slot)
-NUMBER_CELL(stream_bad, leat_top_stream, n_bad_records)
-
-TEXT_CELL(stage_name, leat_top_stage, name)
-BAR_CELL(stage_used, leat_top_stage, used)
-RATE_CELL(stage_threads, leat_top_stage, threads)
-RATE_CELL(stage_records, leat_top_stage, records_rate)
-TEXT_CELL(stage_role, leat_top_stage, role)
-NUMBER_CELL(stage_errors, leat_top_stage, n_errors)
-
-TEXT_CELL(trainer_stream, leat_top_trainer, stream)
-NUMBER_CELL(trainer_pid, leat_top_trainer, pid)
-BAR_CELL(trainer_waits, leat_top_trainer, waits)
-RATE_CELL(trainer_batches, leat_top_trainer, batch_rate)
-NUMBER_CELL(trainer_epoch, leat_top_trainer, epoch)
-NUMBER_CELL(trainer_step, leat_top_trainer, step)
-BAR_CELL(trainer_holds, leat_top_trainer, holds)
-NUMBER_CELL(trainer_uid, leat_top_trainer, uid)
-TEXT_CELL(trainer_client, leat_top_trainer, client)
-
-static void stream_queue(const void *row, char *cell) {
-    const struct leat_top_stream *stream = row;
-
-    (void)snprintf(cell, CELL_MAX, "%u/%u", stream->n_slots - stream->n_slots_free,
-                   stream->n_slots);
-}
-
-static void stream_read(const void *row, char *cell) {
-    char bytes[LEAT_CLI_UNIT_MAX];
-
-    (void)snprintf(
-        cell, CELL_MAX, "%s",
-        leat_cli_bytes((uint64_t)((const struct leat_top_stream *)row)->byte_rate, bytes));
-}
-
-static void stage_median(const void *row, char *cell) {
-    char time[LEAT_CLI_UNIT_MAX];
-
-    (void)snprintf(cell, CELL_MAX, "%s",
-                   leat_cli_duration(((const struct leat_top_stage *)row)->p50_ns, time));
-}
-
-static void trainer_rank(const void *row, char *cell) {
-    const struct leat_top_trainer *trainer = row;
-
-    (void)snprintf(cell, CELL_MAX, "%u/%u", trainer->rank, trainer->world);
-}
-
 /* ---- tables ---- */
+
+enum column_kind { TEXT, RATE, BYTES_RATE, BAR, TOTAL, NUMBER, PAIR, TIME };
 
 struct column {
     const char *title;
-    size_t width;
-    void (*put)(const void *row, char *cell);
-    bool is_left, is_bar;
+    size_t width; /* 0: of a bar */
+    enum column_kind kind;
+    size_t offset; /* in a row: of a text, a double, a uint64_t or two of these */
 };
 
-#define BAR_COLUMN (BAR_WIDTH + 7)
+#define SHARE         BAR
+#define TRAINER_SHARE BAR
 
 static const struct column stream_columns[] = {
-    {"stream", 16, stream_name, true, false},
-    {"batches/s", 9, stream_batches, false, false},
-    {"trainers wait", BAR_COLUMN, stream_waits, true, true},
-    {"in use", 7, stream_queue, false, false},
-    {"trainers", 8, stream_trainers, false, false},
-    {"tokens/s", 8, stream_tokens, false, false},
-    {"rows/s", 7, stream_rows, false, false},
-    {"read/s", 9, stream_read, false, false},
-    {"no slot free", BAR_COLUMN, stream_no_slot, true, true},
-    {"jobs", 5, stream_jobs, false, false},
-    {"blocks", 6, stream_blocks, false, false},
-    {"bad", 6, stream_bad, false, false},
-    {NULL, 0, NULL, false, false},
+    {"stream", 16, TEXT, offsetof(struct leat_top_stream, name)},
+#define IN_USE PAIR
+#define LEAT_TOP_COLUMN(upper, title, width, how, member, key)                                     \
+    {title, width, how,                                                                            \
+     how == PAIR ? offsetof(struct leat_top_stream, slots)                                         \
+                 : offsetof(struct leat_top_stream, values[LEAT_TOP_COLUMN_##upper])},
+#include "pipeline/run/profile/figures.def"
+    {.title = NULL},
 };
 
+#define STAGE(member) offsetof(struct leat_top_stage, member)
 static const struct column stage_columns[] = {
-    {"stages", 24, stage_name, true, false},        {"used", BAR_COLUMN, stage_used, true, true},
-    {"threads", 7, stage_threads, false, false},    {"records/s", 9, stage_records, false, false},
-    {"half below", 10, stage_median, false, false}, {"errors", 6, stage_errors, false, false},
-    {"role", 11, stage_role, true, false},          {NULL, 0, NULL, false, false},
+    {"stages", 24, TEXT, STAGE(name)},       {"used", 0, BAR, STAGE(used)},
+    {"threads", 7, RATE, STAGE(threads)},    {"records/s", 9, RATE, STAGE(records_rate)},
+    {"half below", 10, TIME, STAGE(p50_ns)}, {"errors", 6, NUMBER, STAGE(n_errors)},
+    {"role", 11, TEXT, STAGE(role)},         {.title = NULL},
 };
 
+#define TRAINER(member) offsetof(struct leat_top_trainer, member)
 static const struct column trainer_columns[] = {
-    {"trainer of", 16, trainer_stream, true, false},
-    {"pid", 7, trainer_pid, false, false},
-    {"waits", BAR_COLUMN, trainer_waits, true, true},
-    {"batches/s", 9, trainer_batches, false, false},
-    {"epoch", 5, trainer_epoch, false, false},
-    {"step", 9, trainer_step, false, false},
-    {"rank", 7, trainer_rank, false, false},
-    {"holds all", BAR_COLUMN, trainer_holds, true, true},
-    {"uid", 6, trainer_uid, false, false},
-    {"client", 24, trainer_client, true, false},
-    {NULL, 0, NULL, false, false},
+    {"trainer of", 16, TEXT, TRAINER(stream)},
+    {"pid", 7, NUMBER, TRAINER(pid)},
+    {"waits", 0, BAR, TRAINER(waits)},
+    {"batches/s", 9, RATE, TRAINER(batch_rate)},
+    {"epoch", 5, NUMBER, TRAINER(epoch)},
+    {"step", 9, NUMBER, TRAINER(step)},
+    {"rank", 7, PAIR, TRAINER(rank)},
+    {"holds all", 0, BAR, TRAINER(holds)},
+    {"uid", 6, NUMBER, TRAINER(uid)},
+    {"client", 24, TEXT, TRAINER(client)},
+    {.title = NULL},
 };
+
+static size_t width_of(const struct column *column) {
+    return column->kind == BAR ? BAR_WIDTH + 7 : column->width;
+}
+
+static bool is_left(const struct column *column) {
+    return column->kind == TEXT || column->kind == BAR;
+}
+
+static void put_cell(const struct column *column, const void *row, char *cell) {
+    const void *at = (const char *)row + column->offset;
+    const uint64_t *numbers = at;
+    char unit[LEAT_CLI_UNIT_MAX];
+
+    switch (column->kind) {
+    case TEXT:
+        (void)snprintf(cell, CELL_MAX, "%.*s", CELL_MAX - 1, *(const char *const *)at);
+        return;
+    case RATE:
+        put_rate(*(const double *)at, cell);
+        return;
+    case BYTES_RATE:
+        (void)snprintf(cell, CELL_MAX, "%s", leat_cli_bytes((uint64_t) * (const double *)at, unit));
+        return;
+    case BAR:
+        put_bar(*(const double *)at, cell);
+        return;
+    case TOTAL:
+        (void)snprintf(cell, CELL_MAX, "%.0f", *(const double *)at);
+        return;
+    case NUMBER:
+        (void)snprintf(cell, CELL_MAX, "%" PRIu64, numbers[0]);
+        return;
+    case PAIR:
+        (void)snprintf(cell, CELL_MAX, "%" PRIu64 "/%" PRIu64, numbers[0], numbers[1]);
+        return;
+    case TIME:
+        (void)snprintf(cell, CELL_MAX, "%s", leat_cli_duration(numbers[0], unit));
+        return;
+    }
+}
 
 static const struct column *const pane_columns[] = {stream_columns, stage_columns, trainer_columns};
 static const char *const orders[LEAT_TOP_N_PANES][3] = {
@@ -279,8 +247,8 @@ static void draw_titles(struct leat_top_view *view, const struct leat_top_model 
                    pane_columns[pane][0].title, stream ? stream->name : "");
     add_mark(&line, view->is_whole ? "" : is_chosen ? INVERSE BOLD : BOLD);
     for (const struct column *column = pane_columns[pane]; column->title; column++) {
-        add_cell(&line, column == pane_columns[pane] ? first : column->title, column->width,
-                 column->is_left);
+        add_cell(&line, column == pane_columns[pane] ? first : column->title, width_of(column),
+                 is_left(column));
         add_blanks(&line, 1);
     }
     add_blanks(&line, is_chosen ? line.max : 0);
@@ -294,11 +262,11 @@ static void draw_row(const struct leat_top_view *view, const struct column *colu
 
     add_mark(&line, is_selected ? INVERSE : "");
     for (const struct column *column = columns; column->title; column++) {
-        bool has_colour = column->is_bar && view->has_colour && !is_selected;
+        bool has_colour = column->kind == BAR && view->has_colour && !is_selected;
 
-        column->put(row, cell);
+        put_cell(column, row, cell);
         add_mark(&line, has_colour ? CYAN : "");
-        add_cell(&line, cell, column->width, column->is_left);
+        add_cell(&line, cell, width_of(column), is_left(column));
         add_mark(&line, has_colour ? NORMAL : "");
         add_blanks(&line, 1);
     }

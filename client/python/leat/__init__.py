@@ -14,8 +14,9 @@
     for batch in batches:               # one epoch; the next loop is the next epoch
         tensors = batch.to("torch")     # {"input_ids": int32 [32, 128], "labels": int64 [32], ...}
 
-help(leat.Pipeline) tells all stages and their arguments, help(leat.Batch) what a batch can do, help(leat.errors.Error) what can go
-wrong. Names are loaded when they are first used: `import leat` alone imports neither NumPy nor a framework.
+help(leat.Pipeline) lists all stages and their arguments, help(leat.Batch) what you can do with a batch,
+help(leat.errors.Error) what can go wrong. A name is loaded at its first use: `import leat` alone imports neither NumPy nor a
+framework.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-# Where each public name lives. Sources ("csv", "jsonl", ...) are methods of the table of stages and come from `pipeline`.
+# The module of each public name.
 _PLACES = {
     "pipeline": ["Pipeline", "LeftOutWarning", "open", "concat", "mix", "csv", "jsonl", "text", "arrow", "source", "from_yaml"],
     "daemon": ["connect", "shutdown"],
     "stream": ["Stream"],
     "batch": ["Batch", "Tensor"],
     "errors": [
-        "Error", "SpecError", "DataError", "NotFoundError", "DaemonError", "ForkedError", "HeldError",
+        "AgreementError", "Error", "SpecError", "DataError", "NotFoundError", "DaemonError", "ForkedError", "HeldError",
         "PermissionDeniedError", "PositionError", "TimedOutError",
     ],
     "frameworks": ["to_device"],
@@ -40,53 +41,34 @@ _PLACES = {
     "loader": ["DataLoader", "dataloader"],
     "instruct": ["instructions"],
     "tokenizer": ["Tokenizer"],
-    "monitor": ["Monitor", "compare"],
-    "memory": ["memory_profile"],
-    "sizing": ["device_info", "estimate_model_size", "format_memory_size", "optimal_batch_size"],
+    "measure.monitor": ["Monitor", "compare"],
+    "measure.memory": ["memory_profile"],
+    "measure.sizing": ["device_info", "estimate_model_size", "format_memory_size", "optimal_batch_size"],
 }
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # where the program has no handlers, nothing is printed
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # a program without handlers prints nothing
 
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 
 __version__ = "0.1.0"
 __all__ = ["__version__", *_PLACE_OF]
 
-if TYPE_CHECKING:  # by two names: for type checkers these are exports
+if TYPE_CHECKING:  # `X as X` makes X an export for type checkers
     from ._stages import arrow as arrow, csv as csv, jsonl as jsonl, text as text
     from .batch import Batch as Batch, Tensor as Tensor
     from .daemon import connect as connect, shutdown as shutdown
     from .loader import DataLoader as DataLoader, dataloader as dataloader
-    from .errors import (
-        DaemonError as DaemonError,
-        DataError as DataError,
-        Error as Error,
-        ForkedError as ForkedError,
-        HeldError as HeldError,
-        NotFoundError as NotFoundError,
-        PermissionDeniedError as PermissionDeniedError,
-        PositionError as PositionError,
-        SpecError as SpecError,
-        TimedOutError as TimedOutError,
-    )
+    from .errors import AgreementError as AgreementError, DaemonError as DaemonError, DataError as DataError, Error as Error
+    from .errors import ForkedError as ForkedError
+    from .errors import HeldError as HeldError, NotFoundError as NotFoundError, PermissionDeniedError as PermissionDeniedError
+    from .errors import PositionError as PositionError, SpecError as SpecError, TimedOutError as TimedOutError
     from .frameworks import to_device as to_device
     from .instruct import instructions as instructions
-    from .memory import memory_profile as memory_profile
-    from .monitor import Monitor as Monitor, compare as compare
-    from .pipeline import (
-        LeftOutWarning as LeftOutWarning,
-        Pipeline as Pipeline,
-        concat as concat,
-        from_yaml as from_yaml,
-        mix as mix,
-        open as open,
-        source as source,
-    )
-    from .sizing import (
-        device_info as device_info,
-        estimate_model_size as estimate_model_size,
-        format_memory_size as format_memory_size,
-        optimal_batch_size as optimal_batch_size,
-    )
+    from .measure.memory import memory_profile as memory_profile
+    from .measure.monitor import Monitor as Monitor, compare as compare
+    from .pipeline import LeftOutWarning as LeftOutWarning, Pipeline as Pipeline, concat as concat, from_yaml as from_yaml
+    from .pipeline import mix as mix, open as open, source as source
+    from .measure.sizing import device_info as device_info, estimate_model_size as estimate_model_size
+    from .measure.sizing import format_memory_size as format_memory_size, optimal_batch_size as optimal_batch_size
     from .stream import Stream as Stream
     from .tokenizer import Tokenizer as Tokenizer
     from .torch_data import TorchDataset as TorchDataset
@@ -104,10 +86,10 @@ def _import(place: str) -> object:
 
 
 def __getattr__(name: str) -> object:
-    if name in ("ranks", "torch_data"):  # modules that have more than what is named above
+    if name in ("chats", "data", "ranks", "saving", "torch_data"):  # public modules
         return _import(name)
     place = _PLACE_OF.get(name)
-    if place is None:  # from `name` and `obj` Python says which one may be meant
+    if place is None:  # Python makes a "did you mean" of `name` and `obj`
         raise AttributeError(f"module 'leat' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     value: object = getattr(_import(place), name)
     globals()[name] = value
@@ -115,7 +97,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """What can be had here, which help() and completion ask for: TorchDataset is a class of torch's."""
+    """The names for help() and completion. TorchDataset needs torch."""
     import importlib.util
 
     has_torch = "torch" in sys.modules or importlib.util.find_spec("torch") is not None

@@ -1,7 +1,7 @@
-"""The extension: libleat and libleat-tokenizer as Python sees them. Nothing per record; `Stream.next` is the one hot call.
+"""The extension: libleat and libleat-tokenizer as Python sees them. `Stream.next` is the one hot call.
 
-Threads: objects may be used, and dropped, by any thread; the GIL is let go while something is waited for. Fork: in a child everything
-here raises ForkedError, but for dropping it.
+Threads: any thread may use and drop the objects; the GIL is released during waits. Fork: a child can only drop its parent's
+objects; everything else raises ForkedError.
 """
 
 import os
@@ -12,11 +12,11 @@ from typing import Any, final
 
 END_EPOCH: int  # 1: an epoch ended, the next one follows
 END: int  # 2: nothing follows
-NO_RECONNECT: int  # as reconnect_timeout_ms: not at all
+NO_RECONNECT: int  # a reconnect_timeout_ms: do not reconnect
 
 def version() -> str: ...
 def position_parse(text: str) -> tuple[int, int, int, int]:
-    """(epoch, step, seed, world_size) of a position. SpecError: it is none."""
+    """Returns (epoch, step, seed, world_size) of a position. SpecError: it is none."""
 
 # A stream built in code: {"name": str, "source": [kind, {argument: value}], "stages": [[kind, {...}], ...], "options": {...}}.
 # Values are str, os.PathLike, bool, int, float, lists and dicts of those (sources in sources are [kind, {...}] pairs as {kind: {...}}).
@@ -25,13 +25,17 @@ Spec = dict[str, Any]
 @final
 class Client:
     def __new__(cls, address: str | None = None) -> Client:
-        """Where the daemon is: its socket directory, or a socket in it; None: as libleat searches. Does not connect."""
+        """The address of a daemon: its socket directory, or a socket in it; None: libleat searches. Does not connect."""
     def open(self, name: str, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream:
-        """Opens a declared stream. `options` are the members of struct leat_open_options by name, None as if left out (delivery:
-        "shared" or "copy"; rank: a number or "launcher"; private_writes: True); reconnect: callable(kind: "lost", "trying" or
-        "back", attempt: int, waited_s: float, reason: str), which must not use the stream, and whose exceptions go to
-        sys.unraisablehook. Batches are made as `batch_type`, without a call of it."""
-    def open_built(self, spec: Spec, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream: ...
+        """Opens a declared stream, within open_timeout_ms.
+
+        options: the members of struct leat_open_options by name; None is the default (delivery: "shared" or "copy"; rank: a
+        number or "launcher"; private_writes: True). reconnect: callable(kind: "lost", "trying" or "back", attempt: int,
+        waited_s: float,
+        reason: str), which must not use the stream; sys.unraisablehook gets its exceptions. batch_type: the class of the
+        batches, which is not called."""
+    def open_built(self, spec: Spec, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream:
+        """Opens a stream that was built in code."""
 
 @final
 class Stream:
@@ -45,28 +49,33 @@ class Stream:
     digest: bytes
     position: str
     position_numbers: tuple[int, int]  # epoch, step
-    n_steps: int | None  # over all ranks; None: not known, at least until an epoch has ended, for
-    steps_reason: str
+    n_steps: int | None  # of an epoch, over all ranks; None: unknown, at least until an epoch has ended
+    steps_reason: str  # why it is unknown
     left_out: str  # fields of the data that are not read, and why
-    n_held: int  # batches that are held, by views too
-    waited_ns: int  # in next(), since the opening
-    n_batches: int
-    n_ends: int  # of epochs, that next() told
+    files: str  # of the data, as leat_stream_files() gives them; "" with one rank
+    order: str  # ":order=1", what leat_stream_fingerprint() has behind the position
+    n_held: int  # batches that are held, also by arrays
+    waited_ns: int  # time in next() since the opening
+    n_batches: int  # that next() returned
+    n_ends: int  # ends of epochs that next() returned
     is_closed: bool
     def next(self, timeout: float | None = None, n_ends: int = ...) -> Batch | int:
-        """The next batch, or END_EPOCH, or END; END_EPOCH too if `n_ends` is another by now than this one. timeout in seconds; None: without limit; 0: TimedOutError at once. A signal whose
-        handler raises ends the waiting with that exception."""
+        """The next batch, or END_EPOCH, or END; also END_EPOCH if `n_ends` has changed from the given one. timeout in seconds;
+        None: without limit; 0: TimedOutError at once. An exception of a signal handler ends the wait."""
     def seek(self, epoch: int, step: int = 0) -> None:
-        """The next batch is the first one of this rank at or after that step. Who waits for a batch is told END_EPOCH."""
+        """The next batch is this rank's first one at or after that step. Waiting threads get END_EPOCH."""
     def pause(self) -> None:
-        """Gives the session up. next() opens another one, in the same place."""
+        """Ends the session. next() opens another one at the same place."""
     def skip_epoch(self) -> None:
-        """Gives up what is left of the epoch: the next batch is the first of the next one. Who waits for a batch is told END_EPOCH."""
-    def fileno(self) -> int: ...
-    def close(self) -> None: ...
+        """Skips the rest of the epoch: the next batch is the first of the next one. Waiting threads get END_EPOCH."""
+    def fileno(self) -> int:
+        """A descriptor that is readable when next(0) would get further."""
+    def close(self) -> None:
+        """Ends the session. Held batches stay readable."""
 
 class Batch:
-    """name → Tensor, in the order of the stream. Holds a slot of the ring until nothing looks into it any more, or release()."""
+    """A mapping of names to Tensors, in the order of the stream. It holds a slot of the ring until release(), and until no
+    array looks into it."""
 
     epoch: int
     step: int  # over all ranks
@@ -82,18 +91,18 @@ class Batch:
     def items(self) -> tuple[tuple[str, Tensor], ...]: ...
     def get(self, name: str, default: Any = None, /) -> Any: ...
     def release(self) -> bool:
-        """Gives the slot back: at once and True if no array looks into it; else when the last of them is gone, and False. The batch
-        itself can be read no more."""
+        """Returns the slot at once, and True, if no array looks into it; else when the last such array is gone, and False. The
+        batch itself cannot be read any more."""
     def ring(self) -> tuple[int, int, int]:
-        """(address, bytes, number) of the shared read-only mapping that the batch lies in, for who registers it with a device;
-        no other mapping of this process has that number, before or after. ValueError if it lies in memory of this process (delivery "copy")."""
+        """(address, bytes, number) of the shared read-only mapping that holds the batch, to register it with a device. The
+        number is unique in this process. ValueError: it lies in memory of this process (delivery "copy")."""
     def __enter__(self) -> Batch: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None: ...
 
 @final
 class Tensor:
-    """An array in the batch's slot, row-major. Buffer protocol (read-only, any dtype but bfloat16) and DLPack (versioned and not).
-    What is written through DLPack stays in this process, and is gone when the slot is."""
+    """A row-major array in the batch's slot, with the buffer protocol (read-only; any dtype but bfloat16) and DLPack (both
+    kinds of capsules). What you write through DLPack stays in this process, and is gone with the slot."""
 
     name: str
     dtype: str  # "int32"
@@ -102,8 +111,8 @@ class Tensor:
     ndim: int
     nbytes: int
     itemsize: int
-    data_ptr: int  # of what is exported
-    shared_ptr: int  # the same bytes in the read-only mapping
+    data_ptr: int  # address of the exported bytes
+    shared_ptr: int  # of the same bytes in the read-only mapping
     def __len__(self) -> int: ...
     def __dlpack__(
         self,
@@ -119,7 +128,7 @@ class Tensor:
     def __jax_array__(self) -> Any: ...  # a copy
     def __getitem__(self, key: Any) -> Any: ...  # of numpy()
     def __iter__(self) -> Iterator[Any]: ...  # of numpy()
-    def numpy(self) -> Any: ...  # looks into the slot, read-only; of bfloat16 a copy
+    def numpy(self) -> Any: ...  # read-only, over the slot; a copy for bfloat16
     def tolist(self) -> list[Any]: ...
 
 # ---- the tokenizer
@@ -134,21 +143,21 @@ def chat(
     system: str | None = None,
     add_generation_prompt: bool = False,
 ) -> tuple[str, bytes]:
-    """A conversation, a JSON text of [{role, content}, ...], as its template writes it, and the parts of it that the assistant
+    """Writes a conversation, a JSON text of [{role, content}, ...], by its template. Also returns the parts that the assistant
     says: native uint32 pairs (start, end), in bytes of UTF-8."""
 
 class Tokenizer:
-    """Immutable; a call with many texts uses several threads, without the GIL."""
+    """Immutable. A call with many texts uses several threads, without the GIL."""
 
     n_ids: int  # ids are 0..n_ids - 1
     pad_id: int | None
     n_bytes: int  # of memory, without caches
-    n_threads: int  # that a call may use
+    n_threads: int  # of a call
     pads_left: bool  # by its file
     cuts_left: bool
     def __init__(self, path: str | os.PathLike[str], json: bytes = b"", threads: int = 0) -> None:
-        """path: a tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their folder; with json, the name of those bytes in
-        errors. threads 0: one for each CPU, 8 at most."""
+        """path: a tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their folder; with json, a name for errors.
+        threads: 0: one for each CPU, 8 at most."""
     def encode(
         self,
         texts: Sequence[str],
@@ -166,83 +175,84 @@ class Tokenizer:
         words: Sequence[bytes] | None = None,
         pair_words: Sequence[bytes] | None = None,
     ) -> Encodings:
-        """columns: bits of what is wanted besides ids: 1 type ids, 2 offsets, 4 special tokens, 16 marks (of the parts that
-        `marks` has, as chat() gives them), 32 tokens, 64 word ids, 128 sequence ids. max_length -1: no truncation. words: of
-        texts that are words one behind the other, native uint32: where each ends, in bytes of UTF-8. A signal whose handler
-        raises ends it."""
+        """columns: bits of the columns besides ids: 1 type ids, 2 offsets, 4 special tokens, 16 marks (tokens in `marks`, the
+        parts of chat()), 32 tokens, 64 word ids, 128 sequence ids. max_length: -1: no truncation. words: for texts of joined
+        words, where each word ends, native uint32 in bytes of UTF-8. An exception of a signal handler ends the call."""
     def decode(self, ids: Sequence[int], skips_special: bool = False) -> str: ...
     def join(self, tokens: Iterable[str], /) -> str: ...
     def id(self, token: str) -> int | None: ...
     def token(self, id: int) -> str | None: ...
     def is_special(self, id: int) -> bool: ...
     def added(self, id: int) -> tuple[bool, bool, bool, bool, bool] | None:
-        """single_word, lstrip, rstrip, normalized, special of an added token; None: it is none."""
+        """single_word, lstrip, rstrip, normalized, special of an added token; None for any other."""
     def vocab(self, only_added: bool) -> dict[str, int]: ...
     def n_tokens(self, with_added: bool) -> int: ...
     def n_added(self, is_pair: bool) -> int:
-        """Special tokens that it puts around a text, or a pair."""
+        """The number of special tokens around a text or a pair."""
     def describe(self) -> str: ...
 
 class Encodings:
-    """Rows of tokens, in the order of the texts; overflow makes several of one text."""
+    """Rows of tokens, in the order of the texts; overflow makes several rows of a text."""
 
     longest: int  # row, in tokens
     n_tokens: int  # of all rows
     def __len__(self) -> int: ...
     def lists(self, column: str, width: int = 0, fill: int = 0, pads_left: bool = False) -> list[Any]:
-        """input_ids, attention_mask, token_type_ids, special_tokens_mask, assistant_masks: a list of int for each row, padded to
-        width; offset_mapping: of tuples (start, end); tokens: of str; word_ids, sequence_ids: of int or None. KeyError: the
-        column was not made."""
+        """A list for each row, padded to width: of int for input_ids, attention_mask, token_type_ids, special_tokens_mask and
+        assistant_masks; of tuples (start, end) for offset_mapping; of str for tokens; of int or None for word_ids and
+        sequence_ids. KeyError: there is no such column."""
     def fill(
         self, column: str, into: Any, is_wide: bool, width: int, fill: int = 0, pads_left: bool = False
     ) -> None:
-        """Writes int64 (is_wide) or int32 [rows, width], of offset_mapping [rows, width, 2], into a writable buffer of just that
-        size. ValueError: it has another, or a row is longer."""
+        """Writes int64 (is_wide) or int32 [rows, width], or [rows, width, 2] for offset_mapping, into a writable buffer.
+        ValueError: the buffer has another size, or a row is longer than width."""
     def flat(self, column: str, into: Any) -> None:
-        """Writes int32 [n_tokens], of offset_mapping [n_tokens, 2], all rows one behind the other, into a writable buffer of just
-        that size."""
+        """Writes int32 [n_tokens], or [n_tokens, 2] for offset_mapping, row after row, into a writable buffer of that size."""
     def row_offsets(self, into: Any) -> None:
-        """Writes int64 [rows + 1]: where each row starts among the tokens, and where the last one ends."""
+        """Writes int64 [rows + 1]: where each row starts in the tokens, and where the last one ends."""
     def lengths(self) -> list[int]: ...
     def inputs(self) -> list[int]:
-        """The text that each row is of."""
-SAVE_BY_NAME: int  # formats: as the path ends
+        """The index of each row's text."""
+
+# ---- saving
+
+SAVE_BY_NAME: int  # formats; this one: by the path's suffix
 SAVE_SAFETENSORS: int
 SAVE_NPZ: int
 SAVE_JSONL: int
 
 def save_batch(batch: Batch, path: str | PathLike[str], format: int, compression: int, /) -> None:
-    """Writes it under a temporary name, syncs, renames. compression: of .npz, 0 or zlib's level. SpecError: no such format, names that
-    it cannot hold; OSError: what the disk says."""
+    """Writes a temporary file, syncs and renames it. compression: of .npz: 0, or zlib's level. SpecError: no such format, or
+    names that it cannot hold. OSError: the file system fails."""
 
-# ---- CUDA, whose driver is loaded when one of these is first used. cuda.py is what they are for.
+# ---- CUDA, for cuda.py. The first use loads its driver.
 
 def cuda_count() -> int:
-    """Number of CUDA devices; 0 without a driver."""
+    """The number of CUDA devices; 0 without a driver."""
 
 def cuda_n_rings() -> int:
-    """Rings of batches that are registered with CUDA."""
+    """The number of rings of batches that are registered with CUDA."""
 
 class CudaDevice:
     ordinal: int
     name: str
     stream: int  # the CUstream on which copies run
-    can_register: bool  # memory that is mapped read-only
+    can_register: bool  # it can register memory that is mapped read-only
     def __init__(self, ordinal: int = 0) -> None:
         """A GPU, in its primary context. NotFoundError: no CUDA, or no such device."""
     def copy(self, pieces: Sequence[tuple[Tensor, int]], /) -> CudaCopy:
-        """Begins to copy each tensor to its device address. The slots are held until they were read."""
+        """Begins to copy each tensor to its device address, and holds the slots until they were read."""
     def alloc(self, nbytes: int, /) -> CudaMemory: ...
 
 class CudaCopy:
-    is_done: bool  # then the slots have gone back
-    is_registered: bool
+    is_done: bool  # and the slots were returned
+    is_registered: bool  # it reads registered memory, at the full speed of the bus
     def wait(self) -> None: ...
     def precede(self, stream: int, /) -> None:
-        """What is queued on that CUstream from now on begins after the copy."""
+        """Makes that CUstream wait for the copy."""
 
 class CudaMemory:
     address: int
     nbytes: int
     def capsule(self, code: int, bits: int, shape: tuple[int, ...], /) -> Any:
-        """A DLPack capsule (unversioned) of it, which keeps it."""
+        """Makes an unversioned DLPack capsule, which keeps the memory."""

@@ -1,8 +1,8 @@
-"""Python functions in a pipeline: `Pipeline.map` makes an `exec` stage of one, whose helpers are run by this very file.
+"""Python functions in a pipeline. `Pipeline.map` makes an `exec` stage, whose helper processes run this module.
 
-A helper is `python -m leat.callables PAYLOAD [--batched N]`: a record comes as a line of JSON on its standard input, and is
-answered by one. The payload is the function (see `carried`). With --batched the function is given what waits at the moment, up
-to N records; which of them come together is a matter of timing, so what it does with a row must depend on that row alone.
+A helper is `python -m leat.callables PAYLOAD [--batched N]`. It reads a record as a line of JSON, and answers with a line. The
+payload is the function (see `carried`). With --batched the function gets all pending records, up to N. Timing decides which
+records come together, so the result of a row must depend on that row alone.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 Function = Callable[[Any], "Mapping[str, Any] | None"]
 
-ROW = "_row"  # of the columns that a batched function is given: which row it is
-_LOOK_RECORDS = 16  # of which the function's answers tell the types
+ROW = "_row"  # the column of a batched function that numbers its rows
+_SAMPLE_RECORDS = 16  # the function's answers to these tell the types
 _START_S = 300.0
 _BATCH_MAX = 4096
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR")  # as `exec` does, beside LC_*
@@ -39,14 +39,14 @@ _COST = (
 
 
 class CostWarning(UserWarning):
-    """What was asked for works, and is slow."""
+    """What you asked for works, but is slow."""
 
 
 # ---- types ----
 
 
 def _type_of(name: str, value: Any) -> tuple[str, int | None]:
-    """The type of an element in a schema, and how many there are; None: it is a scalar, -1: a list of any length."""
+    """Returns the type of an element in a schema and the length of the list; None: a scalar, -1: a list of any length."""
     if hasattr(value, "dtype"):  # an array of NumPy, torch, JAX, MLX
         dtype = specs.dtype_name(value.dtype)
         dtype = {"uint32": "int64", "uint64": "int64"}.get(dtype, dtype)
@@ -70,7 +70,7 @@ def _type_of(name: str, value: Any) -> tuple[str, int | None]:
 
 
 def _type_of_all(name: str, values: list[Any]) -> str:
-    """Of the values of some records: arrays that are equally long have that length."""
+    """Returns the type of a field from its values in some records. Arrays of equal length have that length."""
     found = [_type_of(name, value) for value in values]
     types_, sizes = {dtype for dtype, _ in found}, {size for _, size in found}
     dtype = "float32" if types_ == {"int64", "float32"} else found[0][0]
@@ -81,8 +81,8 @@ def _type_of_all(name: str, values: list[Any]) -> str:
 
 
 def _sample(pipeline: Pipeline, function: Function, inputs: list[str] | None, batch_size: int) -> list[Mapping[str, Any]]:
-    """What the function answers to the first records, without those that it leaves out."""
-    records = pipeline.head(_LOOK_RECORDS)
+    """Returns the function's answers to the first records, without the records that it drops."""
+    records = pipeline.head(_SAMPLE_RECORDS)
     if not records:
         raise SpecError("there is no record to find out what the function returns: give `schema`", path="map.schema")
     given = [dict(record) if inputs is None else {name: record[name] for name in inputs} for record in records]
@@ -97,13 +97,13 @@ def _sample(pipeline: Pipeline, function: Function, inputs: list[str] | None, ba
 
 
 def _find_schema(pipeline: Pipeline, function: Function, inputs: list[str] | None, batch_size: int) -> dict[str, str]:
-    """batch_size: 0: it takes records one by one."""
+    """batch_size 0: the function takes single records."""
     answers = _sample(pipeline, function, inputs, batch_size)
     return {str(name): _type_of_all(str(name), [answer[name] for answer in answers]) for name in answers[0]}
 
 
 def _may_return_none(function: Any) -> bool:
-    """Whether its code has a way to return None, as far as that can be seen."""
+    """True if the function's bytecode has a way to return None."""
     if isinstance(function, functools.partial):
         return _may_return_none(function.func)
     if not hasattr(function, "__code__"):
@@ -162,7 +162,7 @@ def stage(
 
 
 def _try(command: list[str], path: str) -> None:
-    """SpecError: another process, in the environment that `exec` gives it, cannot load the function."""
+    """Loads the function in another process, with the environment that `exec` gives it. SpecError: that fails."""
     known = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
     done = subprocess.run(
         [*command, "--try"], env={**known, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -183,7 +183,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Column(list[Any]):
-    """Texts and lists of some rows: a list, of which arrays of indices or of truths choose, as of the numbers beside it."""
+    """A list of texts or lists, which takes arrays of indices or booleans as keys, like an array of NumPy."""
 
     def __getitem__(self, key: Any) -> Any:
         if not hasattr(key, "tolist") or not getattr(key, "ndim", 0):
@@ -195,7 +195,7 @@ class _Column(list[Any]):
 
 
 def _column(values: list[Any]) -> Any:
-    """Numbers as an array of NumPy, where it is there."""
+    """Makes an array of NumPy of numbers, if NumPy is installed."""
     if not all(isinstance(value, (bool, int, float)) for value in values):
         return _Column(values)
     try:
@@ -206,7 +206,7 @@ def _column(values: list[Any]) -> Any:
 
 
 def _rows_of(answer: Mapping[str, Any], given: dict[str, list[Any]], n: int) -> list[int]:
-    """Which of the n rows those of the answer are. ValueError: that cannot be told."""
+    """Returns which of the n rows each row of the answer is. ValueError: nothing tells."""
     rows = [int(row) for row in answer.get(ROW, range(n))]
     sizes = {name: len(value) for name, value in answer.items()}
     if len(set(sizes.values())) > 1:
@@ -222,7 +222,7 @@ def _rows_of(answer: Mapping[str, Any], given: dict[str, list[Any]], n: int) -> 
 
 
 def _rows_by_value(answer: Mapping[str, Any], given: dict[str, list[Any]], m: int, n: int) -> list[int]:
-    """By columns that came back as they were, if these tell the rows from each other."""
+    """Identifies rows by the columns that the function returned unchanged."""
     shared = [name for name in answer if name in given]
     ours = [repr([given[name][row] for name in shared]) for row in range(n)]
     theirs = [repr([_bare(answer[name][row]) for name in shared]) for row in range(m)]
@@ -240,7 +240,7 @@ def _bare(value: Any) -> Any:
 
 
 def _answer_batch(function: Function, records: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-    """What the function makes of each record, if it is given all of them at once; None: it leaves the record out."""
+    """Calls the function with all records at once. Returns its answer to each record; None: it drops the record."""
     n = len(records)
     given = {name: [record[name] for record in records] for name in records[0]}
     answer = function({**{name: _column(values) for name, values in given.items()}, ROW: _column(list(range(n)))})
@@ -288,7 +288,7 @@ def _answers(function: Function, lines: list[str]) -> list[str]:
 
 
 def _waiting_lines(fd: int, most: int) -> Iterator[list[str]]:
-    """Lines as they come, those together that wait at the moment."""
+    """Yields all pending lines, up to `most` at a time."""
     rest = b""
     while some := os.read(fd, 1 << 20):
         *lines, rest = (rest + some).split(b"\n")
@@ -297,8 +297,8 @@ def _waiting_lines(fd: int, most: int) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    """The helper: answers records until there are no more."""
-    answers, sys.stdout = sys.stdout, sys.stderr  # what the function prints goes to the log
+    """The helper process: answers records until there are no more."""
+    answers, sys.stdout = sys.stdout, sys.stderr  # the log gets what the function prints
     function = carried.unpack(sys.argv[1])
     if "--try" in sys.argv:
         return

@@ -1,8 +1,7 @@
-"""Functions and objects as a word of text, for another process of the same Python: what `Pipeline.map` takes along.
+"""Functions and objects as text, for another process of the same Python: `Pipeline.map` carries them so.
 
-Objects that can be imported are named, as pickle does. Functions and classes of `__main__`, lambdas, and those within
-functions are taken along by value: a function is its code, what it closes over, and the globals that it uses; a class is its
-bases and its members.
+Importable objects are carried by name, as pickle does. Functions and classes of `__main__`, lambdas and nested functions are
+carried by value: a function as its code, its closure and the globals that it uses; a class as its bases and members.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 def pack(thing: Any) -> str:
-    """SpecError: it uses what cannot be taken along."""
+    """SpecError: it uses something that cannot be carried."""
     file = io.BytesIO()
     try:
         _Pickler(file).dump((thing, _digest(thing)))
@@ -56,7 +55,7 @@ def unpack(text: str) -> Any:
 
 
 def _digest(thing: Any) -> str:
-    """Of the source of the module that it is named in: a change there makes another stream."""
+    """Digests the source of the object's module, so that a change there makes another stream."""
     named = thing if hasattr(thing, "__qualname__") else type(thing)
     if not _is_importable(named):
         return ""
@@ -100,7 +99,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _names_of(code: types.CodeType) -> set[str]:
-    """Of globals: co_names has those of attributes, too."""
+    """The globals that code uses. (co_names also has attributes.)"""
     names = {str(each.argval) for each in dis.get_instructions(code) if each.opname in _LOADS}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -1,7 +1,6 @@
-"""Conversations as texts, by the chat templates that leat has.
+"""Conversations as texts, by leat's chat templates.
 
-It is the code of the stage `chat` that writes them (pipeline/tokenizer/chat/), not a second one in Python: what a model is
-asked is what it was trained on.
+The code of the stage `chat` (pipeline/tokenizer/chat/) writes them, so a model is asked in the form that it was trained on.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from .errors import SpecError
 
 TEMPLATES: tuple[str, ...] = _leat.chat_templates
 
-# What is found in the Jinja template of a model that one of leat's was made for.
+# A text by which you know the Jinja template of a model that one of leat's was made for.
 _SIGNS = {
     "chatml": "<|im_start|>",
     "llama-3": "<|start_header_id|>",
@@ -27,8 +26,8 @@ _SIGNS = {
 
 
 def choose(name: str | None, jinja: Any = None, argument: str = "chat_template") -> str:
-    """The template of that name. SpecError: there is none, or none is named by `argument`; `jinja`, the model's own, makes
-    the hint.
+    """Returns the name if it is that of a template. SpecError: it is not, or None; `jinja`, the model's own template, gives a
+    hint.
     """
     if name in TEMPLATES:
         return name
@@ -41,16 +40,15 @@ def choose(name: str | None, jinja: Any = None, argument: str = "chat_template")
 
 
 def guess_of(jinja: Any) -> str | None:
-    """Which of leat's templates a Jinja template resembles. A guess: models add system messages, dates and tools of their
-    own.
-    """
+    """Guesses which of leat's templates a Jinja template resembles. Models add system messages, dates and tools of their
+    own."""
     if not isinstance(jinja, str):
         return None
     return next((name for name, sign in _SIGNS.items() if sign in jinja and name in TEMPLATES), None)
 
 
 def is_batch(conversation: Sequence[Any]) -> bool:
-    """Whether these are several conversations. SpecError: they are none."""
+    """True for several conversations, False for one. SpecError: neither."""
     if isinstance(conversation, (str, bytes, Mapping)) or not isinstance(conversation, Sequence):
         raise SpecError(f"a conversation is {type(conversation).__name__}; a list of messages was expected")
     if not conversation:
@@ -67,9 +65,9 @@ def write(
     system: str | None = None,
     add_generation_prompt: bool = False,
 ) -> tuple[str, bytes]:
-    """The text of a conversation, and the parts of it that the assistant says, as _leat.Tokenizer.encode takes them for marks.
+    """Returns the text of a conversation, and the parts that the assistant says, as marks for _leat.Tokenizer.encode.
 
-    DataError or SpecError (both are ValueErrors): a message is malformed, or the template has no such turn.
+    DataError or SpecError (both ValueErrors): a message is malformed, or the template has no such turn.
     """
     kept = [{key: value for key, value in message.items() if value is not None} for message in messages]
     return _leat.chat(json.dumps(kept).encode(), template, bos, eos, system, add_generation_prompt)

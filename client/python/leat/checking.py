@@ -1,7 +1,7 @@
-"""What is wrong with a batch, before it spoils a model: NaN and infinities, ids out of range, rows of padding only.
+"""Finds faults in a batch before they spoil a model: NaN and infinities, ids out of range, rows of padding only.
 
-Values are looked at where they lie: with NumPy if it is there, which takes about 40 us for 32 rows of 64 tokens with mask and
-labels, else as Python's numbers, which takes about seven times as long.
+NumPy checks the values in place, in about 40 us for 32 rows of 64 tokens with mask and labels. Without NumPy, Python's numbers
+take about seven times as long.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MAX_SHOWN = 8  # rows, in a text
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One kind of thing that is wrong with one tensor.
+    """One kind of fault in one tensor.
 
-    kind: "nan", "inf", "range" (ids), "padding" (rows).
-    count: values, or rows.
-    first: index of the first of them, for `tensor[first]`; of rows (row,).
+    kind: "nan", "inf", "range" (ids) or "padding" (rows).
+    count: of faulty values, or rows.
+    first: index of the first one, for `tensor[first]`; (row,) for rows.
     """
 
     kind: Kind
@@ -44,7 +44,7 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What is wrong with a batch; true if nothing is. Printed, a line for each problem."""
+    """The faults of a batch; true if there are none. It prints one line per problem."""
 
     epoch: int
     step: int
@@ -75,14 +75,13 @@ class Report:
 
 
 def check(batch: _leat.Batch, vocab_size: int | None = None, pad_id: int | None = None) -> Report:
-    """Looks at all values of the batch.
+    """Checks all values of the batch.
 
-    NaN and infinities are looked for in every tensor of floats. Ids are the whole numbers of tensors called `input_ids`, or
-    `.._input_ids`, and of `labels` with two dimensions or more, where -100 is none: below 0, or not below vocab_size, they are
-    out of range (None: only what is below 0). A row of ids is padding only if its row of `attention_mask` is 0 throughout;
-    where there is none, if all of it is pad_id.
+    Tensors of floats are searched for NaN and infinities. The integers of `input_ids`, of `.._input_ids`, and of `labels` with
+    two dimensions or more (except -100) are ids: they must be in 0..vocab_size - 1, or not negative if vocab_size is None. A
+    row of ids is padding only if its row of `attention_mask` is all 0 or, without a mask, if all its ids are pad_id.
 
-    ValueError: the batch was released, or vocab_size (SpecError) is no number of tokens.
+    ValueError: the batch was released, or (SpecError) vocab_size is below 1.
     """
     if vocab_size is not None and operator.index(vocab_size) < 1:
         raise SpecError(f"vocab_size={vocab_size} is no number of tokens: at least 1")
@@ -99,7 +98,7 @@ def check(batch: _leat.Batch, vocab_size: int | None = None, pad_id: int | None 
     return Report(batch.epoch, batch.step, batch.n_rows, tuple(problems))
 
 
-# ---- what is looked for ----
+# ---- faults ----
 
 
 def _holds_ids(name: str) -> bool:

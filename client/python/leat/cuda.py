@@ -1,11 +1,10 @@
-"""Batches on their way to a GPU of NVIDIA: from the ring straight over the bus, beside what the GPU computes.
+"""Copies batches to a GPU of NVIDIA, from the ring straight over the bus, while the GPU computes.
 
-The ring's read-only mapping is registered with CUDA once, so that the GPU's copy engine reads it at the bus's full speed
-and nothing is copied on the CPU. A transfer is begun on a stream of its own (`Torch(batch, device)`, `Jax(batch, device)`)
-and finished when the arrays are wanted: then the framework's stream is told to wait for it, and the CPU for nothing. The
-slot goes back once CUDA's event says that it has been read.
+The ring's read-only mapping is registered with CUDA once, so that the GPU's copy engine reads it at the bus's full speed,
+without a copy on the CPU. `Torch(batch, device)` and `Jax(batch, device)` begin a transfer on a stream of its own. finish()
+makes the framework's stream wait for it, not the CPU. The slot is returned when CUDA's event says that it has been read.
 
-CUDA's driver is loaded when this is first used (libcuda.so.1); nothing is linked. Not for forked children, as CUDA itself.
+The first use loads CUDA's driver (libcuda.so.1); nothing is linked. Like CUDA, it does not work in forked children.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from . import _leat, frameworks
 
 _log = logging.getLogger("leat")
 
-MAX_UNDER_WAY = 2  # transfers that hold slots, at most, and fewer where the stream's window is small
+MAX_UNDER_WAY = 2  # transfers that hold slots; fewer if the stream's window is small
 _CUDA = 2  # DLPack's device types
 _CODES = {
     "bool": 6, "uint8": 1, "uint16": 1, "int8": 0, "int16": 0, "int32": 0, "int64": 0,
@@ -31,38 +30,38 @@ _feeders: dict[tuple[int, int], Feeder] = {}  # by process and device
 
 
 class Feeder:
-    """What sends batches to a device."""
+    """Sends batches to a device."""
 
     def __init__(self, ordinal: int) -> None:
         self.device = _leat.CudaDevice(ordinal)
         self.memories = _Memories(self.device)
         self._under_way: deque[_leat.CudaCopy] = deque()
-        self._is_slow_told = False
+        self._has_warned = False
 
     def send(self, batch: _leat.Batch, addresses: dict[str, int]) -> _leat.CudaCopy:
         """Begins to copy the tensors of those names to those addresses of the device."""
         copy = self.device.copy([(batch[name], address) for name, address in addresses.items()])
         self._under_way.append(copy)
-        self._tell_slow(copy)
+        self._warn_slow(copy)
         window = batch.stream.window if batch.stream is not None else 1
         self.settle(min(MAX_UNDER_WAY, window - 1))
         return copy
 
     def settle(self, n_left: int) -> None:
-        """Has slots given back that were read, and waits where more than so many are not yet."""
+        """Returns slots that were read, and waits until at most `n_left` are not."""
         with contextlib.suppress(IndexError):  # another thread was quicker
             while self._under_way and (len(self._under_way) > n_left or self._under_way[0].is_done):
                 self._under_way.popleft().wait()
 
-    def _tell_slow(self, copy: _leat.CudaCopy) -> None:
-        if copy.is_registered or self._is_slow_told:
+    def _warn_slow(self, copy: _leat.CudaCopy) -> None:
+        if copy.is_registered or self._has_warned:
             return
-        self._is_slow_told = True
+        self._has_warned = True
         _log.warning("%s: the batches' memory is not registered with CUDA; copies are several times slower", self.device.name)
 
 
 def feeder(ordinal: int) -> Feeder:
-    """That of this process for that device."""
+    """This process's feeder of that device."""
     key = os.getpid(), ordinal
     if key not in _feeders:
         _feeders[key] = Feeder(ordinal)
@@ -70,14 +69,14 @@ def feeder(ordinal: int) -> Feeder:
 
 
 def settle(is_waiting: bool) -> None:
-    """Has slots given back that were read by now, of all devices; all there are, if it is to wait for them."""
+    """Returns slots that all devices have read; is_waiting: waits for the others."""
     for (pid, _), sender in list(_feeders.items()):
         if pid == os.getpid():
             sender.settle(0 if is_waiting else MAX_UNDER_WAY)
 
 
 class Torch:
-    """A batch on its way to `device` (a torch.device of type cuda). The memory is torch's."""
+    """A batch on its way to `device` (a torch.device of type cuda), into torch's memory."""
 
     def __init__(self, batch: _leat.Batch, device: Any) -> None:
         torch = frameworks.module("torch")
@@ -86,7 +85,7 @@ class Torch:
         ordinal = torch.cuda.current_device() if device.index is None else device.index
         self._device = torch.device("cuda", ordinal)
         sender = feeder(ordinal)
-        # Memory of the side stream: what it held before was freed there, so the copy waits for no computation.
+        # Memory of the side stream was freed there before, so the copy waits for no computation.
         with torch.cuda.stream(torch.cuda.ExternalStream(sender.device.stream, device=self._device)):
             self._arrays = {
                 name: torch.empty(tensor.shape, dtype=frameworks.torch_dtype(tensor.dtype), device=self._device)
@@ -95,19 +94,19 @@ class Torch:
         self._copy = sender.send(batch, {name: array.data_ptr() for name, array in self._arrays.items()})
 
     def finish(self) -> dict[str, Any]:
-        """The tensors, for whatever is queued on torch's current stream from now on."""
+        """Returns the tensors. Work that is queued on torch's current stream from now on waits for them."""
         stream = self._torch.cuda.current_stream(self._device)
         self._copy.precede(stream.cuda_stream)
         for array in self._arrays.values():
-            array.record_stream(stream)  # freed, it is not overwritten before that stream is done with it
+            array.record_stream(stream)  # its memory is not reused before that stream is done
         return self._arrays
 
 
 class Jax:
     """A batch on its way to `device` (a jax.Device of platform gpu).
 
-    JAX lends no memory of its own to write to: the copy goes to memory that leat keeps, and is copied on the device from
-    there. That is used again once JAX says that it is done."""
+    JAX lends no memory to write to. So the copy goes to leat's memory on the device, and JAX copies it from there. The memory
+    is reused once JAX is done."""
 
     def __init__(self, batch: _leat.Batch, device: Any) -> None:
         self._device = device
@@ -117,7 +116,7 @@ class Jax:
         self._copy = self._sender.send(batch, {name: memory.address for name, memory in self._lent.items()})
 
     def finish(self) -> dict[str, Any]:
-        """The arrays. What is computed from them waits for the copy, on the device."""
+        """Returns the arrays. On the device, computations wait for the copy."""
         jax = frameworks.module("jax")
 
         arrays = {}
@@ -141,7 +140,7 @@ class _Lent:
         return _CUDA, self._ordinal
 
     def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
-        """stream: a CUstream as a number, that is to wait for the copy; None or -1: the CPU does."""
+        """stream: the number of the CUstream that is to wait for the copy; None or -1: the CPU waits."""
         if stream in (None, -1):
             self._copy.wait()
         else:
@@ -150,24 +149,24 @@ class _Lent:
 
 
 class _Memories:
-    """Memory of a device that is lent, and comes back with the array that was made from it."""
+    """Lends memory of a device, and takes it back with the array that was copied from it."""
 
     def __init__(self, device: _leat.CudaDevice) -> None:
         self._device = device
         self._returned: deque[tuple[_leat.CudaMemory, Any]] = deque()
 
     def take(self, n_bytes: int) -> _leat.CudaMemory:
-        """Some of at least that size, which nothing reads any more."""
+        """Lends memory of at least that size, which nothing reads any more."""
         for i, (memory, array) in enumerate(self._returned):
             if n_bytes <= memory.nbytes <= 2 * n_bytes and (array.is_deleted() or array.is_ready()):
                 del self._returned[i]
-                if array.is_deleted():  # given to a computation, so nothing tells when it was made: wait for all there is
+                if array.is_deleted():  # donated to a computation, so nothing tells when the copy was done
                     _wait_for_all(array)
                 return memory
         return self._device.alloc(n_bytes)
 
     def give(self, memory: _leat.CudaMemory, array: Any) -> None:
-        """It may be lent again once `array`, a copy of it, is there. What is not used again for long goes first."""
+        """Takes memory back, which may be lent again once `array`, its copy, is ready. The oldest of many is freed."""
         self._returned.append((memory, array))
         while len(self._returned) > 64:
             old, copy = self._returned.popleft()
@@ -179,7 +178,7 @@ class _Memories:
 
 
 def _wait_for_all(array: Any) -> None:
-    """Until JAX's computations on the array's device have come so far."""
+    """Waits for all computations so far on the array's device."""
     jax = frameworks.module("jax")
 
     (jax.device_put(0, array.sharding) + 0).block_until_ready()

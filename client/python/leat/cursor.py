@@ -1,4 +1,4 @@
-"""Where a loop stands in a stream, and the session that gives it batches."""
+"""The place of a loop in a stream, and the session that it takes batches from."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import _leat, errors
-from .waiting import Waiting
 
 if TYPE_CHECKING:
+    import asyncio
+
     from .batch import Batch
 
-_known_steps: dict[tuple[str, int], int] = {}  # by what a stream is and its world size: the steps of an epoch that was read
+_known_steps: dict[tuple[str, int], int] = {}  # the steps of an epoch that was read, by stream and world size
 
 
 class Limits(NamedTuple):
-    """How many epochs and batches of this rank are still to come. None: without end."""
+    """How many epochs and batches of this rank are left. None: without end."""
 
     epochs: int | None = None
     steps: int | None = None
 
     def less(self, n_epochs: int, n_steps: int) -> Limits:
-        """What is left of them behind so many more."""
+        """What is left after so many epochs and steps."""
         return Limits(
             None if self.epochs is None else self.epochs - n_epochs, None if self.steps is None else self.steps - n_steps
         )
@@ -38,12 +39,61 @@ class Limits(NamedTuple):
 
 _NO_LIMITS = Limits()
 
-# Opens another session: at a position, within limits. The last argument is true if an epoch begins there.
+# Opens another session at a position, within limits. The last argument is true if an epoch begins there.
 Opener = Callable[[str, Limits, bool], _leat.Stream]
 
 
 class LeftError(Exception):
-    """The cursor was abandoned while a batch was waited for: its stream has gone elsewhere."""
+    """The cursor was abandoned during a wait, since its stream moved."""
+
+
+class Waiting:
+    """The tasks of event loops that wait for a batch of a session, without a thread. asyncio (4 MiB, 40 ms) is loaded by the
+    first."""
+
+    def __init__(self, native: _leat.Stream) -> None:
+        self.native = native
+        self._tasks: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+
+    async def until_readable(self) -> None:
+        """Returns when the session has something, or after wake()."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        tasks = self._tasks.setdefault(loop, [])
+        readable: asyncio.Future[None] = loop.create_future()
+        if not tasks:
+            loop.add_reader(self.native.fileno(), _set_results, tasks)
+        tasks.append(readable)
+        try:
+            await readable
+        finally:
+            tasks.remove(readable)
+            if not tasks and self._tasks.get(loop) is tasks:
+                del self._tasks[loop]
+                loop.remove_reader(self.native.fileno())
+
+    def wake(self) -> None:
+        """Wakes all tasks, in the threads of their loops. To be called before the session's descriptor is closed."""
+        if not self._tasks:
+            return
+        import asyncio
+
+        fd = self.native.fileno()
+        while self._tasks:
+            loop, tasks = self._tasks.popitem()
+            if loop is asyncio._get_running_loop():
+                loop.remove_reader(fd)
+                _set_results(tasks)
+            else:
+                loop.call_soon_threadsafe(loop.remove_reader, fd)
+                loop.call_soon_threadsafe(_set_results, tasks)
+
+
+def _set_results(futures: list[asyncio.Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
 
 
 class Session:
@@ -52,7 +102,7 @@ class Session:
     def __init__(self, native: _leat.Stream) -> None:
         self.native = native
         self.waiting = Waiting(native)
-        self.has_told_steps = native.n_steps is not None
+        self.has_kept_steps = native.n_steps is not None
 
     def close(self) -> None:
         if not self.native.is_closed:
@@ -62,28 +112,28 @@ class Session:
 
 
 class Cursor:
-    """A place in an epoch of a stream, and the session that gives what comes from there on.
+    """A place in an epoch of a stream, and the session that stands there.
 
-    The session is opened when it is first needed. A cursor whose session is taken away remembers its position: if it is used
-    again, it opens another session there. Threads may share a cursor: each batch comes to one of them, and each is told the end
-    of the epoch.
+    The session is opened at the first use. A cursor that gave its session away keeps its position, and opens another session
+    there if it is used again. Threads may share a cursor: each batch goes to one of them, and the end of the epoch to all.
     """
 
     def __init__(
         self, opener: Opener | None, limits: Limits, epoch: int, position: str = "", session: Session | None = None
     ) -> None:
-        """position: where it stands, if there is no session that stands there."""
-        self.limits = limits  # as they were at the cursor's start
+        """position: of the cursor, if it has no session."""
+        self.limits = limits  # at the cursor's start
         self.epoch = epoch
-        self.given: str | None = None  # the position behind what was given, while more than that was taken
-        self.is_used = False  # a batch was asked for
+        self.given: str | None = None  # the position behind the last returned batch, while more were taken
+        self.is_used = False  # next() was called
         self.is_ended = False
-        self.is_told = False  # of the end
-        self.is_interrupted = False  # an exception came out of it: who iterated may never come back, nor let go of it
+        self.is_end_returned = False  # Stream.next() returned the end
+        self.is_interrupted = False  # it raised an exception, so its reader may neither go on nor drop it
+        self.before_first: Callable[[Cursor], None] | None = None  # called until it returns
         self._opener = opener
         self._position = position
         self._lock = threading.RLock()
-        self._n_ends = self._n_batches = 0  # of the session, when the cursor got it
+        self._n_ends = self._n_batches = 0  # the session's, when the cursor got it
         self._n_taken = 0  # from the sessions before this one
         self._is_abandoned = self._is_closed = False
         self.session: Session | None = None
@@ -94,7 +144,7 @@ class Cursor:
 
     @property
     def native(self) -> _leat.Stream:
-        """Of the session, which is opened if there is none."""
+        """The native stream of the session, which is opened if there is none."""
         return self._opened().native
 
     def _opened(self) -> Session:
@@ -121,12 +171,12 @@ class Cursor:
         self.session = session
 
     def give(self) -> Session | None:
-        """The session, which the cursor has no more; None: it has none, or its stream is closed."""
+        """Gives the session away. None: there is none, or the stream is closed."""
         with self._lock:
             session = self.session
             if session is None or self._is_closed:
                 return None
-            with contextlib.suppress(errors.ForkedError):  # a child has nothing of its parent's
+            with contextlib.suppress(errors.ForkedError):  # a child inherits no session
                 self._position = session.native.position
             self._n_taken += session.native.n_batches - self._n_batches
             self.session = None
@@ -139,7 +189,7 @@ class Cursor:
             session.close()
 
     def pause(self) -> None:
-        """Nobody takes batches for now: the daemon need not have any ready."""
+        """Lets the daemon stop preparing batches."""
         session = self.session
         if session is None or session.native.is_closed:
             return
@@ -149,7 +199,7 @@ class Cursor:
             self.leave()
 
     def abandon(self) -> Session | None:
-        """As give(), for good. Who waits for a batch is told by LeftError, once the session is used."""
+        """As give(), for good. A thread that waits for a batch gets LeftError once the session is used."""
         self._is_abandoned = True
         return self.give()
 
@@ -162,8 +212,8 @@ class Cursor:
             session.close()
 
     def follow(self, has_reader: bool) -> Cursor:
-        """The cursor of the next epoch, on the same session. has_reader: somebody goes on with this one, so that it keeps its
-        session, unless it is over."""
+        """Makes the cursor of the next epoch, with this session unless `has_reader`: then a reader goes on with this cursor,
+        which keeps its session until it is over."""
         with self._lock:
             limits = _NO_LIMITS if self.limits == _NO_LIMITS else self.limits.less(1, self._n_all)
             session = self.give() if self.is_over or not has_reader or self.is_interrupted else None
@@ -179,7 +229,7 @@ class Cursor:
         return self._n_taken + (self.session.native.n_batches - self._n_batches if self.session is not None else 0)
 
     def _passes_over(self, session: Session) -> bool:
-        """The session stands at the start of the next epoch now, or has ended. False: it was closed."""
+        """Moves the session to the start of the next epoch, unless it has ended. False: it had to be closed."""
         if self.is_ended:
             return True
         try:
@@ -187,13 +237,13 @@ class Cursor:
                 self._read_end(session)
             else:
                 session.native.skip_epoch()
-        except errors.Error:  # batches are held, or it has failed: a new one tells
+        except errors.Error:  # batches are held, or it failed: a new session will tell
             session.close()
             return False
         return True
 
     def _read_end(self, session: Session) -> None:
-        """All batches of the epoch were given, but not its end."""
+        """Reads the end of an epoch after its last batch."""
         native = session.native
         got = native.next(None, self._n_ends)
         if not isinstance(got, int):
@@ -213,6 +263,9 @@ class Cursor:
                 return None
             session = self._opened()
         try:
+            if self.before_first is not None:
+                self.before_first(self)
+                self.before_first = None
             got = session.native.next(timeout, self._n_ends)
         except errors.TimedOutError:
             raise
@@ -232,17 +285,26 @@ class Cursor:
         return None
 
     def _next_elsewhere(self, timeout: float | None) -> Batch | None:
-        """The session was taken away meanwhile."""
+        """Goes on after the session was given away during a wait."""
         if self._is_abandoned:
             raise LeftError
         return self.next(timeout)
 
     async def next_async(self) -> Batch | None:
         """As next(), for an event loop. Several tasks may wait at once."""
+        if self.before_first is not None:
+            await self._prepare()
         while True:
             with contextlib.suppress(errors.TimedOutError):
                 return self.next(0)
             await self._opened().waiting.until_readable()
+
+    async def _prepare(self) -> None:
+        """Calls before_first() in a thread, as it may wait for other ranks."""
+        import asyncio
+
+        if self.before_first is not None:
+            await asyncio.to_thread(self.before_first, self)
 
     def _end(self, session: Session) -> None:
         with self._lock:
@@ -250,15 +312,15 @@ class Cursor:
                 return
             self.is_ended = True
             native = session.native
-            if not session.has_told_steps and native.n_steps is not None:
-                session.has_told_steps = True
+            if not session.has_kept_steps and native.n_steps is not None:
+                session.has_kept_steps = True
                 _known_steps[_identity(native)] = native.n_steps
 
     # ---- the place
 
     @property
     def is_over(self) -> bool:
-        """The epoch has ended, or all of its batches were given."""
+        """True if the epoch has ended, or all its batches were returned."""
         session = self.session
         return self.is_ended or (session is not None and not session.native.is_closed and self._is_all_given(session.native))
 
@@ -268,21 +330,21 @@ class Cursor:
 
     @property
     def position(self) -> str:
-        """Where to go on: behind the last batch that was given."""
+        """Where to go on: behind the last batch that was returned."""
         session = self.session
         return self.given or (self._position if session is None else session.native.position)
 
-    def hold_place(self) -> None:
-        """`position` stays where it is, though more is taken, until let_place()."""
+    def hold_position(self) -> None:
+        """Keeps `position` until release_position(), although batches are taken."""
         self.given = self.position
 
-    def let_place(self) -> None:
-        """`position` is behind all that was taken."""
+    def release_position(self) -> None:
+        """Moves `position` behind all batches that were taken."""
         self.given = None
 
 
 def steps_of(native: _leat.Stream) -> int | None:
-    """The steps of an epoch over all ranks; None: nobody knows, and no epoch was read to its end in this process."""
+    """The steps of an epoch over all ranks; None: unknown, and this process has read no epoch to its end."""
     return _known_steps.get(_identity(native)) if native.n_steps is None else native.n_steps
 
 
@@ -291,12 +353,12 @@ def _identity(native: _leat.Stream) -> tuple[str, int]:
 
 
 def bound_part(position: str) -> str:
-    """What must be the same where one goes on: all but the numbers of epoch, step and ranks."""
+    """The part of a position that must be equal to go on there: all but epoch, step and world size."""
     return ":".join(part for part in position.split(":") if not part.startswith(("epoch", "step", "world")))
 
 
 def elsewhere(position: str, epoch: int, step: int) -> str:
-    """The same stream's position there. SpecError: there is no such epoch or step."""
+    """The position of another epoch and step. SpecError: there is no such epoch or step."""
     numbers = {"epoch": operator.index(epoch), "step": operator.index(step)}
     for name, number in numbers.items():
         if not 0 <= number < 2**64:
@@ -306,7 +368,7 @@ def elsewhere(position: str, epoch: int, step: int) -> str:
 
 
 def settle_copies(is_waiting: bool) -> None:
-    """Gives slots back that a GPU has read; all that are on their way to one, if it is to wait for them."""
+    """Returns slots that a GPU has read; is_waiting: waits until it has read all."""
     cuda = sys.modules.get(f"{__package__}.cuda")
     if cuda is not None:
         cuda.settle(is_waiting)

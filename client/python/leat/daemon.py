@@ -1,11 +1,10 @@
 """The daemon that makes the batches of this process's pipelines.
 
-One that the user runs already is taken: at $LEAT_SOCKET, else in $XDG_RUNTIME_DIR/leat, if it is of this very user. Else one
-is started for this process, the embedded daemon, with sockets in a private folder. It watches this process (`leatd
---end-with`), so that it ends with it however that ends, and leaves neither sockets nor the folder behind. There is one for a
-process and those that are forked from it, begun at the first use.
+A running daemon of this user is used: at $LEAT_SOCKET, else in $XDG_RUNTIME_DIR/leat. Otherwise the first use starts an
+embedded daemon, with sockets in a private folder, for this process and its forked children. It watches this process (`leatd
+--end-with`), so that it ends with it in any case, and removes its sockets and the folder.
 
-Any thread may call; a lock keeps two of them from starting two daemons.
+Any thread may call; a lock prevents a second daemon.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from .errors import DaemonError, SpecError
 
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 5.0
-_SOCKET_PATH_MAX = 107  # sun_path, without its end
+_SOCKET_PATH_MAX = 107  # sun_path, without the NUL
 _LEVELS = {
     "error": logging.ERROR,
     "warning": logging.WARNING,
@@ -39,17 +38,17 @@ _LEVELS = {
     "debug": logging.DEBUG,
 }
 
-# These limits protect users of one daemon from each other; a daemon of one process needs none.
+# These limits protect the users of a daemon from each other. A daemon of one process needs none.
 _SHARED_LIMITS = ("max_streams", "max_user_streams", "max_sessions", "max_user_sessions")
-_UNLIMITED = 16384  # the most that the settings take
+_UNLIMITED = 16384  # the maximum of the settings
 
-_RAISED = ("refused", "stream-failed")  # events that whoever asked is told as an exception
+_RAISED = ("refused", "stream-failed")  # events that become exceptions
 
 _log = logging.getLogger("leat.daemon")
 
 
 def _own_user_answers(folder: str) -> bool:
-    """Whether a daemon of this very user listens at that place: a folder of sockets, or a socket in it."""
+    """True if a daemon of this user listens there: in a folder of sockets, or at a socket in it."""
     path = folder if folder.endswith(".sock") else os.path.join(folder, "trainer.sock")
     if len(os.fsencode(path)) > _SOCKET_PATH_MAX:
         return False
@@ -64,7 +63,7 @@ def _own_user_answers(folder: str) -> bool:
 
 
 def _user_daemon() -> str | None:
-    """Where the user's own daemon answers; None: nowhere."""
+    """The place of the user's own daemon; None if none answers."""
     given = os.environ.get("LEAT_SOCKET")
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     place = given or (os.path.join(runtime, "leat") if runtime else None)
@@ -76,7 +75,7 @@ def _user_daemon() -> str | None:
 
 
 def _make_folder() -> str:
-    """A folder of this user's alone, with a path that is short enough for sockets in it."""
+    """Makes a private folder, with a path that is short enough for sockets."""
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):
         if parent and len(os.fsencode(parent)) < 60 and os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
             return tempfile.mkdtemp(prefix=f"leat-{os.getpid()}-", dir=parent)
@@ -84,7 +83,7 @@ def _make_folder() -> str:
 
 
 def _log_line(line: bytes) -> None:
-    """A line of the daemon's log, as a record of the logger leat.daemon."""
+    """Passes a line of the daemon's log to the logger leat.daemon."""
     try:
         fields = json.loads(line)
         level = _LEVELS.get(fields.pop("level"), logging.INFO)
@@ -105,14 +104,14 @@ def _has_bytes(fd: int) -> bool:
 
 
 def _follow_log(read_end: int) -> None:
-    """Until the daemon has closed the other end. Runs in a thread of its own, which ends nothing by ending late."""
+    """Reads until the daemon closes the other end. Runs in a thread of its own."""
     with open(read_end, "rb") as lines:
         for line in lines:
             _log_line(line)
 
 
 class Embedded:
-    """A leatd that belongs to this process. `folder`: where its sockets are."""
+    """A leatd that belongs to this process, with its sockets in `folder`."""
 
     def __init__(self) -> None:
         self.folder = _make_folder()
@@ -143,7 +142,7 @@ class Embedded:
                 os.close(read_end)
                 raise
             finally:
-                os.unlink(notify_path)  # before the daemon looks whether its folder is empty
+                os.unlink(notify_path)  # before the daemon checks that its folder is empty
         threading.Thread(target=_follow_log, args=(read_end,), name="leat-log", daemon=True).start()
         return process
 
@@ -161,7 +160,7 @@ class Embedded:
             stderr=log,
             env={**environment, "NOTIFY_SOCKET": notify_path},
             cwd="/",
-            start_new_session=True,  # Ctrl-C is for the trainer; the daemon ends when that does
+            start_new_session=True,  # Ctrl-C goes to the trainer, and the daemon ends with it
         )
 
     @staticmethod
@@ -185,11 +184,11 @@ class Embedded:
         raise DaemonError(f"leatd was not ready within {_START_TIMEOUT_S:.0f} s")
 
     def is_alive(self) -> bool:
-        """Also in a forked child, which cannot wait for it."""
+        """True if it runs. A forked child, which cannot wait for it, asks its socket."""
         return self.process.poll() is None if self.owner == os.getpid() else _own_user_answers(self.folder)
 
     def revive(self) -> None:
-        """Starts it again at the same place if it has ended, so that streams go on where they were."""
+        """Starts it again in the same folder if it has ended, so that streams go on."""
         if self.owner != os.getpid() or self.is_alive():
             return
         _log.warning("leatd ended with status %d: it is started again", self.process.returncode)
@@ -197,7 +196,7 @@ class Embedded:
         self.process = self._start()
 
     def stop(self) -> None:
-        """In the process that began it; in others nothing."""
+        """Ends it, if this process started it."""
         if self.owner != os.getpid():
             return
         self.process.terminate()
@@ -211,7 +210,7 @@ class Embedded:
 
 _lock = threading.Lock()
 _embedded: Embedded | None = None
-_address: str | None = None  # that connect() was given
+_address: str | None = None  # of connect()
 
 
 def _after_fork() -> None:
@@ -223,7 +222,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def embedded() -> Embedded:
-    """The embedded daemon, which is started if there is none. A forked child uses its parent's as long as that lives."""
+    """The embedded daemon, which is started if there is none. A forked child uses its parent's while that runs."""
     global _embedded
     with _lock:
         if _embedded is not None and not _embedded.is_alive():
@@ -237,7 +236,7 @@ def embedded() -> Embedded:
 
 
 class Place:
-    """A daemon to open streams at. `address`: its folder of sockets; None: as libleat searches, for declared streams."""
+    """A daemon to open streams at. `address`: its folder of sockets; None: libleat searches, for declared streams."""
 
     def __init__(self, address: str | None, daemon: Embedded | None = None) -> None:
         self.address = address
@@ -245,7 +244,7 @@ class Place:
         self._daemon = daemon
 
     def reconnect(self, then: Callable[[str, int, float, str], object] | None) -> Callable[[str, int, float, str], None]:
-        """What to call when the connection is lost: revives an embedded daemon, logs, and calls `then`."""
+        """Makes a callback for lost connections: it revives an embedded daemon, logs, and calls `then`."""
 
         def on_reconnect(kind: str, attempt: int, waited_s: float, reason: str) -> None:
             if kind == "trying" and self._daemon is not None:
@@ -260,7 +259,7 @@ class Place:
 
 
 def for_built(needs_own: bool = False) -> Place:
-    """Where pipelines that are built in Python run. needs_own: they start programs, which a daemon that others use may not."""
+    """The daemon for pipelines built in Python. needs_own: they start programs, which a shared daemon may not."""
     if _address is not None:
         return Place(_address)
     address = None if needs_own else _user_daemon()
@@ -271,14 +270,13 @@ def for_built(needs_own: bool = False) -> Place:
 
 
 def for_declared() -> Place:
-    """Where streams that the operator declared are asked for."""
+    """The daemon for streams that the operator declared."""
     return Place(_address)
 
 
 def connect(address: str | os.PathLike[str] | None = None) -> str | None:
-    """From now on all streams of this process, declared or built, are opened at the daemon of that address: its socket
-    directory, or a socket in it. None: as it was at the beginning. Does not connect yet; streams that are open stay where they
-    are. Returns the address that was in force before.
+    """Sets the daemon for all streams that this process opens from now on: its socket directory, or a socket in it. None: the
+    default. It does not connect yet, and open streams stay. Returns the address before.
     """
     global _address
     new = None if address is None else os.fspath(address)
@@ -289,8 +287,8 @@ def connect(address: str | os.PathLike[str] | None = None) -> str | None:
 
 
 def shutdown() -> None:
-    """Ends the embedded daemon, if there is one; its streams fail from then on. The next pipeline that is opened starts
-    another. At the end of the process this happens by itself.
+    """Ends the embedded daemon, if there is one; its streams fail from then on, and the next pipeline starts another. The end
+    of the process does the same.
     """
     global _embedded
     with _lock:

@@ -1,12 +1,11 @@
-"""One loop over a stream. This is the rule of all that leat gives to be iterated:
+"""One loop over a stream. All objects of leat that you can iterate follow these rules:
 
-- `iter(x)` begins a fresh epoch of x, whatever became of the loops before it. Epochs are numbered by x from its start: each
-  `iter()` takes the next number; `set_epoch(n)` makes the next one n, and `load_state_dict` lets it go on in the middle, once.
-  An iterator that nobody has any more, and that was never asked for a batch, has not begun its epoch: the next one does. So it
-  does no harm that a framework tries whether it may iterate.
-- Each iterator has a cursor and a session of its own: two of them do not disturb each other.
-- The session of an iterator that came to its end goes on into the next epoch, with what was prefetched. One that was left in the
-  middle ends as soon as nobody has the iterator any more.
+- `iter(x)` begins a fresh epoch of x, whatever earlier loops did. Each `iter()` takes the next epoch number; `set_epoch(n)`
+  makes the next one n, and after `load_state_dict` the next one goes on in the middle. An iterator that is dropped before its
+  first batch did not begin its epoch, and the next iterator does. So a framework may try whether it can iterate.
+- Each iterator has a cursor and a session of its own, so two of them do not disturb each other.
+- After its end, an iterator's session goes on with the next epoch and its prefetched batches. If a loop is left in the middle,
+  its session ends with the iterator.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ logger = logging.getLogger("leat")
 
 
 class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
-    """The batches of one epoch, by `for` or `async for`. Threads and tasks may share it: each batch comes to one of them, and
+    """The batches of one epoch, for `for` or `async for`. Threads and tasks may share it: each batch goes to one of them, and
     the loops of all end with the epoch."""
 
     def __init__(self, stream: Stream, cursor: Cursor) -> None:
@@ -41,56 +40,56 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
     def __next__(self) -> Batch:
         batch = self.cursor.next()
         if batch is None or self._has_bar:
-            self._told(batch)
+            self._pass_on(batch)
         if batch is None:
             raise StopIteration
         return batch
 
     def next(self, timeout: float | None = None) -> Batch | None:
-        """The next batch; None at the end of the epoch. timeout in seconds, 0: TimedOutError at once if none is there."""
-        return self._told(self.cursor.next(timeout))
+        """The next batch; None at the end of the epoch. timeout in seconds; 0: TimedOutError at once if none is ready."""
+        return self._pass_on(self.cursor.next(timeout))
 
     def __aiter__(self) -> Epoch:
         return self
 
     async def __anext__(self) -> Batch:
-        batch = self._told(await self.cursor.next_async())
+        batch = self._pass_on(await self.cursor.next_async())
         if batch is None:
             raise StopAsyncIteration
         return batch
 
     @property
     def native(self) -> _leat.Stream:
-        """The session that it takes from."""
+        """The native stream of its session."""
         return self.cursor.native
 
     @property
     def position(self) -> str:
-        """Where to go on: behind the last batch that was given."""
+        """Where to go on: behind the last batch that it returned."""
         return self.cursor.position
 
     def state_dict(self) -> dict[str, Any]:
         """As Stream.state_dict(), of this iterator."""
-        return {"position": self.position, "version": 1}
+        return self._stream.state_at(self.position)
 
-    def hold_place(self) -> None:
-        """For who takes batches ahead of giving them: the position stays where it is, until let_place()."""
-        self.cursor.hold_place()
+    def hold_position(self) -> None:
+        """Keeps the position until release_position(), while batches are taken ahead."""
+        self.cursor.hold_position()
 
-    def let_place(self) -> None:
-        """The position is behind all that was taken."""
-        self.cursor.let_place()
+    def release_position(self) -> None:
+        """Moves the position behind all batches that were taken."""
+        self.cursor.release_position()
 
-    def _told(self, batch: Batch | None) -> Batch | None:
+    def _pass_on(self, batch: Batch | None) -> Batch | None:
         if self._has_bar:
             self._show(batch)
         if batch is None:
-            self._stream._on_left(self.cursor)
+            self._stream._on_end(self.cursor)
             logger.debug("%s: an epoch ended", self._stream.name)
         return batch
 
     def _show(self, batch: Batch | None) -> None:
-        """The bar of tqdm."""
+        """Shows a bar of tqdm."""
         if batch is None:
             self._close_bar()
             return
@@ -109,6 +108,6 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
             bar.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # as the process ends, nothing may be there any more
+        with contextlib.suppress(Exception):  # at the end of the process modules may be gone
             self._close_bar()
-            self._stream._on_left(self.cursor)
+            self._stream._on_end(self.cursor)

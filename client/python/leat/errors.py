@@ -1,8 +1,8 @@
-"""What can go wrong, as exceptions.
+"""The exceptions of leat.
 
-Each carries where it happened: `file`, `line`, `column` (in bytes, from 1; None where unknown) and `path`, the place in the
-configuration ("stages[5].shuffle.buffer_size"). `str(error)` has all of it, "file:line:column: path: message". The classes are
-also those of Python's own that people catch for such things.
+Each tells its place: `file`, `line`, `column` (in bytes, from 1; None if unknown) and `path`, the place in the configuration
+("stages[5].shuffle.buffer_size"). `str(error)` is "file:line:column: path: message". The classes are subclasses of Python's
+own exceptions that you would catch for such errors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Error(Exception):
-    """The root of what leat raises. `code` is the negative errno of libleat, 0 where there is none."""
+    """The base of leat's exceptions. `code` is the negative errno of libleat, or 0."""
 
     def __init__(
         self,
@@ -42,39 +42,43 @@ class Error(Exception):
 
 
 class SpecError(Error, ValueError):
-    """A pipeline, an argument or an option is not what it must be."""
+    """A pipeline, an argument or an option is wrong."""
 
 
 class DataError(Error, ValueError):
-    """The data is not what the pipeline takes it for; `file` and `line` say where."""
+    """The data does not fit the pipeline; `file` and `line` say where."""
 
 
 class NotFoundError(Error, LookupError):
-    """No such stream, file or tensor; the message names the nearest."""
+    """There is no such stream, file or tensor; the message names the nearest."""
 
 
 class DaemonError(Error, ConnectionError):
-    """No daemon answers, it is gone for longer than it is waited for, or what it says makes no sense."""
+    """No daemon answers, it is gone for longer than the timeout, or its answer makes no sense."""
 
 
 class PermissionDeniedError(Error, PermissionError):
-    """The daemon does not let this user do that."""
+    """The daemon does not permit that to this user."""
 
 
 class PositionError(Error, ValueError):
-    """The stream is not the one of which a position was taken; the message says in what they differ."""
+    """The position is of another stream; the message says what differs."""
+
+
+class AgreementError(Error, RuntimeError):
+    """The ranks do not read the same, or one did not come to compare; the message names ranks, hosts and files."""
 
 
 class HeldError(Error, BufferError):
-    """Every batch that may be held at once is held: release some, or let go of the arrays that look into them."""
+    """All batches that you may hold at once are held: release some, or drop the arrays that look into them."""
 
 
 class TimedOutError(Error, TimeoutError):
-    """Nothing came in time."""
+    """No batch came in time."""
 
 
 class ForkedError(Error, RuntimeError):
-    """A forked child used what its parent opened. Open it anew in the child."""
+    """A forked child used a stream of its parent. Open it anew in the child."""
 
 
 _OF_CODE: dict[int, type[Error]] = {
@@ -106,13 +110,13 @@ _WRONG_VALUES = frozenset((errno.EINVAL, errno.E2BIG, errno.ERANGE, errno.EOVERF
 def from_code(
     code: int, message: str, file: str | None, line: int | None, column: int | None, path: str | None
 ) -> Error:
-    """The exception for a negative errno of libleat; the extension calls it wherever it fails."""
+    """Makes the exception for a negative errno of libleat. The extension calls it."""
     kind = _OF_CODE.get(-code, Error)
     return in_data(kind(message, code=code, file=file, line=line, column=column, path=path))
 
 
 def in_data(error: Error) -> Error:
-    """With the file of the data for its `file`, where a pipeline is in no file itself and one of its paths leads nowhere."""
+    """Moves the data's file from the message to `file`, if a path of a pipeline without a file leads nowhere."""
     found = re.fullmatch(r"(.+): (No such file or directory|no file matches|holds no file.*)", error.message, re.DOTALL)
     if found and error.file is None and re.search(r"\bpaths\[\d+\]$", error.path or ""):
         error.file, error.message = found.groups()
@@ -122,7 +126,7 @@ def in_data(error: Error) -> Error:
 def from_run(
     code: int, message: str, file: str | None, line: int | None, column: int | None, path: str | None
 ) -> Error:
-    """The same for what ended a stream that ran: whatever is wrong with a file there is the data."""
+    """The same for an error that ended a running stream: a faulty file is a DataError."""
     kind = DataError if file and -code in _WRONG_VALUES else _OF_CODE.get(-code, Error)
     return kind(message, code=code, file=file, line=line, column=column, path=path)
 

@@ -1,10 +1,10 @@
 """Batches as arrays of PyTorch, JAX, MLX and NumPy.
 
-`convert` is Batch.to(). On the CPU it copies, once, into memory of the framework's own, so that the arrays may be written
-and the slot goes back; with copy=False they look into the slot. To CUDA it is one asynchronous copy from the ring (see
-`cuda`). `Converted` and `to_device` do that for a whole stream, one batch ahead of the step on a GPU.
+`convert` is Batch.to(). On the CPU it copies once, into memory of the framework, so that the arrays are writable and the slot
+is returned; with copy=False they look into the slot. To CUDA it is one asynchronous copy from the ring (see `cuda`).
+`Converted` and `to_device` do that for a whole stream, on a GPU one batch ahead of the step.
 
-A framework is imported when it is first asked for.
+A framework is imported at its first use.
 """
 
 from __future__ import annotations
@@ -23,24 +23,23 @@ FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
 
 
 def module(name: str) -> Any:
-    """A framework, imported when it is first asked for."""
+    """Imports a framework."""
     return importlib.import_module(name)
 
 
 def convert(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> dict[str, Any]:
-    """The batch's tensors as arrays of that framework, in the order of the stream.
+    """Converts the batch's tensors to arrays of that framework, in the order of the stream.
 
-    device: None: the CPU (JAX: its default device); "cpu", "cuda", "cuda:1", or the framework's own (torch.device,
-    jax.Device or Sharding).
-    copy None or True: arrays of their own, writable where the framework has such. False: they look into the slot, which is
-    held until they are gone; what is written to them stays in this process. SpecError: the framework cannot do that, and
-    why.
+    device: None: the CPU (JAX: its default device); "cpu", "cuda", "cuda:1", or the framework's own (torch.device, jax.Device
+        or Sharding).
+    copy: None or True: copies, writable if the framework has such arrays. False: arrays that look into the slot and hold it;
+        what you write to them stays in this process. SpecError: the framework cannot do that.
     """
     return begin(batch, framework, device, copy)()
 
 
 def begin(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> Callable[[], dict[str, Any]]:
-    """Begins a conversion; what is returned finishes it. Towards CUDA the copy is under way in between."""
+    """Begins a conversion, and returns a function that finishes it. A copy to CUDA runs in between."""
     _check(framework)
     if framework == "torch":
         return _begin_torch(batch, device, copy)
@@ -85,8 +84,8 @@ def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
 
 
 def array_of(tensor: _leat.Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """What Tensor.numpy(), tensor[..] and tensor.__array__() look at: the slot, if that can be. ValueError: copy=False, and
-    it cannot."""
+    """The array of Tensor.numpy(), tensor[..] and tensor.__array__(), over the slot if possible. ValueError: copy=False, and
+    it is not."""
     needs_copy = tensor.dtype == "bfloat16" or dtype is not None and module("numpy").dtype(dtype).name != tensor.dtype
     if needs_copy and copy is False:
         raise ValueError(f"{tensor.name}: {tensor.dtype} becomes {dtype or 'an array of NumPy'} only by a copy")
@@ -95,7 +94,7 @@ def array_of(tensor: _leat.Tensor, dtype: Any = None, copy: bool | None = None) 
 
 
 def _copy_to(address: int, tensor: _leat.Tensor) -> None:
-    """Its bytes, to memory of this process. What is exported meanwhile keeps the slot from going back."""
+    """Copies the tensor's bytes. The export holds the slot meanwhile."""
     hold = tensor.__dlpack__() if tensor.dtype == "bfloat16" else memoryview(tensor)
     ctypes.memmove(address, tensor.data_ptr, tensor.nbytes)
     del hold
@@ -136,7 +135,7 @@ def _begin_torch(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable
 def _torch_copy(tensor: _leat.Tensor) -> Any:
     torch = module("torch")
 
-    array = torch.empty(tensor.shape, dtype=torch_dtype(tensor.dtype), device="cpu")  # whatever the default is
+    array = torch.empty(tensor.shape, dtype=torch_dtype(tensor.dtype), device="cpu")  # not the default device
     _copy_to(array.data_ptr(), tensor)
     return array
 
@@ -158,13 +157,13 @@ def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[
 
 
 def jax_array_of(tensor: _leat.Tensor) -> Any:
-    """What jax.numpy takes of Tensor.__jax_array__(): a copy, where JAX puts arrays."""
+    """The array of Tensor.__jax_array__(): a copy, on JAX's default device."""
     _check_narrowed([tensor])
     return _jax_array(tensor, _jax_place(None), None)
 
 
 def _check_narrowed(tensors: Iterable[_leat.Tensor]) -> None:
-    """DataError: JAX, which makes int32 of int64, would wrap a number around."""
+    """DataError: a number would wrap around, since JAX makes int32 of int64."""
     if module("jax").config.jax_enable_x64:
         return
     for tensor in tensors:
@@ -176,7 +175,7 @@ def _check_narrowed(tensors: Iterable[_leat.Tensor]) -> None:
 
 
 def _jax_place(device: Any) -> Any:
-    """A jax.Device, or a Sharding as it was given."""
+    """A jax.Device, or the given Sharding."""
     jax = module("jax")
 
     if device is None:
@@ -221,7 +220,7 @@ def _to_mlx(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any
 def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
     if tensor.dtype == "float64":  # mx.array would make float32 of it
         return mx.array(memoryview(tensor), dtype=mx.float64)
-    if tensor.dtype == "bfloat16":  # of which mx.array knows NumPy's alone
+    if tensor.dtype == "bfloat16":  # mx.array takes only NumPy's
         raw = (ctypes.c_uint16 * (tensor.nbytes // 2))()
         _copy_to(ctypes.addressof(raw), tensor)
         return mx.array(memoryview(raw).cast("B").cast("H")).reshape(tensor.shape).view(mx.bfloat16)
@@ -232,11 +231,11 @@ def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
 
 
 class Converted:
-    """The epochs of a stream or a pipeline as dicts of arrays; what Stream.to() returns.
+    """The epochs of a stream or a pipeline as dicts of arrays; Stream.to() returns it.
 
-    Each `iter()` is an iterator of its own over the next epoch of the source. Towards CUDA one batch is under way while the step
-    computes; its place is not counted as seen: state_dict() is behind the last batch that was given. The batches themselves are
-    released."""
+    Each `iter()` is a new iterator over the next epoch of the source. On CUDA one batch is copied while the step computes; it
+    does
+    not count as seen: state_dict() is behind the last batch that you got. The batches themselves are released."""
 
     def __init__(self, source: Any, framework: str, device: Any = None, copy: bool | None = None) -> None:
         _check(framework)
@@ -252,11 +251,11 @@ class Converted:
         return len(self.source)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator is of that epoch."""
+        """The next iterator begins that epoch."""
         self.source.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """As Stream.state_dict(): behind the last batch that was given."""
+        """As Stream.state_dict(): behind the last batch that you got."""
         state: dict[str, Any] = self.source.state_dict()
         return state
 
@@ -281,7 +280,7 @@ class Converted:
 
 
 class _Ahead(Iterator[Any]):
-    """What an iterator gives, begun when it is read and finished when it is given; one is ahead, if it is there."""
+    """Begins the conversion of a batch when it reads it, finishes it when it returns it, and reads one batch ahead."""
 
     def __init__(self, source: Any, begin_one: Callable[[Any], Callable[[], Any]], is_ahead: bool) -> None:
         self.source = source
@@ -289,7 +288,7 @@ class _Ahead(Iterator[Any]):
         self._is_ahead = is_ahead
         self._ahead: deque[Callable[[], Any]] = deque()
         self._is_at_end = False
-        self._error: Exception | None = None  # that came in place of what is ahead
+        self._error: Exception | None = None  # came in place of the batch ahead
 
     def __next__(self) -> Any:
         if not self._is_ahead:
@@ -298,13 +297,13 @@ class _Ahead(Iterator[Any]):
             settle_copies(is_waiting=False)
             raise StopIteration
         finish = self._ahead.popleft()
-        self._let_place()
+        self._release_position()
         if not self._is_at_end:
             self._look_ahead()
         return finish()
 
     def state_dict(self) -> dict[str, Any]:
-        """Of the source, behind the last that was given."""
+        """As Stream.state_dict(): behind the last batch that you got."""
         state: dict[str, Any] = self.source.state_dict()
         return state
 
@@ -312,25 +311,25 @@ class _Ahead(Iterator[Any]):
         self._ahead.clear()
         settle_copies(is_waiting=False)
 
-    def _let_place(self) -> None:
-        if hasattr(self.source, "let_place"):
-            self.source.let_place()
+    def _release_position(self) -> None:
+        if hasattr(self.source, "release_position"):
+            self.source.release_position()
 
     def _read_next(self) -> bool:
         error, self._error = self._error, None
         if error is not None:
-            self._let_place()
+            self._release_position()
             raise error
         batch = None if self._is_at_end else next(self.source, None)
         if batch is None:
             self._is_at_end = True
-            self._let_place()
+            self._release_position()
             return False
         self._ahead.append(self._begin(batch))
         return True
 
     def _look_ahead(self) -> None:
-        """One that is there already: the step shall not wait for one that is not. What is raised is so behind this step."""
+        """Reads a batch that is ready, since the step must not wait. An exception is kept until the next call."""
         try:
             self._read_ahead()
         except (TimedOutError, HeldError):
@@ -339,8 +338,8 @@ class _Ahead(Iterator[Any]):
             self._error = error
 
     def _read_ahead(self) -> None:
-        if hasattr(self.source, "hold_place"):
-            self.source.hold_place()
+        if hasattr(self.source, "hold_position"):
+            self.source.hold_position()
         look = getattr(self.source, "next", None)
         batch = next(self.source, None) if look is None else look(0)
         if batch is None:
@@ -350,11 +349,11 @@ class _Ahead(Iterator[Any]):
 
 
 def to_device(data: Any, device: Any, framework: str | None = None) -> Any:
-    """A batch, or each of an iterable of batches, on that device.
+    """Moves a batch, or each batch of an iterable, to that device.
 
-    A leat.Batch becomes a dict of arrays of `framework` (None: that which the device belongs to, else "torch"); a stream or
-    pipeline a `Converted` of it. Of anything else, as a DataLoader's batches, the torch tensors are moved, in dicts, lists
-    and tuples at any depth; of an iterable to CUDA on a stream of their own, one batch ahead.
+    A leat.Batch becomes a dict of arrays of `framework` (None: the device's, else "torch"); a stream or pipeline becomes a
+    `Converted`. In anything else, such as a DataLoader's batches, the torch tensors are moved, in dicts, lists and tuples at
+    any depth. An iterable is moved to CUDA on a stream of its own, one batch ahead.
     """
     framework = framework or _framework_of(device)
     if isinstance(data, _leat.Batch):
@@ -364,7 +363,7 @@ def to_device(data: Any, device: Any, framework: str | None = None) -> Any:
     if framework != "torch":
         raise SpecError(f"for {framework} a leat.Batch, a stream or a pipeline is needed, not {type(data).__name__}")
     if isinstance(data, Mapping) or not isinstance(data, Iterable) or hasattr(data, "data_ptr"):
-        return _move(data, device)
+        return _map_tensors(data, lambda tensor: tensor.to(device))
     return _Moved(data, device)
 
 
@@ -373,14 +372,15 @@ def _framework_of(device: Any) -> str:
     return "jax" if name in ("jax", "jaxlib") else "torch"
 
 
-def _move(data: Any, device: Any, non_blocking: bool = False) -> Any:
+def _map_tensors(data: Any, do: Callable[[Any], Any]) -> Any:
+    """Replaces each torch tensor by do(tensor), in dicts, lists and tuples at any depth."""
     if hasattr(data, "data_ptr") and hasattr(data, "to"):
-        return data.to(device, non_blocking=non_blocking)
+        return do(data)
     if isinstance(data, Mapping):
-        return {name: _move(value, device, non_blocking) for name, value in data.items()}
+        return {name: _map_tensors(value, do) for name, value in data.items()}
     if isinstance(data, (list, tuple)):
-        moved = [_move(value, device, non_blocking) for value in data]
-        return type(data)(*moved) if hasattr(data, "_fields") else type(data)(moved)
+        mapped = [_map_tensors(value, do) for value in data]
+        return type(data)(*mapped) if hasattr(data, "_fields") else type(data)(mapped)
     return data
 
 
@@ -396,7 +396,7 @@ class _Moved:
 
         device = torch.device(self._device)
         if device.type != "cuda":
-            return (_move(item, device) for item in self._source)
+            return (_map_tensors(item, lambda tensor: tensor.to(device)) for item in self._source)
         side = torch.cuda.Stream(device)
         return _Ahead(iter(self._source), lambda item: _begin_move(item, device, side), True)
 
@@ -405,28 +405,17 @@ class _Moved:
 
 
 def _begin_move(item: Any, device: Any, side: Any) -> Callable[[], Any]:
-    """Begins to copy on that stream; from pinned memory the CPU does not wait."""
+    """Begins to copy on that stream. From pinned memory the CPU does not wait."""
     torch = module("torch")
 
     with torch.cuda.stream(side):
-        moved = _move(item, device, non_blocking=True)
+        moved = _map_tensors(item, lambda tensor: tensor.to(device, non_blocking=True))
         event = side.record_event()
 
     def finish() -> Any:
         stream = torch.cuda.current_stream(device)
         stream.wait_event(event)
-        _visit(moved, lambda tensor: tensor.record_stream(stream))
+        _map_tensors(moved, lambda tensor: tensor.record_stream(stream))
         return moved
 
     return finish
-
-
-def _visit(data: Any, do: Callable[[Any], None]) -> None:
-    if hasattr(data, "record_stream"):
-        do(data)
-    elif isinstance(data, Mapping):
-        for value in data.values():
-            _visit(value, do)
-    elif isinstance(data, (list, tuple)):
-        for value in data:
-            _visit(value, do)

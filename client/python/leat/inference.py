@@ -1,7 +1,8 @@
-"""What a pipeline's stages make, as far as their arguments tell: for inputs that were left out.
+"""Fills in inputs that you left out, from the arguments of earlier stages.
 
-`pad(128)` means every list that `tokenize` made; `pack`, `chunk` and `bucket` mean these too. What only the data can tell
-(which text `tokenize` is to take, which fields fit into a batch) is left to the daemon, which knows all fields.
+`pad(128)` means every list that `tokenize` made; so do `pack`, `chunk` and `bucket`. The daemon, which knows all fields, fills
+in
+the rest: the text for `tokenize`, the fields that fit into a batch.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .spec import Arguments, Stage
 
 
 class TokenList(NamedTuple):
-    """A list with an element (or two) for each token. `of`: the token ids that it belongs to."""
+    """A list with one or two elements for each token of the ids `of`."""
 
     name: str
     of: str
@@ -38,7 +39,7 @@ def _names(given: object) -> list[str]:
 
 
 def _after(lists: list[TokenList], kind: str, given: Arguments) -> list[TokenList]:
-    """Those that wait for a pad behind that stage."""
+    """The lists that are not padded yet after that stage."""
     if kind == "tokenize":
         made = _made_by_tokenize(given)
         names = {item.name for item in made}
@@ -58,7 +59,7 @@ def _after(lists: list[TokenList], kind: str, given: Arguments) -> list[TokenLis
 
 
 def token_lists(stages: Sequence[Stage]) -> list[TokenList]:
-    """Those that there are behind the stages and that are not padded yet, in the order in which they were made."""
+    """The lists that are not padded yet after the stages, in the order of their making."""
     lists: list[TokenList] = []
     for kind, given in stages:
         lists = _after(lists, kind, given)
@@ -71,7 +72,7 @@ def _none_there(kind: str, argument: str) -> SpecError:
 
 
 def _expand_pad(stages: Sequence[Stage], given: Arguments) -> list[Stage]:
-    """A pad for each of the lists; a mask for those of token ids, and the value for these alone."""
+    """A pad for each list; only token ids get a mask and the value."""
     lists = token_lists(stages)
     if not lists:
         raise _none_there("pad", "input")
@@ -92,7 +93,7 @@ def _expand_pad(stages: Sequence[Stage], given: Arguments) -> list[Stage]:
 
 
 def _expand_fields(stages: Sequence[Stage], kind: str, given: Arguments) -> list[Stage]:
-    """chunk and pack cut lists in step: those with one element a token, of the last ids that were made."""
+    """chunk and pack cut the lists of the last token ids together, if they have one element a token."""
     lists = token_lists(stages)
     if not lists:
         raise _none_there(kind, "fields")
@@ -102,7 +103,7 @@ def _expand_fields(stages: Sequence[Stage], kind: str, given: Arguments) -> list
 
 
 def expand(stages: Sequence[Stage], kind: str, given: Arguments) -> list[Stage]:
-    """The stages that are meant by one with these arguments behind the others."""
+    """The stages that one with these arguments stands for, after the others."""
     lists = token_lists(stages)
     if kind == "pad" and "input" not in given:
         return _expand_pad(stages, given)

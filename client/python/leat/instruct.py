@@ -1,10 +1,10 @@
-"""Data for instruction tuning, as batches: prompts with their answers, or conversations, with -100 where no loss is due.
+"""Batches for instruction tuning: prompts with their answers, or conversations, with -100 for tokens without loss.
 
     for batch in leat.instructions("alpaca.jsonl", "./model", max_length=512, batch_size=8, shuffle=True):
         model(**batch.to("torch"))      # input_ids, labels, attention_mask
 
-It is a pipeline like any other, of the stages `instruction` or `chat`, `tokenize`, `causal_labels`, `shuffle`, `pad` and
-`batch`; what the data is, is told by the names of its columns, of which the first record is looked at.
+It is a pipeline of the stages `instruction` or `chat`, `tokenize`, `causal_labels`, `shuffle`, `pad` and `batch`. The names of
+the columns, and the first record, tell the format of the data.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from . import chats
-from . import data as held_data
 from . import pipeline as pipelines
+from .data import recognise
+from .data.held import Files
 from .errors import DataError, SpecError
-from .held import Files
 from .pipeline import Pipeline
 from .tokenizer import Tokenizer, path_of
 
@@ -29,7 +29,7 @@ _BLANK = (
 )
 SHUFFLE_BUFFER = 10_000  # records, for shuffle=True
 
-# What data calls its columns, the usual name first. The order of the formats is that in which they are looked for.
+# Usual names of columns, the most usual first. Formats are tried in this order.
 _NAMES: dict[str, dict[str, tuple[str, ...]]] = {
     "chat": {"messages": ("messages", "conversations", "conversation", "dialogue", "chat")},
     "alpaca": {
@@ -43,8 +43,8 @@ _NAMES: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 _OPTIONAL = {"input"}
-_TOOLS = ("tools", "functions")  # beside conversations: what the model may call, which leat's chat templates do not write
-# (key of the role, key of the content, what roles are called)
+_TOOLS = ("tools", "functions")  # beside conversations; leat's chat templates do not write them
+# (key of the role, key of the content, names of roles)
 _KEYS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("role", "content", {}),
     ("from", "value", {"human": "user", "gpt": "assistant"}),
@@ -53,14 +53,14 @@ _KEYS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 @dataclass(frozen=True)
 class _Format:
-    """What the data is: "chat", "dialogue", "alpaca" or "completion", and the column that is meant by each name of _NAMES."""
+    """The format "chat", "dialogue", "alpaca" or "completion", and the column of each name in _NAMES."""
 
     kind: str
     columns: Mapping[str, str]
 
     @property
     def has_messages(self) -> bool:
-        """Whether they are conversations: in one column, or ("dialogue") what is asked in one and what is said in another."""
+        """True for conversations, in one column or ("dialogue") split into prompt and completion."""
         return self.kind in ("chat", "dialogue")
 
 
@@ -87,24 +87,24 @@ def instructions(
 ) -> Pipeline:
     """A pipeline of input_ids (int32), labels (int64; -100 where no loss is due) and, in batches, attention_mask (int32).
 
-    data: paths, a Pipeline, a data set of Hugging Face, a data frame, a list of dicts, with columns of one of these kinds:
-        instruction, input (may be missing or empty) and output, which become Alpaca's text; prompt and completion, which are
-        put together as they are, or are both lists of messages, as TRL has them; or messages, a conversation: [{"role":
-        "user", "content": "Hi"}, ..] or ShareGPT's.
+    data: paths, a Pipeline, a data set of Hugging Face, a data frame or a list of dicts, with the columns of a format:
+        instruction, input (optional) and output, which become Alpaca's text; prompt and completion, which are joined, or are
+        both lists of messages, as in TRL; or messages, a conversation [{"role": "user", "content": "Hi"}, ..] or ShareGPT's.
     tokenizer: a path, a name in the local Hugging Face cache, a leat.Tokenizer, or a fast tokenizer of transformers.
-    columns: what the data calls them, {"instruction": "question", "output": "answer"}; left out: known names are looked for.
-    template: of conversations: one of leat.chats.TEMPLATES; it must be that of the model.
+    columns: the data's names of these columns, {"instruction": "question", "output": "answer"} (default: known names).
+    template: of conversations: one of leat.chats.TEMPLATES, which must be the model's.
     prompt, response: texts with {columns} in place of Alpaca's: prompt="Q: {question}\\nA:", response=" {answer}".
-    system: a system message for conversations that do not begin with one. roles: what the data calls the roles.
-    eos: the token behind a response, which the model is to say too; left out: eos_token of the tokenizer; "": none.
-    loss_on: the "completion" (of a conversation the last answer), all that the "assistant" says (conversations, if left out;
-        of prompt and completion as lists of messages always in the completion alone), or "all" tokens. without_loss: "fail": a record that has no token with loss left, when it is cut, is a bad one.
+    system: a system message for conversations without one. roles: the data's names of the roles.
+    eos: the token after a response, which the model learns too (default: the tokenizer's eos_token); "": none.
+    loss_on: the "completion" (the last answer of a conversation), all that the "assistant" says (the default for
+        conversations; prompt and completion as lists of messages always have loss in the completion alone), or "all" tokens.
+    without_loss: "fail": a truncated record without a token with loss is a bad one.
     max_length: tokens at most; longer texts are cut at their end (or where the tokenizer cuts).
-    batch_size: rows of a batch; left out: the pipeline ends with the labels, for stages of your own, as `pack(2048).batch(4)`.
-    shuffle: True (10,000 records are mixed at a time) or the number of records; another `seed` gives another order.
-    padding: to the longest row of a batch, up to a multiple of pad_to_multiple_of; or all to max_length.
+    batch_size: None: the pipeline ends with the labels, for stages of your own, as in `pack(2048).batch(4)`.
+    shuffle: True (10,000 records are mixed at a time) or a number of records; another `seed` gives another order.
+    padding: to the longest row of a batch, up to a multiple of pad_to_multiple_of; or all rows to max_length.
 
-    SpecError: the columns are none of these, or an argument does not fit; DataError, NotFoundError: the data is not there.
+    SpecError: the columns have no known format, or an argument does not fit. DataError, NotFoundError: there is no data.
     """
     model = Tokenizer.of(tokenizer)
     source, form = _find(data, columns, prompt, response)
@@ -147,9 +147,8 @@ def _with_texts(source: Pipeline, form: _Format, prompt: str | None, response: s
 
 
 def _warn_of_blank(model: Tokenizer, prompt: str, response: str) -> None:
-    """Where a prompt ends with a blank that is a token with the word behind it: a model that is asked it has not learned to
-    answer it.
-    """
+    """Warns if the prompt ends with a blank that forms one token with the next word: the model would not learn to answer the
+    prompt."""
     blank = prompt[len(prompt.rstrip()) :]
     end = f"x{blank}"
     behind = response[:1] if response[:1] not in ("", "{") else "The"
@@ -163,7 +162,7 @@ def _braced(column: str) -> str:
 
 
 def _eos_of(model: Tokenizer, eos: str | None) -> str | None:
-    """What is put behind a response. A tokenizer that ends texts with it does so itself."""
+    """The token after a response; None if the tokenizer adds it itself."""
     if eos is not None:
         return eos or None
     ends = model.encode("")[-1:]
@@ -194,7 +193,7 @@ def _with_chat(
 
 
 def _keys_of(source: Pipeline, column: str) -> tuple[str, str, dict[str, str]]:
-    """What the first conversation calls roles and contents; the usual if it does not tell."""
+    """The keys of roles and contents in the first conversation, or the usual ones."""
     try:
         messages = json.loads(_first(source).get(column) or "null")
         keys = set(messages[0])
@@ -203,7 +202,7 @@ def _keys_of(source: Pipeline, column: str) -> tuple[str, str, dict[str, str]]:
     return next((found for found in _KEYS if {found[0], found[1]} <= keys), _KEYS[0])
 
 
-# ---- behind ----
+# ---- batches ----
 
 
 def _shuffled(pipeline: Pipeline, shuffle: bool | int, seed: int) -> Pipeline:
@@ -227,23 +226,23 @@ def _padded(
     return pipeline.pad(longest=True, value=value, side=side)
 
 
-# ---- what the data is ----
+# ---- formats ----
 
 
 def _find(
     data: Any, columns: Mapping[str, str] | None, prompt: str | None, response: str | None
 ) -> tuple[Pipeline, _Format]:
-    """The source, with the columns that are needed, and what it is."""
+    """The source, with the needed columns, and its format."""
     if prompt is not None or response is not None:
         if columns:
             raise SpecError("columns are for known formats; prompt and response name theirs in braces")
         return _whole(data), _Format("completion", {})
     if isinstance(data, Pipeline):
         return data, _of_records(_first(data), columns)
-    thing = held_data.recognise(data)
+    thing = recognise.recognise(data)
     if isinstance(thing, Files) and thing.columns is None:
         return _of_files(thing, columns)
-    held_data.require_rows(thing)
+    recognise.require_rows(thing)
     form = _choose(list(thing.columns or ()), columns)
     if form.kind == "completion":
         form = _completion(form.columns, [not (thing.columns or {})[name].is_text for name in form.columns.values()])
@@ -251,7 +250,7 @@ def _find(
 
 
 def _whole(data: Any) -> Pipeline:
-    return data if isinstance(data, Pipeline) else held_data.as_source(data)
+    return data if isinstance(data, Pipeline) else recognise.as_source(data)
 
 
 def _chosen(thing: Any, form: _Format) -> Pipeline:
@@ -259,12 +258,12 @@ def _chosen(thing: Any, form: _Format) -> Pipeline:
     if form.has_messages:
         _refuse_tools(name for name in _TOOLS if name in thing.columns)
     if not form.has_messages or thing.columns[names[0]].is_text:
-        return held_data.as_source(thing, names)
-    return held_data.as_source(thing, [], json=names)
+        return recognise.as_source(thing, names)
+    return recognise.as_source(thing, [], json=names)
 
 
 def _completion(columns: Mapping[str, str], are_lists: Sequence[bool]) -> _Format:
-    """Prompt and completion, of texts or of messages."""
+    """Prompt and completion, both texts or both lists of messages."""
     if any(are_lists) and not all(are_lists):
         told = " and ".join(f"{name!r} is {'a list' if is_list else 'text'}" for name, is_list in zip(columns.values(), are_lists))
         raise SpecError(f"{told}: prompt and completion are both texts, or both lists of messages")
@@ -279,7 +278,7 @@ def _of_records(record: Mapping[str, Any], columns: Mapping[str, str] | None) ->
 
 
 def _messages(value: Any) -> list[Any] | None:
-    """Those that a text has as JSON."""
+    """The messages in a text of JSON; None: there are none."""
     try:
         found = json.loads(value)
     except (TypeError, ValueError):
@@ -289,7 +288,7 @@ def _messages(value: Any) -> list[Any] | None:
 
 
 def _of_files(files: Files, columns: Mapping[str, str] | None) -> tuple[Pipeline, _Format]:
-    """Nested columns do not show in a record: those that may be conversations are asked for by name."""
+    """Records do not show nested columns, so possible conversations are read by their names."""
     names = list(_first(files.pipeline()))
     for wanted in _candidates(names, columns):
         lists = [_list_of(files, name, name in names) for name in wanted.values()]
@@ -301,7 +300,7 @@ def _of_files(files: Files, columns: Mapping[str, str] | None) -> tuple[Pipeline
 
 
 def _of_lists(wanted: Mapping[str, str], lists: Sequence[str | None], names: Sequence[str]) -> _Format:
-    """Prompt and completion: those that are not among the names are nested; a text may hold messages as JSON."""
+    """Prompt and completion: columns that are not in `names` are nested; a text may hold messages as JSON."""
     are_lists = [_messages(found) is not None for found in lists]
     nested = [name not in names for name in wanted.values()]
     if any(nested):
@@ -318,7 +317,7 @@ def _candidates(names: Sequence[str], columns: Mapping[str, str] | None) -> list
 
 
 def _with_json(files: Files, are_texts: Mapping[str, bool]) -> Pipeline:
-    """The source, with these fields: as JSON those that are no texts."""
+    """The source with these fields; those that are no texts as JSON."""
     if all(are_texts.values()) or files.source not in ("jsonl", "arrow"):
         return files.pipeline()
     fields = {name: "text" if is_text else "json" for name, is_text in are_texts.items()}
@@ -326,7 +325,7 @@ def _with_json(files: Files, are_texts: Mapping[str, bool]) -> Pipeline:
 
 
 def _list_of(files: Files, name: str, is_text: bool) -> str | None:
-    """The first list of that name, as JSON; None: it is none."""
+    """The field of the first record as JSON, if it is a list."""
     try:
         value = _first(_with_json(files, {name: is_text})).get(name)
     except (SpecError, DataError):

@@ -1,8 +1,7 @@
-"""leat.dataloader(): batches of token ids of the data that one holds, in one call.
+"""leat.dataloader(): batches of token ids of your data, in one call.
 
-The data becomes a source (see `data`), the rest is a pipeline as one would write it: tokenize, pad, cast, shuffle, batch; with
-a token cache, so that the texts are read and tokenized once, and neither in the next epoch nor in the next process.
-`DataLoader.pipeline` is that pipeline, for who wants more of it.
+The data becomes a source (see `data`), and the rest is a pipeline that you could write yourself: tokenize, pad, cast, shuffle,
+batch. A token cache keeps the ids for the next epoch and the next process. `DataLoader.pipeline` is that pipeline.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from . import data_store, held, model_tokenizer
-from . import columns as kinds
-from . import data as data_module
 from . import spec as specs
-from .columns import Column
+from .data import columns as kinds
+from .data import held, recognise, store
+from .data.columns import Column
+from .data.held import Files
 from .errors import DataError, SpecError
-from .held import Files
-from .model_tokenizer import ModelTokenizer
+from .tokenizer import model_tokenizer
+from .tokenizer.model_tokenizer import ModelTokenizer
 
 if TYPE_CHECKING:
     from .frameworks import Converted
@@ -31,19 +30,19 @@ if TYPE_CHECKING:
 
 Labels = str | Sequence[str] | Mapping[str, str] | Literal[False] | None
 
-_LABELS = ("labels", "label")  # what is taken for the labels where nothing is said, as transformers does
+_LABELS = ("labels", "label")  # the default columns of labels, as in transformers
 _FRAMEWORKS = ("torch", "jax", "mlx", "numpy")
-_TAKE_ROWS_OUT = {"on_error", "skip_records", "skip_steps"}  # options with which batches may be fewer than rows tell
-_MADE_TEXT = "_text"  # of a template
-_IGNORED = -100  # stands for no label where labels are lists
+_TAKE_ROWS_OUT = {"on_error", "skip_records", "skip_steps"}  # options that may drop rows
+_MADE_TEXT = "_text"  # the output of a template
+_IGNORED = -100  # no label, in lists of labels
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What batches are made of, by columns of the data."""
+    """The columns of the data that batches are made of."""
 
-    texts: tuple[str, ...]  # one, or a pair; none: numbers alone
-    template: tuple[tuple[str, bool], ...]  # parts that make the text: (text, False) or (column, True); none: it is a column
+    texts: tuple[str, ...]  # one or a pair; empty: numbers alone
+    template: tuple[tuple[str, bool], ...]  # parts of the text: (text, False) or (column, True); empty: a column
     labels: Mapping[str, str]  # column → name in the batch
     numbers: tuple[str, ...]
 
@@ -77,41 +76,39 @@ def dataloader(
 ) -> DataLoader:
     """Batches of `data`: {"input_ids": int32 [rows, length], "attention_mask": int32 [rows, length], "labels": [rows]}.
 
-    data: see leat.data.as_source: data sets, data frames, lists, paths.
-    tokenizer: a path (tokenizer.json, or the directory of a model), a leat.Tokenizer, or a fast tokenizer of transformers;
-        None: there are no texts in the batches, and all columns of numbers are, unless `columns` names some.
-    text: the column of the texts; a pair of columns, which are tokenized as one; or a text with columns in braces,
-        "{question} {answer}". None: the only column of texts, or the one named "text". A text that is missing is empty.
-    labels: a column, some, or {column: name in the batch}; None: "labels" or "label" if there is one, as "labels"; False:
-        none. Whole numbers and booleans come as int64, others as float32, or as `labels_dtype` says; those of categoricals are
-        their codes; texts need `classes`, the names in the order of their numbers. Lists are padded with -100 (whole numbers),
-        to the longest of the batch, on the tokenizer's padding_side.
-    columns: of numbers that are in the batches besides: whole numbers as int64, fractions as float32, booleans as bool; or
-        {column: dtype}, as {"price": "float64"}. Lists are padded with 0. A whole number that float32 would round is an error
-        unless a dtype was given. The first 100 rows of a CSV tell whether a column holds whole numbers, fractions or texts.
-    max_length: ids of a row at most, special tokens included; None: the tokenizer's model_max_length, if it has one;
-        else as its file says.
+    data: data sets, data frames, lists, paths; see leat.data.as_source.
+    tokenizer: a path (tokenizer.json, or the directory of a model), a leat.Tokenizer, or a fast tokenizer of transformers.
+        None: batches have no texts, and all columns of numbers, unless `columns` names some.
+    text: the column of texts; a pair of columns, which are tokenized as a pair; or a text with columns in braces, "{question}
+        {answer}". None: the only column of texts, or the one named "text". A missing text is empty.
+    labels: a column, several, or {column: name in the batch}. None: "labels" or "label" if there is one, as "labels". False:
+        none. Integers and booleans become int64, others float32, or `labels_dtype`; categoricals their codes; texts need
+        `classes`, the names in the order of their numbers. Lists are padded to the longest of the batch with -100 (integers),
+        on the tokenizer's padding_side.
+    columns: further columns of numbers: integers become int64, fractions float32, booleans bool; or {column: dtype}, as in
+        {"price": "float64"}. Lists are padded with 0. An integer that float32 would round is an error, unless you gave a
+        dtype. The first 100 rows of a CSV tell whether a column holds integers, fractions or texts.
+    max_length: of a row, with special tokens. None: the tokenizer's model_max_length, else the limit of its file.
     padding: to the longest row of the batch (a multiple of `pad_to_multiple_of`), or to max_length.
-    token_type_ids: whether they are there; None: if the tokenizer is one of transformers that gives them.
-    shuffle: True: all rows, anew in each epoch; a number: within a buffer of so many; by `seed`.
-    drop_last: without the last batch of an epoch if it is smaller.
-    framework: of the arrays; None: "torch" if it was imported, else "numpy". They are writable, and one's own. device: as
-        batch.to() has it.
-    epochs: how many one `for` goes through.
-    cache: keeps the ids, below $XDG_CACHE_HOME/leat/tokens, in a folder of one's own, or by the members of the option `cache`;
-        False: no.
+    token_type_ids: None: if the tokenizer is one of transformers that makes them.
+    shuffle: True: all rows, anew in each epoch. A number: within a buffer of so many rows. `seed` gives another order.
+    drop_last: drops the last batch of an epoch if it is smaller.
+    framework: of the arrays, which are writable and your own. None: "torch" if it was imported, else "numpy". device: as in
+        batch.to().
+    epochs: of one `for`.
+    cache: True: keeps the ids below $XDG_CACHE_HOME/leat/tokens; or a folder, or the members of the option `cache`; False: no.
     options: of the stream, such as {"on_error": "skip"}.
 
-    Errors: SpecError, NotFoundError, DataError: before anything is read; of what stands in a record: when it comes.
+    SpecError, NotFoundError, DataError: raised before anything is read, or with the batch if a record is faulty.
     """
-    thing = data_module.look(data_module.recognise(data))
-    data_module.require_rows(thing)
+    thing = recognise.find_columns(recognise.recognise(data))
+    recognise.require_rows(thing)
     dtypes = {name: specs.dtype_name(dtype) for name, dtype in columns.items()} if isinstance(columns, Mapping) else {}
     names_of_numbers = [columns] if isinstance(columns, str) else list(columns)
     is_untyped = isinstance(thing, Files) and thing.is_untyped
     wanted = _choose(thing.columns or {}, tokenizer is not None, text, labels, names_of_numbers, is_untyped)
-    files = data_module.keep(thing, wanted.columns, {name: "codes" for name in wanted.labels if not classes})
-    data_module.require_rows(files)
+    files = recognise.keep(thing, wanted.columns, {name: "codes" for name in wanted.labels if not classes})
+    recognise.require_rows(files)
     model = model_tokenizer.resolve(tokenizer) if tokenizer is not None else None
     pipeline, names = files.pipeline(), list[str]()
     if model is not None:
@@ -211,7 +208,7 @@ def _parts_of(template: str) -> list[tuple[str, bool]]:
 
 
 def _described(files: Files, thing: held.Held, names: Sequence[str]) -> list[Column]:
-    """The columns as they are in the files. SpecError: there is none of that name."""
+    """The columns in the files. SpecError: there is no such column."""
     return kinds.wanted({**(thing.columns or {}), **(files.columns or {})}, names)
 
 
@@ -221,11 +218,11 @@ def _described(files: Files, thing: held.Held, names: Sequence[str]) -> list[Col
 def _tokenized(
     pipeline: Pipeline, wanted: _Wanted, model: ModelTokenizer, max_length: int | None, token_type_ids: bool | None
 ) -> tuple[Pipeline, list[str]]:
-    """With `input_ids`; and the names of the lists that there are."""
+    """Adds `input_ids`. Also returns the names of all token lists."""
     has_types = model.has_token_type_ids if token_type_ids is None else token_type_ids
     texts = wanted.texts
     if wanted.template:
-        # Each column is a part of its own: one that is empty takes no text with it.
+        # Each column is a part of its own, so an empty one drops no text.
         parts = [f"{{{part}}}" if is_column else _escaped(part) for part, is_column in wanted.template]
         pipeline = pipeline.stage("template", {"output": _MADE_TEXT, "join": "", "parts": parts})
         texts = (_MADE_TEXT,)
@@ -240,7 +237,7 @@ def _escaped(text: str) -> str:
 
 
 def _width(padding: str, max_length: int | None, multiple: int | None) -> dict[str, Any]:
-    """The arguments of `pad` that say how wide rows are."""
+    """The arguments of `pad` for the width of rows."""
     if padding == "longest":
         return {"multiple_of": multiple} if multiple else {"longest": True}
     if padding != "max_length":
@@ -270,7 +267,7 @@ def _labelled(
     is_untyped: bool,
     side: str,
 ) -> Pipeline:
-    """`side`: where lists are padded, so that labels of tokens stay beside theirs."""
+    """`side`: of the padding of lists, so that labels of tokens stay beside their tokens."""
     given = None if dtype is None else specs.dtype_name(dtype)
     are_texts = column.is_text or is_untyped and all(kinds.spells_number(text) for text in classes or ())
     texts = {text: str(number) for number, text in enumerate(classes or ())} if are_texts else {}
@@ -288,7 +285,7 @@ def _labelled(
 
 
 def _numbered(pipeline: Pipeline, column: Column, given: str | None, is_untyped: bool) -> Pipeline:
-    """`given`: the dtype that the caller named."""
+    """`given`: the caller's dtype."""
     if column.is_text and not (is_untyped and given):
         hint = f"; columns={{{column.name!r}: 'float32'}} reads numbers that its first rows do not have" if is_untyped else ""
         raise SpecError(f"the column {column.name!r} holds texts, which cannot be in a batch{hint}")
@@ -307,20 +304,20 @@ def _shuffled(pipeline: Pipeline, shuffle: bool | int, seed: int) -> Pipeline:
 
 
 def _cache(cache: bool | str | os.PathLike[str] | Mapping[str, Any], files: Files) -> dict[str, Any] | None:
-    """The option `cache` of the stream; None for what comes but once."""
+    """The option `cache` of the stream; None for a FIFO, which can be read only once."""
     if cache is False or any(stat.S_ISFIFO(os.stat(path).st_mode) for path in files.paths if os.path.exists(path)):
         return None
-    path = os.path.join(os.path.dirname(data_store.folder()), "tokens")
+    path = os.path.join(os.path.dirname(store.folder()), "tokens")
     if cache is True:
         return {"path": path}
     return {"path": path, **cache} if isinstance(cache, Mapping) else {"path": held.absolute(cache)}
 
 
-# ---- what comes out ----
+# ---- the loader ----
 
 
 def _advised(error: DataError) -> DataError:
-    """With what can be done here about a value that is missing, in place of the arguments of stages and sources."""
+    """Rewrites the hint of an error for dataloader(), which has no stages."""
     name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
     if "would be rounded by float32" in error.message:
         error.message += f": columns={{{name!r}: 'float64'}} keeps it, 'float32' there rounds it (labels have labels_dtype)"
@@ -340,7 +337,7 @@ class _Loop(Iterator[dict[str, Any]]):
     def __init__(self, batches: Converted, epochs: _Epochs) -> None:
         self._batches = batches
         self._epochs = epochs
-        self.source = iter(batches)  # of the epoch that it is in
+        self.source = iter(batches)  # of the present epoch
 
     def __next__(self) -> dict[str, Any]:
         self._epochs.is_used = True
@@ -362,18 +359,18 @@ class _Loop(Iterator[dict[str, Any]]):
 
 @dataclass
 class _Epochs:
-    """How many a loop has still to go through, with the one that it is in."""
+    """The epochs that are left of a loop, with the present one."""
 
     n_left: int
     is_used: bool = False
 
 
 class DataLoader:
-    """Batches as dicts of arrays. Each `iter()` is an iterator of its own, over the next epoch (or the next `epochs`).
+    """Batches as dicts of arrays. Each `iter()` is a new iterator over the next epoch (or the next `epochs`).
 
-    pipeline: the leat.Pipeline behind it. framework, device: of the arrays. n_rows: of the data, None: not counted. classes:
-    names of the labels, in the order of their numbers, where they are known. The stream is opened at first use; close() or the
-    end of the process ends it. In several processes each sees its rank's share, as of any pipeline.
+    pipeline: the leat.Pipeline behind it. framework, device: of the arrays. n_rows: of the data; None: unknown. classes: names
+    of the labels, in the order of their numbers, if known. The first use opens the stream; close() or the end of the process
+    ends it. Each of several processes gets its rank's share.
     """
 
     def __init__(
@@ -386,7 +383,7 @@ class DataLoader:
         batch_size: int | None = None,
         drop_last: bool = False,
     ) -> None:
-        """batch_size and drop_last: as the pipeline has them, for len()."""
+        """batch_size and drop_last: of the pipeline, for len()."""
         if epochs < 1:
             raise SpecError(f"epochs is {epochs}: it is at least 1")
         if framework not in (None, *_FRAMEWORKS):
@@ -399,11 +396,11 @@ class DataLoader:
         self.classes: tuple[str, ...] = ()
         self.batch_size = batch_size
         self.drop_last = drop_last
-        self._epochs = _Epochs(epochs)  # of the loop that was begun last
+        self._epochs = _Epochs(epochs)  # of the last loop
 
     @property
     def stream(self) -> Stream:
-        """The leat.Stream of `pipeline`, which is opened when it is first needed."""
+        """The leat.Stream of `pipeline`, opened at the first use."""
         return self.pipeline.stream
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -411,14 +408,15 @@ class DataLoader:
         return _Loop(self.stream.to(self.framework, device=self.device), self._epochs)
 
     def __getitem__(self, index: object) -> NoReturn:
-        """TypeError. A DataLoader of torch takes what has numbered items; it is told that there is one loader already."""
+        """Raises TypeError. torch's DataLoader takes any object with numbered items; the message says that this is a
+        loader."""
         raise TypeError(
             f"a leat.DataLoader has no item {index!r}: it is a loader itself, whose batches come by `for`. Leave torch's "
             "DataLoader out, or give it leat.TorchDataset(loader.pipeline), as Trainer and Accelerate take it"
         )
 
     def __len__(self) -> int:
-        """Batches of one `for`, of this rank. TypeError, with the reason, if that is not known before an epoch was read."""
+        """Batches of one `for`, for this rank. TypeError: unknown before an epoch was read; the message says why."""
         try:
             return self.epochs * len(self.stream)
         except TypeError:
@@ -430,16 +428,16 @@ class DataLoader:
         return self.epochs * (-(-n_steps // world_size) if is_filled_up else n_steps // world_size)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` begins with that epoch, from 0: its shuffle is another."""
+        """The next `for` begins with that epoch, from 0."""
         self._epochs = _Epochs(self.epochs)
         self.stream.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loop that was begun last is: the batch that comes next."""
+        """The place of the last loop, before its next batch."""
         return {**self.pipeline.state_dict(), "epochs_left": self._epochs.n_left or self.epochs}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next `for` goes on there. PositionError: data, tokenizer or arguments are others now."""
+        """The next `for` goes on there. PositionError: data, tokenizer or arguments differ."""
         self.pipeline.load_state_dict(state)
         self._epochs = _Epochs(int(state.get("epochs_left", self.epochs)))
 

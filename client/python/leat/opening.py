@@ -1,32 +1,40 @@
-"""How streams are opened: options by their Python names and units, made into those of libleat."""
+"""The options for opening streams, and their conversion to those of libleat."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from . import ranks
 from .errors import SpecError
+
+if TYPE_CHECKING:
+    from . import _leat
+    from .agreement import Agreement
 
 Told = Callable[[str, int, float, str], object]
 
 
 class OpenOptions(TypedDict, total=False):
-    """rank, world_size: which steps are this trainer's; left out: as torch.distributed, JAX or the launcher say.
-    window: batches that may be held at once; left out: the daemon's default, or more if they are small.
-    epochs, steps: end after so many epochs, or batches of this rank, at least 1; left out: without end.
-    first_epoch, first_step: begin there; the step is counted over all ranks.
-    seed: in place of the stream's own.
-    position: go on there, a text of `Stream.position`; PositionError: it is of another spec, other data, or another seed.
-    accept_changes: go on there all the same.
-    delivery: "shared" (mapped, the default), or "copy" (through the socket, where memory cannot be mapped).
-    open_timeout, reconnect_timeout: seconds that are waited for an answer, and for a daemon that is gone; math.inf: for ever;
-        0, of the
-        latter: not at all.
-    on_reconnect: called as (kind, attempt, waited_s, reason), kind "lost", "trying" or "back".
+    """rank, world_size: this trainer's share of the steps (default: of torch.distributed, JAX or the launcher).
+    window: batches that you may hold at once (default: the daemon's, or more if they are small).
+    epochs, steps: the end, after so many epochs or batches of this rank, at least 1 (default: without end).
+    first_epoch, first_step: the beginning; the step is counted over all ranks.
+    seed: replaces the stream's own.
+    position: a text of `Stream.position` to go on at. PositionError: it is of another spec, other data, or another seed.
+    accept_changes: goes on there nevertheless.
+    delivery: "shared" (mapped, the default), or "copy" (through the socket, if memory cannot be mapped).
+    open_timeout, reconnect_timeout: seconds to wait for an answer, and for a daemon that is gone; math.inf: without limit; a
+        reconnect_timeout of 0: not at all.
+    on_reconnect: called as (kind, attempt, waited_s, reason), with kind "lost", "trying" or "back".
     client_name: shown to operators.
-    expect_digest: 32 bytes; the stream's spec must have this digest.
-    progress: a bar of tqdm for each epoch.
+    expect_digest: 32 bytes, the digest that the stream's spec must have.
+    progress: shows a bar of tqdm for each epoch.
+    agree: all ranks compare spec, data, seed, epoch, step and world before the first batch and at each `state_dict()`, through
+        torch.distributed, JAX or mpi4py, if it is initialised with these ranks ("auto", the default); AgreementError: they
+        differ. True: SpecError if there is nothing to compare through. A group of torch.distributed or MLX, or a communicator
+        of mpi4py: through that. False: not at all.
+    agree_timeout: seconds that a rank waits for the others then (default: 300).
     """
 
     rank: int
@@ -46,13 +54,16 @@ class OpenOptions(TypedDict, total=False):
     client_name: str
     expect_digest: bytes
     progress: bool
+    agree: bool | Literal["auto"] | Any
+    agree_timeout: float
 
 
 _NATIVE = {"epochs": "n_epochs", "steps": "n_steps"}
 _AS_THEY_ARE = frozenset(
     "window first_epoch first_step seed position accept_changes delivery client_name expect_digest".split()
 )
-_NOT_ZERO = frozenset(("epochs", "steps", "window"))  # with libleat 0 is as if they were left out
+_NOT_ZERO = frozenset(("epochs", "steps", "window"))  # libleat takes 0 as the default
+_NOT_NATIVE = frozenset(("rank", "world_size", "on_reconnect", "progress", "agree", "agree_timeout"))
 _NO_RECONNECT = -(2**31)
 
 
@@ -67,7 +78,7 @@ def _milliseconds(name: str, seconds: float) -> int:
 
 
 def changed(options: OpenOptions, changes: OpenOptions) -> OpenOptions:
-    """The options with others in place of them; a position stands for all that says where to begin."""
+    """The options with changes. A position replaces first_epoch and first_step."""
     kept = options.copy()
     if changes.get("position") is not None:
         kept.pop("first_epoch", None)
@@ -76,16 +87,26 @@ def changed(options: OpenOptions, changes: OpenOptions) -> OpenOptions:
 
 
 def share(options: OpenOptions) -> dict[str, int]:
-    """Which steps are this trainer's, as `rank` and `world_size`; empty where libleat is to ask the launcher."""
+    """This trainer's `rank` and `world_size`; empty if libleat is to ask the launcher."""
     return ranks.options(options.get("rank"), options.get("world_size"))
 
 
+def agreement(options: OpenOptions, native: _leat.Stream) -> Agreement | None:
+    """What compares the ranks of this stream. None: nothing does."""
+    agree = options.get("agree", "auto")
+    if agree is False or native.world_size == 1:
+        return None
+    from .agreement import Agreement
+
+    return Agreement("auto" if agree is None else agree, options.get("agree_timeout"), native)
+
+
 def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
-    """The members of struct leat_open_options, but for `on_reconnect` and `progress`, which are others' to use. `share`: as share()
-    found it when the stream was opened first."""
+    """The members of struct leat_open_options, without those of this package. `share`: of share(), when the stream was
+    opened first."""
     found: dict[str, Any] = dict(share)
     for name, value in options.items():
-        if value is None or name in ("rank", "world_size", "on_reconnect", "progress"):
+        if value is None or name in _NOT_NATIVE:
             continue
         if name in _NOT_ZERO and value == 0:
             raise SpecError("0 is less than 1; None is as if it were left out", path=name)

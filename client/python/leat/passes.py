@@ -1,12 +1,11 @@
-"""Which pass over a dataset comes next, told by memory that a DataLoader's workers share with the process that made them.
+"""Counts the passes over a dataset, in memory that a DataLoader's workers share with the process that made them.
 
-A worker is forked or spawned anew for each pass and dies with it: it cannot count passes, and the process that holds the
-dataset is not asked when one begins. So they are counted in shared memory. The first worker of a loader's iteration begins
-a pass, the others join it: they know each other by the seed that torch gives to all of an iteration, and by their number; a
-worker that has joined a pass already means the next one (workers that persist keep their seed). In the process itself each
-iteration is a pass.
+A worker is forked or spawned for each pass and ends with it, so it cannot count passes; and torch does not tell the process of
+the dataset when one begins. The first worker of an iteration begins a pass, and the others join it. They know each other by
+the seed that torch gives to an iteration, and by their number. A worker that joined a pass before begins the next one, since
+persistent workers keep their seed. In the process itself each iteration is a pass.
 
-Every change is made under a lock of the file; a process that dies lets go of it.
+Changes are made under a lock of the file, which ends with its process.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple
 from .errors import SpecError
 
 MAX_WORKERS = 4096
-N_KEPT = 64  # passes that can still be joined
+N_KEPT = 64  # the last passes, which workers can join
 _HEAD = struct.Struct("=qqq")  # the epoch that comes next, number of passes, whether none has begun since `set`
 _PASS = struct.Struct("=qqqq")  # seed, number of workers, epoch, whether it is the first since `set`
 _PLACE = struct.Struct("=q")  # how many passes there were when this worker joined its last one
@@ -33,7 +32,7 @@ _PLACES_AT = _STEPS_AT + _STEPS.size
 
 
 class Worker(NamedTuple):
-    """One of a DataLoader's workers."""
+    """A worker of a DataLoader."""
 
     id: int
     n_workers: int
@@ -41,7 +40,7 @@ class Worker(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A pass: which one it is, its epoch, and whether it is the first one since `set`."""
+    """A pass: its number, its epoch, and whether it is the first one since `set`."""
 
     number: int
     epoch: int
@@ -49,14 +48,14 @@ class Pass(NamedTuple):
 
 
 class Passes:
-    """The passes of a dataset that were begun, and the epoch of the next."""
+    """The passes of a dataset, and the epoch of the next one."""
 
     def __init__(self, epoch: int = 0) -> None:
         self._attach(os.memfd_create("leat-passes", os.MFD_CLOEXEC))
         self.set(epoch)
 
     def set(self, epoch: int) -> None:
-        """The pass that begins next, in whatever process, is one of that epoch."""
+        """The next pass, in any process, is one of that epoch."""
         if epoch < 0:
             raise SpecError(f"epoch {epoch} is negative")
         with self._locked():
@@ -64,7 +63,7 @@ class Passes:
             _HEAD.pack_into(self._memory, 0, epoch, n_passes, True)
 
     def begin(self, worker: Worker | None) -> Pass:
-        """The pass that this worker begins or joins now; None: of the process itself."""
+        """Begins or joins a pass. worker None: the process itself."""
         with self._locked():
             number = self._find(worker)
             if number is None:
@@ -75,15 +74,14 @@ class Passes:
             return Pass(number, epoch, bool(is_first))
 
     def give_back(self, given: Pass) -> None:
-        """That pass of the process itself was never asked for anything, and nobody has it: the next one begins in its place, if none
-        has begun since."""
+        """Takes back a pass of the process itself that returned no item, unless another pass has begun since."""
         with self._locked():
             _, n_passes, is_fresh = self._head()
             if n_passes == given.number + 1 and not is_fresh:
                 _HEAD.pack_into(self._memory, 0, given.epoch, given.number, given.is_first)
 
     def resume(self, epoch: int) -> None:
-        """The pass that was begun last is of another epoch than was thought."""
+        """Corrects the epoch of the last pass."""
         with self._locked():
             _, n_passes, is_fresh = self._head()
             if n_passes > 0:
@@ -91,30 +89,30 @@ class Passes:
                 self._write(n_passes - 1, (seed, count, epoch, is_first))
             _HEAD.pack_into(self._memory, 0, epoch + 1, n_passes, is_fresh)
 
-    def tell_steps(self, n_steps: int, world_size: int) -> None:
-        """An epoch that was read had so many steps, over all ranks."""
+    def keep_steps(self, n_steps: int, world_size: int) -> None:
+        """Keeps the steps of an epoch that was read, over all ranks."""
         with self._locked():
             _STEPS.pack_into(self._memory, _STEPS_AT, n_steps, world_size)
 
     def steps(self, world_size: int) -> int | None:
-        """What tell_steps() was told last, in whatever process; None: nothing, or of another number of ranks."""
+        """The steps that any process told last; None: unknown for this number of ranks."""
         with self._locked():
             n_steps, n_ranks = _STEPS.unpack_from(self._memory, _STEPS_AT)
         return n_steps if n_ranks == world_size else None
 
     @property
     def next_epoch(self) -> int:
-        """Of the pass that begins next."""
+        """The epoch of the next pass."""
         return self._head()[0]
 
     @property
     def last(self) -> int:
-        """The number of the pass that was begun last; -1: none was."""
+        """The number of the last pass, or -1."""
         return self._head()[1] - 1
 
     @property
     def is_fresh(self) -> bool:
-        """None has begun since `set`."""
+        """True if no pass has begun since `set`."""
         return bool(self._head()[2])
 
     def _attach(self, fd: int) -> None:
@@ -147,7 +145,7 @@ class Passes:
         return _PLACES_AT + worker.id * _PLACE.size
 
     def _find(self, worker: Worker | None) -> int | None:
-        """The pass that another worker of the same iteration has begun."""
+        """Finds the pass that another worker of the same iteration began."""
         if worker is None:
             return None
         _, n_passes, _ = self._head()
@@ -165,7 +163,7 @@ class Passes:
         return number
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a process that is being spawned the memory itself; for anything else the epoch that comes next."""
+        """A spawned process gets the memory itself, any other copy the next epoch."""
         if context.get_spawning_popen() is not None:
             return {"fd": reduction.DupFd(self._fd)}
         return {"epoch": self.next_epoch}
@@ -176,6 +174,6 @@ class Passes:
         else:
             Passes.__init__(self, state["epoch"])
 
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # at the process's end there is no `os` any more
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # `os` may be gone at the end of the process
         if getattr(self, "_fd", -1) >= 0:
             close(self._fd)

@@ -1,15 +1,15 @@
-"""Pipelines: streams that are described in Python.
+"""Pipelines: streams described in Python.
 
-    batches = leat.csv("train.csv").template(["Name: {Name}"]).tokenize("./modernbert").pad(128).shuffle(1000,
-    seed=42).batch(32) for batch in batches:
+    batches = leat.csv("train.csv").template(["Name: {Name}"]).tokenize("./modernbert").pad(128).batch(32)
+    for batch in batches:
         ...
 
-A pipeline is a value: each method returns another one, nothing is read, and no daemon is asked, until it is iterated or
-opened. What it means is its `spec`, the same as a stream in YAML (`to_yaml`), with the same batches. Sources and stages, with
-all of their arguments, are those of the tables of leat (`_stages.py` is generated from them).
+A pipeline is a value: each method returns another one. Nothing is read, and no daemon is asked, until you iterate or open it.
+Its `spec` means the same as a stream in YAML (`to_yaml`), with the same batches. `_stages.py`, with all sources, stages and
+arguments, is generated from leat's tables.
 
-Two things are filled in that a spec must say. Inputs that were left out, as `inference` tells. And what cannot be in a batch:
-before `batch`, where no `select` says otherwise, texts are left out (the stage `tensors`).
+Two things are filled in: inputs that you left out (see `inference`), and, unless there is a `select`, a stage `tensors` before
+`batch`, which drops texts.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _SHUFFLE_ON, _SHUFFLE_OFF = 1, 2  # enum leat_shuffle
 
 
 class Pipeline(_stages.Stages):
-    """A source, stages and options; immutable. Iterated, it opens its stream (once). Each `iter()` is an iterator of its own over
-    the next epoch, whatever became of the loops before it.
+    """A source, stages and options; immutable. The first iteration opens its stream. Each `iter()` is a new iterator over the
+    next epoch, whatever earlier loops did.
 
-    With a `batch` these are `Batch`es, whose tensors lie in shared memory. Without, records: a dict for each, of `str` for
-    texts, numbers for scalars, and NumPy arrays (which are the caller's own) for lists.
+    With a `batch` it yields `Batch`es, whose tensors lie in shared memory. Without, it yields records: dicts of `str` for
+    texts, numbers for scalars, and NumPy arrays of your own for lists.
     """
 
     __slots__ = ("_source", "_stages_", "_options", "_name", "_open_options", "_stream", "_pid", "__weakref__")
@@ -54,18 +54,18 @@ class Pipeline(_stages.Stages):
         options: Mapping[str, Any] | None = None,
         name: str = "pipeline",
     ) -> None:
-        """As `begin` and the stages make it: arguments are plain values, paths absolute."""
+        """Arguments are plain values, with absolute paths; see `begin`."""
         self._source = source
         self._stages_ = stages
         self._options = dict(options or {})
         self._name = name
         self._open_options: OpenOptions = {}
         self._stream: Stream | None = None
-        self._pid = 0  # of the process that opened it
+        self._pid = 0  # of the process that opened the stream
 
     @classmethod
     def begin(cls, kind: str, arguments: Mapping[str, Any]) -> Self:
-        """One with that source alone; `leat.csv(..)` and the like are the typed ways to say so."""
+        """A pipeline of that source alone; `leat.csv(..)` and the like are typed."""
         if kind not in _stages.SOURCES:
             raise SpecError(f'there is no source "{kind}"; there are {", ".join(sorted(_stages.SOURCES))}')
         return cls((kind, specs.arguments(kind, arguments)))
@@ -77,26 +77,25 @@ class Pipeline(_stages.Stages):
         return other
 
     def stage(self, kind: str, arguments: Mapping[str, Any]) -> Self:
-        """One more stage of that kind, with what is not None of the arguments; for kinds that are only known at run time. What
-        is left out is inferred as by the method of that name.
-        """
+        """Adds a stage whose kind is only known at run time, with the arguments that are not None. Missing inputs are
+        inferred."""
         if kind == "tokenize":
             arguments = {**arguments, "tokenizer": _tokenizer_path(arguments.get("tokenizer"))}
-        each = specs.source_stages(self._source)  # what sources have in common, the first of them has
+        each = specs.source_stages(self._source)  # the first source has all common fields
         before = [*each[0], *self._stages_] if each else self._stages_
         found = inference.expand(before, kind, specs.arguments(kind, arguments))
         return self._changed(stages=(*self._stages_, *found))
 
     def with_options(self, arguments: Mapping[str, Any]) -> Self:
-        """Options of the stream, in place of those of the same name; `options` is the typed way to say so."""
+        """Sets options of the stream; `options` is typed."""
         return self._changed(options={**self._options, **specs.arguments("options", arguments)})
 
     def named(self, name: str) -> Self:
-        """The same under another name, which operators see in `leatctl streams`, and `to_yaml` writes: 1 to 63 bytes."""
+        """Renames it, for `leatctl streams` and `to_yaml`: 1 to 63 bytes."""
         return self._changed(name=name)
 
     def opened_with(self, **options: Unpack[OpenOptions]) -> Self:
-        """The same, with options for when it is iterated: those of `open`."""
+        """Sets the options of `open` for iterations."""
         other = self._changed()
         other._open_options = {**self._open_options, **options}
         return other
@@ -114,22 +113,20 @@ class Pipeline(_stages.Stages):
         deadline: float | None = None,
         warn: bool = True,
     ) -> Self:
-        """Each record through a function in Python: it is given a dict of the fields `inputs` (left out: all), and returns one
-        of the fields that it makes or changes, or None, which leaves the record out. What it raises makes the record a bad
-        one. Lists and arrays of NumPy, torch, JAX and MLX are lists of their dtype.
+        """Calls a Python function for each record. It gets a dict of the fields `inputs` (default: all), and returns a dict of
+        the fields that it makes or changes, or None to drop the record. If it raises an exception, the record is a bad one.
+        Lists and arrays of NumPy, torch, JAX and MLX become lists of their dtype.
 
-        schema: types of these fields: "text", "int64", "float32", "bool", "float32[8]", "int32[]", torch.int64, ..; left out:
-            found out from what it returns for the first records, where arrays that are equally long have that length.
-        batched: it is given a dict of columns, up to `batch_size` rows of each, numbers as arrays of NumPy, and returns one of
-            columns with as many rows, or fewer. Which rows come together is a matter of timing. Of fewer rows the column
-            "_row", which it is given besides, says which they are, unless other columns that came back as they were tell.
-        drops: whether it may leave records out, so that nobody knows their number beforehand; left out: if it is batched,
-            or its code has a way to return None.
-        processes: how many of them work at once; the function must depend on its record alone, so that their number does not
-            show. It is called for the records of the epoch that is read, and for those of the next one that its first
-            `prefetch` batches need (a block of them at least), not further ahead.
+        schema: types of the returned fields: "text", "int64", "float32", "bool", "float32[8]", "int32[]", torch.int64, ..
+            (default: from its results for the first records; arrays of equal length have that length).
+        batched: it gets a dict of columns, up to `batch_size` rows, with numbers as arrays of NumPy, and returns columns with
+            as many rows, or fewer. Timing decides which rows come together. If it returns fewer rows, the given column "_row",
+            or other unchanged columns, must tell which.
+        drops: it may drop records, so their number is unknown (default: if it is batched, or its code can return None).
+        processes: that work at once. The function must depend on its record alone, so that their number does not show. It is
+            called for the epoch that you read, and for the first `prefetch` batches of the next (at least a block of records).
         deadline: seconds for a record.
-        warn: a warning is given on what this costs: each record goes to another process and back as JSON.
+        warn: warns that each record goes to another process and back as JSON.
         """
         from . import callables
 
@@ -139,7 +136,7 @@ class Pipeline(_stages.Stages):
         )
         return self.stage("exec", stage)
 
-    # ---- what it is ----
+    # ---- description ----
 
     @property
     def name(self) -> str:
@@ -147,16 +144,16 @@ class Pipeline(_stages.Stages):
 
     @property
     def is_batched(self) -> bool:
-        """Whether there is a `batch`; else iteration gives records."""
+        """True if there is a `batch`; else iteration yields records."""
         return any(kind == "batch" for kind, _ in self._stages_)
 
     @property
     def stages(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-        """Kind and arguments of each stage, as they were said."""
+        """Kind and arguments of each stage, as you gave them."""
         return tuple((kind, MappingProxyType(given)) for kind, given in self._stages_)
 
     def _final_stages(self) -> list[specs.Stage]:
-        """With what makes them fit into a batch, in front of what makes batches."""
+        """The stages with `tensors` before the `batch`."""
         at = next((i for i, (kind, _) in enumerate(self._stages_) if kind in _BEHIND_BATCH), len(self._stages_))
         has_choice = any(kind in ("select", "tensors") for kind, _ in self._stages_)
         extra: list[specs.Stage] = []
@@ -168,7 +165,7 @@ class Pipeline(_stages.Stages):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What is sent to the daemon: {"name", "source": [kind, arguments], "stages": [[kind, arguments], ..], "options"}."""
+        """The spec for the daemon: {"name", "source": [kind, arguments], "stages": [[kind, arguments], ..], "options"}."""
         return {
             "name": self._name,
             "source": list(self._source),
@@ -177,9 +174,7 @@ class Pipeline(_stages.Stages):
         }
 
     def to_yaml(self, name: str | None = None) -> str:
-        """The same stream as a file for leatd and leatctl, of that name (left out: its own). Its batches are the same byte for
-        byte.
-        """
+        """The stream as a file for leatd and leatctl, with the same batches. name: of the stream (default: its own)."""
         return specs.to_yaml(name or self._name, self._source, self._final_stages(), self._options)
 
     def __repr__(self) -> str:
@@ -195,39 +190,37 @@ class Pipeline(_stages.Stages):
 
     def _ask(self, command: str, *arguments: str, stages: list[specs.Stage] | None = None) -> str:
         text = specs.to_yaml(self._name, self._source, self._final_stages() if stages is None else stages, self._options)
-        with os.fdopen(os.memfd_create("leat-pipeline"), "w", encoding="utf-8") as file:  # which ends with this process
+        with os.fdopen(os.memfd_create("leat-pipeline"), "w", encoding="utf-8") as file:  # ends with this process
             file.write(text)
             file.flush()
             name = f"/proc/self/fd/{file.fileno()}"
             try:
                 return programs.leatctl(command, name, *arguments, keep=file.fileno())
             except Error as error:
-                if error.file == name:  # which nobody has ever seen
+                if error.file == name:  # of no use to the caller
                     error.file = error.line = error.column = None
                     in_data(error)
                 raise
 
     def explain(self, format: Literal["text", "json", "dot", "svg"] = "text", *, measure: bool = True) -> str:
-        """What runs where and why, what flows between, the tensors, memory, and, if `measure`, the time that is predicted: the
-        first 4 MiB of the data are tried for 0.3 s at most. See `leatctl explain`. What is wrong with the pipeline is raised.
+        """Explains the plan: stages, fields, tensors, memory and, if `measure`, the predicted time, from the first 4 MiB of
+        the data in at most 0.3 s. See `leatctl explain`. Raises what is wrong with the pipeline.
         """
         asked = ["--format", format, *([] if measure else ["--no-measure"])]
         try:
             return self._ask("explain", *asked)
         except Exception:
-            self.check()  # has the place of what is wrong
+            self.check()  # its error has a place
             raise
 
     def check(self) -> None:
-        """Raises what is wrong: SpecError, with the stage and the argument, NotFoundError, DataError. Reads files as far as
-        that needs.
-        """
+        """Raises what is wrong: SpecError, with the stage and the argument, NotFoundError, DataError. Reads the beginning of
+        files."""
         self._ask("explain", "--json", "--no-measure")
 
     def head(self, n: int = 3, after: str | int | None = None) -> list[dict[str, Any]]:
-        """The first n records as they are behind a stage ("source", "tokenize", "pad[2]" for the second of that name, or an
-        index from 0;
-        left out: behind all). They are made in another process, in the order of the data, and do not disturb the stream.
+        """The first n records after a stage: "source", "tokenize", "pad[2]" for the second of that name, or an index from 0
+        (default: after all). Another process makes them, in the order of the data; the stream does not move.
         """
         stages = list(self._stages_)
         asked = ["-n", str(n), "--json", *(["--after", str(after)] if after is not None else [])]
@@ -236,8 +229,8 @@ class Pipeline(_stages.Stages):
     # ---- batches ----
 
     def open(self, **options: Unpack[OpenOptions]) -> Stream:
-        """A stream of its own, at the position that the options say; see OpenOptions. It is to be closed, or used in a `with`.
-        A pipeline without a `batch` gives one record a batch here, its texts as bytes in tensors NAME.utf8.
+        """Opens a stream; see OpenOptions. Close it, or use it in a `with`. Without a `batch` each of its batches is a record,
+        with texts as bytes in tensors NAME.utf8.
         """
         spec = self.spec
 
@@ -252,7 +245,7 @@ class Pipeline(_stages.Stages):
 
     @property
     def stream(self) -> Stream:
-        """The one that iterators, len() and positions are of; opened when it is first needed. A forked child has its own."""
+        """The stream of iterators, len() and positions, opened at the first use. A forked child has its own."""
         stream = self._own_stream()
         return self._keep(self.open()) if stream is None else stream
 
@@ -265,15 +258,15 @@ class Pipeline(_stages.Stages):
 
     @property
     def schema(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """name → (dtype, shape) of what a batch holds; -1 in a shape varies from batch to batch."""
+        """name → (dtype, shape) of a batch's tensors; -1 in a shape varies from batch to batch."""
         return self.stream.schema
 
     def __iter__(self) -> Iterator[Any]:
-        """The next epoch: `Batch`es, or, without a `batch`, records."""
+        """The next epoch: `Batch`es or, without a `batch`, records."""
         return iter(self.stream) if self.is_batched else self.records()
 
     def __getitem__(self, index: object) -> NoReturn:
-        """TypeError. A DataLoader takes what has numbered items; it is told what it is to be given."""
+        """Raises TypeError. A DataLoader takes any object with numbered items, so the message says what to give it."""
         raise TypeError(
             f"a pipeline has no item {index!r}: its items come in order, by `for`. torch's DataLoader and Trainer take "
             "leat.TorchDataset(pipeline)"
@@ -292,22 +285,22 @@ class Pipeline(_stages.Stages):
         return self.stream.__aiter__() if self.is_batched else self.records()
 
     def __len__(self) -> int:
-        """Batches of an epoch for this rank. TypeError, with the reason: that is not known, at least until an epoch was read."""
+        """Batches of an epoch for this rank. TypeError: unknown, at least until an epoch was read; the message says why."""
         return len(self.stream)
 
     def __bool__(self) -> bool:
-        return True  # whatever its length, which may not be known
+        return True  # its length may be unknown
 
     def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Any:
         """Its batches as arrays of "torch", "jax", "mlx" or "numpy": see `Stream.to`."""
         return self.stream.to(framework, device=device, copy=copy)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the iterator that was begun last goes on, for `load_state_dict` of an equal pipeline."""
+        """The place of the iterator that was begun last, for `load_state_dict` of an equal pipeline."""
         return self.stream.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iterator goes on where `state_dict` was taken. PositionError: pipeline or data are others, and in what."""
+        """The next iterator goes on there. PositionError: the pipeline or the data differ; the message says in what."""
         from .stream import position_of
 
         stream = self._own_stream()
@@ -317,11 +310,11 @@ class Pipeline(_stages.Stages):
             stream.load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator is of that epoch, from its first batch."""
+        """The next iterator begins that epoch."""
         self.stream.set_epoch(epoch)
 
     def close(self) -> None:
-        """Closes its stream; the next loop opens it anew, from the beginning."""
+        """Closes its stream. The next loop opens it anew, from the beginning."""
         stream, self._stream = self._own_stream(), None
         if stream is not None:
             stream.close()
@@ -334,8 +327,8 @@ class Pipeline(_stages.Stages):
 
 
 def _tokenizer_path(tokenizer: Any) -> Any:
-    """Of whatever is a tokenizer (see Tokenizer.of). A name that is neither here nor in the cache stays: the daemon tells."""
-    from . import model_cache
+    """The path of any tokenizer (see Tokenizer.of). An unknown name stays, for the daemon's error."""
+    from .tokenizer import model_cache
 
     if tokenizer is None or isinstance(tokenizer, os.PathLike):
         return tokenizer
@@ -365,11 +358,11 @@ def _restore(
 
 
 class LeftOutWarning(UserWarning):
-    """The data has fields that leat leaves out. Declare those that are wanted with `fields`, which ends the warning."""
+    """The data has fields that leat does not read. Declare those that you want with `fields`, which ends the warning."""
 
 
-def _outside() -> int:
-    """How many frames up, for warnings.warn, the caller of this package is."""
+def outside() -> int:
+    """The stacklevel of the package's caller, for warnings.warn."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__)):
         frame, level = frame.f_back, level + 1
@@ -383,7 +376,7 @@ def _open(
     *,
     is_declared: bool,
 ) -> Stream:
-    """A Stream of what `how` opens at that place. A declared stream may have become another one where an epoch begins."""
+    """Makes a Stream of what `how` opens. At the start of an epoch a declared stream may have changed."""
     from .batch import Batch
     from .cursor import Limits
     from .stream import Stream
@@ -403,20 +396,21 @@ def _open(
 
     first = native({})
     if first.left_out:
-        warnings.warn(f"not all of the data is read: {first.left_out}", LeftOutWarning, stacklevel=_outside())
+        warnings.warn(f"not all of the data is read: {first.left_out}", LeftOutWarning, stacklevel=outside())
     limits = Limits(options.get("epochs"), options.get("steps"))
-    return Stream(first, opener=again, limits=limits, progress=bool(options.get("progress")))
+    agreement = opening.agreement(options, first)
+    return Stream(first, opener=again, limits=limits, progress=bool(options.get("progress")), agreement=agreement)
 
 
 def open(
     name: str, *, split: str | None = None, shuffle: bool | None = None, **options: Unpack[OpenOptions]
 ) -> Stream:
-    """A stream that the operator declared in the settings of the daemon, by its name; `leatctl streams` lists them.
+    """Opens a stream that the operator declared in the daemon's settings; `leatctl streams` lists them.
 
-    split: the part of it, "train", "validation" or "test": the stream NAME.SPLIT if one is declared, else that part of the
-        stage `split` that NAME has.
-    shuffle: False: in the order of the data, without its stages `shuffle`. True: as it is declared, which must have one.
-    The others are those of OpenOptions. NotFoundError: there is no such stream; the message names the nearest.
+    split: "train", "validation" or "test": the stream NAME.SPLIT if it is declared, else that part of the stage `split` of
+    NAME.
+    shuffle: False: without its stages `shuffle`, in the order of the data. True: it must have a stage `shuffle`.
+    options: see OpenOptions. NotFoundError: there is no such stream; the message names the nearest.
     """
     chosen: dict[str, Any] = {}
     if split is not None:
@@ -447,17 +441,17 @@ def _as_source(pipeline: Pipeline, what: str) -> dict[str, Any]:
 
 
 def _as_sources(pipelines: tuple[Pipeline | Sequence[Pipeline], ...], what: str) -> list[dict[str, Any]]:
-    """Of pipelines, each an argument, or in one list."""
+    """The sources of pipelines that are given one by one or in a list."""
     only = pipelines[0] if len(pipelines) == 1 else pipelines
     found = pipelines if isinstance(only, (str, Pipeline)) or not isinstance(only, Sequence) else only
     return [_as_source(pipeline, what) for pipeline in found]  # type: ignore[arg-type]
 
 
 def concat(*sources: Pipeline | Sequence[Pipeline]) -> Pipeline:
-    """Several sources, one after the other; there are the fields that all of them have with the same type.
+    """Several sources, one after the other, with the fields that all of them have with the same type.
 
     sources: pipelines, one by one or in a list. Each may have stages for single records (cast, rename, template, tokenize,
-        filter, ..), so that files with other columns are made alike first.
+        filter, ..), which make files with different columns alike.
     """
     return Pipeline.begin("concat", {"sources": _as_sources(sources, "concat")})
 
@@ -469,29 +463,27 @@ def mix(
     exhausted: Literal["stop", "repeat", "drop"] | None = None,
     seed: int | None = None,
 ) -> Pipeline:
-    """Several sources, their records among each other.
+    """Several sources, with their records mixed.
 
-    sources: pipelines, one by one or in a list, with stages of their own as for `concat`.
-    weights: a positive number for each source: each record is drawn from one of them at random, by its share in the sum.
-    proportions: in place of weights: they come in turn, so that at any time each has had its share as nearly as can be.
-    exhausted: when one has no more: the pass ends (stop), it begins again until all have been read once (repeat), or the
-        others go on (drop).
-    seed: with weights: another one draws otherwise.
+    sources: pipelines, one by one or in a list, with stages of their own as in `concat`.
+    weights: a positive number for each source, its share of the records, which are drawn at random.
+    proportions: in place of weights: the sources take turns, so that each has had its share at any time.
+    exhausted: at the end of a source the pass ends (stop), the source begins again until all have been read once (repeat), or
+        the others go on (drop).
+    seed: of the drawing, with weights.
     """
     given = {"weights": weights, "proportions": proportions, "exhausted": exhausted, "seed": seed}
     return Pipeline.begin("mix", {"sources": _as_sources(sources, "mix"), **given})
 
 
 def source(kind: str, **arguments: Any) -> Pipeline:
-    """A source by its name, for kinds that are only known at run time: `source("csv", paths="train.csv")`."""
+    """A source whose kind is only known at run time: `source("csv", paths="train.csv")`."""
     return Pipeline.begin(kind, arguments)
 
 
 def from_yaml(path: str | os.PathLike[str], stream: str | None = None) -> Pipeline:
-    """A stream of a file of leatd, to iterate it, or to put more stages behind it. Paths in it are against the file, as ever.
-
-    stream: which one of the file (left out: the only one).
-    """
+    """Reads a stream of a file of leatd as a pipeline. Its paths are relative to the file. stream: its name (default: the only
+    one)."""
     file = os.path.abspath(os.fspath(path))
     told = json.loads(programs.leatctl("spec", "--secrets", "--json", file, *([stream] if stream else [])))
     base = os.path.dirname(file)
@@ -502,7 +494,7 @@ def from_yaml(path: str | os.PathLike[str], stream: str | None = None) -> Pipeli
 
 
 def __getattr__(name: str) -> Any:
-    """The sources of the tables: csv, jsonl, text, .."""
+    """The generated sources: csv, jsonl, text, .."""
     if name in _stages.SOURCES:
         return getattr(_stages, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

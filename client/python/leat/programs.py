@@ -1,7 +1,6 @@
-"""Where leat's own programs are: leatd, which makes batches, and leatctl, which tells about them.
+"""Finds and runs leat's programs: leatd, which makes batches, and leatctl.
 
-They are looked for in the folder $LEAT_BIN, in the package (where a wheel has them), beside a build tree's package, and on the
-PATH; the first that there is counts.
+They are searched in the folder $LEAT_BIN, in the package (of a wheel), beside the package of a build tree, and on the PATH.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from .errors import DaemonError, Error, NotFoundError, SpecError, from_code
 
-_USAGE = 2  # leatctl's exit status where its command line makes no sense
+_USAGE = 2  # leatctl's exit status for a wrong command line
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -28,7 +27,7 @@ def _folders() -> Iterator[str]:
 
 
 def find(name: str) -> str:
-    """The path of "leatd" or "leatctl". NotFoundError: there is none; it says where it was looked for."""
+    """The path of "leatd" or "leatctl". NotFoundError: there is none."""
     for folder in _folders():
         path = os.path.join(folder, name)
         if os.access(path, os.X_OK) and os.path.isfile(path):
@@ -51,7 +50,7 @@ def _error_in(output: str) -> dict[str, Any] | None:
 
 
 def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: type[Error] = DaemonError) -> None:
-    """What `leatctl ... --json` says went wrong, as an exception; else its last words."""
+    """Raises the error that `leatctl ... --json` printed, else its last message."""
     error = _error_in(output) or _error_in(complaint)
     if error is None:
         name = f"leatctl {arguments[0]}: "
@@ -62,8 +61,8 @@ def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: ty
 
 
 def leatctl(*arguments: str, keep: int | None = None) -> str:
-    """What leatctl prints for these arguments. What it finds wrong is raised; with --json among them as it is, with its
-    place. keep: a descriptor that it shall have, too.
+    """Runs leatctl and returns its output. Its error is raised; with --json among the arguments it has a place. keep: a
+    descriptor that leatctl inherits.
     """
     command = [find("leatctl"), *arguments]
     kept = () if keep is None else (keep,)

@@ -1,11 +1,9 @@
-"""Which rank this process is, of how many, by what has been initialised in it.
+"""Finds the rank of this process, and the number of ranks.
 
-Arguments count most. Then torch.distributed or JAX, if the program has imported and initialised them: they know what they
-were told in code, which no environment tells. Else libleat looks at what the launcher left in the environment (torchrun,
-mlx.launch, Open MPI, MPICH, Slurm, Kubernetes, or LEAT_RANK and LEAT_WORLD_SIZE), and without any of that this is the only
-trainer. MLX has no way to ask whether it is initialised, and takes its ranks from the same environment: so does leat.
-
-Nothing is imported here, and nothing initialised: a framework that the program does not use costs nothing.
+Your arguments come first, then torch.distributed or JAX, if the program has initialised them. Otherwise libleat asks the
+environment of the launcher (torchrun, mlx.launch, Open MPI, MPICH, Slurm, Kubernetes, or LEAT_RANK and LEAT_WORLD_SIZE);
+without one, this is the only trainer. MLX takes its ranks from the same environment. No framework is imported or initialised
+here.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from .errors import SpecError
 
 
 class Ranks(NamedTuple):
-    """Rank `rank` of `world_size`; `source` says who said so: "torch.distributed" or "jax"."""
+    """Rank `rank` of `world_size`, as told by `source`: "torch.distributed" or "jax"."""
 
     rank: int
     world_size: int
@@ -25,15 +23,14 @@ class Ranks(NamedTuple):
 
 
 def find() -> Ranks | None:
-    """What a framework says that is initialised in this process; None: none is, and libleat is to ask the launcher."""
+    """The ranks of an initialised framework; None: there is none, and libleat is to ask the launcher."""
     return _ask_torch() or _ask_jax()
 
 
 def of_group(group: Any) -> Ranks:
-    """Of a group of torch.distributed or mlx.core.distributed: this process's rank in it, and its size.
+    """The ranks of a group of torch.distributed or mlx.core.distributed.
 
-    Where ranks are not all data-parallel (tensor or pipeline parallelism) that is the group to give: those that are to see
-    other data.
+    With tensor or pipeline parallelism, give the data-parallel group: the processes that see different data.
     """
     rank, size = getattr(group, "rank", None), getattr(group, "size", None)
     if not callable(rank) or not callable(size):
@@ -42,9 +39,10 @@ def of_group(group: Any) -> Ranks:
 
 
 def options(rank: int | None = None, world_size: int | None = None) -> dict[str, int]:
-    """What an opening is to be given as `rank` and `world_size`; empty where libleat is to ask the launcher.
+    """The options `rank` and `world_size` of an opening; empty if libleat is to ask the launcher.
 
-    Both or neither are given, or `world_size=1` alone (the only trainer, whatever a launcher says). SpecError: half of a pair.
+    Give both, neither, or `world_size=1` alone (the only trainer, whatever a launcher says). SpecError: one of them is
+    missing.
     """
     if rank is None and world_size is None:
         found = find()

@@ -1,7 +1,6 @@
-"""Records of a stream that is not batched: a dict for each, of the caller's own values.
+"""Records of a stream without a `batch`: dicts of copied values, which you may keep.
 
-Each record comes in a slot of its own; what it holds is copied out and the slot given back, so that records may be kept for as
-long as one likes.
+Each record comes in a slot of its own, which is returned as soon as the record is copied.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from .epoch import Epoch
 
 Record = dict[str, Any]
-TEXT = ".utf8"  # the stage `tensors` calls the bytes of a text so
+TEXT = ".utf8"  # suffix of the stage `tensors` for the bytes of a text
 
 
 def _numpy() -> Any:

@@ -1,17 +1,14 @@
-"""Who iterates over a dataset: the trainer itself, or Accelerate, which divides among processes what it is given.
+"""Finds out whether Accelerate iterates over a dataset, since it divides the items among processes.
 
-Accelerate's `prepare()` wraps a DataLoader, and transformers.Trainer does so with each of its own. What comes out of the
-wrapped dataset is then divided once more:
+Accelerate's `prepare()` wraps a DataLoader, as transformers.Trainer does. The wrapper divides the items of the dataset:
 
-- A *dispatcher* (the default for an IterableDataset): process 0 alone reads, P batches of the loader at a time; they are
-  concatenated, sent to all and cut into P equal parts. Where the rows at the end are no multiple of P, rows of the
-  beginning are added.
-- A *shard* (dispatch_batches=False): each process reads everything and keeps its slice of every B x P items. Where the last
-  ones are fewer, items of the beginning are added.
+- A *dispatcher* (the default for an IterableDataset): process 0 reads P batches of the loader at a time. They are
+  concatenated, sent to all processes and cut into P equal parts. If the last rows are no multiple of P, first rows are added.
+- A *shard* (dispatch_batches=False): each process reads everything and keeps its slice of every B x P items. If the last ones
+  are fewer, first items are added.
 
-So there the dataset has to give *all* items, and as many that nothing is added. Both announce themselves in
-accelerate.GradientState when their iteration begins, before the dataset is asked: that is what is looked at here. Workers
-inherit it by fork, or by what is pickled.
+So the dataset has to yield *all* items, and a number of them that needs no additions. Both wrappers register in
+accelerate.GradientState when their iteration begins, before they ask the dataset. Workers inherit that by fork or pickle.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ from typing import Any, NamedTuple
 
 DISPATCHER = "dispatcher"
 SHARD = "shard"
-LOADER = "loader"  # of Accelerate, which divides nothing: one process
+LOADER = "loader"  # a loader of one process, which divides nothing
 
 
 class Consumer(NamedTuple):
@@ -29,26 +26,26 @@ class Consumer(NamedTuple):
 
     kind: str  # DISPATCHER, SHARD or LOADER
     n_processes: int
-    process: int  # which of them this one is
+    process: int  # the number of this one
     batch_size: int | None  # of the loader, in items of the dataset
-    is_split: bool  # batch_size is that of all processes together
+    is_split: bool  # batch_size is the sum over all processes
     collate: Any
 
     @property
     def round_items(self) -> int:
-        """Items of which a shard takes its slice."""
+        """The items of a round, of which a shard takes its slice."""
         size = self.batch_size or 1
         return size if self.is_split else size * self.n_processes
 
     @property
     def own_items(self) -> range:
-        """Those of a round's items that a shard keeps."""
+        """The items of a round that a shard keeps."""
         size = self.round_items // self.n_processes
         return range(self.process * size, (self.process + 1) * size)
 
 
 def find(dataset: Any) -> Consumer | None:
-    """Who of Accelerate iterates over that dataset now; None: nobody."""
+    """The loader of Accelerate that iterates over that dataset now, or None."""
     state = sys.modules.get("accelerate.state")
     if state is None or not state.GradientState._shared_state:  # not initialised: asking would do it
         return None
@@ -60,7 +57,7 @@ def find(dataset: Any) -> Consumer | None:
 
 
 def count_processes() -> int:
-    """Of how many processes Accelerate knows; 1 where it is not in use."""
+    """The number of Accelerate's processes; 1 if it is not in use."""
     state = sys.modules.get("accelerate.state")
     if state is None or not state.PartialState._shared_state:
         return 1

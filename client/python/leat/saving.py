@@ -1,6 +1,6 @@
-"""Batches as files: safetensors, .npz, JSONL. The writing is libleat's; see `leat_batch_save` in leat.h for what is in them.
+"""Batches as files: safetensors, .npz, JSONL. `leat_batch_save` in leat.h writes them, and describes their content.
 
-What is saved is what arrays of the batch show, with what was written into them in place.
+Changes that you made in place, through arrays over the batch, are saved too.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _FORMATS = {
 
 
 def save(batch: _leat.Batch, path: str | os.PathLike[str], format: str | None = None, *, compression: int = 0) -> None:
-    """Writes the batch to a file: under a temporary name in the same folder, synced to the disk, then renamed. So the file is
-    there whole, or it is as it was before; and the same batch makes the same bytes.
+    """Writes the batch to a temporary file in the same folder, syncs it, and renames it. So the file is whole, or as it was
+    before, and the same batch makes the same bytes. Other threads run meanwhile.
 
     format: "safetensors" (all dtypes; epoch, step and rows are its metadata), "npz" (for numpy.load; bfloat16 as "V2", which
-        `.view(ml_dtypes.bfloat16)` reads) or "jsonl" (a line for each row; NaN and infinities are null). None: as the path ends.
+        `.view(ml_dtypes.bfloat16)` reads) or "jsonl" (a line for each row; NaN and infinities are null). None: by the suffix.
     compression: of .npz alone: 0, or deflate at the level 1 (fast) to 9 (small).
 
     SpecError: no such format, or names that it cannot hold. DataError: a name that is not UTF-8. OSError (FileNotFoundError,
-    PermissionError, ..): what the disk says. ValueError: the batch was released. Other threads run meanwhile.
+    PermissionError, ..): the file system fails. ValueError: the batch was released.
     """
     if format not in _FORMATS:
         raise SpecError(f'there is no format "{format}" to save in; there are safetensors, npz, jsonl')

@@ -1,7 +1,7 @@
-"""What a stream is made of, as plain values: a source, stages and options, each with its arguments as they were written.
+"""The parts of a stream as plain values: a source, stages and options, each with its arguments.
 
-Values are normalised when they come in: paths become absolute, as the daemon works elsewhere; what NumPy has for numbers
-becomes Python's; tuples become lists. `to_yaml` writes the same as text, for leatctl and for operators.
+Values are normalised: paths become absolute, since the daemon works elsewhere; numbers of NumPy become Python's; tuples become
+lists. `to_yaml` writes them as text, for leatctl and for operators.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def dtype_name(given: Any) -> str:
 
 
 def _dtype(given: Any) -> str | None:
-    """None: it is no dtype."""
+    """The name of a dtype; None: it is none."""
     if isinstance(given, type) and given in _PYTHON_TYPES:
         return _PYTHON_TYPES[given]
     origin = type(given) if not isinstance(given, type) else given
@@ -47,7 +47,7 @@ def _dtype(given: Any) -> str | None:
 
 
 def value(given: Any, where: str) -> Any:
-    """A number, a text, a list or a map of these; a dtype is its name."""
+    """Normalises a value to a number, a text, a list or a map of these; a dtype becomes its name."""
     if isinstance(given, (bool, int, float, str)) or given is None:
         return given
     dtype = _dtype(given)
@@ -70,7 +70,7 @@ def value(given: Any, where: str) -> Any:
 
 
 def absolute(path: Any, base: str | None = None) -> Any:
-    """The path, or each of a list, against `base` (the working directory); "-" and globs stay what they are."""
+    """Makes a path, or each of a list, absolute against `base` (default: the working directory). SpecError: it is "-"."""
     if isinstance(path, list):
         return [absolute(item, base) for item in path]
     if not isinstance(path, str):
@@ -94,7 +94,7 @@ def _resolve(kind: str, found: Arguments, base: str | None) -> Arguments:
 
 
 def arguments(kind: str, given: Mapping[str, Any], base: str | None = None) -> Arguments:
-    """What is not None of them, as plain values. Paths are against `base`."""
+    """Normalises the arguments that are not None. Paths are relative to `base`."""
     found = {name: value(item, f"{kind}.{name}") for name, item in given.items() if item is not None}
     if kind == "exec":
         found.setdefault("directory", base or os.getcwd())
@@ -131,7 +131,7 @@ def source_stages(source: Stage) -> list[list[Stage]]:
 
 
 def _quote(text: str) -> str:
-    """Double-quoted, with escapes for all that is not printed as it is."""
+    """Double-quotes a text, with escapes for characters that are not printable."""
     out = []
     for character in text:
         code = ord(character)
@@ -160,7 +160,7 @@ def _scalar(item: Any) -> str:
 
 
 def flow(item: Any) -> str:
-    """In YAML's flow form: `{ input: text, fields: [a, b] }`."""
+    """Writes YAML's flow form: `{ input: text, fields: [a, b] }`."""
     if isinstance(item, Mapping):
         return "{ " + ", ".join(f"{_scalar(key)}: {flow(inner)}" for key, inner in item.items()) + " }" if item else "{}"
     if isinstance(item, Sequence) and not isinstance(item, str):
@@ -169,7 +169,7 @@ def flow(item: Any) -> str:
 
 
 def to_yaml(name: str, source: Stage, stages: Sequence[Stage], options: Mapping[str, Any]) -> str:
-    """A file of one stream, as leatd and leatctl read it."""
+    """Writes a file of one stream, for leatd and leatctl."""
     lines = ["streams:", f"  {_scalar(name)}:", f"    source: {flow({source[0]: source[1]})}"]
     lines += [f"    {key}: {flow(item)}" for key, item in options.items()]
     if stages:

@@ -1,7 +1,4 @@
-"""An open stream: epochs of batches, a position to go on from.
-
-Each `for batch in stream` is an epoch: epoch.py has the rule.
-"""
+"""An open stream: epochs of batches, and a position to go on from. epoch.py has the rules of iteration."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from .cursor import Cursor, LeftError, Limits, Opener, Session, elsewhere, settl
 from .epoch import Epoch
 
 if TYPE_CHECKING:
+    from .agreement import Agreement
     from .batch import Batch
     from .frameworks import Converted
 
@@ -23,11 +21,11 @@ if TYPE_CHECKING:
 class Stream:
     """Batches of an open stream, for this rank.
 
-    Each `iter()` begins a fresh epoch with a cursor of its own (epoch.py has the rule). next(), state_dict() and the like are of the cursor that was
-    begun last. Threads that are to share an epoch share its iterator, or call next().
+    Each `iter()` begins a fresh epoch with a cursor of its own. next(), state_dict() and the like use the cursor that was
+    begun last. Threads share an epoch by sharing its iterator, or by calling next().
 
-    `native` is the extension's stream, `opener` opens another session of it, `limits` are those of `native`; `progress` shows
-    each epoch with tqdm, if that is installed.
+    native: the extension's stream. opener: opens another session of it. limits: those of `native`. progress: shows each epoch
+    with tqdm, if that is installed. agreement: compares the ranks.
     """
 
     def __init__(
@@ -37,8 +35,10 @@ class Stream:
         opener: Opener | None = None,
         limits: Limits | None = None,
         progress: bool = False,
+        agreement: Agreement | None = None,
     ) -> None:
         self.progress = progress
+        self._agreement = agreement
         self._opener = opener
         self._limits = limits or Limits()
         self._lock = threading.RLock()
@@ -51,13 +51,13 @@ class Stream:
 
     @property
     def native(self) -> _leat.Stream:
-        """The session of the cursor that was begun last."""
+        """The native stream of the cursor that was begun last."""
         self._described = self._cursor.native
         return self._described
 
     @property
     def _session(self) -> _leat.Stream:
-        """Of which it is asked what the stream is: no other session is opened for that."""
+        """The native stream that describes this one. No session is opened for that."""
         session = self._cursor.session
         if session is not None:
             self._described = session.native
@@ -79,7 +79,7 @@ class Stream:
 
     @property
     def window(self) -> int:
-        """Batches that an iterator may hold at once."""
+        """The number of batches that you may hold at once, of one iterator."""
         return self._session.window
 
     @property
@@ -92,12 +92,12 @@ class Stream:
 
     @property
     def known_steps(self) -> int | None:
-        """Steps of an epoch over all ranks; None: that is not known, at least until an epoch was read."""
+        """Steps of an epoch over all ranks; None: unknown, at least until an epoch was read."""
         return steps_of(self._session)
 
     @property
     def n_steps(self) -> int:
-        """Steps of an epoch over all ranks. TypeError: not known, and why."""
+        """Steps of an epoch over all ranks. TypeError: unknown; the message says why."""
         n_steps = self.known_steps
         if n_steps is None:
             raise TypeError(f"the number of steps of {self.name} is not known: {self._session.steps_reason}")
@@ -110,9 +110,9 @@ class Stream:
     # ---- batches
 
     def __iter__(self) -> Epoch:
-        """The next epoch, from its start; or from where load_state_dict() or seek() said, once."""
+        """The next epoch, from its start or, once, from the place of load_state_dict() or seek()."""
         with self._lock:
-            iterator = Epoch(self, self._begun())
+            iterator = Epoch(self, self._begin())
             self._iterator = weakref.ref(iterator)
             return iterator
 
@@ -120,26 +120,26 @@ class Stream:
         return self.__iter__()
 
     def next(self, timeout: float | None = None) -> Batch | None:
-        """The next batch of the epoch that was begun last, or else of the next one. None at the end of each epoch, which is told to
-        one thread (and for ever behind the last one). timeout in seconds, 0: TimedOutError at once if none is there."""
+        """The next batch of the epoch that was begun last, or else of the next one. One thread gets None at the end of each
+        epoch; after the last epoch all do. timeout in seconds; 0: TimedOutError at once if none is ready."""
         while True:
-            cursor = self._at_hand()
+            cursor = self._current()
             try:
                 batch = cursor.next(timeout)
             except LeftError:
                 continue
-            if batch is not None or self._is_told(cursor):
+            if batch is not None or self._take_end(cursor):
                 return batch
 
     async def next_async(self) -> Batch | None:
-        """As next(), for an event loop: no thread waits. Several tasks may wait at once."""
+        """As next(), for an event loop. Several tasks may wait at once."""
         while True:
-            cursor = self._at_hand()
+            cursor = self._current()
             try:
                 batch = await cursor.next_async()
             except LeftError:
                 continue
-            if batch is not None or self._is_told(cursor):
+            if batch is not None or self._take_end(cursor):
                 return batch
 
     def epochs(self, n: int) -> Iterator[Batch]:
@@ -147,28 +147,28 @@ class Stream:
         for _ in range(n):
             yield from self
 
-    def _begun(self) -> Cursor:
-        """The cursor of the next epoch, which is begun now."""
+    def _begin(self) -> Cursor:
+        """Begins the next epoch, and returns its cursor."""
         with self._lock:
             if self._cursor.is_used or self._has_reader:
                 self._described = self._session
                 self._cursor = self._watched(self._cursor.follow(self._has_reader))
             return self._cursor
 
-    def _at_hand(self) -> Cursor:
-        """The cursor that was begun last; that of the next epoch, if the end of this one was told."""
+    def _current(self) -> Cursor:
+        """The cursor that was begun last or, if next() returned its end, the next one."""
         with self._lock:
-            return self._begun() if self._cursor.is_told else self._cursor
+            return self._begin() if self._cursor.is_end_returned else self._cursor
 
-    def _is_told(self, cursor: Cursor) -> bool:
-        """True for the first who asks, at the end of its epoch."""
+    def _take_end(self, cursor: Cursor) -> bool:
+        """True for the first call at the end of the cursor's epoch."""
         with self._lock:
-            is_first, cursor.is_told = not cursor.is_told, True
+            is_first, cursor.is_end_returned = not cursor.is_end_returned, True
             return is_first
 
-    def _on_left(self, cursor: Cursor) -> None:
-        """An iterator is at its end, or nobody has it any more. The session of the last one goes on with the next."""
-        cursor.is_told |= cursor.is_ended
+    def _on_end(self, cursor: Cursor) -> None:
+        """Called when an iterator ends or is dropped. The session of the last one goes on with the next."""
+        cursor.is_end_returned |= cursor.is_ended
         if cursor is not self._cursor:
             cursor.leave()
         elif cursor.is_used and not cursor.is_over:
@@ -176,16 +176,24 @@ class Stream:
 
     @property
     def _has_reader(self) -> bool:
-        """Somebody has the iterator over the cursor."""
+        """True if an iterator over the last cursor is alive."""
         iterator = self._iterator() if self._iterator is not None else None
         return iterator is not None and iterator.cursor is self._cursor
 
     def _watched(self, cursor: Cursor) -> Cursor:
         self._cursors.add(cursor)
+        if self._agreement is not None:
+            cursor.before_first = self._agreement.before_first
         return cursor
 
+    def state_at(self, position: str) -> dict[str, Any]:
+        """The state_dict() of a position. AgreementError: other ranks have another one."""
+        if self._agreement is not None:
+            self._agreement.at_state(position, self._session)
+        return {"position": position, "version": 1}
+
     def __getitem__(self, index: object) -> NoReturn:
-        """TypeError. A DataLoader takes what has numbered items; it is told what it is to be given."""
+        """Raises TypeError. A DataLoader takes any object with numbered items, so the message says what to give it."""
         raise TypeError(
             f"a stream has no item {index!r}: its batches come in order, by `for`. torch's DataLoader and Trainer take "
             "leat.TorchDataset(pipeline)"
@@ -195,26 +203,27 @@ class Stream:
 
     @property
     def position(self) -> str:
-        """Where the iterator that was begun last goes on: behind the last batch that it gave. A line of text, for a checkpoint."""
+        """A line of text for a checkpoint: the place behind the last batch of the iterator that was begun last."""
         return self._cursor.position
 
     @property
     def epoch(self) -> int:
-        """Of the next batch."""
+        """The epoch of the next batch."""
         return _leat.position_parse(self.position)[0]
 
     @property
     def step(self) -> int:
-        """Of the next batch of this rank, over all ranks."""
+        """The step of this rank's next batch, counted over all ranks."""
         step = _leat.position_parse(self.position)[1]
         return step + (self.rank - step) % self.world_size
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator is of that epoch, from its first batch. Those that there are go on as they were."""
+        """The next iterator begins that epoch. Existing iterators go on."""
         self.seek(epoch)
 
     def seek(self, epoch: int, step: int = 0) -> None:
-        """The next iterator, or next(), begins with the first batch of this rank at or after `step` (counted over all ranks)."""
+        """The next iterator, or next(), begins at this rank's first batch at or after `step` (counted over all ranks)."""
+        self._expect()
         with self._lock:
             last = self._cursor
             last.check_open()
@@ -228,35 +237,41 @@ class Stream:
                 )
 
     def _moved(self, session: Session | None, epoch: int, step: int) -> Session | None:
-        """The session at another place; None: it was closed."""
+        """Moves the session to another place. None: it was closed."""
         if session is None:
             return None
         settle_copies(is_waiting=True)
         try:
             session.native.seek(epoch, step)
-        except errors.Error:  # batches of several sessions are held, or it has failed: a new one tells
+        except errors.Error:  # batches are held, or it failed: a new session will tell
             session.close()
             return None
         return session
 
     def state_dict(self) -> dict[str, Any]:
-        """{"position": text, "version": 1}: the same for all ranks that have seen the same number of batches."""
-        return {"position": self.position, "version": 1}
+        """Returns {"position": text, "version": 1}, equal for all ranks that have seen the same number of batches. All ranks
+        call it, and compare theirs (see OpenOptions.agree); `position` is the text alone, which is not compared."""
+        return self.state_at(self.position)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iterator, or next(), goes on at the position of a state_dict(), also of another world size; the one behind it is
-        of the next epoch. PositionError: it is of another stream, or of other data, and in what they differ."""
+        """The next iterator, or next(), goes on at the position of a state_dict(), also of another world size. PositionError:
+        it is of another stream or other data; the message says what differs."""
         position = position_of(state)
         cursor = Cursor(self._opener, self._limits, _leat.position_parse(position)[0], position)
-        cursor.native  # is opened now: whoever loads is told what is wrong
+        cursor.native  # opens it now, so that errors are raised here
+        self._expect()
         with self._lock:
             session = self._let_go()
             self._cursor = self._watched(cursor)
         if session is not None:
             session.close()
 
+    def _expect(self) -> None:
+        if self._agreement is not None:
+            self._agreement.expect()
+
     def _let_go(self) -> Session | None:
-        """The session of the cursor that was begun last, if nobody iterates over it. Others wait for its batches no more."""
+        """Takes the session from the last cursor, unless an iterator uses it. Waits for its batches end."""
         self._described = self._session
         last, has_reader, self._iterator = self._cursor, self._has_reader, None
         if has_reader and not last.is_over:
@@ -272,7 +287,7 @@ class Stream:
         return frameworks.Converted(self, framework, device=device, copy=copy)
 
     def close(self) -> None:
-        """Ends the sessions of all iterators. Batches that are held stay readable."""
+        """Ends the sessions of all iterators. Held batches stay readable."""
         with self._lock:
             cursors = [self._cursor, *self._cursors]
             self._described = self._session
@@ -290,7 +305,7 @@ class Stream:
 
 
 def position_of(state: Mapping[str, Any]) -> str:
-    """Of a state_dict(). PositionError: it is none."""
+    """The position in a state_dict(). PositionError: it is no state_dict()."""
     if not isinstance(state, Mapping) or state.get("version") != 1 or not isinstance(state.get("position"), str):
         raise errors.PositionError(f'{{"position": text, "version": 1}} is wanted, not {state!r}')
     return str(state["position"])

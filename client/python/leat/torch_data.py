@@ -1,16 +1,15 @@
-"""A leat stream as an IterableDataset: for torch's DataLoader, torchdata's StatefulDataLoader, Hugging Face's Trainer and
+"""A stream as an IterableDataset, for torch's DataLoader, torchdata's StatefulDataLoader, and Hugging Face's Trainer and
 Accelerate.
 
     dataset = leat.TorchDataset(leat.csv("train.csv").tokenize("./modernbert").pad(128).batch(32))
     loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
 
-Its items are whole batches (`BatchDict`), as the pipeline's own `batch` made them, or with `rows=True` single rows for a
-loader that batches by itself. Each iteration is one epoch.
+Its items are whole batches (`BatchDict`) of the pipeline's own `batch`, or with `rows=True` single rows for a loader that
+batches by itself. Each iteration is one epoch.
 
-Who sees what. A step of the stream belongs to one rank of the trainers (see `ranks`), and within it to one worker of the
-DataLoader: they go round, so that the workers' batches, taken in turn as DataLoader does, are the same sequence as without
-workers. Every worker opens a session of its own for its rank and passes over the steps of the others: those are the same
-slots of the same run, so it costs a packet a step. Where Accelerate divides what it reads, it is given all (see
+A step of the stream belongs to one rank of the trainers (see `ranks`), and there to one worker of the DataLoader, in turn. So
+the workers' batches are the same sequence as without workers. Every worker opens a session for its rank, and skips the steps
+of the other workers, which costs a packet a step. If Accelerate divides the items among processes, it gets all of them (see
 `resharding`).
 """
 
@@ -41,35 +40,33 @@ _NOT_ROWS = (
 
 
 class BatchDict(dict[str, torch.Tensor]):
-    """A whole batch: name → tensor [rows, ...]. torch's default collation refuses to stack it."""
+    """A whole batch: names to tensors [rows, ...]. torch's default collation refuses to stack it."""
 
 
 class Mark(NamedTuple):
-    """What follows an item: where a pass goes on."""
+    """The place behind an item, where a pass goes on."""
 
     position: str | None  # of the stream; None: the start of the epoch
-    seen: int  # batches of this rank since the pass was begun, those of other workers with them
-    rows: int  # of the batch at `position`, that were given already
+    seen: int  # batches of this rank in this pass, including other workers'
+    rows: int  # rows of the batch at `position` that were returned
 
 
 START = Mark(None, 0, 0)
-Item = BatchDict | dict[str, Any]  # of a pipeline without `batch` with texts
+Item = BatchDict | dict[str, Any]  # a record, of a pipeline without `batch`, may have texts
 Marked = tuple[Item | None, Mark]
 
 
 class TorchDataset(IterableDataset[Item]):
     """Batches of a pipeline, or of a stream that the operator declared, as torch tensors.
 
-    `source`: a leat.Pipeline, or the name of a declared stream. It is opened when the first item is asked for, in the
-    process that asks.
-    `rows`: items are single rows of the batches. A pipeline without `batch` gives its records, with texts as str, which
-    needs more time.
-    `copy`: as of Batch.to: None gives tensors of their own, False looks into the slots (writable all the same, and to be
-    let go of). `rank`, `world_size`: of this trainer, else as leat.ranks finds them. `options`: as of Pipeline.open.
+    source: a leat.Pipeline, or the name of a declared stream. The first item opens it, in the process that asks.
+    rows: items are single rows of the batches. A pipeline without `batch` yields its records, with texts as str, which is
+    slower.
+    copy: as in Batch.to: None makes copies, False tensors that look into the slots (writable too, and to be dropped soon).
+    rank, world_size: of this trainer (default: as leat.ranks finds them). options: as in Pipeline.open.
 
-    len() is the number of items of an epoch for this rank; of rows, as many as full batches hold, since the last may be
-    smaller. TypeError says why it is not known. Under Accelerate it is that of all processes, which is what Accelerate asks
-    for.
+    len() is the number of items of an epoch for this rank; of rows, as many as full batches hold, since the last one may be
+    smaller. TypeError says why it is unknown. Under Accelerate it is the number for all processes, as Accelerate expects.
     """
 
     def __init__(
@@ -95,9 +92,9 @@ class TorchDataset(IterableDataset[Item]):
         self._given = (rank, world_size)
         self._passes = Passes(options.pop("first_epoch", 0))
         self._options = options
-        self._pending = START  # where the first pass since set_epoch or load_state_dict begins
-        self._consumer: resharding.Consumer | None = None  # as it was when this was pickled
-        self._known_share: dict[str, int] = {}  # as it was when a worker was spawned, which cannot ask for itself
+        self._pending = START  # where the first pass after set_epoch or load_state_dict begins
+        self._consumer: resharding.Consumer | None = None  # when this was pickled
+        self._known_share: dict[str, int] = {}  # when a worker was spawned, which cannot find it
         self._feed: _Feed | None = None
         self._current: _Place | None = None
         self._n_steps: dict[int, tuple[int, int]] = {}  # by world size: steps of an epoch over all ranks, rows of a batch
@@ -105,13 +102,13 @@ class TorchDataset(IterableDataset[Item]):
             self._load_position(options.pop("position"))
 
     def __iter__(self) -> Iterator[Item]:
-        """One epoch: the one of set_epoch or load_state_dict, then one after the other."""
+        """The next epoch, or that of set_epoch or load_state_dict."""
         consumer = self._find_consumer()
         worker = _find_worker()
         begun = self._passes.begin(worker)
         mark = self._pending if begun.is_first else START
         if worker is not None:
-            self._pending = START  # its own copy: the workers that last see nothing of what set_epoch() does to the parent's
+            self._pending = START  # persistent workers do not see set_epoch() of the parent
         self._current = _Place(begun, mark._replace(seen=0))
         return _Pass(self, consumer, worker, self._current)
 
@@ -125,29 +122,29 @@ class TorchDataset(IterableDataset[Item]):
         return n_steps - n_steps % n_processes if is_whole else n_steps
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration, in whatever worker, is of that epoch, from its start; unless a state of that epoch was
-        loaded."""
+        """The next iteration, in any worker, begins that epoch, or goes on in it if a state of that epoch was loaded."""
         consumer = resharding.find(self)
         if consumer is not None:
             self._check(consumer)
         self._passes_from(epoch, self._pending if self._is_pending(epoch) else START)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this process stands: to be given to load_state_dict(), also of another dataset over the same source. While
-        workers read, only they know: then it is the start of the next epoch, and StatefulDataLoader asks them."""
+        """The place of this process, for load_state_dict(), also of another dataset over the same source. If workers read, it
+        is the
+        start of the next epoch: only they know their place, and StatefulDataLoader asks them."""
         current = self._current
         if current is not None and current.begun.number == self._passes.last and not current.is_ended and not self._passes.is_fresh:
             return current.state_dict()
         return _state(self._passes.next_epoch, self._pending if self._passes.is_fresh else START, False)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iteration goes on there. PositionError, when it begins: the source is not what it was. SpecError: it is
-        no state."""
+        """The next iteration goes on there; its beginning raises PositionError if the source has changed. SpecError: it is no
+        state."""
         epoch, mark, is_ended = _read_state(state)
         self._passes_from(epoch + is_ended, START if is_ended else mark)
 
     def close(self) -> None:
-        """Closes what this process opened. Iterating opens it anew."""
+        """Closes the stream that this process opened. An iteration opens it anew."""
         feed, self._feed = self._feed, None
         if feed is not None and feed.is_own:
             feed.close()
@@ -170,7 +167,7 @@ class TorchDataset(IterableDataset[Item]):
         return consumer._replace(collate=None)
 
     def _check(self, consumer: resharding.Consumer) -> None:
-        """That what that loader of Accelerate does with items is right for them."""
+        """Checks that the loader of Accelerate fits the items. SpecError: it does not."""
         who = "this loader of Accelerate" if consumer.n_processes > 1 else "this loader"
         if consumer.n_processes > 1 and self._given != (None, None):
             raise SpecError(
@@ -194,14 +191,15 @@ class TorchDataset(IterableDataset[Item]):
         return self._known_share or ranks.options(*self._given)
 
     def _stream(self, share: Mapping[str, int], epoch: int, position: str | None) -> Stream:
-        """This process's stream for that share of the steps, of which the next iterator is of that epoch, or goes on there."""
+        """This process's stream for that share of the steps. Its next iterator begins that epoch, or goes on at the
+        position."""
         if self._feed is None or not self._feed.fits(share):
             self.close()
             self._feed = _Feed(self, share)
         return self._feed.at(epoch, position)
 
     def _count(self, share: Mapping[str, int]) -> tuple[int, int]:
-        """Steps of an epoch for a rank, rows of a batch."""
+        """Returns the steps of an epoch for a rank, and the rows of a batch."""
         world_size = share.get("world_size", 0)
         if world_size not in self._n_steps:
             feed = _Feed(self, share)
@@ -216,7 +214,7 @@ class TorchDataset(IterableDataset[Item]):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_feed": None, "_current": None, "_consumer": self._find_consumer()}
-        if context.get_spawning_popen() is not None:  # the worker shall not start a daemon of its own
+        if context.get_spawning_popen() is not None:  # so that the worker starts no daemon of its own
             place = daemon.for_declared() if isinstance(self.source, str) else self.source._place()
             state["_address"] = place.address
             state["_known_share"] = self._share()
@@ -230,7 +228,7 @@ class TorchDataset(IterableDataset[Item]):
 
 
 class _Feed:
-    """A stream that this process has opened, for a share of the steps; kept from epoch to epoch."""
+    """A stream of this process for a share of the steps, kept from epoch to epoch."""
 
     def __init__(self, dataset: TorchDataset, share: Mapping[str, int]) -> None:
         self._source = dataset.source
@@ -241,15 +239,15 @@ class _Feed:
 
     @property
     def is_own(self) -> bool:
-        """Not inherited by a fork."""
+        """False in a forked child."""
         return self._pid == os.getpid()
 
     def fits(self, share: Mapping[str, int]) -> bool:
-        """It serves that share, in this process."""
+        """True if it serves that share in this process."""
         return self.is_own and self._share == dict(share)
 
     def at(self, epoch: int, position: str | None) -> Stream:
-        """The stream, of which the next iterator is of that epoch, or goes on at a position in it."""
+        """The stream, whose next iterator begins that epoch, or goes on at a position in it."""
         if self._stream is None:
             place: dict[str, Any] = {"first_epoch": epoch} if position is None else {"position": position}
             self._stream = self._open({**self._options, **place})
@@ -273,7 +271,7 @@ class _Feed:
 
 
 class _Place:
-    """Where a pass is, and which one it is."""
+    """A pass, and its place."""
 
     def __init__(self, begun: Pass, mark: Mark) -> None:
         self.begun = begun
@@ -286,7 +284,7 @@ class _Place:
 
 
 class _Pass(Iterator[Item]):
-    """One epoch of a dataset in one worker. Nothing is opened before the first item is asked for."""
+    """One epoch of a dataset in one worker. The first item opens the stream."""
 
     def __init__(
         self, dataset: TorchDataset, consumer: resharding.Consumer | None, worker: Worker | None, place: _Place
@@ -295,7 +293,7 @@ class _Pass(Iterator[Item]):
         self._consumer = consumer
         self._worker = worker
         self._place = place
-        self._is_used = worker is not None  # workers are asked at once
+        self._is_used = worker is not None  # torch asks workers at once
         self._items: Iterator[Marked] | None = None
 
     def __next__(self) -> Item:
@@ -309,7 +307,7 @@ class _Pass(Iterator[Item]):
         except StopIteration:
             self._place.is_ended = True
             raise
-        return cast(Item, item)  # None is only given to who drops it
+        return cast(Item, item)  # Accelerate drops each None
 
     def state_dict(self) -> dict[str, Any]:
         return self._place.state_dict()
@@ -322,7 +320,7 @@ class _Pass(Iterator[Item]):
 
     def __del__(self) -> None:
         if not self._is_used:
-            with contextlib.suppress(Exception):  # as the process ends, nothing may be there any more
+            with contextlib.suppress(Exception):  # at the end of the process modules may be gone
                 self._dataset._passes.give_back(self._place.begun)
 
     def _begin(self) -> Iterator[Marked]:
@@ -333,7 +331,7 @@ class _Pass(Iterator[Item]):
             share = {"rank": consumer.process, "world_size": consumer.n_processes}
             return _between(self._read(share, _turns(self._worker)), consumer, self._place.mark)
         if self._worker is not None and self._worker.id > 0:
-            return iter(())  # what is cut up in one place comes from one place
+            return iter(())  # one worker reads all that Accelerate cuts
         items = self._read({"rank": 0, "world_size": 1}, (0, 1))
         if consumer.kind == resharding.SHARD:
             return _slices(items, consumer)
@@ -342,14 +340,14 @@ class _Pass(Iterator[Item]):
         return _rounds_of_batches(items, consumer)
 
     def _read(self, share: Mapping[str, int], turns: tuple[int, int]) -> Iterator[Marked]:
-        """Items of this worker's turns among the share's batches."""
+        """The items of this worker's turns among the share's batches."""
         batches = self._take(share, *turns)
         if self._dataset.rows and not self._dataset.has_records:
             return _rows_of(batches, self._place.mark)
         return ((batch, after) for batch, _, after in batches)
 
     def _take(self, share: Mapping[str, int], turn: int, n_turns: int) -> Iterator[tuple[Item, Mark, Mark]]:
-        """This worker's batches, each with the marks before and behind it."""
+        """Yields this worker's batches, each with the marks before and after it."""
         place = self._place
         seen = place.mark.seen
         stream = self._dataset._stream(share, place.epoch, place.mark.position)
@@ -366,7 +364,7 @@ class _Pass(Iterator[Item]):
                 yield tensors, before, after
             before = after
         if self._worker is not None and stream.known_steps is not None:
-            self._dataset._passes.tell_steps(stream.known_steps, stream.world_size)
+            self._dataset._passes.keep_steps(stream.known_steps, stream.world_size)
 
     def _convert(self, batch: _leat.Batch) -> Item:
         arrays = frameworks.convert(batch, "torch", copy=self._dataset.copy)
@@ -376,8 +374,7 @@ class _Pass(Iterator[Item]):
 
 
 def whole_batches(items: Sequence[Item]) -> Item:
-    """A `collate_fn` (`data_collator` of a Trainer) for loaders whose batch_size cannot be None: of one item, which is a
-    batch already."""
+    """A `collate_fn` (`data_collator` of a Trainer) for loaders whose batch_size must be 1: returns the only item."""
     if len(items) != 1:
         raise SpecError(
             f"{len(items)} whole batches cannot be one: give the loader batch_size=1 (Trainer: per_device_train_batch_size=1)"
@@ -412,7 +409,7 @@ def _turns(worker: Worker | None) -> tuple[int, int]:
 
 
 def _n_rows(batch: Item) -> int:
-    """Of all its tensors alike. SpecError names one that is not of rows."""
+    """The number of rows. SpecError: a tensor has another number of them."""
     sizes = {name: tensor.shape[0] if tensor.ndim else -1 for name, tensor in batch.items()}
     n_rows = next(iter(sizes.values()), 0)
     odd = [f"{name} {list(batch[name].shape)}" for name, size in sizes.items() if size != n_rows or size < 0]
@@ -422,7 +419,7 @@ def _n_rows(batch: Item) -> int:
 
 
 def _rows_of(batches: Iterable[tuple[Item, Mark, Mark]], start: Mark) -> Iterator[Marked]:
-    """Single rows, which look into their batch; of the batch at the start those that were not given yet."""
+    """Yields single rows, which look into their batch. Rows before `start` are skipped."""
     for batch, before, after in batches:
         n_rows = _n_rows(batch)
         n_given = start.rows if before.seen == start.seen else 0
@@ -433,13 +430,14 @@ def _rows_of(batches: Iterable[tuple[Item, Mark, Mark]], start: Mark) -> Iterato
 
 
 def _rounds_of_rows(rows: Iterator[Marked], size: int) -> Iterator[Marked]:
-    """As many rows as are a multiple of `size`."""
+    """Yields a multiple of `size` rows."""
     while len(taken := list(islice(rows, size))) == size:
         yield from taken
 
 
 def _rounds_of_batches(batches: Iterator[Marked], consumer: resharding.Consumer) -> Iterator[Marked]:
-    """Rounds of a batch for each process, whose rows together are a multiple of their number: the last batch is cut so."""
+    """Yields a batch for each process in rounds. It cuts the last batch so that the rows of a round are a multiple of the
+    processes."""
     size = 1 if consumer.is_split else consumer.n_processes
     while len(taken := list(islice(batches, size))) == size:
         n_over = sum(_n_rows(cast(Item, batch)) for batch, _ in taken) % consumer.n_processes
@@ -453,7 +451,7 @@ def _rounds_of_batches(batches: Iterator[Marked], consumer: resharding.Consumer)
 
 
 def _between(batches: Iterator[Marked], consumer: resharding.Consumer, mark: Mark) -> Iterator[Marked]:
-    """This process's batches at their places in rounds, and nothing at those of the others; `mark`: before them."""
+    """Yields this process's batches at their places in rounds, and None at the others'. `mark`: before them."""
     for batch, after in batches:
         for i in range(consumer.n_processes):
             mark = after if i >= consumer.process else mark
@@ -461,7 +459,7 @@ def _between(batches: Iterator[Marked], consumer: resharding.Consumer, mark: Mar
 
 
 def _slices(rows: Iterator[Marked], consumer: resharding.Consumer) -> Iterator[Marked]:
-    """Whole rounds of rows, in which only this process's own are there."""
+    """Yields whole rounds of rows, with None in place of other processes' rows."""
     own = consumer.own_items
     while len(taken := list(islice(rows, consumer.round_items))) == consumer.round_items:
         for i, (row, mark) in enumerate(taken):
@@ -473,7 +471,7 @@ def _state(epoch: int, mark: Mark, is_ended: bool) -> dict[str, Any]:
 
 
 def _read_state(state: Mapping[str, Any]) -> tuple[int, Mark, bool]:
-    """SpecError: that is none."""
+    """Reads a state. SpecError: it is none."""
     if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
         raise SpecError(f"not a state of a TorchDataset of version {STATE_VERSION}: {state!r:.200}")
     epoch, seen, rows, position = (state.get(name) for name in ("epoch", "seen", "rows", "position"))

@@ -1,16 +1,12 @@
-/* module.c: `leat._leat`, on the limited API of Python 3.11: one binary for that and what follows.
+/* module.c: `leat._leat`, on the limited API of Python 3.11: one binary for that and later ones.
+ * `_leat.pyi` documents what it has.
  *
- * The types are static to the process, and made once: the module is not for subinterpreters.
+ * The types are static to the process and made once: subinterpreters cannot use the module.
  */
 #include <errno.h>
 
-#include "client/python/src/fork.h"
 #include "client/python/src/raise.h"
 #include "client/python/src/types.h"
-
-#define LEAT_PY_PART(name) int leat_py_##name##_register(PyObject *module);
-#include "client/python/src/parts.h"
-#undef LEAT_PY_PART
 
 static int (*const registers[])(PyObject *module) = {
 #define LEAT_PY_PART(name) leat_py_##name##_register,
@@ -18,8 +14,13 @@ static int (*const registers[])(PyObject *module) = {
 #undef LEAT_PY_PART
 };
 
-PyTypeObject *leat_py_type_add(PyObject *module, PyType_Spec *spec) {
-    PyTypeObject *type = (PyTypeObject *)PyType_FromSpec(spec);
+PyTypeObject *leat_py_type_add(PyObject *module, const char *name, size_t object_bytes,
+                               unsigned int flags, PyType_Slot *slots) {
+    PyType_Spec spec = {.name = name,
+                        .basicsize = (int)object_bytes,
+                        .flags = Py_TPFLAGS_DEFAULT | flags,
+                        .slots = slots};
+    PyTypeObject *type = (PyTypeObject *)PyType_FromSpec(&spec);
 
     if (type && PyModule_AddType(module, type) < 0) {
         Py_DECREF(type);
@@ -37,8 +38,6 @@ void leat_py_object_free(PyObject *self) {
 }
 
 static PyObject *version(PyObject *module, PyObject *args) {
-    (void)module;
-    (void)args;
     return PyUnicode_FromString(leat_version());
 }
 
@@ -47,7 +46,6 @@ static PyObject *position_parse(PyObject *module, PyObject *text) {
     uint64_t epoch, step, seed;
     uint32_t world_size;
 
-    (void)module;
     if (!position)
         return NULL;
     if (leat_position_parse(position, &epoch, &step, &seed, &world_size) < 0)
@@ -56,9 +54,8 @@ static PyObject *position_parse(PyObject *module, PyObject *text) {
 }
 
 static PyMethodDef methods[] = {
-    {"version", version, METH_NOARGS, PyDoc_STR("version()\n--\n\nOf libleat.")},
-    {"position_parse", position_parse, METH_O,
-     PyDoc_STR("position_parse(text, /)\n--\n\n(epoch, step, seed, world_size) of a position.")},
+    {"version", version, METH_NOARGS, NULL},
+    {"position_parse", position_parse, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -71,21 +68,13 @@ static struct PyModuleDef definition = {
 };
 
 static int fill(PyObject *module) {
-    int r = leat_py_fork_register();
-
-    if (r != 0) {
-        errno = r;
-        PyErr_SetFromErrno(PyExc_OSError);
-        return -1;
-    }
     for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++)
         if (registers[i](module) < 0)
             return -1;
     if (PyModule_AddIntConstant(module, "END_EPOCH", LEAT_END_EPOCH) < 0 ||
-        PyModule_AddIntConstant(module, "END", LEAT_END) < 0 ||
-        PyModule_AddIntConstant(module, "NO_RECONNECT", LEAT_NO_RECONNECT) < 0)
+        PyModule_AddIntConstant(module, "END", LEAT_END) < 0)
         return -1;
-    return 0;
+    return PyModule_AddIntConstant(module, "NO_RECONNECT", LEAT_NO_RECONNECT);
 }
 
 PyMODINIT_FUNC PyInit__leat(void);

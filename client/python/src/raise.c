@@ -1,20 +1,11 @@
-/* raise.c: see raise.h. Which class an error has is decided in Python, in leat/errors.py. */
+/* raise.c: see raise.h. leat/errors.py decides which class an error has. */
 #include "client/python/src/raise.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A function of leat.errors, NULL with an exception. */
-static PyObject *find(const char *name) {
-    PyObject *module = PyImport_ImportModule("leat.errors");
-    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
-
-    Py_XDECREF(module);
-    return function;
-}
-
-/* Names in files need not be UTF-8. "" is None. */
+/* "" becomes None. File names need not be UTF-8. */
 static PyObject *text_or_none(const char *text) {
     if (!text[0])
         Py_RETURN_NONE;
@@ -27,20 +18,21 @@ static PyObject *number_or_none(uint32_t number) {
     return PyLong_FromUnsignedLong(number);
 }
 
+/* Raises what the function `name` of leat.errors makes of the error. Returns NULL. */
 static PyObject *raise_by(const char *name, int code, const char *message, const char *file,
                           uint32_t line, uint32_t column, const char *path) {
-    PyObject *function = find(name), *exception;
+    PyObject *module = PyImport_ImportModule("leat.errors"), *exception;
 
-    if (!function)
+    if (!module)
         return NULL;
-    exception = PyObject_CallFunction(
-        function, "iNNNNN", code,
+    exception = PyObject_CallMethod(
+        module, name, "iNNNNN", code,
         PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace"), text_or_none(file),
         number_or_none(line), number_or_none(column), text_or_none(path));
     if (exception)
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(exception);
-    Py_DECREF(function);
+    Py_DECREF(module);
     return NULL;
 }
 

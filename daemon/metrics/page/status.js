@@ -297,36 +297,36 @@ function drawStages() {
   byId("stages").replaceChildren(...(rows.length ? rows : [make("span", { class: "hint" }, "Nothing ran in the last minute.")]));
 }
 
-const COLUMNS = [
-  ["stream", streamName],
-  ["trainers", (stream) => count(stream.figures.n_sessions)],
-  ["batches", (stream) => count(stream.figures.n_batches)],
-  ["rows", (stream) => count(stream.figures.n_rows)],
-  ["tokens", (stream) => count(stream.figures.n_elements)],
-  ["read", (stream) => bytes(stream.figures.n_source_bytes)],
-  ["bad records", (stream) => count(stream.figures.n_bad_records)],
-  ["failed", (stream) => count(failedTimes(stream.figures))],
-  ["waited", (stream) => `${(stream.figures.wait_ns / SECOND).toFixed(1)} s`],
-  ["slots free", (stream) => `${stream.figures.n_slots_free} / ${stream.figures.n_slots}`],
-  ["memory", (stream) => bytes(stream.figures.memory_bytes)],
-];
+// Columns come with the figures: those of one label are one column, the sum of their members.
+const CELLS = { "": count, bytes, ns: (value) => `${(value / SECOND).toFixed(1)} s` };
+const cellOf = (stream, { members, unit }) => {
+  const text = CELLS[unit](members.reduce((sum, member) => sum + stream.figures[member], 0));
+  return members[0] === "n_slots_free" ? `${text} / ${stream.figures.n_slots}` : text;
+};
+
+function columns() {
+  const found = new Map();
+  for (const [member, label, unit] of state.latest.columns) {
+    if (!found.has(label)) found.set(label, { label, unit, members: [] });
+    found.get(label).members.push(member);
+  }
+  return [...found.values()];
+}
 
 function drawTable() {
+  const shownColumns = columns();
   const head = make("tr");
-  head.append(...COLUMNS.map(([name]) => make("th", { scope: "col" }, name)));
+  head.append(...["stream", ...shownColumns.map(({ label }) => label)].map((name) => make("th", { scope: "col" }, name)));
   const table = byId("streams");
   table.tHead.replaceChildren(head);
   table.tBodies[0].replaceChildren(
     ...state.latest.streams.map((stream) => {
       const row = make("tr");
-      row.append(...COLUMNS.map(([, text]) => make("td", {}, text(stream))));
+      row.append(make("td", {}, streamName(stream)), ...shownColumns.map((column) => make("td", {}, cellOf(stream, column))));
       return row;
     }),
   );
 }
-
-const failedTimes = (figures) =>
-  Object.entries(figures).reduce((sum, [name, value]) => sum + (name.startsWith("n_failed_") ? value : 0), 0);
 
 // What an operator must act on: what fails or stalls now, not what did once.
 function troubles() {

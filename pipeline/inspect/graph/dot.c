@@ -79,7 +79,7 @@ static void add_edge(struct leat_text *text, const struct leat_graph_edge *edge)
     leat_text_add(text, "  n%u -> n%u [label=\"", edge->from, edge->to);
     leat_graph_add_edge_label(&label, edge);
     add_lines(text, label.data ? label.data : "");
-    leat_text_add(text, "\"%s];\n", edge->is_aside ? ", style=dashed" : "");
+    leat_text_add(text, "\"%s];\n", edge->is_side ? ", style=dashed" : "");
     text->failed |= label.failed;
     free(label.data);
 }

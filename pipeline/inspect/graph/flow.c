@@ -1,17 +1,18 @@
-/* graph/flow.c: the edges of a graph, with the fields that flow there.
+/* graph/flow.c: the edges of a graph, with their fields.
  *
- * In the pass a column is there from the stage that makes it up to the last that reads it; those
- * that are kept go on, as what references to rows refer to. One thread.
+ * In the pass a column exists from the stage that makes it to the last one that reads it. Kept
+ * columns go on with the references to their rows. One thread.
  */
 #include <string.h>
 
 #include "pipeline/inspect/graph/graph_internal.h"
 #include "pipeline/inspect/graph/label.h"
 #include "pipeline/plan/render.h"
+#include "proto/base/utf8.h"
 
 void leat_graph_add_name(struct leat_text *text, const char *name) {
     size_t n = strlen(name);
-    bool is_plain = leat_text_is_utf8((const uint8_t *)name, n);
+    bool is_plain = leat_utf8_is_valid(name, n);
 
     for (size_t i = 0; i < n; i++)
         is_plain = is_plain && (unsigned char)name[i] >= 0x20 && name[i] != 0x7f;
@@ -40,13 +41,11 @@ void leat_graph_add_type(struct leat_text *text, const struct leat_plan *plan, u
         leat_text_add(text, "[]");
 }
 
-/* ---- what there is ---- */
-
 static uint32_t step_of(const struct leat_plan *plan, uint32_t stage) {
     return stage == 0 ? 0 : (uint32_t)leat_graph_places(plan, &plan->stages[stage - 1]).step;
 }
 
-/* What stands in the block of it. */
+/* The column of the block that it is made of. */
 static uint32_t base_of(const struct leat_plan *plan, uint32_t column) {
     while (plan->fields[column].made != LEAT_MADE_OF_RECORDS)
         column = plan->fields[column].of;
@@ -115,8 +114,6 @@ void leat_graph_name_columns(struct leat_graph *graph, uint32_t step) {
             graph->columns[plan->source_columns[i]].name = plan->source_names[i];
 }
 
-/* ---- edges ---- */
-
 static struct leat_graph_edge *add_edge(struct leat_graph *graph, uint32_t from, uint32_t to,
                                         enum leat_graph_flow flow) {
     struct leat_graph_edge *edge = &graph->edges[graph->n_edges++];
@@ -166,7 +163,7 @@ static int add_tensors(struct leat_graph *graph, struct leat_graph_edge *edge) {
     return 0;
 }
 
-/* What goes from one node to the next on the way. */
+/* Makes the edge from one node to the next. */
 static int link_next(struct leat_graph *graph, uint32_t from, uint32_t to,
                      const struct leat_graph_edge *before) {
     const struct leat_graph_node *node = &graph->nodes[from];
@@ -200,7 +197,7 @@ static uint32_t pass_end(const struct leat_graph *graph) {
     return find_role(graph, LEAT_GRAPH_PARSE) + (uint32_t)graph->plan->n_map;
 }
 
-/* To the cache in the first epoch, from there in the next. */
+/* Edges to the cache in the first epoch, and from it in later ones. */
 static int connect_cache(struct leat_graph *graph) {
     uint32_t cache = find_role(graph, LEAT_GRAPH_CACHE), end = pass_end(graph);
     struct leat_graph_edge *edge;
@@ -209,7 +206,7 @@ static int connect_cache(struct leat_graph *graph) {
         return 0;
     for (unsigned i = 0; i < 2; i++) {
         edge = add_edge(graph, i == 0 ? end : cache, i == 0 ? cache : end + 1, LEAT_FLOW_COLUMNS);
-        edge->is_aside = true;
+        edge->is_side = true;
         if (add_columns(graph, edge, (uint32_t)graph->plan->n_map) < 0)
             return -1;
     }
@@ -230,6 +227,6 @@ int leat_graph_connect(struct leat_graph *graph) {
         before = &graph->edges[graph->n_edges - 1];
     }
     if (quarantine != LEAT_GRAPH_NONE)
-        add_edge(graph, pass_end(graph), quarantine, LEAT_FLOW_BAD)->is_aside = true;
+        add_edge(graph, pass_end(graph), quarantine, LEAT_FLOW_BAD)->is_side = true;
     return connect_cache(graph);
 }

@@ -118,7 +118,7 @@ static int add_sources(struct leat_graph *graph) {
 }
 
 static uint64_t blocks_in_line(const struct leat_graph *graph) {
-    return LEAT_BLOCKS_IN_LINE((uint64_t)graph->n_workers) + 1;
+    return LEAT_BLOCKS_IN_QUEUE((uint64_t)graph->n_workers) + 1;
 }
 
 static void add_reading(struct leat_graph *graph) {
@@ -344,7 +344,7 @@ struct leat_graph *leat_graph_free(struct leat_graph *graph) {
 
 const struct leat_graph_edge *leat_graph_out(const struct leat_graph *graph, uint32_t node) {
     for (uint32_t i = 0; i < graph->n_edges; i++)
-        if (graph->edges[i].from == node && !graph->edges[i].is_aside)
+        if (graph->edges[i].from == node && !graph->edges[i].is_side)
             return &graph->edges[i];
     return NULL;
 }

@@ -1,9 +1,11 @@
 /* graph/label.c: see graph/label.h. */
 #include "pipeline/inspect/graph/label.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/json_writer.h"
+#include "proto/base/utf8.h"
 
 #define EDGE_FIELDS_MAX 24
 
@@ -28,8 +30,6 @@ void leat_graph_add_clean(struct leat_text *text, const char *name) {
         n -= length;
     }
 }
-
-/* ---- numbers ---- */
 
 void leat_graph_add_bytes(struct leat_text *text, uint64_t n_bytes) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -69,7 +69,11 @@ void leat_graph_add_time(struct leat_text *text, double seconds) {
         leat_text_add(text, "%.3g ns", seconds * 1e9);
 }
 
-/* ---- labels ---- */
+void leat_graph_add_json_number(struct leat_text *text, const char *key, double value) {
+    char digits[32];
+
+    leat_json_add_raw(text, key, digits, (size_t)snprintf(digits, sizeof(digits), "%.6g", value));
+}
 
 double leat_graph_node_ns(const struct leat_graph_node *node,
                           const struct leat_forecast *forecast) {
@@ -154,20 +158,9 @@ void leat_graph_add_edge_label(struct leat_text *text, const struct leat_graph_e
         leat_text_add(text, " and %zu more", edge->n_fields - EDGE_FIELDS_MAX);
 }
 
-/* ---- lines ---- */
-
 /* East Asian text and pictures are about twice as wide. */
 static size_t width_of(uint32_t point) {
     return point < 0x1100 || (point >= 0x2000 && point < 0x2600) ? 1 : 2;
-}
-
-size_t leat_graph_columns(const char *text, size_t n_bytes) {
-    const uint8_t *at = (const uint8_t *)text;
-    size_t n = 0;
-
-    for (size_t i = 0; i < n_bytes; i += leat_utf8_length(at + i, n_bytes - i))
-        n += width_of(leat_utf8_code_point(at + i, n_bytes - i));
-    return n;
 }
 
 size_t leat_graph_wrap(const char *text, size_t n_bytes, size_t n_columns) {

@@ -138,13 +138,13 @@ static void place_node(struct drawing *drawing, uint32_t index, int x, int y, in
 
 /* ---- arrows ---- */
 
-/* Room for the label of the edge into the node, which is written there. */
+/* Writes the label of the edge into the node. */
 static void add_flow(struct drawing *drawing, uint32_t to) {
     const struct leat_graph *graph = drawing->graph;
     struct leat_text label = {.data = NULL};
 
     for (uint32_t i = 0; i < graph->n_edges; i++)
-        if (graph->edges[i].to == to && !graph->edges[i].is_aside) {
+        if (graph->edges[i].to == to && !graph->edges[i].is_side) {
             leat_graph_add_edge_label(&label, &graph->edges[i]);
             break;
         }
@@ -156,7 +156,7 @@ static void add_flow(struct drawing *drawing, uint32_t to) {
     free(label.data);
 }
 
-/* Down the lane, beside what flows there. */
+/* Arrows down the lane. */
 static void add_arrows(struct drawing *drawing) {
     const struct leat_graph *graph = drawing->graph;
 
@@ -164,7 +164,7 @@ static void add_arrows(struct drawing *drawing) {
         const struct leat_graph_edge *edge = &graph->edges[i];
         const struct box *from = &drawing->boxes[edge->from], *to = &drawing->boxes[edge->to];
 
-        if (edge->is_aside || from->width == 0 || to->width == 0)
+        if (edge->is_side || from->width == 0 || to->width == 0)
             continue;
         if (from->x == LANE_X)
             leat_text_add(drawing->text,
@@ -176,7 +176,7 @@ static void add_arrows(struct drawing *drawing) {
     }
 }
 
-/* Between the lanes, each at its own distance. */
+/* Arrows between the lanes, each at its own distance. */
 static void add_side_arrows(struct drawing *drawing) {
     const struct leat_graph *graph = drawing->graph;
     int turn = LANE_X + LANE_WIDTH + FRAME_PAD + 14, shift = 0;
@@ -186,7 +186,7 @@ static void add_side_arrows(struct drawing *drawing) {
         const struct box *from = &drawing->boxes[edge->from], *to = &drawing->boxes[edge->to];
         bool is_out = from->x < to->x;
 
-        if (!edge->is_aside || from->width == 0 || to->width == 0)
+        if (!edge->is_side || from->width == 0 || to->width == 0)
             continue;
         leat_text_add(drawing->text,
                       "<path d=\"M%d %dH%dV%dH%d\" class=\"a s\" marker-end=\"url(#h)\"/>\n",

@@ -53,13 +53,13 @@ static void add_heading(struct leat_text *text, const struct leat_graph *graph, 
     leat_text_add(text, "%s: %s\n", segment->name, segment->where);
 }
 
-/* What comes in from the segment before. */
+/* The label of the edge from the segment before. */
 static void add_inflow(struct leat_text *text, const struct leat_graph *graph,
                        const struct leat_graph_segment *segment) {
     struct leat_text label = {.data = NULL};
 
     for (uint32_t i = 0; i < graph->n_edges; i++) {
-        if (graph->edges[i].to != segment->first || graph->edges[i].is_aside)
+        if (graph->edges[i].to != segment->first || graph->edges[i].is_side)
             continue;
         leat_graph_add_edge_label(&label, &graph->edges[i]);
         add_paragraph(text, label.data ? label.data : "", label.n_bytes, "  v    ");
@@ -79,7 +79,7 @@ static void add_segment(struct leat_text *text, const struct leat_graph *graph, 
         add_node(text, graph, segment->first + i, forecast);
 }
 
-/* Those outside of segments that have the role. */
+/* Nodes outside of segments with that role. */
 static void add_loose(struct leat_text *text, const struct leat_graph *graph,
                       enum leat_graph_role role, const char *heading,
                       const struct leat_forecast *forecast) {

@@ -36,7 +36,7 @@ static void add_list(struct leat_text *text, const char *before, struct listed *
 
 /* ---- columns ---- */
 
-/* Source fields that no stage and no batch wants. */
+/* Source fields that neither stages nor batches need. */
 static void add_unread(struct leat_text *text, const struct leat_plan *plan) {
     struct listed list = {.n = 0};
 
@@ -46,7 +46,7 @@ static void add_unread(struct leat_text *text, const struct leat_plan *plan) {
     add_list(text, "never made, as nothing needs them: ", &list, "");
 }
 
-/* What a stage makes and nobody needs. */
+/* Columns that a stage could make and that are not needed. */
 static void add_unmade(struct leat_text *text, const struct leat_graph *graph,
                        const struct leat_graph_node *node) {
     const struct leat_plan *plan = graph->plan;
@@ -61,7 +61,7 @@ static void add_unmade(struct leat_text *text, const struct leat_graph *graph,
     add_list(text, "not made, as nothing needs it: ", &list, "");
 }
 
-/* Columns whose last reader the step is. */
+/* Columns that the step is the last to read. */
 static void add_dropped(struct leat_text *text, struct leat_graph *graph, uint32_t step) {
     const struct leat_plan *plan = graph->plan;
     struct listed list = {.n = 0};
@@ -75,7 +75,7 @@ static void add_dropped(struct leat_text *text, struct leat_graph *graph, uint32
 
 /* ---- the pass ---- */
 
-/* ORDER stages that stand before it. */
+/* ORDER stages in front of it. */
 static void add_passed(struct leat_text *text, const struct leat_plan *plan, size_t index) {
     struct listed list = {.n = 0};
 
@@ -126,7 +126,7 @@ static void explain_map(struct leat_text *text, struct leat_graph *graph,
                       text->n_bytes > 0 ? "; " : "");
     if (is_padding(graph->plan, stage))
         leat_text_add(text, "; only the check of lengths: the padding itself is part of collation");
-    if (stage->ops->workspace_rest)
+    if (stage->ops->workspace_idle)
         leat_text_add(text, "; its answers come from helper processes, for which the block's job "
                             "waits");
     if (stage->ops->max_jobs && stage->ops->max_jobs(stage->config) < UINT32_MAX)
@@ -185,7 +185,6 @@ static void explain_cut(struct leat_text *text, const struct leat_plan *plan) {
                             "cuts");
 }
 
-/* What is done while rows are copied. */
 static void explain_collation(struct leat_text *text, const struct leat_plan *plan) {
     struct listed padded = {.n = 0}, made = {.n = 0};
 

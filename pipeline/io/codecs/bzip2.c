@@ -17,8 +17,8 @@ struct bzip2 {
     bool is_open;
 };
 
-/* Behind the magic comes a block, or the end of a stream without any: so a text that happens to
- * begin with BZh1 is none. */
+/* A block, or the end of an empty stream, follows the magic: so a text that happens to begin with
+ * BZh1 is not taken for one. */
 static bool begins(const uint8_t *head, size_t n_bytes) {
     static const uint8_t block[] = {0x31, 0x41, 0x59, 0x26, 0x53, 0x59};
     static const uint8_t end[] = {0x17, 0x72, 0x45, 0x38, 0x50, 0x90};
@@ -70,10 +70,7 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     stream->next_out = (char *)io->out;
     stream->avail_out = (unsigned)io->n_out;
     r = BZ2_bzDecompress(stream);
-    io->in += io->n_in - stream->avail_in;
-    io->n_in = stream->avail_in;
-    io->out += io->n_out - stream->avail_out;
-    io->n_out = stream->avail_out;
+    leat_codec_io_move(io, stream->avail_in, stream->avail_out);
     if (r == BZ_OK)
         return 0;
     if (r == BZ_STREAM_END) {
@@ -85,23 +82,15 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     return r == BZ_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
-static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip,
-                   const char **ret_reason) {
-    (void)state;
-    (void)ret_reason;
-    *ret_skip = 0;
-    return begins(in, n_in) ? 0 : LEAT_CODEC_GARBAGE;
-}
-
 const struct leat_codec_ops leat_codec_bzip2 = {
     .name = "bzip2",
     .frame = "stream",
     .first_byte = 'B',
+    .allows_garbage = true,
     .state_bytes = 4U << 20,
     .begins = begins,
     .may_begin = may_begin,
     .start = start,
     .stop = stop,
     .decode = decode,
-    .between = between,
 };

@@ -60,10 +60,7 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     stream->next_out = io->out;
     stream->avail_out = (uInt)io->n_out;
     r = inflate(stream, Z_NO_FLUSH);
-    io->in = stream->next_in;
-    io->n_in = stream->avail_in;
-    io->out = stream->next_out;
-    io->n_out = stream->avail_out;
+    leat_codec_io_move(io, stream->avail_in, stream->avail_out);
     if (r == Z_MEM_ERROR)
         return -ENOMEM;
     if (r == Z_STREAM_END) {
@@ -76,23 +73,15 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     return -EBADMSG;
 }
 
-static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip,
-                   const char **ret_reason) {
-    (void)state;
-    (void)ret_reason;
-    *ret_skip = 0;
-    return begins(in, n_in) ? 0 : LEAT_CODEC_GARBAGE;
-}
-
 const struct leat_codec_ops leat_codec_gzip = {
     .name = "gzip",
     .frame = "member",
     .first_byte = 0x1f,
+    .allows_garbage = true,
     .state_bytes = 64U << 10,
     .begins = begins,
     .may_begin = may_begin,
     .start = start,
     .stop = stop,
     .decode = decode,
-    .between = between,
 };

@@ -73,23 +73,8 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
         return strcmp(*ret_reason, "ERROR_allocation_failed") == 0 ? -ENOMEM : -EBADMSG;
     }
     self->is_within = r != 0 && (self->is_within || n_in > 0);
-    io->in += n_in;
-    io->n_in -= n_in;
-    io->out += n_out;
-    io->n_out -= n_out;
+    leat_codec_io_move(io, io->n_in - n_in, io->n_out - n_out);
     return r == 0 ? LEAT_CODEC_BOUNDARY : 0;
-}
-
-static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip,
-                   const char **ret_reason) {
-    (void)state;
-    *ret_skip = 0;
-    if (n_in == 0)
-        return LEAT_CODEC_GARBAGE;
-    if (is_frame(in, n_in) || leat_codec_is_skippable(in, n_in))
-        return 0;
-    *ret_reason = "what follows the last frame begins none";
-    return -EBADMSG;
 }
 
 const struct leat_codec_ops leat_codec_lz4 = {
@@ -103,5 +88,4 @@ const struct leat_codec_ops leat_codec_lz4 = {
     .start = start,
     .stop = stop,
     .decode = decode,
-    .between = between,
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "pipeline/io/codec.h"
+#include "proto/base/array.h"
 
 #define BLOCK_FLAGS_RESERVED 0x3c
 #define MEMORY_BASE          (1U << 20) /* what liblzma wants besides the window, and more */
@@ -36,7 +37,7 @@ struct xz {
     /* entered in the middle: without the sizes of the blocks before, but with those since */
     bool is_detached;
     struct block_size *sizes;
-    size_t n_sizes;
+    size_t n_sizes, capacity;
 };
 
 static bool begins(const uint8_t *head, size_t n_bytes) {
@@ -95,12 +96,12 @@ static bool enter(void *state, const uint8_t *file_head, const uint8_t *head) {
     return lzma_stream_header_decode(&self->flags, file_head) == LZMA_OK;
 }
 
-static int fail(const char *reason, const char **ret_reason) {
+static int fail_damaged(const char *reason, const char **ret_reason) {
     *ret_reason = reason;
     return -EBADMSG;
 }
 
-static int convert(lzma_ret r, const char **ret_reason) {
+static int convert_result(lzma_ret r, const char **ret_reason) {
     switch (r) {
     case LZMA_OK:
     case LZMA_BUF_ERROR:
@@ -108,17 +109,17 @@ static int convert(lzma_ret r, const char **ret_reason) {
     case LZMA_MEM_ERROR:
         return -ENOMEM;
     case LZMA_FORMAT_ERROR:
-        return fail("no header of a stream", ret_reason);
+        return fail_damaged("no header of a stream", ret_reason);
     case LZMA_OPTIONS_ERROR:
     case LZMA_UNSUPPORTED_CHECK:
-        return fail("a filter or checksum that this liblzma does not know", ret_reason);
+        return fail_damaged("a filter or checksum that this liblzma does not know", ret_reason);
     default:
-        return fail("a checksum, size or code is wrong", ret_reason);
+        return fail_damaged("a checksum, size or code is wrong", ret_reason);
     }
 }
 
 /* True: n bytes of the header are together. */
-static bool gather(struct xz *self, struct leat_codec_io *io, size_t n) {
+static bool gather_header(struct xz *self, struct leat_codec_io *io, size_t n) {
     size_t n_more = n - self->n_bytes < io->n_in ? n - self->n_bytes : io->n_in;
 
     if (n_more)
@@ -136,9 +137,9 @@ static int read_header(struct xz *self, struct leat_codec_io *io, const char **r
     lzma_index_hash *hash;
     int r;
 
-    if (!gather(self, io, LZMA_STREAM_HEADER_SIZE))
+    if (!gather_header(self, io, LZMA_STREAM_HEADER_SIZE))
         return 0;
-    r = convert(lzma_stream_header_decode(&self->flags, self->bytes), ret_reason);
+    r = convert_result(lzma_stream_header_decode(&self->flags, self->bytes), ret_reason);
     if (r < 0)
         return r;
     hash = lzma_index_hash_init(self->hash, NULL);
@@ -150,12 +151,12 @@ static int read_header(struct xz *self, struct leat_codec_io *io, const char **r
 static int start_block(struct xz *self, const char **ret_reason) {
     self->memory = lzma_raw_decoder_memusage(self->filters);
     if (self->memory == UINT64_MAX)
-        return convert(LZMA_OPTIONS_ERROR, ret_reason);
+        return convert_result(LZMA_OPTIONS_ERROR, ret_reason);
     if (self->memory > self->max_window_bytes + MEMORY_BASE) {
         *ret_reason = "the dictionary is too large";
         return -EFBIG;
     }
-    return convert(lzma_block_decoder(&self->stream, &self->block), ret_reason);
+    return convert_result(lzma_block_decoder(&self->stream, &self->block), ret_reason);
 }
 
 static int read_block_header(struct xz *self, struct leat_codec_io *io, const char **ret_reason) {
@@ -171,7 +172,7 @@ static int read_block_header(struct xz *self, struct leat_codec_io *io, const ch
         self->bytes[self->n_bytes++] = *io->in++;
         io->n_in--;
     }
-    if (!gather(self, io, lzma_block_header_size_decode(self->bytes[0])))
+    if (!gather_header(self, io, lzma_block_header_size_decode(self->bytes[0])))
         return 0;
     self->block = (lzma_block){
         .version = 1,
@@ -179,7 +180,7 @@ static int read_block_header(struct xz *self, struct leat_codec_io *io, const ch
         .check = self->flags.check,
         .filters = self->filters,
     };
-    r = convert(lzma_block_header_decode(&self->block, NULL, self->bytes), ret_reason);
+    r = convert_result(lzma_block_header_decode(&self->block, NULL, self->bytes), ret_reason);
     if (r < 0)
         return r;
     r = start_block(self, ret_reason);
@@ -191,17 +192,12 @@ static int read_block_header(struct xz *self, struct leat_codec_io *io, const ch
 static int note_block(struct xz *self, const char **ret_reason) {
     struct block_size size = {lzma_block_unpadded_size(&self->block),
                               self->block.uncompressed_size};
-    struct block_size *larger;
 
     if (!self->is_detached)
-        return convert(lzma_index_hash_append(self->hash, size.unpadded, size.uncompressed),
-                       ret_reason);
-    if ((self->n_sizes & (self->n_sizes - 1)) == 0) {
-        larger = reallocarray(self->sizes, self->n_sizes ? self->n_sizes * 2 : 1, sizeof(*larger));
-        if (!larger)
-            return -ENOMEM;
-        self->sizes = larger;
-    }
+        return convert_result(lzma_index_hash_append(self->hash, size.unpadded, size.uncompressed),
+                              ret_reason);
+    if (!leat_array_reserve(&self->sizes, self->n_sizes + 1, &self->capacity))
+        return -ENOMEM;
     self->sizes[self->n_sizes++] = size;
     return 0;
 }
@@ -215,12 +211,9 @@ static int read_block(struct xz *self, struct leat_codec_io *io, const char **re
     self->stream.next_out = io->out;
     self->stream.avail_out = io->n_out;
     result = lzma_code(&self->stream, LZMA_RUN);
-    io->in = self->stream.next_in;
-    io->n_in = self->stream.avail_in;
-    io->out = self->stream.next_out;
-    io->n_out = self->stream.avail_out;
+    leat_codec_io_move(io, self->stream.avail_in, self->stream.avail_out);
     if (result != LZMA_STREAM_END)
-        return convert(result, ret_reason);
+        return convert_result(result, ret_reason);
     r = note_block(self, ret_reason);
     self->stage = STAGE_BLOCK_HEADER;
     return r < 0 ? r : LEAT_CODEC_BOUNDARY;
@@ -239,20 +232,20 @@ static int read_index(struct xz *self, struct leat_codec_io *io, const char **re
         self->stage = STAGE_FOOTER;
         return 0;
     }
-    return convert(result, ret_reason);
+    return convert_result(result, ret_reason);
 }
 
 static int read_footer(struct xz *self, struct leat_codec_io *io, const char **ret_reason) {
     lzma_stream_flags flags;
     int r;
 
-    if (!gather(self, io, LZMA_STREAM_HEADER_SIZE))
+    if (!gather_header(self, io, LZMA_STREAM_HEADER_SIZE))
         return 0;
-    r = convert(lzma_stream_footer_decode(&flags, self->bytes), ret_reason);
+    r = convert_result(lzma_stream_footer_decode(&flags, self->bytes), ret_reason);
     if (r == 0 && flags.backward_size != lzma_index_hash_size(self->hash))
-        r = convert(LZMA_DATA_ERROR, ret_reason);
+        r = convert_result(LZMA_DATA_ERROR, ret_reason);
     if (r == 0)
-        r = convert(lzma_stream_flags_compare(&self->flags, &flags), ret_reason);
+        r = convert_result(lzma_stream_flags_compare(&self->flags, &flags), ret_reason);
     self->stage = STAGE_HEADER;
     return r < 0 ? r : LEAT_CODEC_BOUNDARY;
 }
@@ -278,7 +271,6 @@ static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip
                    const char **ret_reason) {
     const struct xz *self = state;
 
-    *ret_skip = 0;
     if (self->stage == STAGE_BLOCK_HEADER)
         return self->is_detached && (n_in == 0 || in[0] == 0) ? LEAT_CODEC_PAUSE : 0;
     if (n_in == 0)
@@ -289,7 +281,7 @@ static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip
     }
     if (begins(in, n_in))
         return 0;
-    return fail("what follows the last stream begins none", ret_reason);
+    return fail_damaged("what follows the last stream begins none", ret_reason);
 }
 
 static bool adopt(void *state, void *before) {
@@ -306,9 +298,9 @@ static bool adopt(void *state, void *before) {
     self->flags = other->flags;
     self->is_detached = false;
     for (size_t i = 0; i < self->n_sizes; i++)
-        (void)convert(lzma_index_hash_append(self->hash, self->sizes[i].unpadded,
-                                             self->sizes[i].uncompressed),
-                      &reason);
+        (void)convert_result(lzma_index_hash_append(self->hash, self->sizes[i].unpadded,
+                                                    self->sizes[i].uncompressed),
+                             &reason);
     return true;
 }
 

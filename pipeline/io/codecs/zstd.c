@@ -50,10 +50,7 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     ZSTD_outBuffer out = {.dst = io->out, .size = io->n_out};
     size_t r = ZSTD_decompressStream(state, &out, &in);
 
-    io->in += in.pos;
-    io->n_in -= in.pos;
-    io->out += out.pos;
-    io->n_out -= out.pos;
+    leat_codec_io_move(io, in.size - in.pos, out.size - out.pos);
     if (!ZSTD_isError(r))
         return r == 0 ? LEAT_CODEC_BOUNDARY : 0;
     *ret_reason = ZSTD_getErrorName(r);
@@ -69,18 +66,6 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     }
 }
 
-static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip,
-                   const char **ret_reason) {
-    (void)state;
-    *ret_skip = 0;
-    if (n_in == 0)
-        return LEAT_CODEC_GARBAGE;
-    if (begins(in, n_in) || leat_codec_is_skippable(in, n_in))
-        return 0;
-    *ret_reason = "what follows the last frame begins none";
-    return -EBADMSG;
-}
-
 const struct leat_codec_ops leat_codec_zstd = {
     .name = "zstd",
     .frame = "frame",
@@ -92,5 +77,4 @@ const struct leat_codec_ops leat_codec_zstd = {
     .stop = stop,
     .memory = memory,
     .decode = decode,
-    .between = between,
 };

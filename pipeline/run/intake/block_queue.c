@@ -65,8 +65,6 @@ uint64_t leat_block_queue_n_records(const struct leat_block_queue *queue, uint64
     return n;
 }
 
-/* ---- mapping ---- */
-
 void leat_queue_entry_start_map(struct leat_queue_entry *entry, struct leat_block *block) {
     entry->block = block;
     entry->state = LEAT_ENTRY_MAPPING;
@@ -90,7 +88,7 @@ struct leat_job *leat_queue_entry_unpark(struct leat_queue_entry *entry) {
     return job;
 }
 
-void leat_queue_entry_pass_over(struct leat_queue_entry *entry, struct leat_block *block) {
+void leat_queue_entry_set_count_only(struct leat_queue_entry *entry, struct leat_block *block) {
     entry->block = block;
     entry->state = LEAT_ENTRY_MAPPED;
 }
@@ -114,8 +112,6 @@ struct leat_cache_item *leat_queue_entry_take_item(struct leat_queue_entry *entr
     entry->item = NULL;
     return item;
 }
-
-/* ---- rows and bad records ---- */
 
 void leat_queue_entry_skip_rows(struct leat_queue_entry *entry) {
     while (leat_queue_entry_has_row(entry) &&

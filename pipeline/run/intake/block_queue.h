@@ -1,15 +1,15 @@
-/* block_queue.h: the queue of blocks between reading and the order: blocks are consumed in the
- * order of the data, whenever they were mapped.
+/* block_queue.h: the queue of blocks between reading and the order. Blocks leave it in the order of
+ * the data, in whatever order they were mapped.
  *
- * An entry begins as a piece of the source (SCANNED) or a frame of a cache (CACHED), is mapped
- * (MAPPING; where stages are jobs of their own, PARKED between two of them), and then is a block
- * (MAPPED), of which rows and bad records are taken in the order of the data. A full queue stops
- * the scanner: it is the back-pressure of the whole pipeline. Owner: the run's thread.
+ * An entry begins as a piece of the source (SCANNED) or a frame of a cache (CACHED). It is mapped
+ * (MAPPING, or PARKED between two stages that are jobs of their own) and then has a block (MAPPED),
+ * whose rows and bad records are taken in the order of the data. A full queue stops the scanner,
+ * which is the back-pressure of the whole pipeline. Owner: the run's thread.
  */
 #pragma once
 
 #include "pipeline/block/ref.h"
-#include "pipeline/work/job.h"
+#include "pipeline/work/map.h"
 
 enum leat_entry_state {
     LEAT_ENTRY_CACHED,
@@ -24,18 +24,19 @@ struct leat_queue_entry {
     struct leat_queue_entry *next;
     enum leat_entry_state state;
     uint64_t epoch, pass;
-    struct leat_piece piece;       /* its buffer: SCANNED, MAPPING; PASS_END: how many records */
-    struct leat_block *block;      /* MAPPING, MAPPED */
-    uint64_t cache_generation;     /* the run's cache when the entry was added */
-    struct leat_cache_file *file;  /* with the frame; NULL: the block is made from the piece */
-    struct leat_cache_frame frame; /* else what the block is in a cache, but for its place; n_bytes
-                                      0: unknown */
-    struct leat_cache_item *item;  /* MAPPED: the block for the cache, not moved on yet */
+    struct leat_piece piece;   /* has a buffer in SCANNED, MAPPING; PASS_END: number of records */
+    struct leat_block *block;  /* MAPPING, MAPPED */
+    uint64_t cache_generation; /* of the run's cache when the entry was added */
+    struct leat_cache_file *file;  /* that has the frame; NULL: the block is made from the piece */
+    struct leat_cache_frame frame; /* without a file: what the block is in a cache, but for its
+                                      place; n_bytes 0: unknown */
+    struct leat_cache_item *item;  /* MAPPED: the block as it goes to the cache; else NULL */
     uint32_t next_row, next_bad;
-    uint32_t from_record, to_record; /* of its block, those that are meant; 0, UINT32_MAX: all */
-    bool is_for_cache;               /* Only the cache wants it. */
-    struct leat_job *parked;         /* PARKED: with the block and its scratch memory */
-    struct leat_error error;         /* of the MAP job; PASS_END: of reading */
+    uint32_t from_record,
+        to_record;           /* range of records that rows are taken of; 0, UINT32_MAX: all */
+    bool is_for_cache;       /* Its rows do not go to the order. */
+    struct leat_job *parked; /* PARKED: has the block and its scratch memory */
+    struct leat_error error; /* of the MAP job; PASS_END: of reading */
 };
 
 struct leat_block_queue {
@@ -45,43 +46,40 @@ struct leat_block_queue {
 
 void leat_block_queue_init(struct leat_block_queue *queue);
 
-/* Adds an entry as it is given; NULL: no memory. */
+/* Adds a copy of the entry; NULL: no memory. */
 struct leat_queue_entry *leat_block_queue_add(struct leat_block_queue *queue,
                                               const struct leat_queue_entry *entry);
-/* Takes the first entry out, which the caller frees with what it has. There must be one. */
+/* Takes the first entry, which must exist. The caller frees it and what it owns. */
 struct leat_queue_entry *leat_block_queue_take(struct leat_block_queue *queue);
-/* The first block that is to be mapped, or mapped on; NULL: none. */
+/* The first entry that is SCANNED, CACHED or PARKED; NULL: none. */
 struct leat_queue_entry *leat_block_queue_next_unmapped(const struct leat_block_queue *queue);
-/* Blocks that are not mapped yet. */
+/* Number of blocks that are not MAPPED. */
 size_t leat_block_queue_n_unmapped(const struct leat_block_queue *queue);
-/* Records of that epoch, of blocks that are begun, or of all; a block of unknown size counts 1. */
+/* Number of records of that epoch. Without with_unmapped, only blocks whose mapping has begun
+ * count. A block of unknown size counts 1. */
 uint64_t leat_block_queue_n_records(const struct leat_block_queue *queue, uint64_t epoch,
                                     bool with_unmapped);
 
-/* True if the entry is of a pass before that one. */
+/* True if the entry is of an earlier pass than that one. */
 static inline bool leat_queue_entry_is_stale(const struct leat_queue_entry *entry, uint64_t epoch,
                                              uint64_t pass) {
     return entry->epoch < epoch || (entry->epoch == epoch && entry->pass < pass);
 }
 
-/* ---- mapping ---- */
-
 void leat_queue_entry_start_map(struct leat_queue_entry *entry, struct leat_block *block);
 void leat_queue_entry_end_map(struct leat_queue_entry *entry, const struct leat_error *error);
-/* The job waits in the entry until its next stage. */
+/* The job stays in the entry until its next stage. */
 void leat_queue_entry_park(struct leat_queue_entry *entry, struct leat_job *job);
 struct leat_job *leat_queue_entry_unpark(struct leat_queue_entry *entry);
-/* The entry is passed over on the way to the first step: it has this count-only block. */
-void leat_queue_entry_pass_over(struct leat_queue_entry *entry, struct leat_block *block);
+/* Gives the entry a count-only block (fast_forward.h), with which it is MAPPED. */
+void leat_queue_entry_set_count_only(struct leat_queue_entry *entry, struct leat_block *block);
 /* Takes the buffer of the piece; NULL: it has none. */
 struct leat_buffer *leat_queue_entry_take_buffer(struct leat_queue_entry *entry);
-/* Gives the entry the block as it goes to the cache; takes that from it, or NULL. */
+/* Gives the entry its block as it goes to the cache; takes it, or NULL. */
 void leat_queue_entry_give_item(struct leat_queue_entry *entry, struct leat_cache_item *item);
 struct leat_cache_item *leat_queue_entry_take_item(struct leat_queue_entry *entry);
 
-/* ---- rows and bad records, in the order of the data ---- */
-
-/* The record of the next row; behind the last that is meant: where those end. */
+/* The record of the next row, at most to_record. */
 static inline uint32_t leat_queue_entry_next_record(const struct leat_queue_entry *entry) {
     const struct leat_block *block = entry->block;
     uint32_t record = block->n_records;
@@ -101,17 +99,17 @@ static inline bool leat_queue_entry_has_bad(const struct leat_queue_entry *entry
     return entry->next_bad < entry->block->n_bad;
 }
 
-/* Takes a reference to the next row, which must be there. */
+/* Takes a reference to the next row, which must exist. */
 static inline struct leat_ref leat_queue_entry_take_row(struct leat_queue_entry *entry) {
     entry->block->n_refs++;
     return leat_ref_row(entry->block, entry->next_row++);
 }
 
-/* Passes over rows before the first record that is meant. */
+/* Skips the rows in front of from_record. */
 void leat_queue_entry_skip_rows(struct leat_queue_entry *entry);
-/* Takes the next bad record that comes before that row (UINT32_MAX: all that are left) and is
- * meant; NULL: none. */
+/* Takes the next bad record in front of that row (UINT32_MAX: any row) that is in range; NULL:
+ * none. */
 const struct leat_bad_record *leat_queue_entry_take_bad(struct leat_queue_entry *entry,
                                                         uint32_t before_row);
-/* Records of the block that were read by now, of those that are meant. */
+/* Number of records in range that were read by now. */
 uint64_t leat_queue_entry_n_read(const struct leat_queue_entry *entry);

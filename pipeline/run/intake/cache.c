@@ -3,23 +3,26 @@
 
 #include <errno.h>
 
-#include "pipeline/cache/index_key.h"
+#include "pipeline/cache/index.h"
 
-#define WAITING_BYTES     (4U << 20) /* to be written: a slow disk stops the scanner */
-#define INDEX_WRITE_BYTES 16384      /* of an index that are written at a time */
+#define WAITING_BYTES     (4U << 20) /* of items: beyond it a slow disk stops the scanner */
+#define INDEX_WRITE_BYTES 16384      /* of an index that are written at once */
 
 /* ---- life ---- */
 
-/* Without memory for its schema there is no index. */
+/* If there is no memory for its schema, the run has no index. */
 static void init_index(struct leat_run_cache *cache, const struct leat_run_options *options) {
     const char *folder = leat_index_folder(cache->plan, options->index_folder);
 
     if (options->cache_folder || options->only_builds || !folder)
         return;
-    cache->is_index = leat_bare_schema_init(&cache->bare_schema, cache->plan,
-                                            leat_index_has_columns(cache->plan)) == 0;
+    cache->is_index = leat_index_schema_init(&cache->index_schema, cache->plan,
+                                             leat_index_has_columns(cache->plan)) == 0;
     if (cache->is_index)
         cache->folder = folder;
+    cache->only_reads = cache->is_index && !cache->index_schema.has_columns &&
+                        leat_run_options_are_of_some(options) &&
+                        leat_plan_fast_forward(cache->plan).are_counted;
 }
 
 void leat_run_cache_init(struct leat_run_cache *cache, struct leat_plan *plan,
@@ -40,12 +43,12 @@ void leat_run_cache_init(struct leat_run_cache *cache, struct leat_plan *plan,
 void leat_run_cache_deinit(struct leat_run_cache *cache) {
     leat_cache_items_deinit(&cache->items);
     leat_cache_file_unref(cache->file);
-    leat_cache_data_deinit(&cache->data);
-    leat_bare_schema_deinit(&cache->bare_schema);
+    leat_data_unref(cache->data);
+    leat_index_schema_deinit(&cache->index_schema);
 }
 
-const struct leat_bare_schema *leat_run_cache_schema(const struct leat_run_cache *cache) {
-    return cache->is_index ? &cache->bare_schema : NULL;
+const struct leat_index_schema *leat_run_cache_schema(const struct leat_run_cache *cache) {
+    return cache->is_index ? &cache->index_schema : NULL;
 }
 
 static void note(struct leat_run_cache *cache, const struct leat_error *err) {
@@ -66,7 +69,7 @@ static void stop_building(struct leat_run_cache *cache) {
 
 /* ---- jobs ---- */
 
-/* Blocks of an index are small: they are written when enough of them wait. */
+/* Blocks of an index are small, so several are written at once. */
 static bool write_is_due(const struct leat_run_cache *cache, bool is_cancelled) {
     return cache->is_builder && cache->items.first && (cache->is_whole || !is_cancelled) &&
            (!cache->is_index || cache->is_whole || cache->state != LEAT_RUN_CACHE_SCANNED ||
@@ -83,8 +86,8 @@ bool leat_run_cache_next_task(const struct leat_run_cache *cache, bool may_open,
         *ret_task = LEAT_CACHE_FINISH;
     else if (cache->state == LEAT_RUN_CACHE_CLOSED && may_open)
         *ret_task = LEAT_CACHE_OPEN;
-    else if (cache->has_passed && !is_cancelled)
-        *ret_task = LEAT_CACHE_PASS;
+    else if (cache->has_skipped && !is_cancelled)
+        *ret_task = LEAT_CACHE_YIELD;
     else
         return false;
     return true;
@@ -94,7 +97,7 @@ void leat_run_cache_start_job(struct leat_run_cache *cache, enum leat_cache_task
                               bool reads_index, struct leat_data_watch *watch,
                               struct leat_cache_job *ret_job) {
     if (task == LEAT_CACHE_FINISH)
-        cache->file->is_complete = true; /* For this run it is, whatever comes of it on the disk. */
+        cache->file->is_complete = true; /* for this run, even if the disk fails */
     *ret_job = (struct leat_cache_job){
         .task = task,
         .plan = cache->plan,
@@ -105,19 +108,19 @@ void leat_run_cache_start_job(struct leat_run_cache *cache, enum leat_cache_task
         .file = cache->file,
         .is_builder = cache->is_builder,
         .is_index = cache->is_index,
-        .has_columns = cache->bare_schema.has_columns,
+        .has_columns = cache->index_schema.has_columns,
         .begins_anew = cache->is_index && !reads_index,
         .data = cache->data,
         .watch = watch,
         .is_settled = cache->file &&
                       (cache->is_builder || cache->file->is_complete || cache->has_failed_to_write),
-        .may_build = !cache->has_failed_to_write && !cache->only_places,
+        .may_build = !cache->has_failed_to_write && !cache->only_places && !cache->only_reads,
     };
     if (task == LEAT_CACHE_WRITE)
         ret_job->items =
             leat_cache_items_start_write(&cache->items, cache->file->end, cache->file->n_records);
     cache->job_is_out = true;
-    cache->has_passed = false;
+    cache->has_skipped = false;
 }
 
 /* ---- jobs back ---- */
@@ -146,7 +149,7 @@ static enum leat_run_cache_event end_open(struct leat_run_cache *cache,
     if (job->is_same)
         return LEAT_CACHE_EVENT_NONE;
     take_file(cache, &job->found);
-    leat_cache_shard_set(&cache->shard, &cache->data);
+    leat_cache_shard_set(&cache->shard, cache->data);
     if (cache->only_builds && !error->code && !cache->is_builder &&
         !(cache->file && cache->file->is_complete)) {
         leat_error_set(&err, -EBUSY, "%s: another process is building this cache", cache->folder);
@@ -207,18 +210,16 @@ enum leat_run_cache_event leat_run_cache_end_job(struct leat_run_cache *cache,
     return LEAT_CACHE_EVENT_NONE;
 }
 
-/* ---- for people ---- */
-
 void leat_run_cache_get_progress(const struct leat_run_cache *cache, uint64_t *ret_n_done,
                                  uint64_t *ret_n_total) {
     *ret_n_done = *ret_n_total = 0;
     if (!cache->only_builds || (cache->job_is_out && cache->state == LEAT_RUN_CACHE_CLOSED))
         return;
-    *ret_n_total = leat_cache_shard_n_bytes(&cache->shard, &cache->data);
-    *ret_n_done = leat_cache_shard_n_done(&cache->shard, &cache->data, cache->file);
+    *ret_n_total = leat_cache_shard_n_bytes(&cache->shard, cache->data);
+    *ret_n_done = leat_cache_shard_n_done(&cache->shard, cache->data, cache->file);
 }
 
-/* What is being written belongs to the job: it counts as what it takes on the disk. */
+/* Items that are being written belong to the job, so they count by their size on the disk. */
 uint64_t leat_run_cache_n_bytes(const struct leat_run_cache *cache,
                                 const struct leat_block_queue *queue) {
     uint64_t n_bytes = leat_cache_items_bytes(&cache->items);
@@ -246,7 +247,7 @@ void leat_run_cache_next_pass(struct leat_run_cache *cache, bool reads_index) {
 }
 
 bool leat_run_cache_has_frames(const struct leat_run_cache *cache) {
-    return cache->state == LEAT_RUN_CACHE_FRAMES && !cache->has_passed;
+    return cache->state == LEAT_RUN_CACHE_FRAMES && !cache->has_skipped;
 }
 
 /* True if the block is made of the data that the cache is of, and is not in it yet. */
@@ -290,12 +291,12 @@ enum leat_run_cache_step leat_run_cache_next_step(struct leat_run_cache *cache,
     return LEAT_CACHE_STEP_START;
 }
 
-void leat_run_cache_pass_frame(struct leat_run_cache *cache) {
+void leat_run_cache_end_frame(struct leat_run_cache *cache) {
     cache->next_frame++;
 }
 
-void leat_run_cache_count_passed(struct leat_run_cache *cache) {
-    cache->has_passed = true;
+void leat_run_cache_set_skipped(struct leat_run_cache *cache) {
+    cache->has_skipped = true;
 }
 
 void leat_run_cache_set_scanned(struct leat_run_cache *cache) {
@@ -310,12 +311,12 @@ const struct leat_cache_frame *leat_run_cache_start_reading(struct leat_run_cach
                                                             bool *ret_is_shard, size_t *ret_file) {
     cache->state = LEAT_RUN_CACHE_SCANNED;
     *ret_is_shard = cache->shard.n_shards > 0;
-    *ret_file = *ret_is_shard ? leat_cache_shard_start(&cache->shard, &cache->data) : 0;
+    *ret_file = *ret_is_shard ? leat_cache_shard_start(&cache->shard, cache->data) : 0;
     return cache->next_frame > 0 ? &cache->file->frames[cache->next_frame - 1] : NULL;
 }
 
 enum leat_cache_sifted leat_run_cache_sift(struct leat_run_cache *cache, struct leat_piece *piece) {
-    return leat_cache_shard_sift(&cache->shard, &cache->data, piece);
+    return leat_cache_shard_sift(&cache->shard, cache->data, piece);
 }
 
 /* ---- blocks ---- */
@@ -323,17 +324,15 @@ enum leat_cache_sifted leat_run_cache_sift(struct leat_run_cache *cache, struct 
 void leat_run_cache_start_map(struct leat_run_cache *cache, const struct leat_run_cache_view *view,
                               const struct leat_queue_entry *entry, bool with_frame,
                               struct leat_map_job *job) {
-    job->load.fd = -1;
-    if (entry->file) {
-        job->load.fd = entry->file->fd;
-        job->load.seed = entry->file->seed;
-        job->load.frame = entry->frame;
-    } else if (is_wanted(cache, view, entry) || with_frame) {
+    if (entry->file)
+        job->load = leat_cache_load(entry->file, &entry->frame);
+    else
+        job->load.fd = -1;
+    if (!entry->file && (is_wanted(cache, view, entry) || with_frame))
         job->item = leat_cache_items_take(&cache->items);
-    }
 }
 
-/* Notes where a damaged block is, and what was done about it. */
+/* Notes where a damaged block is, and if it was repaired. */
 static void note_damage(struct leat_run_cache *cache, const struct leat_map_job *job) {
     const struct leat_cache_span *span = &job->piece.span;
     struct leat_error err = LEAT_ERROR_INIT;

@@ -1,35 +1,35 @@
-/* cache_items.h: blocks on their way to a cache file: a queue of those that are to be written, in
- * the order of the data, and memory of others that is used again. Owner: the run's thread. */
+/* cache_items.h: blocks on their way to a cache file: a queue in the order of the data, and free
+ * items whose memory is used again. Owner: the run's thread. */
 #pragma once
 
-#include "pipeline/work/job.h"
+#include "pipeline/work/map.h"
 
 struct leat_cache_items {
-    struct leat_cache_item *first, **last; /* to be written */
+    struct leat_cache_item *first, **last; /* the queue */
     struct leat_cache_item *free;
-    size_t n_bytes; /* of frames that are to be written, or are being written */
+    size_t n_bytes; /* of frames that are queued, or being written */
 };
 
 void leat_cache_items_init(struct leat_cache_items *items);
 void leat_cache_items_deinit(struct leat_cache_items *items);
-/* Gives back the memory of items that are not in use. */
+/* Frees the items that are not in use. */
 void leat_cache_items_trim(struct leat_cache_items *items);
 
 /* An empty item; NULL: no memory. */
 struct leat_cache_item *leat_cache_items_take(struct leat_cache_items *items);
-/* take_item NULL: nothing happens. */
+/* NULL is allowed. */
 void leat_cache_items_give(struct leat_cache_items *items, struct leat_cache_item *take_item);
-/* Puts an item at the end of the queue. */
+/* Queues an item. */
 void leat_cache_items_add(struct leat_cache_items *items, struct leat_cache_item *take_item);
-/* Empties the queue: what is in it is not written. */
+/* Empties the queue without writing it. */
 void leat_cache_items_drop(struct leat_cache_items *items);
 
-/* Takes the queue to be written from that byte and record of the file on. */
+/* Takes the whole queue, to be written at that position of the file, from that record on. */
 struct leat_cache_item *leat_cache_items_start_write(struct leat_cache_items *items,
                                                      uint64_t position, uint64_t record);
-/* Takes an item back that was written, or was to be. */
+/* Takes back an item of leat_cache_items_start_write(), written or not. */
 void leat_cache_items_end_write(struct leat_cache_items *items, struct leat_cache_item *take_item);
 
-/* Memory of what is in the queue, or is free. */
+/* Memory of queued and free items. */
 uint64_t leat_cache_items_bytes(const struct leat_cache_items *items);
 uint64_t leat_cache_item_bytes(const struct leat_cache_item *item);

@@ -6,10 +6,10 @@
 #define UNITS_AT_ONCE  8 /* decoded or being decoded */
 #define UNIT_BYTES_MAX (32U << 20)
 #define UNIT_BYTES_MIN (1U << 20)
-#define JOB_BYTES      (3U << 20) /* besides: a range of the file, a decoder */
-#define RANGES_AHEAD   64 /* of a file; of most of them nothing begins, where frames are long */
+#define JOB_BYTES      (3U << 20) /* besides the unit: a range of the file, a decoder */
+#define RANGES_AHEAD   64         /* many, as no frame begins in most of them if frames are long */
 #define FILES_AHEAD    64
-#define USELESS_RANGES 16 /* in a row: the file is one long frame */
+#define USELESS_RANGES 16 /* in a row: the file is taken for one long frame */
 
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
@@ -61,7 +61,7 @@ static void count(struct leat_decode_ahead *ahead) {
     ahead->counted_bytes = bytes;
 }
 
-/* Bytes that the next job may take; 0: there is no room for it. */
+/* Bytes that the next job may take; 0: no job may start. */
 static size_t bytes_of_next(const struct leat_decode_ahead *ahead) {
     size_t n_bytes;
 
@@ -134,7 +134,7 @@ void leat_decode_ahead_end_job(struct leat_decode_ahead *ahead, struct leat_deco
     count(ahead);
 }
 
-/* The scanner is about to read that place itself: it is not decoded ahead any more. */
+/* The scanner reads that place itself, so it is not decoded ahead. */
 static void give_up(struct leat_decode_ahead *ahead, struct leat_unit_key key) {
     if (key.file == ahead->file && key.range >= ahead->next_range)
         ahead->next_range = key.range + 1;
@@ -188,7 +188,7 @@ void leat_decode_ahead_follow(struct leat_decode_ahead *ahead, const struct leat
         ahead->next_file = ahead->file + 1;
     if (!input)
         return;
-    ahead->is_compressed = leat_input_format(input) && !leat_input_has_lens(input);
+    ahead->is_compressed = leat_input_format(input) && !leat_input_has_records(input);
     ahead->range = leat_input_offset(input) / LEAT_INPUT_RANGE;
     ahead->n_ranges = ahead->is_compressed
                           ? (leat_input_file_bytes(input) + LEAT_INPUT_RANGE - 1) / LEAT_INPUT_RANGE

@@ -1,16 +1,16 @@
-/* estimate.h: what the next block will take, guessed from the latest. */
+/* estimate.h: the memory of the next block, estimated from the latest ones. */
 #pragma once
 
 #include <stdint.h>
 
-/* The next will be like the latest, or somewhat like the largest before. */
+/* Follows a rise at once, and a fall slowly. */
 static inline void leat_estimate_learn(uint64_t *estimate, uint64_t latest) {
     uint64_t before = *estimate - *estimate / 16;
 
     *estimate = latest > before ? latest : before;
 }
 
-/* Blocks become larger: what they take does so too. Smaller ones are learnt from. */
+/* Scales with the size of blocks when it grows; when it shrinks, the estimate learns. */
 static inline void leat_estimate_scale(uint64_t *estimate, uint64_t before_bytes,
                                        uint64_t after_bytes) {
     if (after_bytes > before_bytes)

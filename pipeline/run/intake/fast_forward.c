@@ -4,24 +4,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pipeline/plan/passing.h"
 #include "pipeline/run/bad_records.h"
+#include "proto/base/array.h"
 #include "proto/base/text.h"
 
-#define KEPT_BYTES (32U << 20) /* of compressed files; what is beyond is made at once */
+#define KEPT_BYTES (32U << 20) /* of compressed files; blocks beyond it are made at once */
 
 /* ---- life ---- */
 
 void leat_fast_forward_init(struct leat_fast_forward *forward, const struct leat_plan *plan,
-                            bool is_of_use, bool evicts) {
-    struct leat_passing passing;
+                            bool is_late, bool is_own, bool evicts) {
+    struct leat_fast_forward_rule rule = leat_plan_fast_forward(plan);
 
     *forward = (struct leat_fast_forward){.plan = plan};
-    if (!is_of_use || evicts)
+    if ((!is_late && !is_own) || evicts)
         return;
-    leat_plan_passing(plan, &passing);
-    forward->may_count = passing.are_counted && !plan->is_one_pass;
-    forward->may_skip = passing.is_blind;
+    forward->is_own = is_own && !plan->is_one_pass;
+    forward->may_count = rule.are_counted && !plan->is_one_pass;
+    forward->may_skip = rule.is_blind;
 }
 
 void leat_fast_forward_deinit(struct leat_fast_forward *forward) {
@@ -31,16 +31,15 @@ void leat_fast_forward_deinit(struct leat_fast_forward *forward) {
 void leat_fast_forward_explain(struct leat_fast_forward *forward, uint64_t first_step,
                                bool has_index) {
     struct leat_text text = {.data = NULL};
-    struct leat_passing passing;
+    struct leat_fast_forward_rule rule = leat_plan_fast_forward(forward->plan);
 
     if (forward->may_count || forward->replay)
         return;
-    leat_plan_passing(forward->plan, &passing);
     leat_text_add(&text, "a start at step %llu makes all before it again, because of `%s`",
                   (unsigned long long)first_step,
-                  passing.looks   ? passing.looks
-                  : passing.drops ? passing.drops
-                                  : "shuffle: {global: true}");
+                  rule.looks   ? rule.looks
+                  : rule.drops ? rule.drops
+                               : "shuffle: {global: true}");
     if (has_index)
         leat_text_add(&text, ": there is no index of an earlier pass yet");
     forward->replay = text.data;
@@ -53,7 +52,7 @@ char *leat_fast_forward_take_replay(struct leat_fast_forward *forward) {
     return text;
 }
 
-/* ---- passing over ---- */
+/* ---- count-only blocks ---- */
 
 bool leat_fast_forward_may_count(const struct leat_fast_forward *forward,
                                  const struct leat_lane_memory *memory,
@@ -73,7 +72,8 @@ bool leat_fast_forward_may_skip(const struct leat_fast_forward *forward,
     return forward->may_skip && ((may_drop && !is_part) || frame->n_rows == frame->span.n_records);
 }
 
-/* To read a piece of a compressed file again, all before it is decoded: its buffer is kept. */
+/* Keeps the buffer of a compressed file, where all text in front of the piece would be decoded
+ * again. */
 static void keep_buffer(struct leat_count_only *count_only, struct leat_queue_entry *entry) {
     struct leat_buffer *buffer = leat_queue_entry_take_buffer(entry);
 
@@ -108,10 +108,11 @@ static bool attach(struct leat_fast_forward *forward, struct leat_lane_memory *m
         count_only->frame = entry->frame;
     block->count_only = count_only;
     forward->n_blocks++;
+    forward->n_parted += leat_count_only_is_parted(count_only);
     return true;
 }
 
-bool leat_fast_forward_pass_over(struct leat_fast_forward *forward, struct leat_lane_memory *memory,
+bool leat_fast_forward_add_block(struct leat_fast_forward *forward, struct leat_lane_memory *memory,
                                  uint32_t lane, struct leat_queue_entry *entry, uint32_t n_rows,
                                  bool without_file) {
     struct leat_block *block = leat_block_pool_take_exact(&memory->blocks, 0);
@@ -126,13 +127,12 @@ bool leat_fast_forward_pass_over(struct leat_fast_forward *forward, struct leat_
         return false;
     }
     keep_buffer(block->count_only, entry);
-    leat_queue_entry_pass_over(entry, block);
+    leat_queue_entry_set_count_only(entry, block);
     return true;
 }
 
-bool leat_fast_forward_pass_known(struct leat_fast_forward *forward,
-                                  struct leat_lane_memory *memory, uint32_t lane,
-                                  struct leat_queue_entry *entry) {
+bool leat_fast_forward_add_known(struct leat_fast_forward *forward, struct leat_lane_memory *memory,
+                                 uint32_t lane, struct leat_queue_entry *entry) {
     if (!attach(forward, memory, lane, entry, entry->block, NULL))
         return false;
     entry->block->count_only->is_known = true;
@@ -143,6 +143,10 @@ void leat_count_only_forget(struct leat_block *block) {
     struct leat_count_only *count_only = block->count_only;
 
     count_only->owner->n_blocks--;
+    count_only->owner->n_parted -= leat_count_only_is_parted(count_only);
+    if (count_only->made)
+        leat_block_unref(count_only->made, 1);
+    free(count_only->wanted);
     if (count_only->piece.buffer)
         count_only->owner->n_kept_bytes -= count_only->piece.buffer->counted_bytes;
     leat_lane_memory_give_buffer(count_only->memory, count_only->piece.buffer);
@@ -151,18 +155,21 @@ void leat_count_only_forget(struct leat_block *block) {
     block->count_only = NULL;
 }
 
-/* ---- what is wanted ---- */
+/* ---- materializing ---- */
 
-/* The first count-only block of the batch, of those that are being materialized too, or not; NULL:
- * none. */
-static struct leat_count_only *find_block(struct leat_batch_refs *batch, bool with_out) {
+/* The first count-only block of the batch; with_all: even if it is being materialized, or parted.
+ * NULL: none. */
+static struct leat_count_only *find_block(struct leat_batch_refs *batch, bool with_all) {
     for (uint32_t i = 0; batch && i < batch->n_refs; i++) {
         uint32_t n;
         const struct leat_ref *refs = leat_ref_parts(&batch->refs[i], &n);
 
-        for (uint32_t k = 0; k < n; k++)
-            if (refs[k].block->count_only && (with_out || !refs[k].block->count_only->is_out))
-                return refs[k].block->count_only;
+        for (uint32_t k = 0; k < n; k++) {
+            struct leat_count_only *found = refs[k].block->count_only;
+
+            if (found && (with_all || (!found->is_out && !leat_count_only_is_parted(found))))
+                return found;
+        }
     }
     return NULL;
 }
@@ -181,7 +188,7 @@ const struct leat_error *leat_fast_forward_failure(const struct leat_fast_forwar
 
 struct leat_count_only *leat_fast_forward_next(const struct leat_fast_forward *forward,
                                                struct leat_batch_refs *first, size_t n_batches) {
-    if (forward->n_blocks == 0)
+    if (forward->n_blocks == forward->n_parted)
         return NULL;
     for (; first && n_batches > 0; first = first->next, n_batches--) {
         struct leat_count_only *found = find_block(first, false);
@@ -192,6 +199,66 @@ struct leat_count_only *leat_fast_forward_next(const struct leat_fast_forward *f
     return NULL;
 }
 
+/* ---- wanted rows ---- */
+
+int leat_count_only_want_row(struct leat_count_only *count_only, uint32_t row) {
+    const struct leat_block *block = count_only->block;
+
+    if (!leat_array_reserve(&count_only->wanted, count_only->n_wanted + 1,
+                            &count_only->wanted_capacity))
+        return -ENOMEM;
+    count_only->wanted[count_only->n_wanted++] = block->records ? block->records[row] : row;
+    return 0;
+}
+
+static int by_number(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* A row that fills up the last round may be wanted twice. */
+static void sort_wanted(struct leat_count_only *count_only) {
+    uint32_t *wanted = count_only->wanted;
+    size_t n = 0;
+
+    qsort(wanted, count_only->n_wanted, sizeof(*wanted), by_number);
+    for (size_t i = 0; i < count_only->n_wanted; i++)
+        if (n == 0 || wanted[n - 1] != wanted[i])
+            wanted[n++] = wanted[i];
+    count_only->n_wanted = n;
+}
+
+void leat_count_only_turn(struct leat_ref *ref) {
+    struct leat_block *block = ref->block;
+    const struct leat_count_only *count_only = block->count_only;
+    const uint32_t *found;
+    uint32_t record;
+
+    if (!count_only || !count_only->made)
+        return;
+    record = block->records ? block->records[ref->row] : ref->row;
+    found = bsearch(&record, count_only->wanted, count_only->n_wanted, sizeof(record), by_number);
+    if (!found)
+        return;
+    ref->block = count_only->made;
+    ref->row = (uint32_t)(found - count_only->wanted);
+    ref->block->n_refs++;
+    ref->block->is_shared |= block->is_shared;
+    leat_block_unref(block, 1);
+}
+
+void leat_count_only_end_window(struct leat_count_only *count_only) {
+    if (count_only->is_out)
+        return;
+    if (count_only->made)
+        leat_block_unref(count_only->made, 1);
+    free(count_only->wanted);
+    count_only->made = NULL;
+    count_only->wanted = NULL;
+    count_only->n_wanted = count_only->wanted_capacity = 0;
+}
+
 /* ---- jobs ---- */
 
 int leat_count_only_start_job(struct leat_count_only *count_only, struct leat_map_job *ret_job) {
@@ -200,14 +267,20 @@ int leat_count_only_start_job(struct leat_count_only *count_only, struct leat_ma
 
     if (!block)
         return leat_error_oom(&count_only->error);
+    if (count_only->wanted)
+        sort_wanted(count_only);
+    /* Without a buffer to lend, the job finds memory itself. */
     *ret_job = (struct leat_map_job){
+        .lent = count_only->wanted && !count_only->piece.buffer
+                    ? leat_lane_memory_take_buffer(count_only->memory)
+                    : NULL,
         .plan = count_only->owner->plan,
         .count_only = count_only,
+        .wanted = count_only->wanted,
+        .n_wanted = count_only->n_wanted,
         .piece = count_only->piece,
         .block = block,
-        .load = {.fd = file ? file->fd : -1,
-                 .seed = file ? file->seed : 0,
-                 .frame = count_only->frame},
+        .load = leat_cache_load(file, &count_only->frame),
         .epoch = count_only->epoch,
         .stop_after = (int)count_only->owner->plan->n_map,
     };
@@ -216,7 +289,7 @@ int leat_count_only_start_job(struct leat_count_only *count_only, struct leat_ma
     return 0;
 }
 
-/* Nobody may get other rows than those that the order has seen. */
+/* Rows must be those that the order has seen. */
 static int fail_other(const struct leat_map_job *job, const struct leat_error *fault,
                       struct leat_error *err) {
     const struct leat_cache_span *span = &job->piece.span;
@@ -228,26 +301,36 @@ static int fail_other(const struct leat_map_job *job, const struct leat_error *f
                           (unsigned long long)span->line, fault->code ? ": " : "", fault->message);
 }
 
+/* True if the rows are those of the index. */
+static bool are_known(const struct leat_map_job *job) {
+    const struct leat_block *known = job->count_only->block;
+
+    return job->wanted ? leat_index_rows_are_of(job->index_schema, known, job->block)
+                       : leat_index_block_is_of(job->index_schema, known, job->block);
+}
+
+static size_t n_expected(const struct leat_map_job *job) {
+    return job->wanted ? job->n_wanted : job->count_only->block->n_rows;
+}
+
 int leat_count_only_execute(struct leat_map_job *job, struct leat_error *err) {
     const struct leat_count_only *count_only = job->count_only;
     struct leat_error fault = LEAT_ERROR_INIT;
+    bool has_all;
     bool is_there = job->load.fd >= 0 || job->piece.buffer;
     int r = is_there ? leat_map_execute(job, &fault) : leat_map_make_again(job, &fault);
 
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    if (r == 0 && count_only->is_known &&
-        leat_bare_is_of(job->bare_schema, count_only->block, job->block))
-        return 0;
-    if (r == 0 && !count_only->is_known && job->block->n_bad > 0 &&
-        job->block->n_rows != count_only->block->n_rows)
-        return 0; /* leat_count_only_end_job() says which record is bad. */
-    if (r < 0 || count_only->is_known || job->block->n_rows != count_only->block->n_rows)
+    has_all = r == 0 && job->block->n_rows == n_expected(job);
+    if (r == 0 && !count_only->is_known && !has_all && job->block->n_bad > 0)
+        return 0; /* leat_count_only_end_job() reports the bad record. */
+    if (!has_all || (count_only->is_known && !are_known(job)))
         return fail_other(job, &fault, err);
     return 0;
 }
 
-/* The rows are here: the block takes over what was made. */
+/* Moves the values to the block. */
 static void materialize(struct leat_block *block, struct leat_block *made) {
     block->columns = made->columns;
     block->n_columns = made->n_columns;
@@ -263,12 +346,17 @@ void leat_count_only_end_job(struct leat_count_only *count_only, struct leat_map
     struct leat_block *block = count_only->block, *made = job->block;
 
     count_only->is_out = false;
-    if (error->code)
+    leat_lane_memory_end_read(count_only->memory, job->lent);
+    if (error->code) {
         count_only->error = *error;
-    else if (made->n_rows != block->n_rows)
+    } else if (made->n_rows != n_expected(job)) {
         leat_bad_record_error(job->plan, made->file, &made->bad[0], &count_only->error);
-    else
+    } else if (job->wanted) {
+        made->n_refs++;
+        count_only->made = made;
+    } else {
         materialize(block, made);
+    }
     leat_block_unref(made, 1);
     leat_block_unref(block, 1);
 }

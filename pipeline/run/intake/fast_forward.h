@@ -1,15 +1,16 @@
-/* fast_forward.h: a run that starts in the middle of an epoch: blocks on the way to its first step
- * go through the order without values.
+/* fast_forward.h: count-only blocks. With them a run that starts in the middle of an epoch reaches
+ * its first step without making the blocks in front of it, and a run of some of several ranks makes
+ * only its own rows (own_rows.h).
  *
- * Such a run needs the order of all rows before its first step, but not what they hold. So blocks
- * on the way are *count-only*: they have a number of rows, and nothing else. Their rows go through
- * the order as if they were here; batches before the first step are let go, and most blocks with
- * them. What is left, since a stage held it back, is *materialized* when a batch that is next in
- * the queue has a row of it, from the same piece of the source or from the cache.
+ * Such a run needs the order of all rows in front of its first step, but not their values. So these
+ * blocks are *count-only*: they have a number of rows, and no values. Their rows go through the
+ * order like others. Batches in front of the first step are dropped, and most of these blocks with
+ * them. If a stage held back a row, its block is *materialized*, from the same piece of the source
+ * or from the cache, when one of the next batches has that row.
  *
- * Where it stands how many rows a block has is said by plan/passing.h. A block that has other rows
- * once it is materialized ends the stream. The sequence is that of a run from the start of the
- * epoch, but that bad records that were passed over are not met. Owner: the run's thread.
+ * leat_plan_fast_forward() says how the number of rows is known. If a block turns out to have
+ * another number, the run fails. The sequence is that of a run from the start of the epoch, except
+ * that bad records of count-only blocks are not seen. Owner: the run's thread.
  */
 #pragma once
 
@@ -18,42 +19,48 @@
 
 struct leat_count_only {
     struct leat_fast_forward *owner;
-    struct leat_lane_memory *memory; /* of the source that has the block, */
-    uint32_t lane;                   /* which is this one */
+    struct leat_lane_memory *memory; /* of the lane */
+    uint32_t lane;
     struct leat_block *block;
-    struct leat_piece piece;      /* with its buffer, where it would be costly to read again */
-    struct leat_cache_file *file; /* with the frame; NULL: it is made from the piece */
+    struct leat_piece piece;      /* has its buffer if it would be costly to read again */
+    struct leat_cache_file *file; /* that has the frame; NULL: the block is made from the piece */
     struct leat_cache_frame frame;
     uint64_t epoch;
-    bool is_known;           /* Its columns are those of an index. */
-    bool is_out;             /* It is being materialized. */
-    struct leat_error error; /* why it could not be; code 0: nothing is wrong */
+    bool is_known; /* Its columns come from an index. */
+    bool is_out;   /* It is being materialized. */
+    /* of the window that is being made: its wanted records, and the block with these alone */
+    uint32_t *wanted;
+    size_t n_wanted, wanted_capacity;
+    struct leat_block *made;
+    struct leat_error error; /* why it could not be materialized; code 0: none */
 };
 
 struct leat_fast_forward {
     const struct leat_plan *plan;
-    bool may_count;        /* a piece of the source: each record is a row */
-    bool may_skip;         /* a frame of the cache: it says how many rows there are */
-    size_t n_blocks;       /* count-only ones that are left, */
-    uint64_t n_kept_bytes; /* and buffers that they have */
-    char *replay;          /* why all is made again; NULL: it is not, or that was taken */
+    bool is_own;           /* Other runs make the batches of other ranks. */
+    bool may_count;        /* Pieces can be counted, as each record is a row. */
+    bool may_skip;         /* Frames can be counted, as each says how many rows it has. */
+    size_t n_blocks;       /* count-only blocks */
+    size_t n_parted;       /* those of them of which only wanted rows are made */
+    uint64_t n_kept_bytes; /* of their buffers */
+    char *replay;          /* why all batches are made again; NULL: they are not, or it was taken */
 };
 
-/* is_of_use: the run starts in the middle of an epoch, and makes batches. evicts: blocks that may
- * be evicted have lengths, which are known only once they were made. */
+/* is_late: the run starts in the middle of an epoch, and makes batches. is_own: other runs make the
+ * batches of other ranks. evicts: the run may evict blocks, which needs lengths that a count-only
+ * block does not have. */
 void leat_fast_forward_init(struct leat_fast_forward *forward, const struct leat_plan *plan,
-                            bool is_of_use, bool evicts);
+                            bool is_late, bool is_own, bool evicts);
 void leat_fast_forward_deinit(struct leat_fast_forward *forward);
 
-/* All before the first step is made again, as it cannot be counted: says why. */
+/* Notes why all batches in front of the first step are made again. */
 void leat_fast_forward_explain(struct leat_fast_forward *forward, uint64_t first_step,
                                bool has_index);
 char *leat_fast_forward_take_replay(struct leat_fast_forward *forward);
 
-/* True if that piece, or that frame, which lies before the first step, may be passed over. Of a
- * frame the head does not tell bad records from those that filters dropped: where bad ones are to
- * be met, or its records are asked for (with_records), only frames without either are passed over.
- */
+/* True if the piece, or the frame, may become a count-only block. The head of a frame counts bad
+ * records and dropped ones together. So where bad records fail the stream, or records of rows are
+ * needed (with_records), the frame must have neither. */
 bool leat_fast_forward_may_count(const struct leat_fast_forward *forward,
                                  const struct leat_lane_memory *memory,
                                  const struct leat_piece *piece);
@@ -61,33 +68,42 @@ bool leat_fast_forward_may_skip(const struct leat_fast_forward *forward,
                                 const struct leat_cache_frame *frame, bool with_records,
                                 bool is_part);
 
-/* Makes the entry, whose piece or frame is known, a count-only block of so many rows. without_file:
- * what is in its file are no whole blocks. False: no memory. */
-bool leat_fast_forward_pass_over(struct leat_fast_forward *forward, struct leat_lane_memory *memory,
+/* Gives the entry a count-only block of n_rows. without_file: its file is an index, which has no
+ * whole blocks. False: no memory. */
+bool leat_fast_forward_add_block(struct leat_fast_forward *forward, struct leat_lane_memory *memory,
                                  uint32_t lane, struct leat_queue_entry *entry, uint32_t n_rows,
                                  bool without_file);
-/* Makes the entry's block, whose columns are those of an index, a count-only one. */
-bool leat_fast_forward_pass_known(struct leat_fast_forward *forward,
-                                  struct leat_lane_memory *memory, uint32_t lane,
-                                  struct leat_queue_entry *entry);
-/* The block goes, or is count-only no more. */
+/* Makes the block of the entry, which comes from an index, a count-only one. False: no memory. */
+bool leat_fast_forward_add_known(struct leat_fast_forward *forward, struct leat_lane_memory *memory,
+                                 uint32_t lane, struct leat_queue_entry *entry);
+/* Ends that the block is count-only. */
 void leat_count_only_forget(struct leat_block *block);
+/* True if only wanted rows of the block are made, window by window. Those of a cache are read
+ * whole, as that costs little. */
+static inline bool leat_count_only_is_parted(const struct leat_count_only *count_only) {
+    return count_only->owner->is_own && !count_only->file;
+}
 
-/* ---- materializing ---- */
-
-/* True if that batch, the first in the queue, has no row of a count-only block. */
+/* True if the first batch of the queue has no row of a count-only block. */
 bool leat_fast_forward_has_batch(const struct leat_fast_forward *forward,
                                  struct leat_batch_refs *first);
-/* Why a block of that batch could not be materialized; NULL: nothing is wrong. */
+/* Why a block of that batch could not be materialized; NULL: no failure. */
 const struct leat_error *leat_fast_forward_failure(const struct leat_fast_forward *forward,
                                                    struct leat_batch_refs *first);
-/* The first block that is to be materialized for one of the next n_batches; NULL: none. */
+/* The first block that one of the next n_batches needs materialized; NULL: none. */
 struct leat_count_only *leat_fast_forward_next(const struct leat_fast_forward *forward,
                                                struct leat_batch_refs *first, size_t n_batches);
-/* Fills a MAP job that materializes the block; -ENOMEM: the block fails by that. */
+/* Fills a MAP job that materializes the block. -ENOMEM: the block keeps that error. */
 int leat_count_only_start_job(struct leat_count_only *count_only, struct leat_map_job *ret_job);
 /* Any thread. */
 int leat_count_only_execute(struct leat_map_job *job, struct leat_error *err);
-/* The job is done: its block goes. */
+/* Takes the job back: the block, or its wanted rows, have their values; or it has an error. */
 void leat_count_only_end_job(struct leat_count_only *count_only, struct leat_map_job *job,
                              const struct leat_error *error);
+
+/* Adds a row of a parted block to those that the next job makes. 0 or -ENOMEM. */
+int leat_count_only_want_row(struct leat_count_only *count_only, uint32_t row);
+/* Changes a reference to a wanted row that was made. Else nothing happens. */
+void leat_count_only_turn(struct leat_ref *ref);
+/* Forgets the wanted rows. Made ones stay as long as something refers to them. */
+void leat_count_only_end_window(struct leat_count_only *count_only);

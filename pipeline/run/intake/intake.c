@@ -8,7 +8,7 @@
 
 /* ---- life ---- */
 
-/* Sources that are mixed share the blocks that the knob allows. */
+/* Mixed sources share the blocks that the knob allows. */
 static uint64_t jobs_of_lane(const struct leat_intake *intake) {
     return (intake->knobs->of[LEAT_KNOB_JOBS] + intake->n_lanes - 1) / intake->n_lanes;
 }
@@ -37,7 +37,8 @@ int leat_intake_init(struct leat_intake *intake, struct leat_plan *plan,
     leat_row_store_init(store, plan, plan->cache_path || intake->cache.is_index,
                         plan->skips.records.n_ranges > 0 || options->only_places);
     leat_run_spans_init(&intake->spans, plan, seed, options->only_builds);
-    leat_fast_forward_init(&intake->forward, plan, may_start_later(options), store->max_bytes > 0);
+    leat_fast_forward_init(&intake->forward, plan, may_start_later(options),
+                           leat_run_options_are_of_some(options), store->max_bytes > 0);
     intake->lanes = calloc(n_lanes, sizeof(*intake->lanes));
     if (!intake->lanes)
         return leat_error_oom(err);
@@ -99,16 +100,31 @@ void leat_intake_extend(struct leat_intake *intake, uint64_t n_epochs) {
         leat_reader_extend(&intake->lanes[i].reader, n_epochs);
 }
 
-/* ---- what is wanted ---- */
+/* ---- demand ---- */
 
 static bool may_scan(const struct leat_lane *lane, const struct leat_demand *demand) {
     return leat_horizon_may_scan(demand->horizon, &demand->place, &lane->queue, lane->reader.epoch);
 }
 
-/* True if what is read now lies before the first step. */
-static bool is_passing(const struct leat_lane *lane, const struct leat_demand *demand) {
+/* True if the lane reads rows in front of the first step. */
+static bool is_fast_forwarding(const struct leat_lane *lane, const struct leat_demand *demand) {
     return lane->reader.epoch == lane->reader.first_epoch && !demand->has_failed &&
            demand->is_before_first;
+}
+
+/* True if the lane reads rows most of which are needed for the order alone. A builder makes all
+ * blocks of its cache or index. */
+static bool wants_counts(const struct leat_intake *intake, const struct leat_lane *lane,
+                         const struct leat_demand *demand) {
+    return is_fast_forwarding(lane, demand) ||
+           (intake->forward.is_own && !demand->has_failed && !intake->cache.is_builder);
+}
+
+/* An index of compressed files is of no use where single pieces are read. */
+static bool reads_index(const struct leat_intake *intake, const struct leat_lane *lane,
+                        const struct leat_demand *demand) {
+    return intake->store->max_bytes > 0 || is_fast_forwarding(lane, demand) ||
+           (intake->forward.is_own && !intake->plan->is_compressed);
 }
 
 struct leat_run_cache_view leat_intake_view(const struct leat_intake *intake,
@@ -118,7 +134,7 @@ struct leat_run_cache_view leat_intake_view(const struct leat_intake *intake,
         .queue = &lane->queue,
         .epoch = lane->epoch,
         .pass = lane->pass,
-        .reads_index = intake->store->max_bytes > 0 || is_passing(lane, demand),
+        .reads_index = reads_index(intake, lane, demand),
     };
 }
 
@@ -138,7 +154,7 @@ static void restart_pass(struct leat_intake *intake, struct leat_lane *lane) {
     intake->has_new_end = true;
 }
 
-/* The pass is read, and had so many records. */
+/* Ends the pass that was read, which had n_records. */
 static int end_scan(struct leat_intake *intake, struct leat_lane *lane,
                     const struct leat_demand *demand, uint64_t n_records, struct leat_error *err) {
     bool is_for_cache = intake->spans.is_building;
@@ -161,7 +177,7 @@ static int end_scan(struct leat_intake *intake, struct leat_lane *lane,
     return is_queued ? 0 : leat_error_oom(err);
 }
 
-/* What was read before is handed out first: the failure waits in the queue of blocks. */
+/* Queues the failure behind the blocks that were read before it. */
 static int fail_scan(struct leat_intake *intake, struct leat_lane *lane,
                      const struct leat_error *error, struct leat_error *err) {
     leat_reader_end(&lane->reader);
@@ -213,9 +229,11 @@ static int add_frame(struct leat_intake *intake, struct leat_lane *lane,
                      const struct leat_demand *demand, const struct leat_span_part *part,
                      struct leat_error *err) {
     const struct leat_cache_frame *frame = part->frame;
-    bool is_passed = is_passing(lane, demand) &&
-                     leat_fast_forward_may_skip(&intake->forward, frame,
-                                                intake->store->keeps_records, !part->is_whole);
+    bool with_records =
+        intake->store->keeps_records || (intake->forward.is_own && intake->cache.is_index);
+    bool is_count_only =
+        wants_counts(intake, lane, demand) &&
+        leat_fast_forward_may_skip(&intake->forward, frame, with_records, !part->is_whole);
     struct leat_queue_entry *entry =
         leat_lane_add(lane, (struct leat_queue_entry){
                                 .state = LEAT_ENTRY_CACHED,
@@ -232,12 +250,12 @@ static int add_frame(struct leat_intake *intake, struct leat_lane *lane,
         leat_cache_file_unref(intake->cache.file);
         return leat_error_oom(err);
     }
-    intake->n_source_records += frame->span.n_records;
-    if (!is_passed)
+    intake->counts.figures.n_source_records += frame->span.n_records;
+    if (!is_count_only)
         return 0;
     intake->has_new_end = true;
-    leat_run_cache_count_passed(&intake->cache);
-    return leat_fast_forward_pass_over(&intake->forward, &lane->memory, lane->index, entry,
+    leat_run_cache_set_skipped(&intake->cache);
+    return leat_fast_forward_add_block(&intake->forward, &lane->memory, lane->index, entry,
                                        frame->n_rows, intake->cache.is_index)
                ? 0
                : leat_error_oom(err);
@@ -255,8 +273,8 @@ static void start_reading(struct leat_intake *intake, struct leat_lane *lane) {
                              last ? last->record + last->span.n_records : 0);
 }
 
-/* A source that is read in blocks, in random order: what is not built cannot be gone on behind, as
- * blocks are read from all over the source. 1: the scanner is to read; 0; -errno. */
+/* The same for a source that is read block by block in random order. Its cache is used only once it
+ * is complete, as blocks come from all over the source. */
 static int queue_spans(struct leat_intake *intake, struct leat_lane *lane,
                        const struct leat_demand *demand, size_t max_blocks,
                        struct leat_error *err) {
@@ -283,12 +301,12 @@ static int queue_spans(struct leat_intake *intake, struct leat_lane *lane,
             return 0;
         r = add_frame(intake, lane, demand, &part, err);
         if (r == 0)
-            leat_run_spans_pass_part(&intake->spans, &part);
+            leat_run_spans_end_part(&intake->spans, &part);
     }
     return r < 0 ? r : end_scan(intake, lane, demand, file->n_records, err);
 }
 
-/* Queues frames while there is room: 1: the scanner is to read; 0; -errno. */
+/* Queues frames up to max_blocks. 1: the scanner should read; 0: it should not; -errno. */
 static int queue_frames(struct leat_intake *intake, struct leat_lane *lane,
                         const struct leat_demand *demand, size_t max_blocks,
                         struct leat_error *err) {
@@ -311,7 +329,7 @@ static int queue_frames(struct leat_intake *intake, struct leat_lane *lane,
                                                    .is_whole = true},
                           err);
             if (r == 0)
-                leat_run_cache_pass_frame(cache);
+                leat_run_cache_end_frame(cache);
             break;
         case LEAT_CACHE_STEP_END:
             return end_scan(intake, lane, demand, cache->file->n_records, err);
@@ -362,12 +380,12 @@ int leat_intake_cache_job(struct leat_intake *intake, const struct leat_demand *
     return 1;
 }
 
-/* Passes over nothing are no blocks: ahead of the order there would be any number of them. */
+/* Ends of passes are no blocks, so an empty source could queue any number of them. */
 static bool is_ahead_by_passes(const struct leat_lane *lane) {
     return lane->queue.n_ends > lane->queue.n_blocks + 1;
 }
 
-/* How many blocks more a SCAN job may queue, or -errno. */
+/* Number of blocks that a SCAN job may queue, or -errno. */
 static int scan_room(struct leat_intake *intake, struct leat_lane *lane,
                      const struct leat_demand *demand, struct leat_error *err) {
     size_t limit = (size_t)jobs_of_lane(intake) + 1, n_blocks = lane->queue.n_blocks;
@@ -404,6 +422,8 @@ int leat_intake_scan_job(struct leat_intake *intake, struct leat_lane *lane,
     scan = &(*ret_job)->scan;
     leat_reader_start_job(reader, leat_lane_memory_start_scan(&lane->memory),
                           (size_t)intake->knobs->of[LEAT_KNOB_BLOCK_BYTES], (size_t)n_pieces, scan);
+    scan->only_places =
+        intake->forward.is_own && intake->forward.may_count && wants_counts(intake, lane, demand);
     if (leat_lane_give_buffers(lane, scan) == 0)
         return 1;
     leat_lane_take_buffers(lane, scan);
@@ -433,7 +453,7 @@ int leat_intake_decode_job(struct leat_intake *intake, struct leat_lane *lane,
 static void take_changes(struct leat_intake *intake, struct leat_lane *lane) {
     char *text;
 
-    intake->n_changed_files += leat_data_watch_take_changes(&lane->reader.watch);
+    intake->counts.figures.n_changed_files += leat_data_watch_take_changes(&lane->reader.watch);
     while ((text = leat_data_watch_take_text(&lane->reader.watch)))
         leat_note_list_move(&intake->changes, text);
 }
@@ -441,8 +461,8 @@ static void take_changes(struct leat_intake *intake, struct leat_lane *lane) {
 static int queue_piece(struct leat_intake *intake, struct leat_lane *lane,
                        const struct leat_demand *demand, struct leat_piece *piece,
                        struct leat_error *err) {
-    bool is_passed = !intake->spans.is_building && is_passing(lane, demand) &&
-                     leat_fast_forward_may_count(&intake->forward, &lane->memory, piece);
+    bool is_count_only = !intake->spans.is_building && wants_counts(intake, lane, demand) &&
+                         leat_fast_forward_may_count(&intake->forward, &lane->memory, piece);
     struct leat_queue_entry *entry =
         leat_lane_add(lane, (struct leat_queue_entry){
                                 .state = LEAT_ENTRY_SCANNED,
@@ -455,13 +475,14 @@ static int queue_piece(struct leat_intake *intake, struct leat_lane *lane,
     if (!entry)
         return leat_error_oom(err);
     piece->buffer = NULL;
-    return is_passed && !leat_fast_forward_pass_over(&intake->forward, &lane->memory, lane->index,
-                                                     entry, piece->span.n_records, true)
+    return is_count_only &&
+                   !leat_fast_forward_add_block(&intake->forward, &lane->memory, lane->index, entry,
+                                                piece->span.n_records, true)
                ? leat_error_oom(err)
                : 0;
 }
 
-/* False: what follows is not wanted. */
+/* False: no further piece is wanted. */
 static bool take_piece(struct leat_intake *intake, struct leat_lane *lane,
                        const struct leat_demand *demand, struct leat_piece *piece, int *r,
                        struct leat_error *err) {
@@ -472,7 +493,7 @@ static bool take_piece(struct leat_intake *intake, struct leat_lane *lane,
     sifted = leat_run_cache_sift(&intake->cache, piece);
     if (sifted != LEAT_CACHE_SIFT_TAKE)
         return sifted == LEAT_CACHE_SIFT_SKIP;
-    intake->n_source_records += piece->span.n_records;
+    intake->counts.figures.n_source_records += piece->span.n_records;
     leat_reader_count_piece(&lane->reader, piece);
     if (*r == 0)
         *r = queue_piece(intake, lane, demand, piece, err);
@@ -488,7 +509,7 @@ int leat_intake_end_scan_job(struct leat_intake *intake, struct leat_lane *lane,
     enum leat_span_scan meaning;
     int r = 0;
 
-    intake->n_source_bytes += job->n_bytes;
+    intake->counts.figures.n_source_bytes += job->n_bytes;
     take_changes(intake, lane);
     is_stale = leat_reader_end_job(&lane->reader, scan);
     leat_lane_memory_end_scan(&lane->memory, scan);
@@ -526,7 +547,7 @@ int leat_intake_end_cache_job(struct leat_intake *intake, const struct leat_dema
     event = leat_run_cache_end_job(&intake->cache, &job->cache, &job->error);
     if (event == LEAT_CACHE_EVENT_CHANGED)
         return fail_scan(intake, lane, &job->error, err);
-    if (event == LEAT_CACHE_EVENT_FOUND && is_passing(lane, demand) &&
+    if (event == LEAT_CACHE_EVENT_FOUND && is_fast_forwarding(lane, demand) &&
         may_start_later(intake->options) && !(cache->file && cache->file->n_frames > 0))
         leat_fast_forward_explain(&intake->forward, intake->options->first_step, cache->is_index);
     return 0;

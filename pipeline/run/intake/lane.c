@@ -22,8 +22,6 @@ void leat_lane_deinit(struct leat_lane *lane) {
     leat_lane_memory_deinit(&lane->memory);
 }
 
-/* ---- entries ---- */
-
 struct leat_queue_entry *leat_lane_add(struct leat_lane *lane, struct leat_queue_entry entry) {
     entry.epoch = lane->reader.epoch;
     entry.pass = lane->reader.pass;
@@ -53,8 +51,6 @@ uint64_t leat_lane_n_read(const struct leat_lane *lane) {
                ? leat_queue_entry_n_read(entry)
                : 0;
 }
-
-/* ---- buffers ---- */
 
 int leat_lane_give_buffers(struct leat_lane *lane, struct leat_scan_job *job) {
     for (size_t i = 0; i < job->n_pieces; i++) {

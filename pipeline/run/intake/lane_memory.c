@@ -9,8 +9,8 @@
 
 #define MIB 1048576.0
 
-#define IDLE_TICKS_MAX    10 /* of waiting, in which nobody gave back anything */
-#define STARVED_TICKS_MAX 60 /* in all */
+#define IDLE_TICKS_MAX    10 /* of waiting in which no memory was given back */
+#define STARVED_TICKS_MAX 60 /* of waiting in all */
 
 /* ---- life ---- */
 
@@ -18,7 +18,7 @@ void leat_lane_memory_init(struct leat_lane_memory *memory, const struct leat_pl
                            struct leat_account *account, void (*forget)(struct leat_block *block)) {
     struct leat_memory_plan needs;
 
-    leat_memory_plan(plan, 0, 0, 0, &needs);
+    leat_memory_plan(plan, 0, &needs);
     *memory = (struct leat_lane_memory){
         .plan = plan,
         .account = account,
@@ -99,7 +99,7 @@ void leat_lane_memory_give_buffer(struct leat_lane_memory *memory, struct leat_b
     memory->free_buffer_bytes += buffer->counted_bytes;
 }
 
-/* Large pieces teach nothing about those to come. */
+/* Large pieces do not predict the next ones. */
 void leat_lane_memory_count_block(struct leat_lane_memory *memory, struct leat_block *block,
                                   bool is_large) {
     leat_block_recount(block);
@@ -117,7 +117,12 @@ static void count_buffer(struct leat_lane_memory *memory, struct leat_buffer *bu
         leat_estimate_learn(&memory->buffer_estimate, buffer->capacity);
 }
 
-/* What the record that is being read wants: a larger buffer, and what is carried to it. */
+void leat_lane_memory_end_read(struct leat_lane_memory *memory, struct leat_buffer *buffer) {
+    count_buffer(memory, buffer);
+    leat_lane_memory_give_buffer(memory, buffer);
+}
+
+/* The record that is being read wants a larger buffer, and its carried bytes. */
 static uint64_t scan_bytes(const struct leat_lane_memory *memory) {
     return 2 * memory->scan_wants;
 }
@@ -218,7 +223,7 @@ bool leat_lane_memory_tick(struct leat_lane_memory *memory, bool is_needed) {
     return memory->n_starved_ticks > 0;
 }
 
-/* What the source waits for, in words. */
+/* What the lane waits for, in words. */
 static const char *reason(const struct leat_lane_memory *memory) {
     if (memory->map_wants > 0)
         return "to work on a record that is larger than block_bytes: make max_record_bytes smaller "

@@ -17,19 +17,17 @@ void leat_run_mapping_start_turn(struct leat_run_mapping *mapping) {
     mapping->is_short = false;
 }
 
-/* ---- jobs ---- */
-
 void leat_run_mapping_tell_job(const struct leat_run_mapping *mapping, struct leat_map_job *job) {
     const struct leat_intake *intake = mapping->intake;
 
     job->opener = intake->options->opener;
-    job->bare_schema = leat_run_cache_schema(&intake->cache);
+    job->index_schema = leat_run_cache_schema(&intake->cache);
     job->seed = intake->seed;
     job->now_ns = intake->options->now_ns;
     job->n_at_once = mapping->jobs->n_at_once;
 }
 
-/* The job of a block that is mapped from its beginning. */
+/* Makes the job of an entry that is not parked. */
 static int begin(struct leat_run_mapping *mapping, struct leat_lane *lane,
                  const struct leat_demand *demand, struct leat_queue_entry *entry,
                  uint64_t large_bytes, struct leat_job **ret_job, struct leat_error *err) {
@@ -90,20 +88,16 @@ int leat_run_mapping_job(struct leat_run_mapping *mapping, struct leat_lane *lan
 }
 
 int leat_run_mapping_materialize_job(struct leat_run_mapping *mapping,
-                                     struct leat_batch_refs *first, struct leat_job **ret_job,
+                                     struct leat_count_only *found, struct leat_job **ret_job,
                                      struct leat_error *err) {
     struct leat_intake *intake = mapping->intake;
-    size_t n_batches = LEAT_READY_JOBS * (size_t)intake->knobs->of[LEAT_KNOB_COLLATED];
-    struct leat_count_only *found = NULL;
     struct leat_room room = leat_intake_room(intake);
     struct leat_queue_entry entry;
     uint64_t large_bytes;
     struct leat_job *job;
     int r;
 
-    if (leat_job_pool_may_map(mapping->jobs))
-        found = leat_fast_forward_next(&intake->forward, first, n_batches);
-    if (!found)
+    if (!found || !leat_job_pool_may_map(mapping->jobs))
         return 0;
     entry = (struct leat_queue_entry){
         .piece = found->piece, .file = found->file, .frame = found->frame};
@@ -115,7 +109,7 @@ int leat_run_mapping_materialize_job(struct leat_run_mapping *mapping,
         return leat_error_oom(err);
     if (leat_count_only_start_job(found, &job->map) < 0) {
         leat_job_pool_give(mapping->jobs, job);
-        return 0; /* The failure is met where the block is needed. */
+        return 0; /* The failure ends the run where the block is needed. */
     }
     leat_run_mapping_tell_job(mapping, &job->map);
     job->map.large_bytes = large_bytes;
@@ -123,8 +117,6 @@ int leat_run_mapping_materialize_job(struct leat_run_mapping *mapping,
     *ret_job = job;
     return 1;
 }
-
-/* ---- jobs back ---- */
 
 void leat_run_mapping_park(struct leat_run_mapping *mapping, struct leat_job *job) {
     leat_job_pool_park(mapping->jobs, job);
@@ -182,7 +174,7 @@ int leat_run_mapping_end_job(struct leat_run_mapping *mapping, struct leat_lane 
     leat_queue_entry_end_map(entry, &job->error);
     leat_run_mapping_take_back(mapping, entry, job);
     if (leat_run_cache_is_without_values(&intake->cache, entry, job) &&
-        !leat_fast_forward_pass_known(&intake->forward, &lane->memory, lane->index, entry))
+        !leat_fast_forward_add_known(&intake->forward, &lane->memory, lane->index, entry))
         r = leat_error_oom(err);
     leat_run_cache_collect(&intake->cache, &view);
     return r;

@@ -41,8 +41,6 @@ void leat_reader_deinit(struct leat_reader *reader) {
     leat_data_watch_deinit(&reader->watch);
 }
 
-/* ---- passes ---- */
-
 bool leat_reader_wants_epoch(const struct leat_reader *reader, uint64_t epoch) {
     return reader->n_epochs == 0 || epoch - reader->first_epoch < reader->n_epochs;
 }
@@ -116,8 +114,6 @@ void leat_reader_start_behind(struct leat_reader *reader, const struct leat_cach
 void leat_reader_start_file(struct leat_reader *reader, size_t file) {
     leat_scan_limit(&reader->scan, file, reader->scan.end_file);
 }
-
-/* ---- jobs ---- */
 
 bool leat_reader_may_scan(struct leat_reader *reader) {
     return leat_decode_ahead_hand_over(&reader->ahead, &reader->scan);

@@ -11,15 +11,13 @@ uint32_t leat_room_n_blocks(const struct leat_room *room) {
     return n;
 }
 
-/* ---- queueing ---- */
-
 static uint64_t growth(const struct leat_room *room, const struct leat_lane *lane,
                        size_t n_unmapped, size_t n_more) {
     return leat_lane_memory_growth(&lane->memory, n_unmapped, n_more) +
            leat_job_pool_growth(room->jobs, n_unmapped + n_more);
 }
 
-/* What the other lanes cannot do without, and do not have yet. */
+/* Bytes that the other lanes lack for the blocks without which they cannot go on. */
 static uint64_t reserve(const struct leat_room *room, const struct leat_lane *lane) {
     uint64_t n_bytes = 0;
 
@@ -33,7 +31,7 @@ static uint64_t reserve(const struct leat_room *room, const struct leat_lane *la
     return n_bytes;
 }
 
-/* Others have what the lane needs, beyond their guarantees: it waits for them. */
+/* Waits for memory that others hold beyond their guarantees. */
 static int starve(struct leat_room *room, struct leat_lane *lane, uint64_t n_bytes,
                   struct leat_error *err) {
     if (leat_lane_memory_starve(&lane->memory, n_bytes) == 0)
@@ -41,7 +39,7 @@ static int starve(struct leat_room *room, struct leat_lane *lane, uint64_t n_byt
     return leat_lane_memory_fail(&lane->memory, n_bytes, leat_room_n_blocks(room), err);
 }
 
-/* A block more, if the lane cannot go on without: 1, 0 or -errno. */
+/* One more block, if the lane cannot go on without it: 1, 0 or -errno. */
 static int room_for_one(struct leat_room *room, struct leat_lane *lane, size_t n_unmapped,
                         bool has_planned, struct leat_error *err) {
     uint64_t n_bytes = growth(room, lane, n_unmapped, 1);
@@ -79,9 +77,7 @@ int leat_room_for_blocks(struct leat_room *room, struct leat_lane *lane, size_t 
     return room_for_one(room, lane, n_unmapped, has_planned, err);
 }
 
-/* ---- mapping ---- */
-
-/* Another piece that is out, or is parked, gives back what it has: waiting for it is safe. */
+/* It is safe to wait for a piece that is out or parked, as it gives back its memory. */
 int leat_room_for_map(struct leat_room *room, struct leat_lane *lane,
                       const struct leat_queue_entry *entry, uint64_t *ret_bytes,
                       struct leat_error *err) {

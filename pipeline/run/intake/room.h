@@ -1,9 +1,9 @@
 /* room.h: how much of a stream may be in memory at once: how many more blocks a lane may queue, and
- * which piece may be mapped.
+ * whether a piece may be mapped.
  *
- * A run whose account is refused more has fewer blocks in its queues, down to those without which
- * it cannot go on. If not even those can be had, since its order stages hold on to more than was
- * reckoned with, it waits for others (lane_memory.h), then fails. Owner: the run's thread.
+ * A run whose account may not grow keeps fewer blocks in its queues, down to the number without
+ * which it cannot go on. If it gets no memory for these either, since its order stages hold more
+ * than was planned, it waits for others (lane_memory.h) and then fails. Owner: the run's thread.
  */
 #pragma once
 
@@ -20,12 +20,12 @@ struct leat_room {
 };
 
 uint32_t leat_room_n_blocks(const struct leat_room *room);
-/* How many of n_wanted more blocks the lane may queue; -errno: the run fails. has_planned: batches
- * wait for rows, and what they have comes back as they go. */
+/* Number of further blocks, up to n_wanted, that the lane may queue; -errno: the run fails.
+ * has_planned: batches wait for rows, and give back memory when they go. */
 int leat_room_for_blocks(struct leat_room *room, struct leat_lane *lane, size_t n_wanted,
                          bool has_planned, struct leat_error *err);
-/* 1: that piece may be mapped now: there is a workspace for it, and for a large one memory,
- * *ret_bytes more than others take; 0: not yet; -errno: the run fails. */
+/* 1: the piece may be mapped: it has a workspace, and a large one has memory, *ret_bytes more than
+ * other pieces take; 0: not yet; -errno: the run fails. */
 int leat_room_for_map(struct leat_room *room, struct leat_lane *lane,
                       const struct leat_queue_entry *entry, uint64_t *ret_bytes,
                       struct leat_error *err);

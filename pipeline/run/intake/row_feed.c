@@ -12,14 +12,14 @@ void leat_row_feed_init(struct leat_row_feed *feed, struct leat_intake *intake,
         start_mixer(feed, intake->options->first_epoch, 0);
 }
 
-/* Lets go of an entry that left the queue. */
+/* Frees an entry that left the queue. */
 static void drop(struct leat_row_feed *feed, struct leat_lane *lane,
                  struct leat_queue_entry *take_entry) {
     leat_run_cache_forget(&feed->intake->cache, take_entry);
     leat_lane_free_entry(lane, take_entry);
 }
 
-/* Lets go of the first entry; what a stage holds of its block may be evicted. */
+/* Drops the first entry; its block may be evicted if a stage holds it. */
 static void pop(struct leat_row_feed *feed, struct leat_lane *lane) {
     struct leat_queue_entry *entry = leat_block_queue_take(&lane->queue);
 
@@ -40,8 +40,6 @@ void leat_row_feed_deinit(struct leat_row_feed *feed) {
         }
     }
 }
-
-/* ---- passes ---- */
 
 size_t leat_row_feed_next_lane(struct leat_row_feed *feed) {
     return leat_intake_is_mixed(feed->intake) ? leat_mixer_next(&feed->mixer) : 0;
@@ -73,16 +71,14 @@ void leat_row_feed_start_pass(struct leat_row_feed *feed, const struct leat_dema
     start_mixer(feed, epoch, pass);
 }
 
-/* ---- rows ---- */
-
-/* Rows that can be taken at once: no bad record, and no end of what is meant, lies between them. */
+/* Rows can be taken at once if no bad record and no end of the range lies between them. */
 static uint32_t n_rows_at_once(const struct leat_queue_entry *entry) {
     return entry->to_record == UINT32_MAX && !leat_queue_entry_has_bad(entry)
                ? entry->block->n_rows - entry->next_row
                : 1;
 }
 
-/* The next bad record or rows of a block; NONE: the block is used up. */
+/* The next bad record, or the next rows of a block; NONE: the block is consumed. */
 static enum leat_row_event next_of_block(struct leat_queue_entry *entry,
                                          struct leat_row_item *ret_item) {
     bool has_row;
@@ -103,7 +99,7 @@ static enum leat_row_event next_of_block(struct leat_queue_entry *entry,
     return LEAT_ROW_NEXT;
 }
 
-/* Who wants only the cache wants to know of bad records all the same. */
+/* A run that only builds a cache counts bad records, too. */
 static enum leat_row_event next_bad(struct leat_queue_entry *entry,
                                     struct leat_row_item *ret_item) {
     ret_item->bad = leat_queue_entry_take_bad(entry, UINT32_MAX);
@@ -116,7 +112,7 @@ static bool is_unmapped(const struct leat_queue_entry *entry) {
            entry->state == LEAT_ENTRY_PARKED;
 }
 
-/* The next event of an entry that is mapped, or an end; NONE: the entry is used up. */
+/* The next event of an entry that is MAPPED or PASS_END; NONE: the entry is consumed. */
 static enum leat_row_event next_of_entry(struct leat_row_feed *feed, struct leat_queue_entry *entry,
                                          struct leat_row_item *ret_item) {
     enum leat_row_event event;

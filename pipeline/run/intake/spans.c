@@ -27,8 +27,6 @@ uint64_t leat_run_spans_bytes(const struct leat_run_spans *spans) {
     return spans->table_bytes + (spans->order ? spans->table.n_spans * sizeof(*spans->order) : 0);
 }
 
-/* ---- the order ---- */
-
 static struct leat_rng start_rng(const struct leat_run_spans *spans, uint64_t epoch,
                                  uint64_t pass) {
     const struct leat_block_order *blocks = &spans->plan->blocks;
@@ -55,7 +53,7 @@ static int draw(struct leat_run_spans *spans, uint64_t epoch, uint64_t pass) {
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         order[i] = (uint32_t)i;
-    /* What is drawn goes behind those that are left; at the end all are turned around. */
+    /* Each drawn span goes behind those that are left; at the end the order is reversed. */
     for (size_t i = n; i > 0; i--)
         swap(&order[leat_rng_below(&rng, i)], &order[i - 1]);
     for (size_t i = 0; i < n / 2; i++)
@@ -73,8 +71,6 @@ void leat_run_spans_next_pass(struct leat_run_spans *spans) {
     if (!spans->is_counted)
         forget(spans);
 }
-
-/* ---- without a cache ---- */
 
 int leat_run_spans_start_scan(struct leat_run_spans *spans, struct leat_scan *scan, uint64_t epoch,
                               uint64_t pass) {
@@ -108,8 +104,6 @@ enum leat_span_scan leat_run_spans_end_scan(struct leat_run_spans *spans,
     spans->is_counted = true;
     return LEAT_SPAN_SCAN_AGAIN;
 }
-
-/* ---- with a cache ---- */
 
 void leat_run_spans_start_building(struct leat_run_spans *spans) {
     spans->is_building = true;
@@ -171,7 +165,7 @@ bool leat_run_spans_next_part(const struct leat_run_spans *spans,
     return true;
 }
 
-void leat_run_spans_pass_part(struct leat_run_spans *spans, const struct leat_span_part *part) {
+void leat_run_spans_end_part(struct leat_run_spans *spans, const struct leat_span_part *part) {
     const struct leat_span *span = &spans->table.spans[spans->order[spans->at]];
     uint32_t to = part->to == UINT32_MAX ? part->frame->span.n_records : part->to;
 

@@ -25,8 +25,6 @@ uint64_t leat_profile_now(const struct leat_profile *profile) {
     return profile->now_ns ? profile->now_ns() : 0;
 }
 
-/* ---- life ---- */
-
 static void add_line(struct leat_profile *profile, enum leat_role role, const char *name) {
     profile->lines[profile->n_lines].role = role;
     profile->lines[profile->n_lines++].name = name ? name : role_names[role];
@@ -65,8 +63,6 @@ void leat_profile_deinit(struct leat_profile *profile) {
     free(profile->lines);
 }
 
-/* ---- counts ---- */
-
 static struct leat_run_stage_stats *line_of(struct leat_profile *profile, enum leat_role role) {
     return &profile->lines[profile->line_of[role]];
 }
@@ -74,10 +70,11 @@ static struct leat_run_stage_stats *line_of(struct leat_profile *profile, enum l
 static void add_count(struct leat_run_stage_stats *line, const struct leat_stage_count *count) {
     if (!count->is_done)
         return;
-    line->n_records += count->n_records;
-    line->n_bytes += count->n_bytes;
-    line->busy_ns += count->busy_ns;
-    line->n_errors += count->n_errors;
+    line->figures.n_jobs++;
+    line->figures.n_records += count->n_records;
+    line->figures.n_bytes += count->n_bytes;
+    line->figures.busy_ns += count->busy_ns;
+    line->figures.n_errors += count->n_errors;
     leat_histogram_add(&line->times, count->busy_ns);
 }
 
@@ -120,7 +117,7 @@ static void add_collate(struct leat_profile *profile, const struct leat_job *job
     add_job(profile, LEAT_ROLE_COLLATE, job, n_rows, n_bytes);
 }
 
-/* Of what was measured around the job, as much as lies within it. */
+/* The usage is measured around the job, so it is cut to the job's time. */
 static void count_job(struct leat_profile *profile, const struct leat_job *job) {
     uint64_t cpu_ns = job->usage.cpu_ns < job->busy_ns ? job->usage.cpu_ns : job->busy_ns;
     uint64_t rest_ns = job->busy_ns - cpu_ns;
@@ -174,7 +171,15 @@ void leat_profile_add_order(struct leat_profile *profile, uint64_t n_rows, uint6
               &(struct leat_stage_count){.n_records = n_rows, .busy_ns = busy_ns, .is_done = true});
 }
 
-/* ---- waiting ---- */
+void leat_job_stats_add(struct leat_run_job_stats *sums, const struct leat_run_job_stats *more) {
+    for (int i = 0; i < LEAT_N_JOB_KINDS; i++) {
+        sums[i].n_jobs += more[i].n_jobs;
+        sums[i].busy_ns += more[i].busy_ns;
+        sums[i].cpu_ns += more[i].cpu_ns;
+        sums[i].delay_ns += more[i].delay_ns;
+        sums[i].queue_ns += more[i].queue_ns;
+    }
+}
 
 static void time_span_set(struct leat_time_span *span, bool is_on,
                           const struct leat_profile *profile) {
@@ -200,12 +205,10 @@ void leat_profile_watch(struct leat_profile *profile, bool has_ended, bool lacks
 }
 
 void leat_profile_get_times(const struct leat_profile *profile,
-                            struct leat_profile_times *ret_times) {
+                            struct leat_stream_figures *figures) {
     uint64_t now_ns = profile->end_ns ? profile->end_ns : leat_profile_now(profile);
 
-    *ret_times = (struct leat_profile_times){
-        .lifetime_ns = now_ns - profile->start_ns,
-        .no_slot_ns = time_span_sum(&profile->no_slot, now_ns),
-        .short_ns = time_span_sum(&profile->is_short, now_ns),
-    };
+    figures->lifetime_ns = now_ns - profile->start_ns;
+    figures->no_slot_ns = time_span_sum(&profile->no_slot, now_ns);
+    figures->short_ns = time_span_sum(&profile->is_short, now_ns);
 }

@@ -1,14 +1,14 @@
-/* profile.h: what takes the time of a run: a line for each kind of work, filled from what jobs
- * bring back.
+/* profile.h: where the time of a run goes: a line for each kind of work.
  *
- * Nothing is counted by record, and nothing is shared with workers: a job measures itself and its
- * stages, and the profile adds it up when the job is back. Without a clock times stay 0. Owner: the
- * run's thread.
+ * A job measures itself and its stages, and the profile adds that up when the job is back. Nothing
+ * is counted per record, and nothing is shared with workers. Without a clock all times stay 0.
+ * Owner: the run's thread.
  */
 #pragma once
 
 #include <stdbool.h>
 
+#include "pipeline/run/profile/figures.h"
 #include "pipeline/run/profile/histogram.h"
 #include "pipeline/work/job_kind.h"
 #include "proto/base/error.h"
@@ -17,8 +17,8 @@ struct leat_job;
 struct leat_plan;
 struct leat_stage_count;
 
-/* What a line of the profile is about. Busy times do not overlap: their sum is the time that all
- * threads and the loop were busy with the run, but for what lies between stages. */
+/* The work of a line. Busy times do not overlap: their sum is the time that threads and loop spent
+ * on the run, except between stages. */
 enum leat_role {
     LEAT_ROLE_SCAN,        /* SCAN jobs: reading, and cutting at records */
     LEAT_ROLE_DECODE,      /* DECODE jobs */
@@ -36,20 +36,23 @@ const char *leat_role_name(enum leat_role role);
 struct leat_run_stage_stats {
     const char *name; /* the kind of source or stage; of the others that of their role */
     enum leat_role role;
-    uint64_t n_records, n_bytes, busy_ns, n_errors;
+    struct leat_stage_figures figures;
     struct leat_histogram times; /* of each job or block; their sum is busy_ns */
 };
 
-/* Busy times are by the clock on the wall; what they are made of is what the driver measured, if it
- * does (leat_job_set_usage): on a processor, ready to run without getting one, or blocked, which is
- * the rest. */
+/* Busy times are wall-clock times. If the driver measures (leat_job_set_usage), they consist of
+ * time on a processor (cpu), time ready without a processor (delay), and the rest, which was
+ * blocked. */
 struct leat_run_job_stats {
     uint64_t n_jobs, busy_ns;
     uint64_t cpu_ns, delay_ns;
     uint64_t queue_ns; /* from being handed out to being executed */
 };
 
-/* The time in which something was so. */
+/* Adds the stats of all kinds of jobs: [LEAT_N_JOB_KINDS] each. */
+void leat_job_stats_add(struct leat_run_job_stats *sums, const struct leat_run_job_stats *more);
+
+/* The time for which a condition held. */
 struct leat_time_span {
     uint64_t sum_ns, since_ns;
     bool is_on;
@@ -67,10 +70,6 @@ struct leat_profile {
     struct leat_time_span no_slot, is_short;
 };
 
-struct leat_profile_times {
-    uint64_t lifetime_ns, no_slot_ns, short_ns;
-};
-
 /* now_ns NULL: there is no clock. */
 int leat_profile_init(struct leat_profile *profile, const struct leat_plan *plan, bool has_cache,
                       uint64_t (*now_ns)(void), struct leat_error *err);
@@ -78,13 +77,14 @@ void leat_profile_deinit(struct leat_profile *profile);
 /* 0 without a clock. */
 uint64_t leat_profile_now(const struct leat_profile *profile);
 
-/* Adds what a job brings back, before anybody takes it from the job. */
+/* Adds a job that is back. Call it before results are taken from the job. */
 void leat_profile_add_job(struct leat_profile *profile, const struct leat_job *job);
 /* Adds rows that went through the order on the run's thread. */
 void leat_profile_add_order(struct leat_profile *profile, uint64_t n_rows, uint64_t busy_ns);
-/* After each change: has_ended: the run has; lacks_slot: a batch could be made and has no slot;
- * is_short: less is read or mapped at once for want of memory. */
+/* Call it after each change. lacks_slot: a batch only lacks a slot; is_short: less is read or
+ * mapped at once for want of memory. */
 void leat_profile_watch(struct leat_profile *profile, bool has_ended, bool lacks_slot,
                         bool is_short);
+/* Sets lifetime_ns, no_slot_ns and short_ns. */
 void leat_profile_get_times(const struct leat_profile *profile,
-                            struct leat_profile_times *ret_times);
+                            struct leat_stream_figures *figures);

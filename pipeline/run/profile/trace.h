@@ -1,9 +1,9 @@
-/* trace.h: what happened when, of the runs of a stream: events in a ring of fixed size.
+/* trace.h: events of the runs of a stream in a ring of fixed size.
  *
- * Jobs measure themselves in any case; while there is a trace, what they bring back is put here, on
- * the runs' thread. Who reads takes the oldest; what finds no room is dropped and counted, a job
- * with its stages as one. Names of stages and files are kept once; both are limited. Nothing of a
- * run depends on it. Owner: the runs' thread.
+ * Jobs always measure themselves. While there is a trace, their results are added here, on the
+ * runs' thread. The reader takes the oldest event. An event that finds no room is dropped and
+ * counted; a job with its stages counts as one. Names of stages and files are stored once, and
+ * limited in number. Owner: the runs' thread.
  */
 #pragma once
 
@@ -18,9 +18,9 @@
 
 enum leat_trace_kind {
     LEAT_TRACE_JOB,    /* by a thread */
-    LEAT_TRACE_STAGE,  /* within the job of that thread that came before it */
+    LEAT_TRACE_STAGE,  /* within the last job of that thread */
     LEAT_TRACE_LOOP,   /* on the runs' thread */
-    LEAT_TRACE_BATCH,  /* from made (by that thread) to handed out */
+    LEAT_TRACE_BATCH,  /* from when that thread made it to when it was handed out */
     LEAT_TRACE_COUNTS, /* from then on */
     LEAT_N_TRACE_KINDS,
 };
@@ -29,7 +29,7 @@ struct leat_trace_event {
     enum leat_trace_kind kind;
     uint32_t name;   /* index into names */
     uint32_t thread; /* JOB, STAGE, BATCH: from 0 */
-    uint32_t run;    /* of those traced, from 0 */
+    uint32_t run;    /* number of the traced run, from 0 */
     uint32_t file;   /* JOB of a block: index into files, or LEAT_TRACE_NO_FILE */
     uint32_t n_rows; /* JOB, STAGE, LOOP, BATCH; COUNTS: slots free */
     uint64_t start_ns, duration_ns;
@@ -52,17 +52,17 @@ struct leat_trace {
 /* NULL: no memory. */
 struct leat_trace *leat_trace_new(size_t capacity);
 struct leat_trace *leat_trace_free(struct leat_trace *trace);
-/* Bytes that one of that capacity may take at most. */
+/* Most bytes that a trace of that capacity takes. */
 uint64_t leat_trace_bytes(size_t capacity);
 
-/* Whether there is room for so many; if not, they count as dropped. */
+/* True if there is room for n_events. Else they count as dropped. */
 bool leat_trace_has_room(struct leat_trace *trace, size_t n_events);
 /* There must be room. */
 void leat_trace_add(struct leat_trace *trace, const struct leat_trace_event *event);
-/* The oldest; false: none. */
+/* Takes the oldest event; false: none. */
 bool leat_trace_take(struct leat_trace *trace, struct leat_trace_event *ret_event);
 
-/* The index of a text that lives as long as the program; 0 if there are too many. */
+/* The index of a static text; 0: there are too many. */
 uint32_t leat_trace_name(struct leat_trace *trace, const char *name);
-/* A file that was not there yet: its index; LEAT_TRACE_NO_FILE: there are too many. */
+/* Adds a file. Returns its index; LEAT_TRACE_NO_FILE: there are too many. */
 uint32_t leat_trace_add_file(struct leat_trace *trace, const char *name);

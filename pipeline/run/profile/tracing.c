@@ -11,7 +11,7 @@ static const char *const job_names[LEAT_N_JOB_KINDS] = {
     [LEAT_JOB_SCAN] = "scan",   [LEAT_JOB_DECODE] = "decode",
     [LEAT_JOB_MAP] = "map",     [LEAT_JOB_COLLATE] = "collate",
     [LEAT_JOB_CACHE] = "cache", [LEAT_JOB_QUARANTINE] = "quarantine",
-    [LEAT_JOB_REST] = "rest",
+    [LEAT_JOB_IDLE] = "idle",
 };
 
 void leat_run_tracing_start(struct leat_run_tracing *tracing, struct leat_trace *trace,
@@ -36,8 +36,6 @@ static uint32_t file_of(struct leat_run_tracing *tracing, size_t file) {
 static uint32_t name_of(struct leat_run_tracing *tracing, const char *name) {
     return leat_trace_name(tracing->trace, name);
 }
-
-/* ---- jobs ---- */
 
 static void fill_scan(struct leat_run_tracing *tracing, const struct leat_scan_job *scan,
                       struct leat_trace_event *event) {
@@ -91,7 +89,7 @@ static const char *stage_name(const struct leat_run_tracing *tracing, size_t cou
     }
 }
 
-/* Stages in the order in which they were executed: what is stored comes last. */
+/* Adds stages in the order in which they ran; storing for the cache comes last. */
 static void add_stages(struct leat_run_tracing *tracing, const struct leat_job *job,
                        const struct leat_trace_event *whole) {
     size_t n = LEAT_COUNT_STAGES + tracing->plan->n_map;
@@ -140,19 +138,14 @@ static void fill(struct leat_run_tracing *tracing, const struct leat_job *job,
         event->n_bytes = job->quarantine.n_bytes;
 }
 
-/* ---- what is of this moment ---- */
-
 static uint64_t now(const struct leat_run_tracing *tracing) {
     return tracing->now_ns ? tracing->now_ns() : 0;
 }
 
-void leat_run_tracing_add_counts(struct leat_run_tracing *tracing,
-                                 const struct leat_run_tracing_counts *counts) {
-    uint64_t now_ns;
+void leat_run_tracing_add_counts(struct leat_run_tracing *tracing, size_t n_slots, uint64_t n_bytes,
+                                 uint64_t n_blocks) {
+    uint64_t now_ns = now(tracing);
 
-    if (!tracing->trace)
-        return;
-    now_ns = now(tracing);
     if (now_ns - tracing->counts_ns < COUNTS_EVERY_NS || !leat_trace_has_room(tracing->trace, 1))
         return;
     tracing->counts_ns = now_ns;
@@ -160,10 +153,10 @@ void leat_run_tracing_add_counts(struct leat_run_tracing *tracing,
                                        .kind = LEAT_TRACE_COUNTS,
                                        .run = tracing->number,
                                        .file = LEAT_TRACE_NO_FILE,
-                                       .n_rows = (uint32_t)counts->n_slots,
+                                       .n_rows = (uint32_t)n_slots,
                                        .start_ns = now_ns,
-                                       .n_bytes = counts->n_bytes,
-                                       .epoch = counts->n_blocks,
+                                       .n_bytes = n_bytes,
+                                       .epoch = n_blocks,
                                    });
 }
 

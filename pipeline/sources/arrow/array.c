@@ -4,8 +4,43 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pipeline/sources/arrow/dictionary.h"
-#include "pipeline/sources/arrow/json_text.h"
+#include "proto/base/array.h"
+
+struct leat_arrow_dictionary *
+leat_arrow_dictionaries_find(const struct leat_arrow_dictionaries *dictionaries, int64_t id) {
+    for (uint32_t i = 0; i < dictionaries->n_items; i++)
+        if (dictionaries->items[i]->field->dictionary == id)
+            return dictionaries->items[i];
+    return NULL;
+}
+
+static bool are_alike(const struct leat_arrow_field *a, const struct leat_arrow_field *b) {
+    for (uint32_t i = 0; i < a->n_fields; i++)
+        if (a[i].n_fields != b[i].n_fields || a[i].kind != b[i].kind ||
+            a[i].number != b[i].number || a[i].offset_bytes != b[i].offset_bytes ||
+            a[i].n_items != b[i].n_items || a[i].has_dictionary != b[i].has_dictionary ||
+            a[i].n_children != b[i].n_children)
+            return false;
+    return true;
+}
+
+/* Finds the dictionary of the field, or adds it. */
+static int add_dictionary(struct leat_arrow_dictionaries *dictionaries,
+                          const struct leat_arrow_field *field,
+                          struct leat_arrow_dictionary **ret_dictionary) {
+    *ret_dictionary = leat_arrow_dictionaries_find(dictionaries, field->dictionary);
+    if (*ret_dictionary)
+        return are_alike((*ret_dictionary)->field, field) ? 0 : -EINVAL;
+    if (!leat_array_reserve(&dictionaries->items, dictionaries->n_items + 1,
+                            &dictionaries->capacity))
+        return -ENOMEM;
+    *ret_dictionary = calloc(1, sizeof(**ret_dictionary));
+    if (!*ret_dictionary)
+        return -ENOMEM;
+    (*ret_dictionary)->field = field;
+    dictionaries->items[dictionaries->n_items++] = *ret_dictionary;
+    return 0;
+}
 
 int leat_arrow_array_init(struct leat_arrow_array *array, const struct leat_arrow_field *field,
                           enum leat_arrow_part part, struct leat_arrow_dictionaries *dictionaries) {
@@ -14,20 +49,15 @@ int leat_arrow_array_init(struct leat_arrow_array *array, const struct leat_arro
 
     *array = (struct leat_arrow_array){.field = field, .part = part};
     if (part == LEAT_ARROW_WHOLE && field->has_dictionary)
-        return leat_arrow_dictionaries_add(dictionaries, field, &array->dictionary);
-    if (part == LEAT_ARROW_BARE || field->n_children == 0)
+        return add_dictionary(dictionaries, field, &array->dictionary);
+    if (part == LEAT_ARROW_VALIDITY || field->n_children == 0)
         return 0;
     array->children = calloc(field->n_children, sizeof(*array->children));
     if (!array->children)
         return -ENOMEM;
     for (uint32_t i = 0; r == 0 && i < field->n_children; i++) {
-        struct leat_arrow_array *next = &array->children[array->n_children++];
-
-        r = leat_arrow_array_init(next, child, LEAT_ARROW_WHOLE, dictionaries);
-        if (r == 0 && field->kind == LEAT_ARROW_STRUCT) {
-            next->key = leat_arrow_json_key(child->name);
-            r = next->key ? 0 : -ENOMEM;
-        }
+        r = leat_arrow_array_init(&array->children[array->n_children++], child, LEAT_ARROW_WHOLE,
+                                  dictionaries);
         child += child->n_fields;
     }
     return r;
@@ -37,7 +67,6 @@ void leat_arrow_array_deinit(struct leat_arrow_array *array) {
     for (uint32_t i = 0; i < array->n_children; i++)
         leat_arrow_array_deinit(&array->children[i]);
     free(array->children);
-    free(array->key);
     leat_arrow_bytes_deinit(&array->validity);
     leat_arrow_bytes_deinit(&array->offsets);
     leat_arrow_bytes_deinit(&array->values);
@@ -69,7 +98,7 @@ bool leat_arrow_place_pass(struct leat_arrow_place *place, const struct leat_arr
     return place->node <= batch->nodes.n_items && place->buffer <= batch->buffers.n_items;
 }
 
-/* The next buffer, which has n_bytes at least. */
+/* Takes the next buffer of the batch, which must have n_bytes at least. */
 static int set(const struct leat_arrow_array *array, const struct leat_arrow_binding *binding,
                struct leat_arrow_place *place, struct leat_arrow_bytes *bytes, uint64_t n_bytes,
                struct leat_error *err) {
@@ -155,7 +184,7 @@ int leat_arrow_array_bind(struct leat_arrow_array *array, const struct leat_arro
     if (array->dictionary)
         return bind_indices(array, binding, place, err);
     r = bind_own(array, binding, place, err);
-    if (r == 0 && array->part == LEAT_ARROW_BARE &&
+    if (r == 0 && array->part == LEAT_ARROW_VALIDITY &&
         !leat_arrow_place_pass(place, binding->batch, array->field + 1, array->field->n_fields - 1))
         r = fault(array, "its batch has too few buffers", err);
     return r;
@@ -170,7 +199,7 @@ static uint64_t offset_at(const struct leat_arrow_array *array, const uint8_t *d
     return offset;
 }
 
-/* One offset, wherever. */
+/* Reads one offset, which need not be loaded. */
 static int get_offset(struct leat_arrow_array *array, const struct leat_arrow_body *body,
                       uint64_t row, uint64_t *ret_offset, struct leat_error *err) {
     uint8_t size = array->field->offset_bytes;
@@ -191,7 +220,7 @@ static int check_items(const struct leat_arrow_array *array, uint64_t first, uin
                : fault(array, "its offsets go down, or beyond what is there", err);
 }
 
-/* What the rows have in the text or the child. */
+/* Finds which bytes of the text, or items of the child, the rows have. */
 static int find_items(struct leat_arrow_array *array, const struct leat_arrow_body *body,
                       uint64_t from, uint64_t n, uint64_t *ret_first, uint64_t *ret_n,
                       struct leat_error *err) {
@@ -241,7 +270,7 @@ int leat_arrow_array_extent(struct leat_arrow_array *array, const struct leat_ar
     return r;
 }
 
-/* The file may have changed since find_items() read two of them. */
+/* Checks all offsets: the file may have changed since find_items() read two of them. */
 static int load_offsets(struct leat_arrow_array *array, const struct leat_arrow_body *body,
                         uint64_t from, uint64_t n, uint64_t *ret_first, uint64_t *ret_n,
                         struct leat_error *err) {
@@ -263,7 +292,7 @@ static int load_offsets(struct leat_arrow_array *array, const struct leat_arrow_
     return check_items(array, *ret_first, last, err);
 }
 
-/* How many values an index of that type can reach: one of a signed type below 0 is damage. */
+/* The number of values that an index of that type can reach; negative indices are damage. */
 static uint64_t reach(enum leat_arrow_number index) {
     switch (index) {
     case LEAT_ARROW_INT8:
@@ -350,4 +379,95 @@ int leat_arrow_array_load(struct leat_arrow_array *array, const struct leat_arro
     if (r < 0)
         array->n_loaded = 0;
     return r;
+}
+
+/* ---- dictionaries ---- */
+
+static void free_chunk(struct leat_arrow_chunk *chunk) {
+    leat_arrow_array_deinit(&chunk->values);
+    free(chunk->body);
+}
+
+void leat_arrow_dictionary_clear(struct leat_arrow_dictionary *dictionary) {
+    for (uint32_t i = 0; i < dictionary->n_chunks; i++)
+        free_chunk(&dictionary->chunks[i]);
+    free(dictionary->chunks);
+    *dictionary = (struct leat_arrow_dictionary){.field = dictionary->field};
+}
+
+void leat_arrow_dictionaries_deinit(struct leat_arrow_dictionaries *dictionaries) {
+    for (uint32_t i = 0; i < dictionaries->n_items; i++) {
+        leat_arrow_dictionary_clear(dictionaries->items[i]);
+        free(dictionaries->items[i]);
+    }
+    free(dictionaries->items);
+    *dictionaries = (struct leat_arrow_dictionaries){.items = NULL};
+}
+
+static int too_large(const struct leat_arrow_dictionary *dictionary, uint64_t max_memory,
+                     struct leat_error *err) {
+    return leat_error_set(err, -EBADMSG,
+                          "the dictionary of column \"%.64s\" wants more memory than "
+                          "max_window_bytes (%llu), or has more than %d parts",
+                          dictionary->field->name, (unsigned long long)max_memory,
+                          LEAT_ARROW_CHUNKS_MAX);
+}
+
+static int load_chunk(struct leat_arrow_chunk *chunk, const struct leat_arrow_field *field,
+                      const struct leat_arrow_batch *batch, struct leat_arrow_body *body,
+                      struct leat_error *err) {
+    struct leat_arrow_binding binding = {.batch = batch, .body = body};
+    struct leat_arrow_dictionaries none = {.items = NULL};
+    struct leat_arrow_place place = {.node = 0};
+    int r = leat_arrow_array_init(&chunk->values, field, LEAT_ARROW_VALUES, &none);
+
+    if (r < 0)
+        return leat_error_oom(err);
+    r = leat_arrow_array_bind(&chunk->values, &binding, &place, batch->n_rows, err);
+    return r < 0 ? r : leat_arrow_array_load(&chunk->values, body, 0, batch->n_rows, err);
+}
+
+int leat_arrow_dictionary_put(struct leat_arrow_dictionary *dictionary,
+                              const struct leat_arrow_batch *batch, uint8_t *take_body,
+                              uint64_t n_bytes, uint64_t max_memory, struct leat_error *err) {
+    struct leat_arrow_chunk chunk = {.first = dictionary->n_values, .body = take_body};
+    struct leat_arrow_body body = {.whole = take_body,
+                                   .n_bytes = n_bytes,
+                                   .codec = batch->codec,
+                                   .max_memory = max_memory,
+                                   .n_memory = dictionary->n_bytes + n_bytes};
+    int r;
+
+    if (n_bytes > max_memory || dictionary->n_bytes > max_memory - n_bytes ||
+        dictionary->n_chunks == LEAT_ARROW_CHUNKS_MAX)
+        r = too_large(dictionary, max_memory, err);
+    else
+        r = load_chunk(&chunk, dictionary->field, batch, &body, err);
+    if (r == 0 &&
+        !leat_array_reserve(&dictionary->chunks, dictionary->n_chunks + 1, &dictionary->capacity))
+        r = leat_error_oom(err);
+    if (r < 0) {
+        free_chunk(&chunk);
+        return r;
+    }
+    dictionary->chunks[dictionary->n_chunks++] = chunk;
+    dictionary->n_values += batch->n_rows;
+    dictionary->n_bytes = body.n_memory;
+    return 0;
+}
+
+const struct leat_arrow_array *leat_arrow_look_up(const struct leat_arrow_dictionary *dictionary,
+                                                  uint64_t index, uint64_t *ret_row) {
+    uint32_t low = 0, high = dictionary->n_chunks;
+
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (dictionary->chunks[middle].first <= index)
+            low = middle;
+        else
+            high = middle;
+    }
+    *ret_row = index - dictionary->chunks[low].first;
+    return &dictionary->chunks[low].values;
 }

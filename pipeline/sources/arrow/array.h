@@ -1,9 +1,11 @@
-/* array.h: a column of a record batch, or a part of one (children), a range of rows at a time
- * ("Physical Memory Layout").
+/* array.h: a column of a record batch or a part of one (children), a range of rows at a time
+ * ("Physical Memory Layout"), and the dictionaries whose values columns refer to by index
+ * ("Dictionary-encoded Layout").
  *
- * bind() finds its buffers in a batch and checks that they are long enough; load() makes a range of
- * rows readable and checks the offsets in it; so whatever is read of loaded rows lies within the
- * buffers. Values of rows that are null may be anything.
+ * bind() finds its buffers in a batch and checks their lengths; load() makes a range of rows
+ * readable and checks the offsets in it. So whatever is read of loaded rows lies within the
+ * buffers. Values of rows that are null may be anything. A dictionary is one batch of values and
+ * those that deltas append; all of it is in memory, once for all columns.
  *
  * Owner: the reader.
  */
@@ -16,12 +18,11 @@
 #include "pipeline/sources/arrow/schema.h"
 
 struct leat_arrow_dictionary;
-struct leat_arrow_dictionaries;
 
 enum leat_arrow_part {
     LEAT_ARROW_WHOLE,
-    LEAT_ARROW_BARE,   /* a struct of which only the validity is wanted */
-    LEAT_ARROW_VALUES, /* the values of the field's dictionary */
+    LEAT_ARROW_VALIDITY, /* of a struct, without its children */
+    LEAT_ARROW_VALUES,   /* of the field's dictionary */
 };
 
 struct leat_arrow_array {
@@ -30,7 +31,6 @@ struct leat_arrow_array {
     enum leat_arrow_part part;
     struct leat_arrow_array *children;
     uint32_t n_children;
-    char *key; /* of a struct's child: its name in JSON, with a colon; NULL: not made yet */
 
     /* of the batch */
     uint64_t n_rows;
@@ -45,8 +45,31 @@ struct leat_arrow_array {
     uint64_t data_from;  /* of text: which of its bytes data[0] is */
 };
 
-/* Of a field of the schema that can be read. The dictionaries that it needs are added to those. 0,
- * -ENOMEM, or -EINVAL: two of them have the same number and other types. */
+#define LEAT_ARROW_CHUNKS_MAX 65536 /* batches of one dictionary */
+
+struct leat_arrow_chunk {
+    uint64_t first; /* index of its first value */
+    struct leat_arrow_array values;
+    uint8_t *body;
+};
+
+struct leat_arrow_dictionary {
+    const struct leat_arrow_field *field;
+    struct leat_arrow_chunk *chunks;
+    uint32_t n_chunks;
+    size_t capacity;
+    uint64_t n_values, n_bytes;
+    uint32_t base, last; /* of the index: the dictionary batches [base, last) make it up */
+};
+
+struct leat_arrow_dictionaries {
+    struct leat_arrow_dictionary **items;
+    uint32_t n_items;
+    size_t capacity;
+};
+
+/* For a field of the schema that can be read. Adds the dictionaries that it needs. 0, -ENOMEM, or
+ * -EINVAL: two dictionaries have the same number and different types. */
 int leat_arrow_array_init(struct leat_arrow_array *array, const struct leat_arrow_field *field,
                           enum leat_arrow_part part, struct leat_arrow_dictionaries *dictionaries);
 void leat_arrow_array_deinit(struct leat_arrow_array *array);
@@ -55,25 +78,37 @@ void leat_arrow_array_deinit(struct leat_arrow_array *array);
 struct leat_arrow_place {
     uint32_t node, buffer, view;
 };
-/* Goes over n fields, which lie one behind the other with all that is below them. False: the batch
- * has fewer. */
+/* Moves the place behind n_fields fields. False: the batch has fewer. */
 bool leat_arrow_place_pass(struct leat_arrow_place *place, const struct leat_arrow_batch *batch,
                            const struct leat_arrow_field *fields, uint32_t n_fields);
 
-/* What the body is of. */
 struct leat_arrow_binding {
     const struct leat_arrow_batch *batch;
     struct leat_arrow_body *body;
 };
-/* n_rows: that it must have at least. */
+/* It fails if the array has fewer rows than n_rows. */
 int leat_arrow_array_bind(struct leat_arrow_array *array, const struct leat_arrow_binding *binding,
                           struct leat_arrow_place *place, uint64_t n_rows, struct leat_error *err);
 
-/* Bytes that load() would read of those rows. */
+/* Adds the bytes that load() would read of those rows. */
 int leat_arrow_array_extent(struct leat_arrow_array *array, const struct leat_arrow_body *body,
                             uint64_t from, uint64_t n, uint64_t *n_bytes, struct leat_error *err);
 int leat_arrow_array_load(struct leat_arrow_array *array, const struct leat_arrow_body *body,
                           uint64_t from, uint64_t n, struct leat_error *err);
+
+/* Returns NULL if no selected column has that dictionary. */
+struct leat_arrow_dictionary *
+leat_arrow_dictionaries_find(const struct leat_arrow_dictionaries *dictionaries, int64_t id);
+void leat_arrow_dictionaries_deinit(struct leat_arrow_dictionaries *dictionaries);
+void leat_arrow_dictionary_clear(struct leat_arrow_dictionary *dictionary);
+/* Appends the values of a batch. Takes the body, which is in memory, also when it fails; then the
+ * dictionary is as it was. */
+int leat_arrow_dictionary_put(struct leat_arrow_dictionary *dictionary,
+                              const struct leat_arrow_batch *batch, uint8_t *take_body,
+                              uint64_t n_bytes, uint64_t max_memory, struct leat_error *err);
+/* The array with the value of that index, which load() has checked. */
+const struct leat_arrow_array *leat_arrow_look_up(const struct leat_arrow_dictionary *dictionary,
+                                                  uint64_t index, uint64_t *ret_row);
 
 /* ---- of loaded rows; row: of the batch ---- */
 
@@ -96,7 +131,7 @@ static inline bool leat_arrow_is_null(const struct leat_arrow_array *array, uint
            (array->bits && !leat_arrow_bit(array->bits, array->from, row));
 }
 
-/* Where the row begins in its text or its child; row may be the one behind the last. */
+/* Where the row begins in its text or child; row may be the one behind the last. */
 static inline uint64_t leat_arrow_offset(const struct leat_arrow_array *array, uint64_t row) {
     uint64_t i = row - array->from, wide;
     uint32_t narrow;
@@ -110,7 +145,7 @@ static inline uint64_t leat_arrow_offset(const struct leat_arrow_array *array, u
     return wide;
 }
 
-/* The items of a list, or bytes of a text: from *ret_first on in its child. */
+/* Returns the number of items of a list or bytes of a text; they begin at *ret_first. */
 static inline uint64_t leat_arrow_items(const struct leat_arrow_array *array, uint64_t row,
                                         uint64_t *ret_first) {
     if (array->field->kind == LEAT_ARROW_FIXED_LIST) {
@@ -129,7 +164,6 @@ static inline const uint8_t *leat_arrow_text(const struct leat_arrow_array *arra
     return array->data + (first - array->data_from);
 }
 
-/* Of an array of indices. */
 static inline uint64_t leat_arrow_index(const struct leat_arrow_array *array, uint64_t row) {
     size_t size = leat_arrow_number_size(array->field->index);
     uint64_t index = 0;
@@ -143,4 +177,13 @@ static inline const uint8_t *leat_arrow_number_at(const struct leat_arrow_array 
                                                   uint64_t row) {
     LEAT_ARROW_EXPECT(row >= array->from && row - array->from < array->n_loaded);
     return array->data + (row - array->from) * leat_arrow_number_size(array->field->number);
+}
+
+/* The array in which the value of a row that is not null stands, and *row there: the array itself,
+ * or a part of its dictionary. */
+static inline const struct leat_arrow_array *
+leat_arrow_resolve(const struct leat_arrow_array *array, uint64_t *row) {
+    return array->dictionary
+               ? leat_arrow_look_up(array->dictionary, leat_arrow_index(array, *row), row)
+               : array;
 }

@@ -1,11 +1,9 @@
 /* arrow.c: Apache Arrow's IPC formats: the stream that `datasets` keeps on disk, and the file
  * (Feather version 2).
  *
- * Rows of an Arrow file are no bytes one behind the other: a batch has column after column. The
- * reader (pipeline/sources/arrow/reader.h) makes records of them while the file is scanned, so that
- * all that follows, blocks, places and numbers of records, is as with other sources; a record's
- * line is the number of its row. The frame in front of the first record says which columns there
- * are.
+ * An Arrow file stores column after column. The reader (reader.h) turns rows into records while the
+ * file is scanned, so blocks, places and record numbers work as they do for other sources. A
+ * record's line is its row number. The frame in front of the first record lists the columns.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,40 +19,34 @@ struct arrow {
     struct leat_text_map declared;
     struct leat_text_map missing;
 
-    struct leat_jsonl_fields fields; /* by slot, once probed */
-    struct leat_arrow_wish *wishes;  /* [declared.n_items] */
-    char **paths;                    /* of the wishes */
-    struct leat_arrow_layout layout; /* of the first file */
+    struct leat_jsonl_fields fields;         /* by slot; set by probe */
+    struct leat_arrow_selection *selections; /* [declared.n_items] */
+    char **paths;                            /* of the selections */
+    struct leat_arrow_layout layout;         /* of the first file */
 };
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("replace"),
-    {.name = "fields",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct arrow, declared),
-     .min = 1,
-     .max = LEAT_FIELDS_MAX,
-     .help = "the columns that are wanted, others are not read: `label: int64`, `text: text`, "
-             "`vec: float32[]`, `messages: json` (a struct or list of anything, as JSON; text "
-             "as it is), or under another name `lang: \"meta.lang text\"` (a dot in a name is "
-             "written \\.); default: all columns, structs as `outer.inner`, with the types that "
-             "they have; lists of anything but numbers are JSON"},
-    {.name = "missing",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct arrow, missing),
-     .min = 1,
-     .max = LEAT_FIELDS_MAX,
-     .help = "what stands in for values that are null: `stars: 0`; without it texts and lists are "
-             "empty then, and a record without a number or boolean is bad"},
+    LEAT_ARG_NAMED("fields", arrow, declared, MAP,
+                   "the columns that are wanted, others are not read: `label: int64`, `text: "
+                   "text`, `vec: float32[]`, `messages: json` (a struct or list of anything, as "
+                   "JSON; text as it is), or under another name `lang: \"meta.lang text\"` (a dot "
+                   "in a name is written \\.); default: all columns, structs as `outer.inner`, "
+                   "with the types that they have; lists of anything but numbers are JSON",
+                   .min = 1, .max = LEAT_FIELDS_MAX),
+    LEAT_ARG(arrow, missing, MAP,
+             "what stands in for values that are null: `stars: 0`; without it texts and lists are "
+             "empty then, and a record without a number or boolean is bad",
+             .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
 
-static int make_wishes(struct arrow *self) {
+static int make_selections(struct arrow *self) {
     size_t n = self->declared.n_items;
 
-    self->wishes = calloc(n, sizeof(*self->wishes));
+    self->selections = calloc(n, sizeof(*self->selections));
     self->paths = calloc(n, sizeof(*self->paths));
-    if (!self->wishes || !self->paths)
+    if (!self->selections || !self->paths)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         const char *text = self->declared.values[i], *space = strrchr(text, ' ');
@@ -63,9 +55,10 @@ static int make_wishes(struct arrow *self) {
             space ? strndup(text, (size_t)(space - text)) : strdup(self->declared.keys[i]);
         if (!self->paths[i])
             return -ENOMEM;
-        self->wishes[i] = (struct leat_arrow_wish){.name = self->declared.keys[i],
-                                                   .path = self->paths[i],
-                                                   .is_json = self->fields.fields[i].is_json};
+        self->selections[i] =
+            (struct leat_arrow_selection){.name = self->declared.keys[i],
+                                          .path = self->paths[i],
+                                          .is_json = self->fields.fields[i].is_json};
     }
     return 0;
 }
@@ -77,7 +70,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
     if (self->declared.n_items == 0)
         return 0;
     r = leat_jsonl_fields_declare(&self->fields, config, "fields", &self->declared, err);
-    if (r == 0 && make_wishes(self) < 0)
+    if (r == 0 && make_selections(self) < 0)
         r = leat_error_oom(err);
     return r;
 }
@@ -88,7 +81,7 @@ static void unload(struct leat_config *config) {
     for (size_t i = 0; self->paths && i < self->declared.n_items; i++)
         free(self->paths[i]);
     free(self->paths);
-    free(self->wishes);
+    free(self->selections);
     leat_jsonl_fields_deinit(&self->fields);
     leat_arrow_layout_deinit(&self->layout);
     leat_files_deinit(&self->source.files);
@@ -99,17 +92,18 @@ static void cutter(const struct leat_config *config, struct leat_cutter *ret_cut
     *ret_cutter = (struct leat_cutter){.kind = LEAT_CUTTER_FRAMES};
 }
 
-static int look_into(const struct leat_config *config, const struct leat_input_limits *limits,
-                     struct leat_input *take_file, struct leat_input **ret_input,
-                     struct leat_error *err) {
+static int open_records(const struct leat_config *config, const struct leat_input_limits *limits,
+                        struct leat_input *take_file, struct leat_input **ret_input,
+                        struct leat_error *err) {
     const struct arrow *self = (const struct arrow *)config;
 
-    return leat_arrow_open(take_file, limits, self->wishes, self->declared.n_items, ret_input, err);
+    return leat_arrow_open(take_file, limits, self->selections, self->declared.n_items, ret_input,
+                           err);
 }
 
 /* ---- the header ---- */
 
-/* The layout, in the first frame: *ret_n: of the frame. -EAGAIN: not all of it is there. */
+/* Reads the layout from the first frame, which has *ret_n bytes. -EAGAIN: it is not complete. */
 static int read_layout(const uint8_t *head, size_t n_bytes, bool is_whole, const char *file,
                        struct leat_arrow_layout *ret_layout, size_t *ret_n,
                        struct leat_error *err) {
@@ -143,7 +137,7 @@ static int declare(struct arrow *self, uint32_t i, struct leat_planner *planner,
     return r;
 }
 
-/* A column that was asked for. */
+/* Declares a column that `fields` names. */
 static int declare_wanted(struct arrow *self, uint32_t i, struct leat_planner *planner,
                           struct leat_error *err) {
     const struct leat_arrow_slot *slot = &self->layout.slots[i];
@@ -151,12 +145,12 @@ static int declare_wanted(struct arrow *self, uint32_t i, struct leat_planner *p
 
     if (wrong)
         return leat_config_error(&self->source.base, "fields", err,
-                                 "column \"%.64s\" is %.128s, %s", self->wishes[i].path, slot->type,
-                                 wrong);
+                                 "column \"%.64s\" is %.128s, %s", self->selections[i].path,
+                                 slot->type, wrong);
     return declare(self, i, planner, err);
 }
 
-/* A column that the file has. */
+/* Declares a column of the file, where there is no `fields`. */
 static int declare_found(struct arrow *self, uint32_t i, struct leat_planner *planner,
                          struct leat_error *err) {
     const struct leat_config *config = &self->source.base;
@@ -198,7 +192,7 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
                                                  err);
 }
 
-/* All files have the columns of the first. */
+/* Checks that a file has the columns of the first one. */
 static int compare(const struct arrow *self, const struct leat_arrow_layout *layout,
                    const char *file, struct leat_error *err) {
     const struct leat_arrow_layout *first = &self->layout;
@@ -256,16 +250,16 @@ static void show(const struct leat_config *config, const uint8_t *record, size_t
 }
 
 const struct leat_stage_ops leat_source_arrow = {
-    .name = "arrow",
+    LEAT_STAGE_BASE("arrow", arrow, SOURCE),
     .summary = "rows of Apache Arrow files: IPC streams, as `datasets` writes them, and IPC files",
     .example = "{ paths: [data-*.arrow], fields: { text: text, label: int64 } }",
-    .kind = LEAT_STAGE_SOURCE,
-    .args = args,
-    .config_size = sizeof(struct arrow),
+    .suffixes = (const struct leat_source_suffix[]){{.text = ".arrow"},
+                                                    {.text = ".feather"},
+                                                    {.text = NULL}},
     .check = check,
     .load = leat_source_load,
     .unload = unload,
-    .look_into = look_into,
+    .open_records = open_records,
     .probe = probe,
     .cutter = cutter,
     .begin_file = begin_file,

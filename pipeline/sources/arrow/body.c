@@ -8,9 +8,9 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#define LENGTH_BYTES 8          /* in front of a compressed buffer: its length, as it was */
-#define SLACK        64         /* that may be read behind */
-#define KEEP_BYTES   (1U << 20) /* memory above this is given back with the batch */
+#define LENGTH_BYTES 8          /* of the uncompressed length in front of a buffer */
+#define SLACK        64         /* bytes that may be read behind a buffer */
+#define KEEP_BYTES   (1U << 20) /* more memory than this is freed with the batch */
 
 void leat_arrow_bytes_deinit(struct leat_arrow_bytes *bytes) {
     free(bytes->memory);
@@ -29,7 +29,7 @@ static int grow(struct leat_arrow_bytes *bytes, uint64_t capacity, struct leat_e
 
 /* ---- compressed ---- */
 
-/* 0, -ENOMEM, or -EBADMSG: it is not such data, or of another size. */
+/* -EBADMSG: the data is damaged, or has another size. */
 static int expand_lz4(const uint8_t *from, size_t n_from, uint8_t *to, size_t n_to) {
     LZ4F_dctx *context;
     size_t r = 1;
@@ -61,7 +61,7 @@ static int expand_zstd(const uint8_t *from, size_t n_from, uint8_t *to, size_t n
     return !ZSTD_isError(n) && n == n_to ? 0 : -EBADMSG;
 }
 
-/* The bytes of the buffer as they are in the file; *ret_copy: to be freed. */
+/* Gets the buffer as it is stored; the caller frees *ret_copy. */
 static int get_stored(const struct leat_arrow_body *body, uint64_t at, uint64_t n_bytes,
                       const uint8_t **ret_data, uint8_t **ret_copy, struct leat_error *err) {
     *ret_copy = NULL;

@@ -1,9 +1,9 @@
-/* body.h: the body of a record batch, and its buffers: in memory, or read as they are needed.
+/* body.h: the body of a record batch and its buffers: in memory, or read as they are needed.
  *
- * A body that came through a pipe, is small, or belongs to a dictionary, is in memory whole. Of a
- * large one of a file only those parts of buffers are read that are asked for, each through a
- * window that moves over its buffer; so a batch of any size is read once, in little memory. A
- * buffer that is compressed on its own ("Compression") is decompressed whole when its batch begins.
+ * A body that came through a pipe, is small, or belongs to a dictionary is in memory as a whole. Of
+ * a large body in a file only the needed parts are read, through a window that moves over each
+ * buffer. So a batch of any size is read once, in little memory. A compressed buffer
+ * ("Compression") is decompressed as a whole when its batch begins.
  *
  * Owner: the job that reads.
  */
@@ -12,14 +12,14 @@
 #include "pipeline/io/input.h"
 #include "pipeline/sources/arrow/message.h"
 
-/* Owner of nothing. */
+/* Owns nothing. */
 struct leat_arrow_body {
     struct leat_input *file;
     uint64_t at, n_bytes; /* in the file */
-    const uint8_t *whole; /* not NULL: all of it */
+    const uint8_t *whole; /* NULL: it is not in memory */
     size_t window_bytes;  /* of each buffer, unless more is asked for at once */
     enum leat_arrow_codec codec;
-    uint64_t max_memory; /* that buffers may have when they are decompressed, all together */
+    uint64_t max_memory; /* of all decompressed buffers together, at most */
     uint64_t n_memory;
 };
 
@@ -34,13 +34,12 @@ struct leat_arrow_bytes {
 
 void leat_arrow_bytes_deinit(struct leat_arrow_bytes *bytes);
 
-/* Another buffer, of another batch perhaps; the memory is used again. 0, -ENOMEM, -EBADMSG, or
- * another error of reading, after which the buffer has no bytes. */
+/* Points it at another buffer; it keeps the memory. After an error the buffer has no bytes. */
 int leat_arrow_bytes_set(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body, uint64_t at,
                          uint64_t n_bytes, struct leat_error *err);
 
-/* n bytes from `from` on; good until the next call. -EBADMSG: the buffer does not have them, or an
- * error of reading. Arrow data is reached through this function only. */
+/* Gets n bytes from `from` on, valid until the next call. -EBADMSG: the buffer is shorter. All
+ * Arrow data is read through this function. */
 int leat_arrow_bytes_get(struct leat_arrow_bytes *bytes, const struct leat_arrow_body *body,
                          uint64_t from, uint64_t n, const uint8_t **ret_data,
                          struct leat_error *err);

@@ -21,7 +21,7 @@ static void describe(struct leat_text *text, const struct leat_arrow_field *fiel
     leat_text_add(text, "%s", field->n_children ? ">" : "");
 }
 
-/* With all that is below it; no dictionary refers to another. */
+/* True if leat reads the field with all its children. A dictionary must not refer to another. */
 static bool is_readable(const struct leat_arrow_field *field) {
     for (uint32_t i = 0; i < field->n_fields; i++)
         if (field[i].kind == LEAT_ARROW_OTHER ||
@@ -61,7 +61,7 @@ static void set_cell(struct leat_arrow_slot *slot, const struct leat_arrow_field
 
 /* ---- which columns ---- */
 
-/* The way down to a field. */
+/* The structs down to a field, and the field. */
 struct way {
     const struct leat_arrow_field *fields[LEAT_ARROW_DEPTH_MAX];
     uint32_t n_fields;
@@ -76,7 +76,7 @@ static int init_chain(struct leat_arrow_columns *columns, struct leat_arrow_colu
     for (uint32_t i = 0; i < way->n_fields; i++) {
         bool is_last = i + 1 == way->n_fields;
         int r = leat_arrow_array_init(&column->chain[column->n_chain++], way->fields[i],
-                                      is_last ? LEAT_ARROW_WHOLE : LEAT_ARROW_BARE,
+                                      is_last ? LEAT_ARROW_WHOLE : LEAT_ARROW_VALIDITY,
                                       &columns->dictionaries);
 
         if (r == -EINVAL)
@@ -121,7 +121,7 @@ static int add_column(struct leat_arrow_columns *columns, const char *name, bool
                                                          : init_chain(columns, column, way, err);
 }
 
-/* A field, or, of a struct, those in it. */
+/* Adds the field or, if it is a struct, the fields in it. */
 static int add_all(struct leat_arrow_columns *columns, struct way *way, const char *prefix,
                    struct leat_error *err) {
     const struct leat_arrow_field *field = way->fields[way->n_fields - 1], *child = field + 1;
@@ -144,7 +144,7 @@ static int add_all(struct leat_arrow_columns *columns, struct way *way, const ch
     return r;
 }
 
-/* Whether the path begins with that key; then goes behind it. */
+/* True if the path begins with the key, which is then removed from it. */
 static bool take_key(const char **path, const char *key) {
     const char *at = *path;
 
@@ -162,7 +162,7 @@ static bool take_key(const char **path, const char *key) {
     return true;
 }
 
-/* Siblings lie in [first, end). */
+/* Finds the field of that path among the siblings in [first, end). */
 static bool find(const struct leat_arrow_field *first, const struct leat_arrow_field *end,
                  const char *path, struct way *way) {
     for (const struct leat_arrow_field *field = first; field < end; field += field->n_fields) {
@@ -181,8 +181,8 @@ static bool find(const struct leat_arrow_field *first, const struct leat_arrow_f
     return false;
 }
 
-static int no_such(const struct leat_arrow_columns *columns, const struct leat_arrow_wish *wish,
-                   struct leat_error *err) {
+static int no_such(const struct leat_arrow_columns *columns,
+                   const struct leat_arrow_selection *selection, struct leat_error *err) {
     const struct leat_arrow_schema *schema = columns->schema;
     struct leat_text names = {.data = NULL};
     int r;
@@ -190,25 +190,25 @@ static int no_such(const struct leat_arrow_columns *columns, const struct leat_a
     for (uint32_t i = 0; i < schema->n_fields; i += schema->fields[i].n_fields)
         if (names.n_bytes < 200)
             leat_text_add(&names, "%s\"%.64s\"", i ? ", " : "", schema->fields[i].name);
-    r = leat_error_set(err, -EINVAL, "has no column \"%.64s\"; there are %s", wish->path,
+    r = leat_error_set(err, -EINVAL, "has no column \"%.64s\"; there are %s", selection->path,
                        names.data ? names.data : "none");
     free(names.data);
     return r;
 }
 
-static int add_wish(struct leat_arrow_columns *columns, const struct leat_arrow_wish *wish,
-                    struct leat_error *err) {
+static int add_selection(struct leat_arrow_columns *columns,
+                         const struct leat_arrow_selection *selection, struct leat_error *err) {
     const struct leat_arrow_field *fields = columns->schema->fields;
     struct way way = {.n_fields = 0};
 
-    if (!find(fields, fields + columns->schema->n_fields, wish->path, &way))
-        return no_such(columns, wish, err);
-    return add_column(columns, wish->name, wish->is_json, &way, err);
+    if (!find(fields, fields + columns->schema->n_fields, selection->path, &way))
+        return no_such(columns, selection, err);
+    return add_column(columns, selection->name, selection->is_json, &way, err);
 }
 
 int leat_arrow_columns_init(struct leat_arrow_columns *columns,
                             const struct leat_arrow_schema *schema,
-                            const struct leat_arrow_wish *wishes, size_t n_wishes,
+                            const struct leat_arrow_selection *selections, size_t n_selections,
                             struct leat_error *err) {
     int r = 0;
 
@@ -216,9 +216,9 @@ int leat_arrow_columns_init(struct leat_arrow_columns *columns,
         .schema = schema, .places = calloc(schema->n_fields + 1, sizeof(*columns->places))};
     if (!columns->places)
         return leat_error_oom(err);
-    for (size_t i = 0; r == 0 && i < n_wishes; i++)
-        r = add_wish(columns, &wishes[i], err);
-    for (uint32_t i = 0; r == 0 && n_wishes == 0 && i < schema->n_fields;
+    for (size_t i = 0; r == 0 && i < n_selections; i++)
+        r = add_selection(columns, &selections[i], err);
+    for (uint32_t i = 0; r == 0 && n_selections == 0 && i < schema->n_fields;
          i += schema->fields[i].n_fields) {
         struct way way = {.fields = {&schema->fields[i]}, .n_fields = 1};
 

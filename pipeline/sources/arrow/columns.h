@@ -1,26 +1,25 @@
-/* columns.h: those columns of an Arrow file that are wanted, each the way down to it through the
- * structs around it.
+/* columns.h: the selected columns of an Arrow file, each with the structs around it.
  *
  * Owner: the reader.
  */
 #pragma once
 
-#include "pipeline/sources/arrow/dictionary.h"
+#include "pipeline/sources/arrow/array.h"
 #include "pipeline/sources/arrow/layout.h"
 #include "proto/base/text.h"
 
-/* A column by its path: names with dots between, \. for a dot within one. */
-struct leat_arrow_wish {
+/* A column that is read. A path is names with dots between; \. is a dot within a name. */
+struct leat_arrow_selection {
     const char *name, *path;
-    bool is_json; /* as the JSON of its value, whatever it is; text is taken as it is */
+    bool is_json; /* any value becomes JSON text; text stays as it is */
 };
 
 struct leat_arrow_column {
-    struct leat_arrow_array *chain; /* [n_chain]: structs, of which it is null if one is; itself */
+    struct leat_arrow_array *chain; /* [n_chain]: the structs around it, and itself */
     uint32_t n_chain;
     uint32_t top; /* index of chain[0] among the schema's fields */
     char *name, *type;
-    struct leat_text json; /* of the rows at hand */
+    struct leat_text json; /* of the loaded rows */
 };
 
 struct leat_arrow_columns {
@@ -31,18 +30,18 @@ struct leat_arrow_columns {
     struct leat_arrow_place *places; /* [schema->n_fields]: of top fields, in a batch */
 };
 
-/* Without wishes: all columns, structs as `outer.inner`. 0, -ENOMEM, -EINVAL: one is not there, or
- * there are too many. */
+/* Without selections it takes all columns, those of structs as `outer.inner`. -EINVAL: a column is
+ * missing, or there are too many. */
 int leat_arrow_columns_init(struct leat_arrow_columns *columns,
                             const struct leat_arrow_schema *schema,
-                            const struct leat_arrow_wish *wishes, size_t n_wishes,
+                            const struct leat_arrow_selection *selections, size_t n_selections,
                             struct leat_error *err);
 void leat_arrow_columns_deinit(struct leat_arrow_columns *columns);
 
-/* Finds them in a batch. */
+/* Finds the columns in a batch. */
 int leat_arrow_columns_bind(struct leat_arrow_columns *columns,
                             const struct leat_arrow_binding *binding, struct leat_error *err);
-/* Of rows of the batch. */
+/* The rows are of the batch. */
 int leat_arrow_columns_extent(struct leat_arrow_columns *columns,
                               const struct leat_arrow_body *body, uint64_t from, uint64_t n,
                               uint64_t *ret_n_bytes, struct leat_error *err);

@@ -59,7 +59,7 @@ bool leat_flat_root(struct leat_flatbuffer *buffer, const void *data, size_t n_b
     return open_table(buffer, u32(buffer, 0), ret_table);
 }
 
-/* Where the field stands; 0: it is not there. */
+/* Returns the offset of the field; 0: there is none. */
 static uint32_t find(const struct leat_flat_table *table, uint32_t field, uint32_t size) {
     uint32_t offset;
 
@@ -94,7 +94,7 @@ int64_t leat_flat_int(const struct leat_flat_table *table, uint32_t field, uint3
     return (int64_t)(value << unused) >> unused;
 }
 
-/* What the field refers to; 0: nothing. */
+/* Returns the offset that the field refers to; 0: there is none. */
 static uint64_t follow(const struct leat_flat_table *table, uint32_t field) {
     uint32_t at = find(table, field, sizeof(uint32_t));
 

@@ -1,11 +1,11 @@
-/* flatbuffer.h: tables of foreign flatbuffers, every offset checked.
+/* flatbuffer.h: tables of foreign flatbuffers, with every offset checked.
  *
- * A buffer begins with the place of its root table. A table begins with the distance back to its
- * vtable, which has the sizes of both and the place of each field in the table, 0 for one that is
- * not there; vectors, strings and tables are referred to by distances forward (FlatBuffers, "Binary
- * format"). What lies outside of the buffer, or of its table, reads as not there and marks the
- * buffer as bad, so that a reader asks once, at the end. Tables may share what they refer to: who
- * goes down into them bounds depth and number.
+ * A buffer begins with the offset of its root table. A table begins with the distance back to its
+ * vtable, which has the sizes of both and the offset of each field, 0 for one that is missing.
+ * Vectors, strings and tables are referred to by distances forward (FlatBuffers, "Binary format").
+ * What lies outside of the buffer or its table reads as missing and marks the buffer as bad, so a
+ * reader checks once, at the end. Tables may share what they refer to, so a reader must bound depth
+ * and number.
  *
  * Pure; any thread. The bytes belong to the caller.
  */
@@ -34,24 +34,23 @@ struct leat_flat_vector {
 
 #define LEAT_FLATBUFFER_MAX (UINT32_C(1) << 30)
 
-/* False: there are too many bytes, or too few. */
+/* False: the buffer is too short or too long. */
 bool leat_flat_root(struct leat_flatbuffer *buffer, const void *data, size_t n_bytes,
                     struct leat_flat_table *ret_table);
 
-/* The field of that index, an integer of that many bytes (1, 2, 4, 8); of fewer than 8 the sign is
- * not spread. */
+/* Reads an integer field of 1, 2, 4 or 8 bytes. The unsigned form does not extend the sign. */
 uint64_t leat_flat_uint(const struct leat_flat_table *table, uint32_t field, uint32_t size,
                         uint64_t fallback);
 int64_t leat_flat_int(const struct leat_flat_table *table, uint32_t field, uint32_t size,
                       int64_t fallback);
-/* False: it is not there. */
+/* These return false if there is no such field. */
 bool leat_flat_child(const struct leat_flat_table *table, uint32_t field,
                      struct leat_flat_table *ret_child);
 bool leat_flat_vector(const struct leat_flat_table *table, uint32_t field, uint32_t item_bytes,
                       struct leat_flat_vector *ret_vector);
 bool leat_flat_text(const struct leat_flat_table *table, uint32_t field, const char **ret_text,
                     uint32_t *ret_n_bytes);
-/* Item of a vector of tables, which was got with item_bytes 4. */
+/* Gets a table of a vector whose items have 4 bytes. */
 bool leat_flat_item(const struct leat_flat_vector *vector, uint32_t index,
                     struct leat_flat_table *ret_table);
 /* Bytes of a vector of structs; index < n_items. */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "proto/base/array.h"
+
 void leat_arrow_index_deinit(struct leat_arrow_index *index) {
     free(index->batches);
     free(index->dictionaries);
@@ -15,26 +17,15 @@ size_t leat_arrow_index_memory(const struct leat_arrow_index *index) {
            index->n_dictionaries * sizeof(*index->dictionaries);
 }
 
-/* An array that is full at each power of two. */
-static void *grow(void *array, uint32_t n_items, size_t item_bytes) {
-    return (n_items & (n_items - 1)) == 0
-               ? reallocarray(array, n_items ? (size_t)n_items * 2 : 1, item_bytes)
-               : array;
-}
-
 static int add_batch(struct leat_arrow_index *index, uint64_t at, uint64_t n_rows,
                      struct leat_error *err) {
-    struct leat_arrow_batch_entry *batches =
-        grow(index->batches, index->n_batches, sizeof(*batches));
-
-    if (!batches)
+    if (!leat_array_reserve(&index->batches, index->n_batches + 1, &index->batches_capacity))
         return leat_error_oom(err);
-    index->batches = batches;
     if (index->n_batches == LEAT_ARROW_BATCHES_MAX || n_rows > LEAT_ARROW_ROWS_MAX - index->n_rows)
         return leat_error_set(err, -EBADMSG,
                               "the file has more than %u batches or %d rows: make several of it",
                               LEAT_ARROW_BATCHES_MAX, LEAT_ARROW_ROWS_MAX);
-    batches[index->n_batches++] = (struct leat_arrow_batch_entry){
+    index->batches[index->n_batches++] = (struct leat_arrow_batch_entry){
         .at = at, .first_row = (uint32_t)index->n_rows, .n_dictionaries = index->n_dictionaries};
     index->n_rows += n_rows;
     return 0;
@@ -42,25 +33,22 @@ static int add_batch(struct leat_arrow_index *index, uint64_t at, uint64_t n_row
 
 static int add_dictionary(struct leat_arrow_index *index, uint64_t at,
                           const struct leat_arrow_message *message, struct leat_error *err) {
-    struct leat_arrow_dictionary_entry *dictionaries =
-        grow(index->dictionaries, index->n_dictionaries, sizeof(*dictionaries));
-
-    if (!dictionaries)
+    if (!leat_array_reserve(&index->dictionaries, index->n_dictionaries + 1,
+                            &index->dictionaries_capacity))
         return leat_error_oom(err);
-    index->dictionaries = dictionaries;
     if (index->n_dictionaries == LEAT_ARROW_BATCHES_MAX)
         return leat_error_set(err, -EBADMSG, "the file has more than %u batches of dictionaries",
                               LEAT_ARROW_BATCHES_MAX);
-    dictionaries[index->n_dictionaries++] = (struct leat_arrow_dictionary_entry){
+    index->dictionaries[index->n_dictionaries++] = (struct leat_arrow_dictionary_entry){
         .at = at, .id = message->dictionary, .is_delta = message->is_delta};
     return 0;
 }
 
-/* ---- looking at messages ---- */
+/* ---- messages ---- */
 
-static int look_at_block(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
-                         const struct leat_flat_vector *blocks, uint32_t i,
-                         enum leat_arrow_header header, struct leat_error *err) {
+static int add_block(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
+                     const struct leat_flat_vector *blocks, uint32_t i,
+                     enum leat_arrow_header header, struct leat_error *err) {
     uint64_t at = leat_arrow_footer_block(blocks, i).offset;
     int r = leat_arrow_stream_next_at(stream, at, err);
 
@@ -75,7 +63,7 @@ static int look_at_block(struct leat_arrow_index *index, struct leat_arrow_strea
                : add_dictionary(index, at, &stream->message, err);
 }
 
-/* All dictionaries of a file with a footer. */
+/* Indexes all dictionaries of a file with a footer. */
 static int begin(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
                  struct leat_error *err) {
     int r = 0;
@@ -86,34 +74,34 @@ static int begin(struct leat_arrow_index *index, struct leat_arrow_stream *strea
     index->n_dictionaries = 0;
     for (uint32_t i = 0; r == 0 && stream->footer_bytes && i < stream->footer.dictionaries.n_items;
          i++)
-        r = look_at_block(index, stream, &stream->footer.dictionaries, i,
-                          LEAT_ARROW_DICTIONARY_BATCH, err);
+        r = add_block(index, stream, &stream->footer.dictionaries, i, LEAT_ARROW_DICTIONARY_BATCH,
+                      err);
     index->is_begun = r == 0;
     return r;
 }
 
-static int look_on_footer(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
-                          struct leat_error *err) {
+static int index_next_block(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
+                            struct leat_error *err) {
     int r;
 
     if (index->at == stream->footer.batches.n_items) {
         index->is_complete = true;
         return 0;
     }
-    r = look_at_block(index, stream, &stream->footer.batches, (uint32_t)index->at,
-                      LEAT_ARROW_RECORD_BATCH, err);
+    r = add_block(index, stream, &stream->footer.batches, (uint32_t)index->at,
+                  LEAT_ARROW_RECORD_BATCH, err);
     index->at += r == 0;
     return r;
 }
 
-/* The next message of the file. */
-static int look_on(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
-                   struct leat_error *err) {
+/* Indexes the next message of the file. */
+static int index_next(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
+                      struct leat_error *err) {
     const struct leat_arrow_message *message = &stream->message;
     int r;
 
     if (stream->footer_bytes)
-        return look_on_footer(index, stream, err);
+        return index_next_block(index, stream, err);
     r = leat_arrow_stream_next_at(stream, index->at, err);
     index->is_complete = r == LEAT_ARROW_END;
     if (r != 0)
@@ -129,7 +117,7 @@ static int look_on(struct leat_arrow_index *index, struct leat_arrow_stream *str
 
 /* ---- dictionaries ---- */
 
-/* Takes the dictionary batch that is the stream's message. */
+/* Appends the dictionary batch that is the current message. */
 static int put_dictionary(struct leat_arrow_stream *stream,
                           struct leat_arrow_dictionary *dictionary, struct leat_error *err) {
     uint64_t n_bytes = stream->message.body_bytes;
@@ -156,7 +144,7 @@ static int put_dictionary(struct leat_arrow_stream *stream,
                                      stream->max_memory, err);
 }
 
-/* Which batches of the index it is made of: [*ret_base, *ret_end), those of its number. */
+/* Finds the entries that make up a dictionary: those of its id in [*ret_base, *ret_end). */
 static void find_parts(const struct leat_arrow_index *index, uint32_t n, int64_t id,
                        uint32_t *ret_base, uint32_t *ret_end) {
     *ret_base = *ret_end = 0;
@@ -231,7 +219,7 @@ static int find_anywhere(struct leat_arrow_index *index, struct leat_arrow_strea
     int r = begin(index, stream, err);
 
     while (r == 0 && index->n_rows <= row && !index->is_complete)
-        r = look_on(index, stream, err);
+        r = index_next(index, stream, err);
     if (r < 0)
         return r;
     if (index->n_rows <= row)
@@ -247,7 +235,7 @@ static int find_anywhere(struct leat_arrow_index *index, struct leat_arrow_strea
     return r;
 }
 
-/* From front to back: a batch that is passed over is gone, and dictionaries are as they are. */
+/* Reads from front to back: a batch that was passed is gone, with the dictionaries of its time. */
 static int find_next(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
                      struct leat_arrow_dictionaries *dictionaries, uint64_t row,
                      uint64_t *ret_first_row, struct leat_error *err) {
@@ -281,6 +269,6 @@ static int find_next(struct leat_arrow_index *index, struct leat_arrow_stream *s
 int leat_arrow_index_find(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
                           struct leat_arrow_dictionaries *dictionaries, uint64_t row,
                           uint64_t *ret_first_row, struct leat_error *err) {
-    return stream->can_jump ? find_anywhere(index, stream, dictionaries, row, ret_first_row, err)
+    return stream->can_seek ? find_anywhere(index, stream, dictionaries, row, ret_first_row, err)
                             : find_next(index, stream, dictionaries, row, ret_first_row, err);
 }

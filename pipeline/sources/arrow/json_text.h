@@ -4,9 +4,6 @@
 #include "pipeline/sources/arrow/array.h"
 #include "proto/base/text.h"
 
-/* The name of a struct's child as it stands in front of its value; malloc'ed; NULL when memory is
- * out. */
-char *leat_arrow_json_key(const char *name);
 /* Appends a number. */
 void leat_arrow_json_number(struct leat_text *text, enum leat_arrow_number number,
                             const uint8_t *bytes);

@@ -64,7 +64,8 @@ size_t leat_arrow_layout_write(const struct leat_arrow_layout *layout, uint8_t *
     return (size_t)(out - start);
 }
 
-/* Reads one column; its texts go to *texts. Bytes that it takes, 0: it is none. */
+/* Reads one column and copies its texts to *texts. Returns the bytes that it has; 0: it is damaged.
+ */
 static size_t read_slot(const uint8_t *bytes, size_t n_bytes, struct leat_arrow_slot *slot,
                         char **texts) {
     uint32_t lengths[2];

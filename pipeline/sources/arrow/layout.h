@@ -1,10 +1,12 @@
-/* layout.h: what the rows of an Arrow file look like as records: which columns they have, and where
- * their values stand in a frame (cutter.h).
+/* layout.h: the columns of an Arrow file's records, and where their values are in a frame
+ * (cutter.h).
  *
- * A record is: a bit a column, set where it is null; the numbers, one behind the other in the order
- * of columns, 0 where null; the lengths of texts and lists in bytes (uint32); their bytes. All is
- * little-endian and nothing is aligned. The first frame of a file is its header: the layout itself,
- * as bytes, by which files are compared.
+ * A record has a bit for each column, set if it is null; the numbers in the order of columns, 0 if
+ * null; the lengths of texts and lists in bytes (uint32); their bytes. All is little-endian,
+ * nothing is aligned. The first frame of a file is the layout itself, by which files are compared.
+ *
+ * These bytes are what split and dedup hash and what the quarantine keeps, and the place of a
+ * record seeds random stages. So another layout would make other batches.
  *
  * Immutable once made.
  */
@@ -13,15 +15,15 @@
 #include "pipeline/sources/arrow/schema.h"
 
 #define LEAT_ARROW_COLUMNS_MAX 4096
-/* In place of the length of a list: one of its items is null. */
+/* The length of a list with an item that is null. */
 #define LEAT_ARROW_LACKS_ITEM UINT32_MAX
 
 enum leat_arrow_cell {
-    LEAT_ARROW_CELL_NONE, /* the file has it, and leat does not read it */
+    LEAT_ARROW_CELL_NONE, /* leat does not read the column */
     LEAT_ARROW_CELL_NUMBER,
     LEAT_ARROW_CELL_TEXT,
     LEAT_ARROW_CELL_LIST, /* of numbers */
-    LEAT_ARROW_CELL_JSON, /* text made of the value */
+    LEAT_ARROW_CELL_JSON, /* JSON text of the value */
 };
 
 struct leat_arrow_slot {
@@ -29,7 +31,7 @@ struct leat_arrow_slot {
     const char *type; /* for people */
     enum leat_arrow_cell cell;
     enum leat_arrow_number number; /* NUMBER; LIST: of the items */
-    uint32_t at;                   /* NUMBER: in the record; else of the length */
+    uint32_t at;                   /* of the number, or of the length, in the record */
 };
 
 struct leat_arrow_layout {
@@ -39,7 +41,7 @@ struct leat_arrow_layout {
     char *texts;                    /* of a layout that was read: names and types */
 };
 
-/* Once all slots have cell and number: where they stand. */
+/* Sets the places of slots whose cell and number are set. */
 void leat_arrow_layout_arrange(struct leat_arrow_layout *layout);
 void leat_arrow_layout_deinit(struct leat_arrow_layout *layout);
 
@@ -47,9 +49,9 @@ static inline bool leat_arrow_slot_is_variable(const struct leat_arrow_slot *slo
     return slot->cell > LEAT_ARROW_CELL_NUMBER;
 }
 
-/* The layout as the body of a frame: bytes that it takes at most; what is written. */
+/* The layout as the body of a frame; write() returns its bytes. */
 size_t leat_arrow_layout_max_bytes(const struct leat_arrow_layout *layout);
 size_t leat_arrow_layout_write(const struct leat_arrow_layout *layout, uint8_t *out);
-/* 0, -EBADMSG: it is none, -ENOMEM. */
+/* -EBADMSG: the bytes are no layout. */
 int leat_arrow_layout_read(const uint8_t *bytes, size_t n_bytes,
                            struct leat_arrow_layout *ret_layout);

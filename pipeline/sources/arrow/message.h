@@ -8,8 +8,8 @@
 #include "pipeline/sources/arrow/flatbuffer.h"
 #include "proto/base/error.h"
 
-/* What stands in front of the metadata: a marker, unless it was written before version 0.15, and
- * the number of bytes of metadata; none: the stream ends. */
+/* In front of the metadata are a marker, unless Arrow was older than 0.15, and its length; length 0
+ * ends the stream. */
 #define LEAT_ARROW_CONTINUATION UINT32_C(0xffffffff)
 #define LEAT_ARROW_METADATA_MAX (UINT32_C(64) << 20)
 #define LEAT_ARROW_ROWS_MAX     INT32_MAX /* of a file */
@@ -34,7 +34,7 @@ struct leat_arrow_batch {
 struct leat_arrow_message {
     struct leat_flatbuffer metadata; /* what the rest refers to: it must not be moved */
     int version;
-    uint64_t header; /* enum leat_arrow_header, or another, which is passed over */
+    uint64_t header; /* enum leat_arrow_header; others are skipped */
     uint64_t body_bytes;
     struct leat_flat_table schema;
     struct leat_arrow_batch batch;
@@ -46,23 +46,23 @@ struct leat_arrow_message {
 int leat_arrow_message_parse(const void *metadata, size_t n_bytes,
                              struct leat_arrow_message *ret_message, struct leat_error *err);
 
-/* Of a node: false: there is none of that index, or it has an impossible length. */
+/* False: there is no such node, or its length is impossible. */
 bool leat_arrow_batch_node(const struct leat_arrow_batch *batch, uint32_t index,
                            uint64_t *ret_n_rows, uint64_t *ret_n_nulls);
-/* Of a buffer, within the body of body_bytes. */
+/* False: there is no such buffer within the body. */
 bool leat_arrow_batch_buffer(const struct leat_arrow_batch *batch, uint32_t index,
                              uint64_t body_bytes, uint64_t *ret_offset, uint64_t *ret_n_bytes);
-/* How many more buffers the index-th field with views has. */
+/* The number of additional buffers of the index-th field with views. */
 bool leat_arrow_batch_views(const struct leat_arrow_batch *batch, uint32_t index,
                             uint32_t *ret_n_buffers);
 
-/* Where messages are in a file. */
+/* The footer of a file. */
 struct leat_arrow_footer {
     struct leat_flatbuffer bytes;
     struct leat_flat_vector dictionaries, batches; /* of blocks */
 };
 struct leat_arrow_block {
-    uint64_t offset, n_metadata, n_body; /* metadata with what stands in front of it */
+    uint64_t offset, n_metadata, n_body; /* n_metadata: with marker and length */
 };
 
 int leat_arrow_footer_parse(const void *footer, size_t n_bytes,

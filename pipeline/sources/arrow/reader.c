@@ -8,15 +8,15 @@
 #include "pipeline/sources/arrow/index.h"
 
 #define PLACE_BITS   32
-#define WHOLE_BYTES  (4U << 20) /* a body of no more is read at once */
+#define WHOLE_BYTES  (4U << 20) /* a body up to this size is read at once */
 #define WINDOW_BYTES (4U << 20) /* of all buffers together */
 #define WINDOW_MIN   4096U
 #define WINDOW_MAX   (256U << 10)
 
 struct reader {
     struct leat_input_limits limits;
-    const struct leat_arrow_wish *wishes;
-    size_t n_wishes;
+    const struct leat_arrow_selection *selections;
+    size_t n_selections;
     struct leat_arrow_stream stream;
     bool has_schema;
     struct leat_arrow_schema schema;
@@ -31,18 +31,18 @@ struct reader {
     uint8_t *whole;
     size_t capacity;
 
-    /* where it stands */
+    /* the position */
     uint64_t row;       /* the next, of the file */
     uint64_t group_row; /* the first of its group */
-    uint64_t n_group;   /* bytes of it that were made */
-    uint64_t n_to_skip; /* bytes that are made and not handed out */
+    uint64_t n_group;   /* bytes of its frames so far */
+    uint64_t n_to_skip; /* bytes to discard in front of the next */
     size_t out_at;      /* in rows.out */
-    bool is_begun;      /* the header is behind us, or not wanted */
+    bool is_begun;      /* the header was made, or is not wanted */
     bool has_ended;
 };
 
-static void reader_free(void *lens) {
-    struct reader *self = lens;
+static void reader_free(void *reader) {
+    struct reader *self = reader;
 
     leat_arrow_rows_deinit(&self->rows);
     leat_arrow_columns_deinit(&self->columns);
@@ -63,8 +63,8 @@ static int take_schema(struct reader *self, struct leat_error *err) {
         return leat_error_set(err, -EBADMSG, "is no Arrow file: it does not begin with a schema");
     r = leat_arrow_schema_parse(&message->schema, message->version, &self->schema, err);
     if (r == 0)
-        r = leat_arrow_columns_init(&self->columns, &self->schema, self->wishes, self->n_wishes,
-                                    err);
+        r = leat_arrow_columns_init(&self->columns, &self->schema, self->selections,
+                                    self->n_selections, err);
     if (r == 0)
         r = leat_arrow_rows_init(&self->rows, &self->columns, self->limits.max_record_bytes, err);
     self->has_schema = r == 0;
@@ -93,7 +93,7 @@ static int begin(struct reader *self, struct leat_error *err) {
 
 /* ---- batches ---- */
 
-/* Of all its buffers each has a part of the memory. */
+/* Each buffer gets an equal part of WINDOW_BYTES. */
 static size_t window_bytes(const struct reader *self) {
     size_t n = WINDOW_BYTES / (self->columns.layout.n_slots + 1);
 
@@ -112,7 +112,7 @@ static int read_whole(struct reader *self, size_t n_bytes, struct leat_error *er
     return leat_input_read_at(self->stream.file, self->stream.body_at, self->whole, n_bytes, err);
 }
 
-/* A bomb: rows of nothing, or buffers that were compressed too well. */
+/* Refuses rows without bytes and buffers that were compressed too well: decompression bombs. */
 static int check_expansion(const struct reader *self, struct leat_error *err) {
     uint64_t n_rows = self->stream.message.batch.n_rows, n_bytes = self->body.n_memory, limit;
     uint64_t ratio = self->limits.max_expansion;
@@ -130,7 +130,7 @@ static int check_expansion(const struct reader *self, struct leat_error *err) {
                           (unsigned long long)limit, (unsigned long long)ratio);
 }
 
-/* The batch whose message is at hand. */
+/* Binds the columns to the batch of the current message. */
 static int bind_batch(struct reader *self, uint64_t first_row, struct leat_error *err) {
     const struct leat_arrow_message *message = &self->stream.message;
     struct leat_arrow_binding binding = {.batch = &message->batch, .body = &self->body};
@@ -155,7 +155,7 @@ static int bind_batch(struct reader *self, uint64_t first_row, struct leat_error
     return r;
 }
 
-/* Goes to the batch that has the next row. 0, WAITING, LEAT_ARROW_END. */
+/* Enters the batch of the next row. 0, LEAT_INPUT_WAITING or LEAT_ARROW_END. */
 static int enter_batch(struct reader *self, struct leat_error *err) {
     uint64_t first_row = 0;
     int r;
@@ -198,7 +198,7 @@ static int make_rows(struct reader *self, struct leat_error *err) {
     return 0;
 }
 
-/* In front of what is wrong, where. */
+/* Says in which batch the fault is. */
 static int locate(const struct reader *self, const struct leat_error *fault,
                   struct leat_error *err) {
     if (!self->has_schema)
@@ -207,7 +207,7 @@ static int locate(const struct reader *self, const struct leat_error *fault,
                           (unsigned long long)self->row + 1, fault->message);
 }
 
-/* More frames in `rows`: 0, HOLE, WAITING, LEAT_ARROW_END. */
+/* Puts more frames into `rows`. 0, LEAT_INPUT_HOLE, LEAT_INPUT_WAITING or LEAT_ARROW_END. */
 static int make(struct reader *self, struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
     bool was_begun = self->is_begun;
@@ -223,8 +223,9 @@ static int make(struct reader *self, struct leat_error *err) {
     return r < 0 ? locate(self, &fault, err) : r;
 }
 
-static int reader_read(void *lens, void *data, size_t size, size_t *ret_n, struct leat_error *err) {
-    struct reader *self = lens;
+static int reader_read(void *reader, void *data, size_t size, size_t *ret_n,
+                       struct leat_error *err) {
+    struct reader *self = reader;
     size_t n;
     int r;
 
@@ -247,8 +248,8 @@ static int reader_read(void *lens, void *data, size_t size, size_t *ret_n, struc
     return 0;
 }
 
-static void reader_go(void *lens, uint64_t place) {
-    struct reader *self = lens;
+static void reader_go(void *reader, uint64_t place) {
+    struct reader *self = reader;
 
     self->row = self->group_row = place >> PLACE_BITS;
     self->n_to_skip = place & ((UINT64_C(1) << PLACE_BITS) - 1);
@@ -258,8 +259,8 @@ static void reader_go(void *lens, uint64_t place) {
     self->has_ended = false;
 }
 
-static uint64_t reader_cross(void *lens) {
-    struct reader *self = lens;
+static uint64_t reader_cross(void *reader) {
+    struct reader *self = reader;
 
     self->group_row = self->row;
     self->n_group = 0;
@@ -268,11 +269,11 @@ static uint64_t reader_cross(void *lens) {
 
 /* ---- */
 
-static uint64_t reader_offset(const void *lens) {
-    const struct reader *self = lens;
+static uint64_t reader_offset(const void *reader) {
+    const struct reader *self = reader;
     uint64_t n_body = self->body.n_bytes;
 
-    if (!self->stream.can_jump)
+    if (!self->stream.can_seek)
         return leat_input_offset(self->stream.file);
     if (!self->has_batch)
         return self->stream.at;
@@ -280,15 +281,15 @@ static uint64_t reader_offset(const void *lens) {
                                       (double)(self->n_rows + 1));
 }
 
-static size_t reader_memory(const void *lens) {
-    const struct reader *self = lens;
+static size_t reader_memory(const void *reader) {
+    const struct reader *self = reader;
 
     return sizeof(*self) + self->stream.capacity + self->capacity +
            leat_arrow_rows_memory(&self->rows) + (size_t)self->body.n_memory +
            leat_arrow_index_memory(&self->index) + (self->body.whole ? 0 : WINDOW_BYTES / 4);
 }
 
-static const struct leat_lens_ops ops = {
+static const struct leat_record_reader_ops ops = {
     .read = reader_read,
     .go = reader_go,
     .cross = reader_cross,
@@ -298,7 +299,7 @@ static const struct leat_lens_ops ops = {
 };
 
 int leat_arrow_open(struct leat_input *take_file, const struct leat_input_limits *limits,
-                    const struct leat_arrow_wish *wishes, size_t n_wishes,
+                    const struct leat_arrow_selection *selections, size_t n_selections,
                     struct leat_input **ret_input, struct leat_error *err) {
     struct reader *self = calloc(1, sizeof(*self));
 
@@ -307,9 +308,9 @@ int leat_arrow_open(struct leat_input *take_file, const struct leat_input_limits
         return leat_error_oom(err);
     }
     self->limits = *limits;
-    self->wishes = wishes;
-    self->n_wishes = n_wishes;
+    self->selections = selections;
+    self->n_selections = n_selections;
     self->stream.file = take_file;
     self->stream.max_memory = limits->max_window_bytes;
-    return leat_input_put_lens(take_file, &ops, self, ret_input, err);
+    return leat_input_new_of_records(take_file, &ops, self, ret_input, err);
 }

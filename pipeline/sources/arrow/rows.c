@@ -1,4 +1,4 @@
-/* rows.c: see rows.h. Column by column: first how long the rows become, then the rows. */
+/* rows.c: see rows.h. Column by column: first the lengths of the rows, then the rows. */
 #include "pipeline/sources/arrow/rows.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "pipeline/sources/arrow/json_text.h"
 
 #define EXTENT_BYTES (64U << 10)  /* that are loaded at once, unless a row has more */
-#define JSON_BYTES   (128U << 10) /* that are made of a column at once, and the last row's */
+#define JSON_BYTES   (128U << 10) /* of JSON made of a column at once, before the last row */
 #define ROWS_MAX     4096U
 #define CELLS_MAX    (1U << 20) /* of all columns */
 #define FRAME_BYTES  (LEAT_FRAME_HEAD_BYTES + LEAT_FRAME_TAIL_BYTES)
@@ -81,7 +81,7 @@ static uint64_t measure_text(const struct leat_arrow_array *array, uint64_t row)
     return n;
 }
 
-/* Once a row is too long, how much too long is of no interest. */
+/* It may stop in the middle of a row that is too long. */
 static uint64_t measure_json(struct leat_arrow_rows *rows, struct leat_arrow_column *column,
                              uint64_t row) {
     size_t n = column->json.n_bytes;
@@ -91,7 +91,7 @@ static uint64_t measure_json(struct leat_arrow_rows *rows, struct leat_arrow_col
     return column->json.n_bytes - n;
 }
 
-/* How many rows could be measured: fewer if their JSON becomes large. */
+/* Returns how many rows it measured: fewer than n if their JSON becomes large. */
 static uint32_t measure_column(struct leat_arrow_rows *rows, uint32_t index, uint64_t from,
                                uint32_t n, uint32_t *lengths) {
     const struct leat_arrow_slot *slot = &rows->columns->layout.slots[index];
@@ -155,12 +155,11 @@ static size_t put_frame(uint8_t *out, uint32_t head, const void *body, size_t n)
     return n + FRAME_BYTES;
 }
 
-/* Of the frame of a row. */
 static size_t frame_bytes(const struct leat_arrow_rows *rows, uint64_t size) {
     return is_too_long(rows, size) ? rows->n_bad + FRAME_BYTES : (size_t)size;
 }
 
-/* Heads, and where the bodies stand: rows->cursors. */
+/* Writes the heads, and sets rows->cursors to where the bodies are. */
 static int put_heads(struct leat_arrow_rows *rows, uint32_t n, struct leat_error *err) {
     uint32_t n_fixed = rows->columns->layout.n_fixed;
     size_t n_bytes = 0;
@@ -210,7 +209,7 @@ static bool is_plain(const struct leat_arrow_array *array) {
     return !array->dictionary && array->field->kind == LEAT_ARROW_NUMBER;
 }
 
-/* Of each record at out + at[i] the i-th number, of a size that the compiler knows. */
+/* Copies the i-th number to out + at[i]; the compiler knows the size. */
 static inline __attribute__((always_inline)) void
 spread_size(const uint8_t *numbers, size_t size, uint32_t n, uint8_t *out, const uint32_t *at) {
     for (uint32_t i = 0; i < n; i++)
@@ -319,7 +318,7 @@ static int put_rows(struct leat_arrow_rows *rows, uint64_t from, uint32_t n,
 
 /* ---- some at a time ---- */
 
-/* How many rows are loaded at once: 0: not even the first is worth it, it is too long. */
+/* Chooses how many rows are loaded at once; 0: the first one is too long to be loaded. */
 static int choose(struct leat_arrow_rows *rows, const struct leat_arrow_body *body, uint64_t from,
                   uint64_t n_left, uint32_t *n, struct leat_error *err) {
     uint64_t n_bytes = 0;
@@ -338,7 +337,7 @@ static int choose(struct leat_arrow_rows *rows, const struct leat_arrow_body *bo
     }
 }
 
-/* How many of the first n have room. */
+/* Returns how many of the first n rows have room. */
 static uint32_t fit(const struct leat_arrow_rows *rows, uint32_t n, uint64_t room, bool must) {
     uint64_t n_bytes = 0;
 
@@ -356,7 +355,7 @@ int leat_arrow_rows_make(struct leat_arrow_rows *rows, const struct leat_arrow_b
     uint32_t n;
     int r = choose(rows, body, row, n_left, &n, err);
 
-    if (r == 0 && n == 0) { /* the first is not even looked at */
+    if (r == 0 && n == 0) { /* it is too long, whatever its length */
         rows->sizes[0] = UINT64_MAX;
         n = 1;
     } else if (r == 0) {

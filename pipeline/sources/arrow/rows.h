@@ -1,7 +1,7 @@
 /* rows.h: rows of a record batch as frames (layout.h), some at a time.
  *
- * So many rows are taken at once that what is read of all columns stays small, whatever the size
- * of the batch. Which rows come together shows nowhere: frames stand one behind the other.
+ * It takes as many rows at once as keep the loaded parts of all columns small. The frames do not
+ * depend on how many that are.
  *
  * Owner: the reader.
  */
@@ -13,7 +13,7 @@ struct leat_arrow_rows {
     struct leat_arrow_columns *columns;
     uint64_t max_record_bytes;
     uint32_t max_rows, n_variable;
-    char bad[64]; /* what stands in place of a row that is too long */
+    char bad[64]; /* the body in place of a row that is too long */
     size_t n_bad;
     uint64_t *sizes;   /* [max_rows]: of frames, with head and tail */
     uint32_t *lengths; /* [n_variable][max_rows] */
@@ -29,10 +29,10 @@ int leat_arrow_rows_init(struct leat_arrow_rows *rows, struct leat_arrow_columns
 void leat_arrow_rows_deinit(struct leat_arrow_rows *rows);
 size_t leat_arrow_rows_memory(const struct leat_arrow_rows *rows);
 
-/* Frames of rows from `row` on, of n_left > 0: some, as long as they have no more than `room`
- * bytes; the first in any case, if it must. */
+/* Makes frames of some of the n_left > 0 rows from `row` on, as long as they have at most `room`
+ * bytes; with `must` at least one. */
 int leat_arrow_rows_make(struct leat_arrow_rows *rows, const struct leat_arrow_body *body,
                          uint64_t row, uint64_t n_left, uint64_t room, bool must,
                          uint64_t *ret_n_rows, struct leat_error *err);
-/* The frame of the layout. */
+/* Makes the frame of the layout. */
 int leat_arrow_rows_make_header(struct leat_arrow_rows *rows, struct leat_error *err);

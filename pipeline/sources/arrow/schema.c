@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/sources/arrow/json_string.h"
+#include "proto/base/array.h"
+
 #define VERSION_V5 4
 
 enum { SCHEMA_ENDIANNESS = 0, SCHEMA_FIELDS = 1 };
@@ -40,7 +43,7 @@ static const struct type {
     const char *name;
     enum leat_arrow_kind kind;
     uint8_t n_buffers, offset_bytes;
-    uint8_t n_children; /* that there must be; 9: any number */
+    uint8_t n_children; /* that it must have; 9: any number */
     bool has_views;
 } types[N_TYPES] = {
     [1] = {"null", LEAT_ARROW_NULL, 0, 0, 0, false},
@@ -132,7 +135,7 @@ static int set_name(const struct parsing *parsing, const struct leat_flat_table 
     (void)leat_flat_text(table, FIELD_NAME, &name, &n);
     if (memchr(name, '\0', n))
         return fault(parsing, "the name of a field has a NUL");
-    if (table->buffer->n_bytes - schema->n_name_bytes <= n) /* names that lie in one another */
+    if (table->buffer->n_bytes - schema->n_name_bytes <= n) /* names may overlap in the buffer */
         return fault(parsing, "names have more bytes than the schema");
     field->name = memcpy(schema->names + schema->n_name_bytes, name, n);
     schema->n_name_bytes += n;
@@ -217,12 +220,8 @@ static int add_field(const struct parsing *parsing, const struct leat_flat_table
         return leat_error_set(parsing->err, -EINVAL,
                               "the schema has more than %d fields, or they lie more than %d deep",
                               LEAT_ARROW_FIELDS_MAX, LEAT_ARROW_DEPTH_MAX);
-    if ((index & (index - 1)) == 0) {
-        field = reallocarray(schema->fields, index ? 2 * (size_t)index : 1, sizeof(*field));
-        if (!field)
-            return leat_error_oom(parsing->err);
-        schema->fields = field;
-    }
+    if (!leat_array_reserve(&schema->fields, index + 1, &schema->capacity))
+        return leat_error_oom(parsing->err);
     field = &schema->fields[schema->n_fields++];
     *field = (struct leat_arrow_field){.kind = LEAT_ARROW_OTHER};
     (void)leat_flat_vector(table, FIELD_CHILDREN, sizeof(uint32_t), &children);
@@ -251,16 +250,32 @@ static int add_fields(const struct parsing *parsing, const struct leat_flat_vect
     return r;
 }
 
+static int set_keys(struct leat_arrow_schema *schema, struct leat_error *err) {
+    struct leat_text keys = {.data = NULL};
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < schema->n_fields; i++) {
+        struct leat_arrow_field *field = &schema->fields[i];
+        size_t start = keys.n_bytes;
+
+        leat_arrow_json_string(&keys, (const uint8_t *)field->name, strlen(field->name), SIZE_MAX);
+        leat_text_add_bytes(&keys, ":", 1);
+        field->n_key = keys.n_bytes - start;
+    }
+    schema->keys = keys.data;
+    for (uint32_t i = 0; i < schema->n_fields && !keys.failed; at += schema->fields[i++].n_key)
+        schema->fields[i].key = keys.data + at;
+    return keys.failed ? leat_error_oom(err) : 0;
+}
+
 int leat_arrow_schema_parse(const struct leat_flat_table *message, int version,
                             struct leat_arrow_schema *ret_schema, struct leat_error *err) {
     struct parsing parsing = {.schema = ret_schema, .version = version, .err = err};
     struct leat_flat_vector fields;
     int r;
 
-    *ret_schema =
-        (struct leat_arrow_schema){.fields = malloc(sizeof(*ret_schema->fields)), /* if empty too */
-                                   .names = malloc(message->buffer->n_bytes)};
-    if (!ret_schema->fields || !ret_schema->names) {
+    *ret_schema = (struct leat_arrow_schema){.names = malloc(message->buffer->n_bytes)};
+    if (!ret_schema->names || !leat_array_reserve(&ret_schema->fields, 1, &ret_schema->capacity)) {
         leat_arrow_schema_deinit(ret_schema);
         return leat_error_oom(err);
     }
@@ -272,6 +287,8 @@ int leat_arrow_schema_parse(const struct leat_flat_table *message, int version,
         r = fault(&parsing, "it has no fields");
     if (r == 0 && message->buffer->is_bad)
         r = fault(&parsing, "it refers to what lies outside of it");
+    if (r == 0)
+        r = set_keys(ret_schema, err);
     if (r < 0)
         leat_arrow_schema_deinit(ret_schema);
     return r;
@@ -280,5 +297,6 @@ int leat_arrow_schema_parse(const struct leat_flat_table *message, int version,
 void leat_arrow_schema_deinit(struct leat_arrow_schema *schema) {
     free(schema->fields);
     free(schema->names);
+    free(schema->keys);
     *schema = (struct leat_arrow_schema){.fields = NULL};
 }

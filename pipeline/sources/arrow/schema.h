@@ -1,9 +1,9 @@
 /* schema.h: the schema of an Arrow file, from its Schema message (Arrow columnar format, "IPC
  * Serialization and Interprocess Communication"; Schema.fbs).
  *
- * Fields stand in depth-first order, as their buffers do in a record batch; the children of a field
- * follow it. Of what leat does not read, it is known how many buffers it has, so
- * that other columns are found behind it.
+ * Fields are in depth-first order, as their buffers are in a record batch; the children of a field
+ * follow it. The number of buffers is known for types that leat does not read, too, so the columns
+ * behind them are found.
  *
  * Immutable once parsed. Owner: the reader.
  */
@@ -50,11 +50,12 @@ static inline size_t leat_arrow_number_size(enum leat_arrow_number number) {
     return sizes[number];
 }
 const char *leat_arrow_number_name(enum leat_arrow_number number);
-/* What holds all its values, or nearly: there is no unsigned dtype of 64 bits. */
+/* The dtype that holds its values; int64 stands for uint64. */
 enum leat_dtype leat_arrow_number_dtype(enum leat_arrow_number number);
 
 struct leat_arrow_field {
-    const char *name;
+    const char *name, *key; /* key: the name as a JSON string, and a colon */
+    size_t n_key;
     const char *type; /* for people: "timestamp" */
     enum leat_arrow_kind kind;
     enum leat_arrow_number number; /* NUMBER */
@@ -62,8 +63,8 @@ struct leat_arrow_field {
     uint64_t n_items;              /* FIXED_LIST: of every row */
     uint8_t n_buffers;             /* of the field itself */
     bool has_views;                /* and as many more as the batch says */
-    uint32_t n_children, n_fields; /* those below, itself with all of them */
-    bool has_dictionary;           /* a batch has indices of it in place of all this */
+    uint32_t n_children, n_fields; /* n_fields: itself and all below */
+    bool has_dictionary;           /* a batch has indices in place of values */
     int64_t dictionary;
     enum leat_arrow_number index; /* their type */
 };
@@ -71,12 +72,14 @@ struct leat_arrow_field {
 struct leat_arrow_schema {
     struct leat_arrow_field *fields;
     uint32_t n_fields;
-    char *names; /* all, one behind the other */
+    size_t capacity;
+    char *keys;  /* of all fields */
+    char *names; /* of all fields */
     size_t n_name_bytes;
 };
 
-/* `message` is a Schema table; version: of the metadata, V5 is 4. 0, -ENOMEM, -EBADMSG: it is no
- * schema, -EINVAL: one that leat does not read. */
+/* message: a Schema table; version: of the metadata (V5 is 4). -EBADMSG: it is no schema; -EINVAL:
+ * leat does not read it. */
 int leat_arrow_schema_parse(const struct leat_flat_table *message, int version,
                             struct leat_arrow_schema *ret_schema, struct leat_error *err);
 void leat_arrow_schema_deinit(struct leat_arrow_schema *schema);

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AHEAD_BYTES 4096U /* of a file that are read at least: most metadata is shorter */
+#include "proto/base/array.h"
+
+#define AHEAD_BYTES 4096U /* read ahead: most metadata is shorter */
 #define GROW_BYTES  65536U
 #define FILE_HEAD   8U /* the magic, padded */
 #define FOOTER_TAIL (sizeof(int32_t) + LEAT_ARROW_MAGIC_BYTES)
@@ -14,19 +16,6 @@ void leat_arrow_stream_deinit(struct leat_arrow_stream *stream) {
     free(stream->bytes);
     free(stream->footer_bytes);
     *stream = (struct leat_arrow_stream){.bytes = NULL};
-}
-
-static int grow(struct leat_arrow_stream *stream, size_t capacity, struct leat_error *err) {
-    uint8_t *bytes;
-
-    if (capacity <= stream->capacity)
-        return 0;
-    bytes = realloc(stream->bytes, capacity);
-    if (!bytes)
-        return leat_error_oom(err);
-    stream->bytes = bytes;
-    stream->capacity = capacity;
-    return 0;
 }
 
 static int cut_short(struct leat_error *err) {
@@ -44,26 +33,26 @@ static int need_at(struct leat_arrow_stream *stream, size_t n_bytes, struct leat
         return LEAT_ARROW_END;
     if (n > n_left)
         n = (size_t)n_left;
-    r = grow(stream, n, err);
-    if (r == 0)
-        r = leat_input_read_at(stream->file, stream->at, stream->bytes, n, err);
+    if (!leat_array_reserve(&stream->bytes, n, &stream->capacity))
+        return leat_error_oom(err);
+    r = leat_input_read_at(stream->file, stream->at, stream->bytes, n, err);
     stream->n_bytes = r == 0 ? n : 0;
     return r;
 }
 
-/* Bytes of the file from `at` on: 0, WAITING, END: there are fewer. */
+/* Reads n_bytes from `at` on. LEAT_ARROW_END: there are fewer. */
 static int need(struct leat_arrow_stream *stream, size_t n_bytes, struct leat_error *err) {
-    if (stream->can_jump)
+    if (stream->can_seek)
         return n_bytes <= stream->n_bytes ? 0 : need_at(stream, n_bytes, err);
     while (stream->n_bytes < n_bytes) {
         size_t n_wanted = n_bytes - stream->n_bytes, n = 0;
         int r;
 
-        if (n_wanted > stream->n_bytes + GROW_BYTES) /* as much as there was, not as was said */
+        if (n_wanted > stream->n_bytes + GROW_BYTES) /* the length may be damaged */
             n_wanted = stream->n_bytes + GROW_BYTES;
-        r = grow(stream, stream->n_bytes + n_wanted, err);
-        if (r == 0)
-            r = leat_input_read(stream->file, stream->bytes + stream->n_bytes, n_wanted, &n, err);
+        if (!leat_array_reserve(&stream->bytes, stream->n_bytes + n_wanted, &stream->capacity))
+            return leat_error_oom(err);
+        r = leat_input_read(stream->file, stream->bytes + stream->n_bytes, n_wanted, &n, err);
         if (r == LEAT_INPUT_BOUNDARY)
             continue;
         if (r != 0)
@@ -92,7 +81,7 @@ static int read_footer(struct leat_arrow_stream *stream, struct leat_error *err)
     r = leat_input_read_at(stream->file, stream->file_bytes - FOOTER_TAIL, tail, FOOTER_TAIL, err);
     memcpy(&n_bytes, tail, sizeof(n_bytes));
     if (r < 0 || memcmp(tail + sizeof(n_bytes), LEAT_ARROW_MAGIC, LEAT_ARROW_MAGIC_BYTES) != 0)
-        return r; /* it is cut short: what there is, is read in the order in which it stands */
+        return r; /* the file is cut short: its messages are read in their order */
     if (n_bytes > LEAT_ARROW_METADATA_MAX || n_bytes > stream->file_bytes - FILE_HEAD - FOOTER_TAIL)
         return leat_error_set(err, -EBADMSG, "the footer is damaged: it has an impossible length");
     stream->footer_bytes = malloc(n_bytes + 1);
@@ -125,13 +114,13 @@ int leat_arrow_stream_begin(struct leat_arrow_stream *stream, struct leat_error 
 
     if (stream->is_begun)
         return 0;
-    if (!stream->can_jump) {
+    if (!stream->can_seek) {
         uint64_t nowhere = 0;
 
-        r = leat_input_seek(stream->file, &nowhere, err); /* finds out what it is */
+        r = leat_input_seek(stream->file, &nowhere, err); /* detects pipes and compression */
         if (r != 0)
             return r;
-        stream->can_jump =
+        stream->can_seek =
             !leat_input_is_one_pass(stream->file) && !leat_input_format(stream->file);
         stream->file_bytes = leat_input_file_bytes(stream->file);
     }
@@ -144,7 +133,7 @@ int leat_arrow_stream_begin(struct leat_arrow_stream *stream, struct leat_error 
     memcpy(&head, stream->bytes, sizeof(head));
     if (memcmp(stream->bytes, LEAT_ARROW_MAGIC, LEAT_ARROW_MAGIC_BYTES) == 0) {
         pass(stream, FILE_HEAD);
-        r = stream->can_jump ? read_footer(stream, err) : 0;
+        r = stream->can_seek ? read_footer(stream, err) : 0;
     } else if (head != LEAT_ARROW_CONTINUATION && (head == 0 || head > LEAT_ARROW_METADATA_MAX)) {
         return no_arrow(stream, err);
     }
@@ -159,7 +148,7 @@ static int parse(struct leat_arrow_stream *stream, size_t n_prefix, uint32_t n_m
     return leat_arrow_message_parse(stream->bytes + n_prefix, n_metadata, &stream->message, err);
 }
 
-/* Also the body, in memory. */
+/* Reads the body into memory as well. */
 static int need_body(struct leat_arrow_stream *stream, size_t n_prefix, uint32_t n_metadata,
                      struct leat_error *err) {
     uint64_t n_body = stream->message.body_bytes;
@@ -195,7 +184,7 @@ static int read_message(struct leat_arrow_stream *stream, size_t n_prefix, uint3
     stream->message_at = stream->at;
     stream->body_at = stream->at + n_prefix + n_metadata;
     stream->body = NULL;
-    if (!stream->can_jump)
+    if (!stream->can_seek)
         r = need_body(stream, n_prefix, n_metadata, err);
     else if (stream->body_at > stream->file_bytes ||
              stream->message.body_bytes > stream->file_bytes - stream->body_at)
@@ -209,7 +198,7 @@ static int next(struct leat_arrow_stream *stream, struct leat_error *err) {
     int r = need(stream, sizeof(head), err);
 
     if (r == LEAT_ARROW_END)
-        return r; /* some writers end without a mark; of one that ends within it, none is missed */
+        return r; /* some writers omit the end marker, or are cut off within it */
     if (r != 0)
         return r;
     memcpy(&head, stream->bytes, sizeof(head));
@@ -237,7 +226,7 @@ int leat_arrow_stream_next(struct leat_arrow_stream *stream, struct leat_error *
     int r = next(stream, err);
 
     if (r != 0)
-        stream->message.header = 0; /* its bytes may be gone */
+        stream->message.header = 0; /* its bytes may be freed */
     return r;
 }
 

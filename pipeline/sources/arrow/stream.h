@@ -1,8 +1,8 @@
-/* stream.h: the messages of an Arrow file ("Encapsulated message format"), one behind the other, or
- * where the footer says that they are.
+/* stream.h: the messages of an Arrow file ("Encapsulated message format"), in their order or where
+ * the footer says that they are.
  *
- * Of a file that is as it is, only the metadata is read here. What comes through a pipe or a
- * decompressor is read with its body.
+ * Of a plain file only the metadata is read here; a pipe or compressed file is read with the
+ * bodies.
  *
  * Owner: the reader.
  */
@@ -17,9 +17,9 @@ struct leat_arrow_stream {
     struct leat_input *file;
     uint64_t max_memory; /* of a body */
     bool is_begun;
-    bool can_jump;       /* the file can be entered anywhere */
-    uint64_t at;         /* of the next message, in the file (or what is decompressed of it) */
-    uint64_t file_bytes; /* can_jump */
+    bool can_seek;       /* the file can be read from any place */
+    uint64_t at;         /* of the next message in the decompressed file */
+    uint64_t file_bytes; /* if can_seek */
     uint8_t *bytes;      /* from `at` on */
     size_t n_bytes, capacity;
 
@@ -27,18 +27,18 @@ struct leat_arrow_stream {
     uint64_t message_at, body_at;
     const uint8_t *body; /* NULL: in the file */
 
-    uint8_t *footer_bytes; /* NULL: the file has none, or none that can be reached */
+    uint8_t *footer_bytes; /* NULL: there is no footer, or the file cannot seek */
     struct leat_arrow_footer footer;
 };
 
 void leat_arrow_stream_deinit(struct leat_arrow_stream *stream);
 
-/* Finds out what the file is, and goes to its first message. 0, LEAT_INPUT_WAITING, -EBADMSG: it is
- * none of Arrow's, or another error. */
+/* Detects the format and goes to the first message. 0, LEAT_INPUT_WAITING, -EBADMSG: it is no Arrow
+ * file, or another error. */
 int leat_arrow_stream_begin(struct leat_arrow_stream *stream, struct leat_error *err);
-/* The message at `at`, which becomes that of the one behind it. 0, LEAT_INPUT_WAITING,
- * LEAT_ARROW_END, or -errno. */
+/* Reads the message at `at`, and moves `at` behind it. 0, LEAT_INPUT_WAITING, LEAT_ARROW_END, or
+ * -errno. */
 int leat_arrow_stream_next(struct leat_arrow_stream *stream, struct leat_error *err);
-/* can_jump: the same from there on. */
+/* The same from another place; only if can_seek. */
 int leat_arrow_stream_next_at(struct leat_arrow_stream *stream, uint64_t at,
                               struct leat_error *err);

@@ -1,5 +1,5 @@
-/* arrow/values.c: see arrow/values.h. Column by column: `bodies` is where the record
- * of a row begins, `cursors` where its next text or list does. */
+/* arrow/values.c: see arrow/values.h. It works column by column: bodies[row] is where a record
+ * begins, cursors[row] where its next text or list does. */
 #include "pipeline/sources/arrow/values.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 
 #include "pipeline/block/scalar.h"
 #include "pipeline/sources/arrow/json_text.h"
+#include "proto/base/utf8.h"
 
 /* One job. */
 struct rows {
@@ -18,7 +19,7 @@ struct rows {
     uint32_t *bodies, *cursors; /* [n_rows]; bodies 0: the row is bad */
 };
 
-/* One field of them. */
+/* One field. */
 struct target {
     const struct leat_jsonl_field *field;
     const struct leat_arrow_slot *slot;
@@ -28,7 +29,7 @@ struct target {
 
 /* ---- records ---- */
 
-/* The body of a frame: false: it is none, which is told. */
+/* Finds the body of a frame. False: the row was rejected. */
 static bool find_body(struct rows *rows, uint32_t row, uint32_t *ret_start) {
     const struct leat_block *block = rows->map->block;
     uint32_t start = block->record_starts[row], n = block->record_ends[row] - start, head = 0;
@@ -46,7 +47,7 @@ static bool find_body(struct rows *rows, uint32_t row, uint32_t *ret_start) {
     return !rows->map->is_dropped[row];
 }
 
-/* Whether texts and lists end with the record. */
+/* True if texts and lists end with the record. */
 static bool is_whole(const struct leat_arrow_layout *layout, const uint8_t *body, size_t n_bytes) {
     uint64_t n = layout->n_fixed;
 
@@ -86,15 +87,9 @@ static bool is_null(const struct rows *rows, uint32_t row, uint32_t index) {
     return rows->source[rows->bodies[row] + index / 8] >> index % 8 & 1;
 }
 
-static void reject_missing(struct rows *rows, uint32_t row, const struct leat_jsonl_field *field) {
-    leat_map_reject(rows->map, row, field->name,
-                    "the value is missing or null; say what stands in for it: missing: {%s: 0}",
-                    field->name);
-}
-
 /* ---- numbers ---- */
 
-/* Whether the dtype holds a number just as the file does. */
+/* True if the dtype stores the number as the file does. */
 static bool is_same(enum leat_arrow_number number, enum leat_dtype dtype) {
     return leat_arrow_number_dtype(number) == dtype &&
            leat_arrow_number_size(number) == leat_dtype_size(dtype) && number != LEAT_ARROW_UINT64;
@@ -110,7 +105,7 @@ static int64_t integer_of(enum leat_arrow_number number, const uint8_t *bytes) {
     return is_signed ? (int64_t)(value << unused) >> unused : (int64_t)value;
 }
 
-/* -ERANGE, -EINVAL: it does not fit. */
+/* -ERANGE or -EINVAL: the number does not fit. */
 static int store(void *values, enum leat_dtype dtype, size_t index, enum leat_arrow_number number,
                  const uint8_t *bytes) {
     enum leat_dtype own = leat_arrow_number_dtype(number);
@@ -145,7 +140,7 @@ static void put_number(struct rows *rows, uint32_t row, const struct target *tar
     const uint8_t *bytes = rows->source + rows->bodies[row] + target->slot->at;
 
     if (is_null(rows, row, target->index) && !field->fallback)
-        reject_missing(rows, row, field);
+        leat_jsonl_field_reject_missing(field, rows->map, row);
     else if (is_null(rows, row, target->index))
         (void)leat_jsonl_field_fallback(field, (uint8_t *)target->column->values + row * size);
     else if (store(target->column->values, field->dtype, row, target->slot->number, bytes) < 0)
@@ -250,7 +245,7 @@ static bool is_utf8(const uint8_t *bytes, uint32_t n) {
     return (n < sizeof(word) && high < 0x80) || leat_json_is_utf8(bytes, n);
 }
 
-/* Views of the frames; whether they will do. */
+/* Makes the texts views of the frames. False: they must be copied. */
 static bool view_texts(struct rows *rows, const struct target *target, uint64_t *ret_n_bytes) {
     struct leat_column *column = target->column;
     bool are_good = !rows->map->is_kept[target->field->column];
@@ -268,7 +263,7 @@ static bool view_texts(struct rows *rows, const struct target *target, uint64_t 
     return are_good;
 }
 
-/* The text that a row has in the end; false: the row is bad, or there is no memory. */
+/* Gets the text of a row, mended if needed. False: the row is bad, or memory ran out. */
 static bool mend_text(struct rows *rows, uint32_t row, const struct target *target,
                       struct leat_source_record *text) {
     const struct leat_source_config *source = rows->values->source;
@@ -292,7 +287,7 @@ static bool mend_text(struct rows *rows, uint32_t row, const struct target *targ
     return false;
 }
 
-/* Room for what comes of n_bytes of text: three times as much, if something is to be mended. */
+/* Copies the texts; mending makes one up to LEAT_SOURCE_MENDED_MAX times as long. */
 static int copy_texts(struct rows *rows, const struct target *target, uint64_t n_bytes) {
     size_t n_fallback = target->field->fallback ? strlen(target->field->fallback) : 0;
     struct leat_column *column = target->column;
@@ -420,7 +415,7 @@ static void show_value(const struct leat_arrow_slot *slot, const uint8_t *bytes,
     size_t size = leat_arrow_number_size(slot->number);
 
     if (slot->cell == LEAT_ARROW_CELL_TEXT ||
-        (slot->cell == LEAT_ARROW_CELL_JSON && !leat_text_is_utf8(bytes, n_bytes))) {
+        (slot->cell == LEAT_ARROW_CELL_JSON && !leat_utf8_is_valid(bytes, n_bytes))) {
         leat_text_add_json(text, bytes, n_bytes);
     } else if (slot->cell == LEAT_ARROW_CELL_JSON) {
         leat_text_add_bytes(text, bytes, n_bytes);

@@ -1,9 +1,9 @@
-/* dedup.c: of records that are equal, or equal in one field, the first that comes.
+/* dedup.c: keeps the first of records that are equal, or equal in one field.
  *
- * Exact up to a collision of 128-bit hashes (shared_record_hash.h, seed 0), which the workers
- * compute in the pass and this stage remembers, for one pass. How many it remembers is bounded;
- * what happens then is said by `when_full`. To forget the oldest there are two sets: when the newer
- * one has half of max_records, the older is emptied and takes its place.
+ * Exact up to a collision of 128-bit hashes (shared_record_hash.h, seed 0). Workers compute them in
+ * the pass, and this stage remembers them for one pass. Their number is bounded; `when_full` says
+ * what happens then. To forget the oldest there are two sets: when the newer has half of
+ * max_records, the older is emptied and becomes the newer.
  */
 #include <errno.h>
 
@@ -31,26 +31,17 @@ struct dedup_state {
 static const char *const when_full_choices[] = {"fail", "forget", "pass", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct dedup, input),
-     .is_positional = true,
-     .help = "records with the same value of this field are equal; left out: those with the same "
-             "bytes"},
-    {.name = "max_records",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct dedup, max_records),
-     .fallback = "4194304",
-     .min = 2,
-     .max = 1e10,
-     .help = "different records that are remembered, at 22 to 43 bytes each"},
-    {.name = "when_full",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct dedup, when_full),
-     .fallback = "fail",
-     .choices = when_full_choices,
-     .help = "if there are more: the stream fails; the older half is forgotten, so that equal "
-             "records far apart both stay; or new records pass without being remembered"},
+    LEAT_ARG(
+        dedup, input, FIELD,
+        "records with the same value of this field are equal; left out: those with the same bytes",
+        .is_positional = true),
+    LEAT_ARG(dedup, max_records, INT,
+             "different records that are remembered, at 22 to 43 bytes each", .fallback = "4194304",
+             .min = 2, .max = 1e10),
+    LEAT_ARG(dedup, when_full, CHOICE,
+             "if there are more: the stream fails; the older half is forgotten, so that equal "
+             "records far apart both stay; or new records pass without being remembered",
+             .fallback = "fail", .choices = when_full_choices),
     LEAT_ARGS_END,
 };
 
@@ -95,7 +86,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     return 0;
 }
 
-/* What is done with a record that is new. */
+/* Remembers a new record. */
 static int remember(const struct dedup *self, struct dedup_state *seen, const uint64_t hash[2],
                     struct leat_error *err) {
     uint64_t max = (uint64_t)self->max_records;
@@ -161,20 +152,17 @@ static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64
         self->when_full == FORGET ? 2 * leat_hash_set_bytes(max / 2) : leat_hash_set_bytes(max);
 }
 
-/* What is forgotten, or passes by, depends on what came before. */
+/* What is forgotten or passes depends on what came before. */
 static bool counts_by_order(const struct leat_config *config) {
     return ((const struct dedup *)config)->when_full != FAIL;
 }
 
 const struct leat_stage_ops leat_stage_dedup = {
-    .name = "dedup",
+    LEAT_STAGE_BASE("dedup", dedup, ORDER),
     .summary = "keeps the first of equal records",
     .example = "{ input: text }",
-    .kind = LEAT_STAGE_ORDER,
     .picks_by_order = true,
     .counts_by_order = counts_by_order,
-    .args = args,
-    .config_size = sizeof(struct dedup),
     .plan = plan,
     .map = map_rows,
     .state_size = sizeof(struct dedup_state),

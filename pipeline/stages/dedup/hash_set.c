@@ -21,7 +21,7 @@ static size_t segment_of(const uint64_t hash[2]) {
     return hash[1] % LEAT_HASH_SET_SEGMENTS;
 }
 
-/* Where the hash is, or would be. */
+/* Where the hash is or would be. */
 static uint64_t *find(const struct leat_hash_segment *segment, const uint64_t hash[2]) {
     size_t mask = segment->n_places - 1, at = hash[0] & mask;
 
@@ -75,7 +75,7 @@ int leat_hash_set_add(struct leat_hash_set *set, const uint64_t hash[2]) {
 uint64_t leat_hash_set_bytes(uint64_t n_hashes) {
     uint64_t a_segment = n_hashes / LEAT_HASH_SET_SEGMENTS, n_places = FIRST_PLACES;
 
-    /* segments differ: by some deviations of a binomial, and while one grows it is there twice */
+    /* segments differ by some deviations of a binomial; a growing one is there twice */
     a_segment += a_segment / 8 + 32;
     while (n_places * 3 < a_segment * 4)
         n_places *= 2;

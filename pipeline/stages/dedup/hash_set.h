@@ -27,7 +27,7 @@ struct leat_hash_set {
 /* All zero is an empty set. */
 void leat_hash_set_deinit(struct leat_hash_set *set);
 bool leat_hash_set_has(const struct leat_hash_set *set, const uint64_t hash[2]);
-/* The hash must not be there yet. 0 or -ENOMEM. */
+/* Adds a hash that is not in the set. 0 or -ENOMEM. */
 int leat_hash_set_add(struct leat_hash_set *set, const uint64_t hash[2]);
 /* Bytes of a set with so many hashes, at most. */
 uint64_t leat_hash_set_bytes(uint64_t n_hashes);

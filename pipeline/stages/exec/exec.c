@@ -1,9 +1,9 @@
-/* exec.c: records through programs of the operator's: a line of JSON to stdin, a line of JSON from
- * stdout.
+/* exec.c: sends records through the operator's programs: a line of JSON to stdin, a line of JSON
+ * from stdout.
  *
- * Programs run as the user that leat runs as, so whether any may be started is for the opener to
- * say. An answer must depend on its record alone: which process gets it, and what that was given
- * before, is a matter of timing. It repeats the tag of its record: no answer is told by its place.
+ * Programs run as leat's user, so the opener says which may be started. An answer must depend on
+ * its record alone: which process gets the record, and what that was asked before, is a matter of
+ * timing. An answer repeats the tag of its record; its place in the output means nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pipeline/stages/exec/crew.h"
+#include "pipeline/stages/exec/pool.h"
 
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 
@@ -41,118 +41,53 @@ struct exec {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "command",
-     .type = LEAT_ARG_TEXTS,
-     .offset = offsetof(struct exec, command),
-     .is_positional = true,
-     .is_required = true,
-     .min = 1,
-     .max = 64,
-     .help = "the program and its arguments, as they are, without a shell; each record comes as a "
+    LEAT_ARG(exec, command, TEXTS,
+             "the program and its arguments, as they are, without a shell; each record comes as a "
              "line of JSON, and must be answered by one, in order, flushed at once, with the same "
              "\"_leat\" in it as the record has; a record may be asked more than once, and other "
-             "lines on stdout are passed over"},
-    {.name = "schema",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct exec, schema),
-     .is_required = true,
-     .min = 1,
-     .max = 256,
-     .help = "the fields of an answer and their types: `text: text`, `score: float32`, `ids: "
+             "lines on stdout are passed over",
+             .is_positional = true, .is_required = true, .min = 1, .max = 64),
+    LEAT_ARG(exec, schema, MAP,
+             "the fields of an answer and their types: `text: text`, `score: float32`, `ids: "
              "int32[]`, `ids: int32[<=512]`, `vector: float32[8]`; {\"_leat\": .., \"error\": "
-             "\"reason\"} makes the record a bad one"},
-    {.name = "inputs",
-     .type = LEAT_ARG_FIELDS,
-     .offset = offsetof(struct exec, inputs),
-     .min = 1,
-     .max = 256,
-     .help = "the fields that the program is given; left out: all there are"},
-    {.name = "drops",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct exec, drops),
-     .fallback = "false",
-     .help = "an answer {\"_leat\": .., \"_drop\": true} leaves the record out, as `filter` does"},
-    {.name = "processes",
-     .is_aside = true,
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct exec, processes),
-     .fallback = "1",
-     .min = 1,
-     .max = LEAT_EXEC_PROCESSES_MAX,
-     .help = "how many of them a stream runs at once"},
-    {.name = "deadline",
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct exec, deadline),
-     .fallback = "60",
-     .min = 0.01,
-     .max = 86400,
-     .help = "seconds for one answer, on the clock; then the process is killed, and if another one "
-             "fails at the record too, the record is bad"},
-    {.name = "warm_up",
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct exec, warm_up),
-     .fallback = "60",
-     .min = 0,
-     .max = 86400,
-     .help = "seconds more for the first answer of a process, for what it loads before"},
-    {.name = "ahead",
-     .is_aside = true,
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct exec, ahead),
-     .fallback = "32",
-     .min = 1,
-     .max = 4096,
-     .help = "records that a process is asked beyond the one that it is at"},
-    {.name = "max_restarts",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct exec, max_restarts),
-     .fallback = "10",
-     .min = 0,
-     .max = 1000000,
-     .help = "failures of a process in a row, without an answer in between, above which the stream "
-             "fails; after one, a process is first asked a record that was answered before"},
-    {.name = "idle",
-     .is_aside = true,
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct exec, idle),
-     .fallback = "30",
-     .min = 0.1,
-     .max = 86400,
-     .help = "seconds without a record after which processes are ended"},
-    {.name = "directory",
-     .type = LEAT_ARG_PATH,
-     .offset = offsetof(struct exec, directory),
-     .help = "where the program works; left out: the directory of the file that names it"},
-    {.name = "environment",
-     .type = LEAT_ARG_MAP,
-     .offset = offsetof(struct exec, environment),
-     .min = 1,
-     .max = 256,
-     .help = "variables; besides them the program gets PYTHONUNBUFFERED=1 and our own PATH, HOME, "
-             "USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY, nothing "
-             "else"},
-    {.name = "max_line_bytes",
-     .type = LEAT_ARG_BYTES,
-     .offset = offsetof(struct exec, max_line_bytes),
-     .fallback = "16MiB",
-     .min = 64,
-     .max = 1 << 30,
-     .help = "of an answer; a longer line is none"},
-    {.name = "max_memory",
-     .type = LEAT_ARG_BYTES,
-     .offset = offsetof(struct exec, max_memory),
-     .fallback = "0",
-     .min = 0,
-     .max = 1e15,
-     .help = "address space of a process (RLIMIT_AS); 0: any"},
-    {.name = "max_tasks",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct exec, max_tasks),
-     .fallback = "4096",
-     .min = 0,
-     .max = 4194304,
-     .help = "processes and threads of its user above which a process can start no more "
-             "(RLIMIT_NPROC, which does not bind root); 0: any"},
+             "\"reason\"} makes the record a bad one",
+             .is_required = true, .min = 1, .max = 256),
+    LEAT_ARG(exec, inputs, FIELDS, "the fields that the program is given; left out: all there are",
+             .min = 1, .max = 256),
+    LEAT_ARG(exec, drops, BOOL,
+             "an answer {\"_leat\": .., \"_drop\": true} leaves the record out, as `filter` does",
+             .fallback = "false"),
+    LEAT_ARG(exec, processes, INT, "how many of them a stream runs at once", .is_aside = true,
+             .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
+    LEAT_ARG(exec, deadline, FLOAT,
+             "seconds for one answer, on the clock; then the process is killed, and if another one "
+             "fails at the record too, the record is bad",
+             .fallback = "60", .min = 0.01, .max = 86400),
+    LEAT_ARG(exec, warm_up, FLOAT,
+             "seconds more for the first answer of a process, for what it loads before",
+             .fallback = "60", .min = 0, .max = 86400),
+    LEAT_ARG(exec, ahead, INT, "records that a process is asked beyond the one that it is at",
+             .is_aside = true, .fallback = "32", .min = 1, .max = 4096),
+    LEAT_ARG(exec, max_restarts, INT,
+             "failures of a process in a row, without an answer in between, above which the stream "
+             "fails; after one, a process is first asked a record that was answered before",
+             .fallback = "10", .min = 0, .max = 1000000),
+    LEAT_ARG(exec, idle, FLOAT, "seconds without a record after which processes are ended",
+             .is_aside = true, .fallback = "30", .min = 0.1, .max = 86400),
+    LEAT_ARG(exec, directory, PATH,
+             "where the program works; left out: the directory of the file that names it"),
+    LEAT_ARG(exec, environment, MAP,
+             "variables; besides them the program gets PYTHONUNBUFFERED=1 and our own PATH, HOME, "
+             "USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY, nothing else",
+             .min = 1, .max = 256),
+    LEAT_ARG(exec, max_line_bytes, BYTES, "of an answer; a longer line is none",
+             .fallback = "16MiB", .min = 64, .max = 1 << 30),
+    LEAT_ARG(exec, max_memory, BYTES, "address space of a process (RLIMIT_AS); 0: any",
+             .fallback = "0", .min = 0, .max = 1e15),
+    LEAT_ARG(exec, max_tasks, INT,
+             "processes and threads of its user above which a process can start no more "
+             "(RLIMIT_NPROC, which does not bind root); 0: any",
+             .fallback = "4096", .min = 0, .max = 4194304),
     LEAT_ARGS_END,
 };
 
@@ -167,7 +102,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
         return leat_config_error(config, "command", err, "the program's name is empty");
     self->rules.drops = self->drops;
     self->rules.n_processes = (uint32_t)self->processes;
-    self->rules.n_ahead = (uint32_t)self->ahead + 1;
+    self->rules.n_pending = (uint32_t)self->ahead + 1;
     self->rules.max_restarts = (uint32_t)self->max_restarts;
     self->rules.deadline_ns = (uint64_t)(self->deadline * 1e9);
     self->rules.warm_up_ns = (uint64_t)(self->warm_up * 1e9);
@@ -192,7 +127,7 @@ static bool is_program(const char *path) {
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-/* As execvp finds it, in our own PATH; NULL, and errno ENOMEM or ENOENT. */
+/* Finds the program in our PATH, as execvp does. NULL: errno is ENOMEM or ENOENT. */
 static char *find_on_path(const char *name) {
     const char *path = getenv("PATH");
 
@@ -270,7 +205,7 @@ static bool is_passed_on(const char *variable) {
     return false;
 }
 
-/* A variable that is given takes the place of ours. */
+/* True if `environment` has the variable, which then replaces ours. */
 static bool is_given(const struct exec *self, const char *variable) {
     size_t n = strcspn(variable, "=");
 
@@ -320,7 +255,7 @@ static int hash_file(struct leat_blake2b *state, const char *path, struct leat_e
     ssize_t n = 0;
 
     if (fd < 0)
-        return 0; /* no file that can be read: only its name counts */
+        return 0; /* it cannot be read: only its name counts */
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
         leat_blake2b_u64(state, (uint64_t)status.st_size);
         while ((n = read(fd, buffer, sizeof(buffer))) > 0 || (n < 0 && errno == EINTR))
@@ -333,8 +268,8 @@ static int hash_file(struct leat_blake2b *state, const char *path, struct leat_e
     return n < 0 ? err->code : 0;
 }
 
-/* Files among the arguments, and the program if it is named by its path: not what is on the PATH,
- * which is the machine's. */
+/* Hashes the files among the arguments, and the program if it is named by its path. A program on
+ * the PATH is the machine's, and not hashed. */
 static int hash_command(struct exec *self, struct leat_error *err) {
     const char *directory = self->resolved_directory;
     struct leat_blake2b state;
@@ -409,36 +344,25 @@ static uint32_t max_jobs(const struct leat_config *config) {
 
 static int workspace_new(const struct leat_config *config, void **ret_workspace,
                          struct leat_error *err) {
-    struct leat_exec_crew *crew = NULL;
-    int r = leat_exec_crew_new(&((const struct exec *)config)->rules, &crew, err);
+    struct leat_exec_pool *pool = NULL;
+    int r = leat_exec_pool_new(&((const struct exec *)config)->rules, &pool, err);
 
-    *ret_workspace = crew;
+    *ret_workspace = pool;
     return r;
-}
-
-static void workspace_free(void *workspace) {
-    leat_exec_crew_free(workspace);
-}
-
-static void workspace_rest(void *workspace, bool for_good) {
-    leat_exec_crew_rest(workspace, for_good);
 }
 
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     (void)config;
-    return map->block->n_rows ? leat_exec_crew_map(map->workspace, map, err) : 0;
+    return map->block->n_rows ? leat_exec_pool_map(map->workspace, map, err) : 0;
 }
 
 const struct leat_stage_ops leat_stage_exec = {
-    .name = "exec",
+    LEAT_STAGE_BASE("exec", exec, MAP),
     .summary = "gives each record to a program of the operator's, and takes the fields of its "
                "answer",
     .example = "{ command: [python3, clean.py], inputs: [text], schema: { text: text, score: "
                "float32 }, processes: 4, deadline: 10 }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct exec),
     .check = check,
     .load = load,
     .unload = unload,
@@ -448,6 +372,6 @@ const struct leat_stage_ops leat_stage_exec = {
     .map = map_rows,
     .max_jobs = max_jobs,
     .workspace_new = workspace_new,
-    .workspace_free = workspace_free,
-    .workspace_rest = workspace_rest,
+    .workspace_free = leat_exec_pool_free,
+    .workspace_idle = leat_exec_pool_idle,
 };

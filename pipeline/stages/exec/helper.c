@@ -1,7 +1,7 @@
 /* exec/helper.c: see exec/helper.h.
  *
- * vfork, since the daemon is large and has threads: the child borrows our memory and this thread
- * until it is another program, so it only makes system calls.
+ * It uses vfork, since the daemon is large and has threads. The child borrows our memory and this
+ * thread until execve, so it only makes system calls.
  */
 #include "pipeline/stages/exec/helper.h"
 
@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proto/base/utf8.h"
+
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC 4U
 #endif
@@ -25,19 +27,19 @@
 #define READ_BYTES    65536
 #define FIRST_FREE_FD 3
 #define CANNOT_EXEC   127
-#define OOM_SCORE     "500\n" /* before the daemon and the trainers */
+#define OOM_SCORE     "500\n" /* killed before the daemon and the trainers */
 #define KEPT_BYTES    (1U << 20)
 
 /* ---- start ---- */
 
 struct child {
     const struct leat_helper_how *how;
-    int pipes[3]; /* its ends: stdin, stdout, stderr */
+    int pipes[3]; /* the child's ends of stdin, stdout, stderr */
     pid_t parent;
     volatile int error; /* of execve */
 };
 
-/* What we ignore or handle is nothing to it, and it must not run our handlers on our memory. */
+/* Resets all signals: our handlers must not run in the child, on our memory. */
 static void reset_signals(void) {
     struct sigaction standard = {.sa_handler = SIG_DFL};
     sigset_t none;
@@ -65,7 +67,7 @@ static void set_limits(const struct leat_helper_how *how) {
 
     ssize_t n = fd < 0 ? -1 : write(fd, OOM_SCORE, sizeof(OOM_SCORE) - 1);
 
-    (void)n; /* where it is forbidden things go on without */
+    (void)n; /* the score is optional */
     if (fd >= 0)
         (void)close(fd);
     (void)sched_setscheduler(0, SCHED_OTHER, &param);
@@ -76,7 +78,8 @@ static void set_limits(const struct leat_helper_how *how) {
         lower_limit(RLIMIT_NPROC, how->max_tasks);
 }
 
-/* In the child. Its pipes have numbers above stderr's, so none is overwritten. */
+/* Turns the child into the program. Its pipes' numbers are above stderr's, so none is overwritten.
+ */
 __attribute__((noreturn, noinline)) static void become(struct child *child) {
     const struct leat_helper_how *how = child->how;
 
@@ -100,7 +103,7 @@ __attribute__((noreturn, noinline)) static void become(struct child *child) {
     _exit(CANNOT_EXEC);
 }
 
-/* With all signals blocked, or a handler would run in the child, on our memory. */
+/* Blocks all signals, or a handler would run in the child, on our memory. */
 static pid_t start_child(struct child *child) {
     sigset_t all, before;
     pid_t pid;
@@ -121,7 +124,7 @@ static void close_fd(int *fd) {
     *fd = -1;
 }
 
-/* A pipe whose ends have numbers above stderr's, ours non-blocking. */
+/* Makes a pipe whose ends have numbers above stderr's, ours non-blocking. */
 static int make_pipe(int *ret_ours, int *ret_theirs, bool we_write) {
     int ends[2], r = 0;
 
@@ -198,7 +201,7 @@ void leat_helper_init(struct leat_helper *helper) {
     *helper = (struct leat_helper){.pidfd = -1, .in = -1, .out = -1, .errors = -1};
 }
 
-/* Memory that one huge line took is given back. */
+/* Empties a text, and frees the memory of a huge line. */
 static void empty(struct leat_text *text) {
     if (text->capacity > KEPT_BYTES) {
         free(text->data);
@@ -215,8 +218,8 @@ void leat_helper_kill(struct leat_helper *helper, int *ret_status) {
     if (helper->pid == 0)
         return;
     (void)waitid(P_PID, (id_t)helper->pid, &info, WEXITED | WNOHANG | WNOWAIT);
-    (void)kill(-helper->pid, SIGKILL); /* while the process is there its group's number is ours */
-    (void)kill(helper->pid, SIGKILL);  /* it may not have come as far as setsid */
+    (void)kill(-helper->pid, SIGKILL); /* until it is collected its group is ours */
+    (void)kill(helper->pid, SIGKILL);  /* it may not have called setsid yet */
     collect(helper, &status);
     if (ret_status)
         *ret_status = info.si_pid ? status : -1;
@@ -260,7 +263,7 @@ void leat_helper_write(struct leat_helper *helper) {
         if (n < 0 && errno == EAGAIN)
             return;
         if (n < 0) {
-            close_fd(&helper->in); /* how it ended is told by its end */
+            close_fd(&helper->in); /* its exit status tells why */
             break;
         }
         helper->n_written += (size_t)n;
@@ -269,7 +272,7 @@ void leat_helper_write(struct leat_helper *helper) {
     helper->n_written = 0;
 }
 
-/* What is done with makes room. */
+/* Removes the lines that were taken. */
 static void compact(struct leat_helper *helper) {
     struct leat_text *from = &helper->from;
 
@@ -283,7 +286,7 @@ static void compact(struct leat_helper *helper) {
         empty(from);
 }
 
-/* The end of a line that is too long, in the n bytes that were read last. */
+/* Looks for the end of a line that is too long in the n bytes read last. */
 static void skip(struct leat_helper *helper, size_t n) {
     struct leat_text *from = &helper->from;
     char *start = from->data + from->n_bytes - n, *end = memchr(start, '\n', n);
@@ -345,7 +348,8 @@ bool leat_helper_next_line(struct leat_helper *helper, const char **ret_line, si
 
 /* ---- stderr ---- */
 
-/* True: with this byte a line is whole. One that is too long is cut, an empty one is none. */
+/* True if the byte completes a line. A line that is too long is cut; an empty one does not count.
+ */
 static bool hear(struct leat_helper *helper, char byte) {
     if (helper->is_said)
         helper->n_said = 0;
@@ -357,7 +361,7 @@ static bool hear(struct leat_helper *helper, char byte) {
 
 const char *leat_helper_last_words(struct leat_helper *helper) {
     helper->said[helper->n_said] = '\0';
-    if (!leat_text_is_utf8((const uint8_t *)helper->said, helper->n_said))
+    if (!leat_utf8_is_valid(helper->said, helper->n_said))
         for (size_t i = 0; i < helper->n_said; i++)
             if (helper->said[i] & 0x80)
                 helper->said[i] = '?';

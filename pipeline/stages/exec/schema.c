@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "pipeline/block/json_scalar.h"
+#include "proto/base/array.h"
 
-#define VALUES_FIRST 4096
-#define LENGTH_MAX   LEAT_FIELD_LENGTH_MAX
+#define LENGTH_MAX LEAT_FIELD_LENGTH_MAX
 
-/* The tag comes first, always as long, so that a program need not know JSON to find it. */
+/* The tag comes first and has a fixed length, so a program can find it without parsing JSON. */
 #define REQUEST_START "{\"" LEAT_EXEC_TAG "\": \""
 
 /* ---- types ---- */
@@ -126,31 +126,21 @@ static bool is_sendable(const struct leat_map *map, uint32_t column, uint32_t ro
 }
 
 int leat_exec_schema_ask(const struct leat_exec_schema *schema, const struct leat_map *map,
-                         uint32_t row, uint32_t tag, struct leat_text *text,
-                         const char **ret_input) {
-    size_t start = text->n_bytes;
-
+                         uint32_t row, struct leat_text *text, const char **ret_input) {
     for (size_t i = 0; i < schema->n_inputs; i++)
         if (!is_sendable(map, schema->inputs[i], row)) {
             *ret_input = schema->input_names[i];
             return -EINVAL;
         }
     leat_text_add_bytes(text, REQUEST_START "00000000\"", sizeof(REQUEST_START) + 8);
-    for (size_t i = 0; i < schema->n_inputs; i++) {
-        leat_text_add_bytes(text, ", ", 2);
-        leat_text_add_json(text, schema->input_names[i], strlen(schema->input_names[i]));
-        leat_text_add_bytes(text, ": ", 2);
-        leat_render_value(text, &map->fields[schema->inputs[i]],
+    for (size_t i = 0; i < schema->n_inputs; i++)
+        leat_render_value(text, schema->input_names[i], &map->fields[schema->inputs[i]],
                           &map->block->columns[schema->inputs[i]], row);
-    }
     leat_text_add_bytes(text, "}\n", 2);
-    if (text->failed)
-        return -ENOMEM;
-    leat_exec_schema_retag(text->data + start, tag);
-    return 0;
+    return text->failed ? -ENOMEM : 0;
 }
 
-void leat_exec_schema_retag(char *request, uint32_t tag) {
+void leat_exec_schema_tag(char *request, uint32_t tag) {
     leat_exec_tag_write(request + sizeof(REQUEST_START) - 1, tag);
 }
 
@@ -219,21 +209,10 @@ int leat_exec_schema_begin(const struct leat_exec_schema *schema, struct leat_ma
 }
 
 static int reserve(struct leat_exec_values *values, size_t n_more) {
-    size_t capacity = values->capacity ? values->capacity : VALUES_FIRST;
-    uint8_t *data;
-
     if (n_more > LEAT_EXEC_VALUES_MAX - values->n_bytes)
         return -EOVERFLOW;
-    while (capacity < values->n_bytes + n_more)
-        capacity *= 2;
-    if (capacity == values->capacity)
-        return 0;
-    data = realloc(values->data, capacity);
-    if (!data)
-        return -ENOMEM;
-    values->data = data;
-    values->capacity = capacity;
-    return 0;
+    return leat_array_reserve(&values->data, values->n_bytes + n_more, &values->capacity) ? 0
+                                                                                          : -ENOMEM;
 }
 
 static int wrong(struct leat_error *err, const struct leat_exec_field *field,

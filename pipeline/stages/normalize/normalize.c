@@ -18,23 +18,12 @@ struct normalize {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(normalize, numbers),
-    {.name = "mean",
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct normalize, mean),
-     .fallback = "0",
-     .help = "what is taken away"},
-    {.name = "std",
-     .type = LEAT_ARG_FLOAT,
-     .offset = offsetof(struct normalize, std),
-     .fallback = "1",
-     .min = STD_MIN,
-     .max = STD_MAX,
-     .help = "what it is divided by"},
-    {.name = "stats",
-     .type = LEAT_ARG_PATH,
-     .offset = offsetof(struct normalize, stats),
-     .help = "what `leatctl describe --json` printed: mean and std are those of the column that is "
-             "called like the input"},
+    LEAT_ARG(normalize, mean, FLOAT, "what is taken away", .fallback = "0"),
+    LEAT_ARG(normalize, std, FLOAT, "what it is divided by", .fallback = "1", .min = STD_MIN,
+             .max = STD_MAX),
+    LEAT_ARG(normalize, stats, PATH,
+             "what `leatctl describe --json` printed: mean and std are those of the column that is "
+             "called like the input"),
     LEAT_NUMBERS_DTYPE_ARG(normalize, numbers, leat_numbers_floats, "float32",
                            "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(normalize, numbers, "keep"),
@@ -72,7 +61,6 @@ static int set_stats(struct normalize *self, const char *path, const char *data,
 static int load(struct leat_config *config, const struct leat_opener *opener,
                 struct leat_error *err) {
     struct normalize *self = (struct normalize *)config;
-    const struct leat_value *value;
     char *path, *data;
     size_t n_bytes;
     int r;
@@ -88,11 +76,8 @@ static int load(struct leat_config *config, const struct leat_opener *opener,
         free(data);
     }
     free(path);
-    if (r < 0) {
-        value = leat_value_get(config->values, "stats");
-        leat_error_prefix(err, "stats");
-        leat_error_locate(err, config->file, value->line, value->column);
-    }
+    if (r < 0)
+        leat_config_place_error(config, "stats", err);
     return r;
 }
 
@@ -101,10 +86,6 @@ static void digest(const struct leat_config *config, struct leat_blake2b *state)
 
     leat_blake2b_update(state, &self->mean, sizeof(self->mean));
     leat_blake2b_update(state, &self->std, sizeof(self->std));
-}
-
-static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
-    return leat_numbers_plan(config, &((struct normalize *)config)->numbers, planner, err);
 }
 
 static void put(const struct leat_config *config, struct leat_map *map, uint32_t row, size_t from,
@@ -121,15 +102,12 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_normalize = {
-    .name = "normalize",
+    LEAT_STAGE_BASE("normalize", normalize, MAP),
     .summary = "(x - mean) / std",
     .example = "{ input: Age, mean: 29.7, std: 14.5 }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct normalize),
     .check = check,
     .load = load,
     .digest = digest,
-    .plan = plan,
+    .plan = leat_numbers_config_plan,
     .map = map_rows,
 };

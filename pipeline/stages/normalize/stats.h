@@ -17,7 +17,7 @@ struct leat_normalization {
     double mean, std;
 };
 
-/* Reads what is said of that column; unknown members mean nothing. `file` is for messages. 0,
- * -EINVAL or -ENOMEM. */
+/* Reads the statistics of a column; other members are ignored. file: for messages. 0, -EINVAL or
+ * -ENOMEM. */
 int leat_normalization_read(const char *data, size_t n_bytes, const char *column, const char *file,
                             struct leat_normalization *ret_stats, struct leat_error *err);

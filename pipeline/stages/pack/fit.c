@@ -129,7 +129,8 @@ static void clear_bit(struct leat_fit *fit, uint32_t room) {
     }
 }
 
-/* The least room in use that is at least n: up until a word has a bit from there on, then down. */
+/* Finds the least room in use that is at least n: goes up until a word has such a bit, then down.
+ */
 static uint32_t least_room(const struct leat_fit *fit, uint32_t n) {
     uint32_t at = n;
     int level;

@@ -17,13 +17,13 @@
 
 struct leat_fit;
 
-/* For at most n_max rows of `length` elements; NULL when memory is out. */
+/* Makes room for n_max rows of `length` elements. NULL: memory ran out. */
 struct leat_fit *leat_fit_new(bool is_best, uint32_t length, uint32_t n_max);
 struct leat_fit *leat_fit_free(struct leat_fit *fit);
-/* The row, from 0, in which n elements (1..length) now are; a new one if there was no room. */
+/* Places n elements (1..length), and returns their row; a new one if no row had room. */
 uint32_t leat_fit_place(struct leat_fit *fit, uint32_t n);
 uint32_t leat_fit_n_rows(const struct leat_fit *fit);
 /* Forgets all rows. */
 void leat_fit_reset(struct leat_fit *fit);
-/* Bytes that it takes. */
+/* The bytes that it takes. */
 uint64_t leat_fit_bytes(bool is_best, uint32_t length, uint32_t n_max);

@@ -1,10 +1,9 @@
-/* pack.c: several documents into one row of fixed length, so that little of it is padding. Here are
- * the arguments and the plan; which documents come together is pack/packing.c.
+/* pack.c: packs several documents into one row of fixed length, with little padding. Here are the
+ * arguments and the plan; pack/packing.c chooses which documents share a row.
  *
- * What leaves is a bundle of references, whose documents are copied side by side when the batch is
- * made; positions, segments, masks and labels are made then too. A document is never cut unless
- * `split` is set. Only the fields that are packed go on: a row of several documents has no one
- * number that is true of all.
+ * A row leaves as a bundle of references. Its documents are copied side by side when the batch is
+ * made, with positions, segments, masks and labels. A document is cut only if `split` is set. Only
+ * the packed fields go on: a row of several documents has no single value of another.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -31,87 +30,51 @@ struct pack {
 
     struct leat_parts parts;
     struct leat_packing packing;
-    bool has_long_rows; /* there may be documents that fit no row */
+    bool has_long_rows; /* documents may be too long for a row */
     bool has_labels;
-    bool overrules; /* `value` stands where the tokenizer says another */
+    bool overrules; /* `value` replaces what the tokenizer says */
 };
 
 static const char *const hows[] = {"concat", "first_fit", "best_fit", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "fields",
-     .type = LEAT_ARG_FIELDS,
-     .offset = offsetof(struct pack, fields),
-     .is_required = true,
-     .min = 1,
-     .max = LEAT_PARTS_MAX,
-     .help = "lists that are packed, in step with one another; other fields are left behind"},
-    {.name = "length",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct pack, length),
-     .is_positional = true,
-     .is_required = true,
-     .min = 1,
-     .max = LEAT_FIT_LENGTH_MAX,
-     .help = "elements of a row; a longer document is a bad record, unless it is split"},
-    {.name = "how",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct pack, how),
-     .fallback = "best_fit",
-     .choices = hows,
-     .help = "documents as they come, or those of a `window` from long to short, each into the "
-             "first row with room for it or into the one that it fills best"},
-    {.name = "window",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct pack, window),
-     .fallback = "4096",
-     .min = 1,
-     .max = 65536,
-     .help = "documents that are packed together, with first_fit and best_fit"},
-    {.name = "split",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct pack, split),
-     .fallback = "false",
-     .help = "documents may be cut: by concat where a row ends, else where they are longer than "
-             "one"},
-    {.name = "value",
-     .type = LEAT_ARG_TOKEN,
-     .offset = offsetof(struct pack, value),
-     .help = "what follows the last document of a row: a number, or a token of the tokenizer, as "
-             "\"[PAD]\"; may be left out if the tokenizer says it"},
-    {.name = "labels",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct pack, labels),
-     .help =
-         "one of the fields, or the name of a copy of the first, as int64: the first element of "
-         "each document, which no other may predict, and padding are `ignore_index`; so they "
-         "are in the labels of `causal_labels`, named or not"},
-    {.name = "ignore_index",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct pack, ignore_index),
-     .fallback = "-100",
-     .min = -9e15,
-     .max = 9e15,
-     .help = "what labels have where there is nothing to learn; left out: -100, or what "
-             "`causal_labels` was given"},
-    {.name = "mask",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct pack, mask),
-     .help = "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"},
-    {.name = "position_ids",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct pack, position_ids),
-     .help = "name of an int32 tensor of the same shape: 0, 1, .. in each document; padding 0"},
-    {.name = "segment_ids",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct pack, segment_ids),
-     .help = "name of an int32 tensor of the same shape: 1 in the first document of a row, 2 in "
-             "the next, ..; padding 0"},
-    {.name = "cu_seqlens",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct pack, cu_seqlens),
-     .help = "name of an int32 tensor: where documents start in the batch, rows end to end, and "
-             "its end; the padding of a row counts as one more document"},
+    LEAT_ARG(pack, fields, FIELDS,
+             "lists that are packed, in step with one another; other fields are left behind",
+             .is_required = true, .min = 1, .max = LEAT_PARTS_MAX),
+    LEAT_ARG(pack, length, INT,
+             "elements of a row; a longer document is a bad record, unless it is split",
+             .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIT_LENGTH_MAX),
+    LEAT_ARG(pack, how, CHOICE,
+             "documents as they come, or those of a `window` from long to short, each into the "
+             "first row with room for it or into the one that it fills best",
+             .fallback = "best_fit", .choices = hows),
+    LEAT_ARG(pack, window, INT, "documents that are packed together, with first_fit and best_fit",
+             .fallback = "4096", .min = 1, .max = 65536),
+    LEAT_ARG(
+        pack, split, BOOL,
+        "documents may be cut: by concat where a row ends, else where they are longer than one",
+        .fallback = "false"),
+    LEAT_ARG(pack, value, TOKEN,
+             "what follows the last document of a row: a number, or a token of the tokenizer, as "
+             "\"[PAD]\"; may be left out if the tokenizer says it"),
+    LEAT_ARG(pack, labels, FIELD,
+             "one of the fields, or the name of a copy of the first, as int64: the first element "
+             "of each document, which no other may predict, and padding are `ignore_index`; so "
+             "they are in the labels of `causal_labels`, named or not"),
+    LEAT_ARG(pack, ignore_index, INT,
+             "what labels have where there is nothing to learn; left out: -100, or what "
+             "`causal_labels` was given",
+             .fallback = "-100", .min = -9e15, .max = 9e15),
+    LEAT_ARG(pack, mask, FIELD,
+             "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"),
+    LEAT_ARG(pack, position_ids, FIELD,
+             "name of an int32 tensor of the same shape: 0, 1, .. in each document; padding 0"),
+    LEAT_ARG(pack, segment_ids, FIELD,
+             "name of an int32 tensor of the same shape: 1 in the first document of a row, 2 in "
+             "the next, ..; padding 0"),
+    LEAT_ARG(pack, cu_seqlens, FIELD,
+             "name of an int32 tensor: where documents start in the batch, rows end to end, and "
+             "its end; the padding of a row counts as one more document"),
     LEAT_ARGS_END,
 };
 
@@ -126,7 +89,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
 /* ---- plan ---- */
 
-/* A packed list is padded to the row's length, here and now. */
+/* Pads a packed list to the row's length. */
 static int finish_field(struct pack *self, struct leat_field *field, bool are_labels,
                         struct leat_error *err) {
     uint64_t element;
@@ -163,7 +126,7 @@ static int finish_field(struct pack *self, struct leat_field *field, bool are_la
     return 0;
 }
 
-/* The field that is named `labels` is one of those that are packed: *ret_is_among. */
+/* Adds the packed fields. *ret_is_among: one of them is the field `labels`. */
 static int plan_fields(struct pack *self, struct leat_planner *planner, bool *ret_is_among,
                        struct leat_error *err) {
     int r = 0;
@@ -186,7 +149,7 @@ static int plan_fields(struct pack *self, struct leat_planner *planner, bool *re
     return r;
 }
 
-/* A column that is made with the batch, of the first field. */
+/* Adds a column that is made with the batch, like the first field. */
 static int add_made(struct pack *self, struct leat_planner *planner, const char *arg,
                     const char *name, enum leat_making made, struct leat_error *err) {
     struct leat_field *field;
@@ -215,7 +178,7 @@ static int add_made(struct pack *self, struct leat_planner *planner, const char 
     return finish_field(self, field, true, err);
 }
 
-/* Only what was packed goes on. */
+/* Hides all fields that are not packed. */
 static int leave_others(struct pack *self, struct leat_planner *planner, bool is_among,
                         struct leat_error *err) {
     const char *made[] = {is_among ? NULL : self->labels, self->mask, self->position_ids,
@@ -248,7 +211,7 @@ static int plan_made(struct pack *self, struct leat_planner *planner, bool is_am
     return r < 0 ? r : leave_others(self, planner, is_among, err);
 }
 
-/* Windows of chunk have a known length; documents are looked at in the pass. */
+/* Checks the known length of windows of chunk; documents are checked in the pass. */
 static int plan_lengths(struct pack *self, const struct leat_planner *planner,
                         struct leat_error *err) {
     uint64_t longest = leat_planner_field(planner, self->parts.from[0])->max_length;
@@ -289,8 +252,8 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     return r;
 }
 
-/* Labels were of the dtype of the ids once, those of causal_labels were packed as any list, and
- * `value` gave way to what the tokenizer says. */
+/* Labels once had the dtype of the ids, those of causal_labels were packed as any list, and `value`
+ * gave way to the tokenizer. */
 static unsigned revision(const struct leat_config *config) {
     const struct pack *self = (const struct pack *)config;
 
@@ -324,32 +287,11 @@ static int start(const struct leat_config *config, void *state, const struct lea
     return leat_packer_start(state, &((const struct pack *)config)->packing, err);
 }
 
-static int push(const struct leat_config *config, void *state, struct leat_ref ref,
-                struct leat_order_sink *down, struct leat_error *err) {
-    (void)config;
-    return leat_packer_push(state, ref, down, err);
-}
-
-static int finish(const struct leat_config *config, void *state, struct leat_order_sink *down,
-                  struct leat_error *err) {
-    (void)config;
-    return leat_packer_finish(state, down, err);
-}
-
-static void stop(const struct leat_config *config, void *state) {
-    (void)config;
-    leat_packer_stop(state);
-}
-
 static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes) {
     leat_packing_holds(&((const struct pack *)config)->packing, ret_rows, ret_bytes);
 }
 
-static uint64_t state_bytes(const void *state) {
-    return leat_packer_bytes(state);
-}
-
-/* Rows that documents are cut to are all full. */
+/* Rows that cut documents are all full. */
 static bool counts_by_order(const struct leat_config *config) {
     const struct pack *self = (const struct pack *)config;
 
@@ -357,13 +299,10 @@ static bool counts_by_order(const struct leat_config *config) {
 }
 
 const struct leat_stage_ops leat_stage_pack = {
-    .name = "pack",
+    LEAT_STAGE_BASE("pack", pack, ORDER),
     .summary = "packs several documents into each row of a fixed length",
     .example = "{ fields: [input_ids], length: 4096, how: best_fit, position_ids: position_ids }",
-    .kind = LEAT_STAGE_ORDER,
     .counts_by_order = counts_by_order,
-    .args = args,
-    .config_size = sizeof(struct pack),
     .check = check,
     .plan = plan,
     .revision = revision,
@@ -371,9 +310,9 @@ const struct leat_stage_ops leat_stage_pack = {
     .has_windows = true,
     .state_size = sizeof(struct leat_packer),
     .holding = holding,
-    .state_bytes = state_bytes,
+    .state_bytes = leat_packer_bytes,
     .start = start,
-    .push = push,
-    .finish = finish,
-    .stop = stop,
+    .push = leat_packer_push,
+    .finish = leat_packer_finish,
+    .stop = leat_packer_stop,
 };

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/array.h"
+
 /* ---- rows ---- */
 
 static struct leat_bundle *bundle_new(uint32_t n_refs) {
@@ -33,18 +35,11 @@ static int push_bundle(struct leat_bundle *take_bundle, struct leat_order_sink *
     return leat_order_push(down, row, err);
 }
 
-/* A document for the open row or the window. */
+/* Adds a document to the open row or the window. */
 static int hold(struct leat_packer *packer, struct leat_ref take_ref, struct leat_error *err) {
-    if (packer->n_refs == packer->capacity) {
-        uint32_t capacity = packer->capacity ? packer->capacity * 2 : 64;
-        struct leat_ref *larger = reallocarray(packer->refs, capacity, sizeof(*larger));
-
-        if (!larger) {
-            leat_ref_drop(take_ref);
-            return leat_error_oom(err);
-        }
-        packer->refs = larger;
-        packer->capacity = capacity;
+    if (!leat_array_reserve(&packer->refs, packer->n_refs + 1, &packer->capacity)) {
+        leat_ref_drop(take_ref);
+        return leat_error_oom(err);
     }
     packer->refs[packer->n_refs++] = take_ref;
     packer->n_elements += take_ref.length;
@@ -103,7 +98,7 @@ static int longer_first(const void *a, const void *b) {
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* packer->rows[i]: the row of document i. */
+/* Sets packer->rows[i], the row of document i. */
 static int place_documents(struct leat_packer *packer, struct leat_error *err) {
     struct by_length *sorted = calloc(packer->n_refs, sizeof(*sorted));
 
@@ -119,8 +114,8 @@ static int place_documents(struct leat_packer *packer, struct leat_error *err) {
     return 0;
 }
 
-/* packer->order: documents by row, rows by their first documents; packer->firsts[k]: where the k-th
- * row to leave begins in it. Returns the number of rows. */
+/* Sets packer->order: documents by row, rows by their first documents; and packer->firsts[k]: where
+ * the k-th row ends in it. Returns the number of rows. */
 static uint32_t order_rows(struct leat_packer *packer) {
     uint32_t n_rows = leat_fit_n_rows(packer->fit), n_met = 0, sum = 0;
     uint32_t *turn = packer->order; /* of each row, until the order itself is written */
@@ -145,7 +140,7 @@ static uint32_t order_rows(struct leat_packer *packer) {
     }
     for (uint32_t i = 0; i < packer->n_refs; i++)
         packer->order[packer->firsts[packer->rows[i]]++] = i;
-    return n_rows; /* firsts[k] is now where row k ends */
+    return n_rows;
 }
 
 static int push_rows(struct leat_packer *packer, uint32_t n_rows, struct leat_order_sink *down,
@@ -182,7 +177,7 @@ static int pack_window(struct leat_packer *packer, struct leat_order_sink *down,
     return r < 0 ? r : push_rows(packer, order_rows(packer), down, err);
 }
 
-/* The full rows of a document that is longer than one. */
+/* Pushes the full rows of a document that is longer than one. */
 static int push_full_rows(const struct leat_packing *packing, struct leat_ref ref, uint32_t *at,
                           struct leat_order_sink *down, struct leat_error *err) {
     int r = 0;
@@ -227,8 +222,11 @@ int leat_packer_start(struct leat_packer *packer, const struct leat_packing *pac
     return packer->fit && packer->order && packer->rows && packer->firsts ? 0 : leat_error_oom(err);
 }
 
-int leat_packer_push(struct leat_packer *packer, struct leat_ref ref, struct leat_order_sink *down,
-                     struct leat_error *err) {
+int leat_packer_push(const struct leat_config *config, void *state, struct leat_ref ref,
+                     struct leat_order_sink *down, struct leat_error *err) {
+    struct leat_packer *packer = state;
+
+    (void)config;
     ref.length = leat_ref_length(ref, packer->packing->column);
     if (ref.length == 0) {
         leat_ref_drop(ref);
@@ -238,15 +236,20 @@ int leat_packer_push(struct leat_packer *packer, struct leat_ref ref, struct lea
                                                     : push_fit(packer, ref, down, err);
 }
 
-int leat_packer_finish(struct leat_packer *packer, struct leat_order_sink *down,
+int leat_packer_finish(const struct leat_config *config, void *state, struct leat_order_sink *down,
                        struct leat_error *err) {
+    struct leat_packer *packer = state;
     int r = packer->packing->how == LEAT_PACK_CONCAT ? close_row(packer, down, err)
                                                      : pack_window(packer, down, err);
 
+    (void)config;
     return r < 0 ? r : 0;
 }
 
-void leat_packer_stop(struct leat_packer *packer) {
+void leat_packer_stop(const struct leat_config *config, void *state) {
+    struct leat_packer *packer = state;
+
+    (void)config;
     for (uint32_t i = 0; i < packer->n_refs; i++)
         leat_ref_drop(packer->refs[i]);
     free(packer->refs);
@@ -256,7 +259,7 @@ void leat_packer_stop(struct leat_packer *packer) {
     leat_fit_free(packer->fit);
 }
 
-/* Of the tables for a window, the most; they are there from the start. */
+/* Bytes of the tables for a window, which are allocated at the start. */
 static uint64_t window_bytes(const struct leat_packing *packing) {
     uint64_t n = packing->window;
 
@@ -266,7 +269,9 @@ static uint64_t window_bytes(const struct leat_packing *packing) {
            n * (3 * sizeof(uint32_t) + sizeof(struct by_length));
 }
 
-uint64_t leat_packer_bytes(const struct leat_packer *packer) {
+uint64_t leat_packer_bytes(const void *state) {
+    const struct leat_packer *packer = state;
+
     return packer->capacity * sizeof(struct leat_ref) + window_bytes(packer->packing);
 }
 
@@ -276,5 +281,5 @@ void leat_packing_holds(const struct leat_packing *packing, uint64_t *ret_rows,
     uint64_t n = is_concat ? packing->length : packing->window;
 
     *ret_rows = n;
-    *ret_bytes = 2 * n * sizeof(struct leat_ref) + window_bytes(packing); /* it doubles */
+    *ret_bytes = 2 * n * sizeof(struct leat_ref) + window_bytes(packing); /* the array doubles */
 }

@@ -21,7 +21,7 @@ enum leat_packing_how { LEAT_PACK_CONCAT, LEAT_PACK_FIRST_FIT, LEAT_PACK_BEST_FI
 
 struct leat_packing {
     enum leat_packing_how how;
-    uint32_t column; /* in whose lists documents have their lengths */
+    uint32_t column; /* whose lists have the lengths of documents */
     uint32_t length, window;
     bool splits;
 };
@@ -29,7 +29,8 @@ struct leat_packing {
 struct leat_packer {
     const struct leat_packing *packing;
     struct leat_ref *refs; /* [n_refs]: of the open row, or of the window; each has a length */
-    uint32_t n_refs, capacity;
+    size_t capacity;
+    uint32_t n_refs;
     uint32_t n_elements; /* of the open row */
     struct leat_fit *fit;
     uint32_t *order, *rows, *firsts; /* [window] each, for packing it */
@@ -37,14 +38,14 @@ struct leat_packer {
 
 int leat_packer_start(struct leat_packer *packer, const struct leat_packing *packing,
                       struct leat_error *err);
-int leat_packer_push(struct leat_packer *packer, struct leat_ref ref, struct leat_order_sink *down,
-                     struct leat_error *err);
-int leat_packer_finish(struct leat_packer *packer, struct leat_order_sink *down,
+/* The functions of struct leat_stage_ops, whose state is a packer. */
+int leat_packer_push(const struct leat_config *config, void *state, struct leat_ref ref,
+                     struct leat_order_sink *down, struct leat_error *err);
+int leat_packer_finish(const struct leat_config *config, void *state, struct leat_order_sink *down,
                        struct leat_error *err);
-void leat_packer_stop(struct leat_packer *packer);
+void leat_packer_stop(const struct leat_config *config, void *state);
+uint64_t leat_packer_bytes(const void *state);
 
-/* Bytes that it has taken by now. */
-uint64_t leat_packer_bytes(const struct leat_packer *packer);
-/* Rows that wait, and bytes, at most. */
+/* Waiting rows and bytes, at most. */
 void leat_packing_holds(const struct leat_packing *packing, uint64_t *ret_rows,
                         uint64_t *ret_bytes);

@@ -26,31 +26,18 @@ struct rfft {
 static const char *const forms[] = {"complex", "magnitude", "power", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct rfft, numbers.input),
-     .is_positional = true,
-     .is_required = true,
-     .help = "a list of numbers"},
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct rfft, numbers.output),
-     .is_positional = true,
-     .help = "name of the spectrum; left out: the same name"},
-    {.name = "n",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct rfft, n),
-     .min = 1,
-     .max = LEAT_RFFT_POINTS_MAX,
-     .help = "points: the list is cut to them, or filled up with zeros; left out: the width of the "
-             "list, if it is fixed"},
-    {.name = "form",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct rfft, form),
-     .fallback = "complex",
-     .choices = forms,
-     .help = "of n / 2 + 1 frequencies: real and imaginary part in turns, the absolute value, or "
-             "its square"},
+    LEAT_ARG_NAMED("input", rfft, numbers.input, FIELD, "a list of numbers", .is_positional = true,
+                   .is_required = true),
+    LEAT_ARG_NAMED("output", rfft, numbers.output, FIELD,
+                   "name of the spectrum; left out: the same name", .is_positional = true),
+    LEAT_ARG(rfft, n, INT,
+             "points: the list is cut to them, or filled up with zeros; left out: the width of the "
+             "list, if it is fixed",
+             .min = 1, .max = LEAT_RFFT_POINTS_MAX),
+    LEAT_ARG(rfft, form, CHOICE,
+             "of n / 2 + 1 frequencies: real and imaginary part in turns, the absolute value, or "
+             "its square",
+             .fallback = "complex", .choices = forms),
     LEAT_NUMBERS_DTYPE_ARG(rfft, numbers, leat_numbers_floats, "float32", "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(rfft, numbers, "keep"),
     LEAT_ARGS_END,
@@ -107,9 +94,8 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (r == 0)
         r = make_transform(self, from, err);
     if (r == 0)
-        r = leat_planner_add(planner, config, numbers->output ? "output" : "input",
-                             numbers->output ? numbers->output : numbers->input,
-                             (enum leat_dtype)numbers->dtype, true, &numbers->to, &to, err);
+        r = leat_planner_add_result(planner, config, numbers->input, numbers->output,
+                                    (enum leat_dtype)numbers->dtype, true, &numbers->to, &to, err);
     if (r == 0)
         to->max_length = to->width = self->width;
     return r;
@@ -130,7 +116,7 @@ static int make_work(const struct rfft *self, struct leat_map *map, struct work 
     return ret_work->points && ret_work->spectrum && ret_work->memory ? 0 : -ENOMEM;
 }
 
-/* Fills the points; false if there is no spectrum of them. */
+/* Fills the points. False: they have no spectrum. */
 static bool read_points(const struct rfft *self, const struct leat_map *map, uint32_t row,
                         double *points) {
     const struct leat_column *from = leat_map_column(map, self->numbers.from);
@@ -194,12 +180,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 }
 
 const struct leat_stage_ops leat_stage_rfft = {
-    .name = "rfft",
+    LEAT_STAGE_BASE("rfft", rfft, MAP),
     .summary = "the spectrum of a list of real numbers",
     .example = "{ input: signal, output: spectrum, n: 256, form: magnitude }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct rfft),
     .check = check,
     .unload = unload,
     .plan = plan,

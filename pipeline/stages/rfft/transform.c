@@ -36,14 +36,13 @@ uint32_t leat_rfft_next_size(uint32_t n) {
     return n;
 }
 
-/* Of a packed transform. */
 static void fill_turns(struct leat_rfft *rfft) {
     for (uint32_t k = 0; k <= rfft->n_complex; k++) {
         double angle = -2 * M_PI * k / rfft->n_points;
 
         rfft->turns[k] = (struct turn){cos(angle), sin(angle)};
     }
-    if (rfft->n_complex % 2 == 0) /* what is exact stays so */
+    if (rfft->n_complex % 2 == 0) /* exact values */
         rfft->turns[rfft->n_complex / 2] = (struct turn){0, -1};
     rfft->turns[rfft->n_complex] = (struct turn){-1, 0};
 }
@@ -92,7 +91,7 @@ static int exponent_of(const double *points, uint32_t n) {
                                    : (exponent < -EXPONENT_MAX ? -EXPONENT_MAX : exponent);
 }
 
-/* The spectrum of the even and of the odd points, from that of both in one; then of all. */
+/* Unpacks the spectra of even and odd points, and combines them. */
 static void unpack(const struct leat_rfft *rfft, const kiss_fft_cpx *packed, double *spectrum,
                    double scale) {
     uint32_t n = rfft->n_complex;

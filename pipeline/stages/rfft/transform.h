@@ -18,10 +18,10 @@
 
 struct leat_rfft;
 
-/* The number of points from n on that is allowed: n itself, if its prime factors are. */
+/* The least allowed number of points that is at least n: all its prime factors are small. */
 uint32_t leat_rfft_next_size(uint32_t n);
 
-/* For n_points of a size that is allowed. 0 or -ENOMEM. */
+/* n_points must be an allowed size. 0 or -ENOMEM. */
 int leat_rfft_new(uint32_t n_points, struct leat_rfft **ret_rfft);
 struct leat_rfft *leat_rfft_free(struct leat_rfft *rfft);
 

@@ -1,12 +1,11 @@
-/* tokenize/model.c: text to token ids by the tokenizer of a model: see
- * pipeline/tokenizer/tokenizer.h.
+/* tokenize/model.c: text to token ids by a model's tokenizer (tokenizer/tokenizer.h).
  *
  * A workspace is a tokenizer's context, whose cache of words stays warm from block to block, and
- * the values of the output columns while they grow (tokenize/values.h); ids that are alone grow
- * right in the block. Offsets are a list of twice as many numbers: start, end, start, end.
+ * the values of the output columns while they grow (values.h). Offsets are a list of twice as many
+ * numbers: start, end, start, end.
  *
- * What truncation cuts off is not made, and padding is never the tokenizer's business here but that
- * of `pad`, which knows the batch. A text that cannot be tokenized is a bad record.
+ * Overflow of truncation is not made, and padding is left to `pad`, which knows the batch. A text
+ * that cannot be tokenized is a bad record.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -85,8 +84,6 @@ static bool is_directory(void *context, const char *path) {
 static int open_tokenizer(struct leat_tokenize *self, const struct leat_opener *opener,
                           struct leat_error *err) {
     const struct leat_config *config = &self->base;
-    const struct leat_value *value =
-        config->values ? leat_value_get(config->values, "tokenizer") : NULL;
     struct reading reading = {.opener = opener, .contents = &self->contents, .files = &self->files};
     const struct leat_tokenizer_reader reader = {.context = &reading,
                                                  .name = self->tokenizer_path,
@@ -99,18 +96,16 @@ static int open_tokenizer(struct leat_tokenize *self, const struct leat_opener *
         return leat_error_oom(err);
     r = leat_tokenizer_open(path, &reader, &self->tokenizer, err);
     free(path);
-    if (r == 0)
-        return 0;
-    leat_error_prefix(err, "tokenizer");
-    if (!err->file[0])
-        leat_error_locate(err, config->file, value ? value->line : config->line,
-                          value ? value->column : config->column);
+    if (r < 0 && err->file[0])
+        leat_error_prefix(err, "tokenizer");
+    else if (r < 0)
+        leat_config_place_error(config, "tokenizer", err);
     return r;
 }
 
 /* ---- tokens around it, and lengths */
 
-/* The id of a token that is to be put in front or behind; -1 if the tokenizer does so itself. */
+/* Finds the id of a token to add in front or behind; -1 if the tokenizer adds it itself. */
 static int find_end(struct leat_tokenize *self, const char *arg, const char *token, bool is_last,
                     int32_t *ret_id, struct leat_error *err) {
     int32_t id = -1;
@@ -132,7 +127,7 @@ static int64_t n_ends(const struct leat_tokenize *self) {
     return (self->first_id >= 0) + (self->last_id >= 0);
 }
 
-/* How a text is cut, which the file says where the arguments do not. */
+/* How a text is cut: as the arguments say, else as the tokenizer's file says. */
 static struct leat_truncation truncation_of(const struct leat_tokenize *self) {
     struct leat_truncation truncation = *leat_tokenizer_truncation(self->tokenizer);
     const struct leat_config *config = &self->base;
@@ -148,11 +143,11 @@ static struct leat_truncation truncation_of(const struct leat_tokenize *self) {
         truncation.strategy = self->truncation == ONLY_FIRST    ? LEAT_TRUNCATE_ONLY_FIRST
                               : self->truncation == ONLY_SECOND ? LEAT_TRUNCATE_ONLY_SECOND
                                                                 : LEAT_TRUNCATE_LONGEST_FIRST;
-    truncation.stride = 0; /* of what is cut off, which nobody gets */
+    truncation.stride = 0; /* of overflow, which is dropped */
     return truncation;
 }
 
-/* The length that is set is that of the whole row. */
+/* Sets max_length, which is that of the whole row. */
 static int set_length(struct leat_tokenize *self, struct leat_error *err) {
     struct leat_truncation truncation = truncation_of(self);
     int64_t n_around = n_ends(self);
@@ -181,7 +176,7 @@ static int load(struct leat_tokenize *self, const struct leat_opener *opener,
     return r;
 }
 
-/* A text with special tokens of its own gets no others, unless that is asked for; never its first
+/* A text with special tokens of its own gets no others unless it is asked for, and never its first
  * token twice. */
 static int plan_ends(struct leat_tokenize *self, const struct leat_field *input,
                      struct leat_error *err) {
@@ -208,11 +203,26 @@ static int plan_ends(struct leat_tokenize *self, const struct leat_field *input,
     return r < 0 ? r : set_length(self, err);
 }
 
-/* The parts that the model is to say, and the columns that are made of them. */
+/* Adds a list with n_per_token numbers a token. */
+static int add_annotation(const struct leat_tokenize *self, struct leat_planner *planner,
+                          const char *arg, const char *name, uint64_t n_per_token, int32_t pad,
+                          uint32_t *ret_column, struct leat_error *err) {
+    struct leat_field *field;
+    int r = leat_planner_add(planner, &self->base, arg, name, LEAT_DTYPE_INT32, true, ret_column,
+                             &field, err);
+
+    if (r < 0)
+        return r;
+    field->max_length = n_per_token * (uint64_t)self->max_length;
+    field->has_pad_value = field->is_annotation = true;
+    field->pad_value = pad;
+    return 0;
+}
+
+/* Adds the columns that say where there is loss. */
 static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
                      const struct leat_field *input, struct leat_error *err) {
     const char *arg = "return_assistant_tokens_mask";
-    struct leat_field *field;
     int r;
 
     self->parts_column = self->pair ? -1 : input->loss_column;
@@ -232,40 +242,23 @@ static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
     leat_planner_edit(planner, self->output_column)->loss_column = (int32_t)self->loss_column;
     if (!self->return_assistant_tokens_mask)
         return 0;
-    r = leat_planner_add(planner, &self->base, arg, MASKS_NAME, LEAT_DTYPE_INT32, true,
-                         &self->masks_column, &field, err);
-    if (r < 0)
-        return r;
-    field->max_length = (uint64_t)self->max_length;
-    field->has_pad_value = field->is_annotation = true;
-    return 0;
+    return add_annotation(self, planner, arg, MASKS_NAME, 1, 0, &self->masks_column, err);
 }
 
 static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct leat_error *err) {
     const struct leat_padding *padding = leat_tokenizer_padding(self->tokenizer);
     const struct leat_field *input = leat_planner_field(planner, self->input_column);
-    struct leat_field *field;
+    int32_t pad_type = padding->is_on ? (int32_t)padding->pad_type_id : 0;
     int r = plan_ends(self, input, err);
 
     if (r == 0)
         r = plan_loss(self, planner, input, err);
-    if (r == 0 && self->return_token_type_ids) {
-        r = leat_planner_add(planner, &self->base, "return_token_type_ids", TYPES_NAME,
-                             LEAT_DTYPE_INT32, true, &self->types_column, &field, err);
-        if (r < 0)
-            return r;
-        field->max_length = (uint64_t)self->max_length;
-        field->has_pad_value = field->is_annotation = true;
-        field->pad_value = padding->is_on ? padding->pad_type_id : 0;
-    }
-    if (r == 0 && self->return_offsets_mapping) {
-        r = leat_planner_add(planner, &self->base, "return_offsets_mapping", OFFSETS_NAME,
-                             LEAT_DTYPE_INT32, true, &self->offsets_column, &field, err);
-        if (r < 0)
-            return r;
-        field->max_length = 2 * (uint64_t)self->max_length;
-        field->has_pad_value = field->is_annotation = true;
-    }
+    if (r == 0 && self->return_token_type_ids)
+        r = add_annotation(self, planner, "return_token_type_ids", TYPES_NAME, 1, pad_type,
+                           &self->types_column, err);
+    if (r == 0 && self->return_offsets_mapping)
+        r = add_annotation(self, planner, "return_offsets_mapping", OFFSETS_NAME, 2, 0,
+                           &self->offsets_column, err);
     return r;
 }
 
@@ -326,25 +319,16 @@ static void want(struct pass *pass, enum output output, bool is_made, uint32_t c
     pass->columns[output] = column;
 }
 
-static size_t n_bytes_of(const struct leat_map *map, uint32_t column) {
-    const struct leat_column *texts = leat_map_column(map, column);
-    size_t n = 0;
-
-    for (uint32_t row = 0; row < map->block->n_rows; row++)
-        n += texts->lengths[row];
-    return n;
-}
-
-/* From here on the arena is that of the ids alone, unless there are other outputs. */
+/* Begins the values. Ids alone grow right in the arena, which nothing else may use meanwhile. */
 static void begin_values(struct pass *pass) {
     const struct leat_tokenize *self = pass->self;
     bool is_alone = pass->wants[IDS];
 
     for (int i = IDS + 1; i < N_OUTPUTS; i++)
         is_alone &= !pass->wants[i];
-    pass->n_text_bytes = n_bytes_of(pass->map, self->input_column);
+    pass->n_text_bytes = leat_map_n_items(pass->map, self->input_column);
     if (self->pair)
-        pass->n_text_bytes += n_bytes_of(pass->map, self->pair_column);
+        pass->n_text_bytes += leat_map_n_items(pass->map, self->pair_column);
     for (int i = 0; i < N_OUTPUTS; i++)
         leat_values_begin(&pass->workspace->values[i],
                           is_alone && i == IDS ? leat_map_arena(pass->map, pass->columns[i]) : NULL,
@@ -380,7 +364,7 @@ static int begin(struct pass *pass, struct leat_error *err) {
     return 0;
 }
 
-/* The parts of the row's text that the model is to say. */
+/* Marks the parts of the row's text that the model is to say. */
 static void find_parts(struct pass *pass, uint32_t row) {
     const struct leat_column *parts;
 
@@ -418,7 +402,7 @@ static void push_ids(struct pass *pass, const struct leat_encoding *encoding) {
         leat_values_push(ids, pass->self->last_id);
 }
 
-/* A token in front is of type 0, one behind of the type of what it follows. */
+/* A token in front has type 0, one behind the type of what it follows. */
 static void push_types(struct pass *pass, const struct leat_encoding *encoding) {
     struct leat_values *types = &pass->workspace->values[TYPES];
 
@@ -457,7 +441,7 @@ static void push_mark(struct pass *pass, uint32_t mark) {
                                                                         : LEAT_LOSS_ASSISTANT);
 }
 
-/* There is no loss on a token in front; one behind is as what it follows. */
+/* A token in front has no loss, one behind is as what it follows. */
 static void push_marks(struct pass *pass, const struct leat_encoding *encoding) {
     if (pass->self->first_id >= 0)
         push_mark(pass, 0);
@@ -485,7 +469,7 @@ static int push_row(struct pass *pass, const struct leat_encoding *encoding) {
     return 0;
 }
 
-/* What is told of the record is kept in the block. */
+/* Rejects the row; its message needs the arena. */
 static int reject(struct pass *pass, uint32_t row, const struct leat_error *error,
                   struct leat_error *err) {
     if (leat_values_leave(&pass->workspace->values[IDS]) < 0)
@@ -494,7 +478,7 @@ static int reject(struct pass *pass, uint32_t row, const struct leat_error *erro
     return 0;
 }
 
-/* The text, or why it is a bad record; then it is a row without tokens. */
+/* Encodes one row; a bad row has no tokens. */
 static int map_row(struct pass *pass, uint32_t row, struct leat_error *err) {
     const struct leat_encoding *encoding;
     struct leat_error error = LEAT_ERROR_INIT;

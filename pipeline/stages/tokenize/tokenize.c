@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "pipeline/stages/tokenize/tokenize.h"
-#include "pipeline/tokenizer/chartrie.h"
+#include "pipeline/tokenizer/chartrie/chartrie.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
 static const char *const encodings[] = {"raw", "byte_level", "metaspace", NULL};
@@ -15,140 +15,79 @@ static const char *const truncations[] = {"longest_first", "only_first", "only_s
                                           "do_not_truncate", NULL};
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct leat_tokenize, input),
-     .help = "the text that is tokenized; left out: the one that a stage made last, or the only "
-             "one that the source has"},
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct leat_tokenize, output),
-     .help = "name of the list of int32 token ids; left out: input_ids"},
-    {.name = "vocab",
-     .type = LEAT_ARG_PATH,
-     .offset = offsetof(struct leat_tokenize, vocab),
-     .help =
-         "the vocabulary: one token a line (numbered from 0, never stripped), JSON {token: id}, "
-         "or a tokenizer.json, of which only the vocabulary counts. This or `tokenizer`"},
-    {.name = "tokenizer",
-     .type = LEAT_ARG_PATH,
-     .offset = offsetof(struct leat_tokenize, tokenizer_path),
-     .is_positional = true,
-     .help = "the tokenizer of a model, for the ids that Hugging Face tokenizers gives: a "
-             "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory. This "
-             "or `vocab`"},
-    {.name = "vocab_encoding",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct leat_tokenize, vocab_encoding),
-     .fallback = "raw",
-     .choices = encodings,
-     .help = "`vocab`: how it writes bytes: as they are, in GPT-2's alphabet (\"Ġthe\"), or with "
-             "U+2581 for blanks and <0xNN> for bytes"},
-    {.name = "mode",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct leat_tokenize, mode),
-     .fallback = "shortest",
-     .choices = modes,
-     .help = "`vocab`: the fewest tokens or least total score; the longest token at each place; or "
-             "drawn "
-             "at random, keyed by record"},
-    {.name = "unknown",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct leat_tokenize, unknown),
-     .fallback = "error",
-     .choices = unknowns,
-     .help = "`vocab`: a character that no token covers: the record is bad, it is left out, or it "
-             "becomes "
-             "unk_id"},
-    {.name = "unk_id",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct leat_tokenize, unk_id),
-     .min = 0,
-     .max = INT32_MAX,
-     .help =
-         "`vocab`: the id of an unknown character; may be left out if a tokenizer.json says it"},
-    {.name = "scores",
-     .type = LEAT_ARG_PATH,
-     .offset = offsetof(struct leat_tokenize, scores),
-     .help =
-         "`vocab`: one number a line, the cost of id 0, 1, ...: the least total wins. A Unigram "
-         "vocabulary brings its own (minus the log probability)"},
-    {.name = "bos_id",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct leat_tokenize, bos_id),
-     .min = 0,
-     .max = INT32_MAX,
-     .help = "`vocab`: put before each text"},
-    {.name = "eos_id",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct leat_tokenize, eos_id),
-     .min = 0,
-     .max = INT32_MAX,
-     .help = "`vocab`: put behind each text"},
-    {.name = "max_length",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct leat_tokenize, max_length),
-     .min = 1,
-     .max = 1 << 28,
-     .help = "ids of a row at most, bos, eos and special tokens included; those are kept when a "
-             "text is cut. With `tokenizer` its file may say it"},
-    {.name = "truncation_side",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct leat_tokenize, truncation_side),
-     .choices = sides,
-     .help = "which end of a text that is too long is cut off: right, unless the file of the "
-             "`tokenizer` "
-             "says left"},
-    {.name = "seed",
-     .type = LEAT_ARG_INT,
-     .offset = offsetof(struct leat_tokenize, seed),
-     .fallback = "0",
-     .min = 0,
-     .max = 9e15,
-     .help = "of mode random, and of a tokenizer with dropout: another seed draws other tokens"},
-    {.name = "add_special_tokens",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct leat_tokenize, add_special_tokens),
-     .fallback = "true",
-     .help = "`tokenizer`: with the special tokens that it puts around texts, such as [CLS]; for a "
-             "text of `chat`, which has its own, false unless it is said"},
-    {.name = "pair",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct leat_tokenize, pair),
-     .help = "`tokenizer`: a second text, tokenized as a pair with the first"},
-    {.name = "truncation",
-     .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct leat_tokenize, truncation),
-     .choices = truncations,
-     .help = "`tokenizer`: which of two texts is cut: as its file says, else the longer one first; "
-             "do_not_truncate: none, whatever the file says"},
-    {.name = "bos",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct leat_tokenize, bos),
-     .help =
-         "`tokenizer`: a token, as \"<s>\", that is put in front where it does not do so itself"},
-    {.name = "eos",
-     .type = LEAT_ARG_TEXT,
-     .offset = offsetof(struct leat_tokenize, eos),
-     .help = "`tokenizer`: a token that is put behind where it does not do so itself"},
-    {.name = "return_offsets_mapping",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct leat_tokenize, return_offsets_mapping),
-     .fallback = "false",
-     .help = "`tokenizer`: adds `offset_mapping`, a list of int32 with two numbers a token: where "
-             "it starts and ends in its text, in characters (0, 0: it stands for none)"},
-    {.name = "return_token_type_ids",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct leat_tokenize, return_token_type_ids),
-     .fallback = "false",
-     .help = "`tokenizer`: adds `token_type_ids`, a list of int32 with a number a token: which "
-             "text it belongs to, as the tokenizer has it"},
-    {.name = "return_assistant_tokens_mask",
-     .type = LEAT_ARG_BOOL,
-     .offset = offsetof(struct leat_tokenize, return_assistant_tokens_mask),
-     .fallback = "false",
-     .help = "`tokenizer`: adds `assistant_masks`, a list of int32: 1 for tokens of what the "
-             "assistant says in a text of `chat` or `instruction`, else 0"},
+    LEAT_ARG(leat_tokenize, input, FIELD,
+             "the text that is tokenized; left out: the one that a stage made last, or the only "
+             "one that the source has"),
+    LEAT_ARG(leat_tokenize, output, FIELD,
+             "name of the list of int32 token ids; left out: input_ids"),
+    LEAT_ARG(leat_tokenize, vocab, PATH,
+             "the vocabulary: one token a line (numbered from 0, never stripped), JSON {token: "
+             "id}, or a tokenizer.json, of which only the vocabulary counts. This or `tokenizer`"),
+    LEAT_ARG_NAMED("tokenizer", leat_tokenize, tokenizer_path, PATH,
+                   "the tokenizer of a model, for the ids that Hugging Face tokenizers gives: a "
+                   "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory. "
+                   "This or `vocab`",
+                   .is_positional = true),
+    LEAT_ARG(leat_tokenize, vocab_encoding, CHOICE,
+             "`vocab`: how it writes bytes: as they are, in GPT-2's alphabet (\"Ġthe\"), or with "
+             "U+2581 for blanks and <0xNN> for bytes",
+             .fallback = "raw", .choices = encodings),
+    LEAT_ARG(leat_tokenize, mode, CHOICE,
+             "`vocab`: the fewest tokens or least total score; the longest token at each place; or "
+             "drawn at random, keyed by record",
+             .fallback = "shortest", .choices = modes),
+    LEAT_ARG(leat_tokenize, unknown, CHOICE,
+             "`vocab`: a character that no token covers: the record is bad, it is left out, or it "
+             "becomes unk_id",
+             .fallback = "error", .choices = unknowns),
+    LEAT_ARG(leat_tokenize, unk_id, INT,
+             "`vocab`: the id of an unknown character; may be left out if a tokenizer.json says it",
+             .min = 0, .max = INT32_MAX),
+    LEAT_ARG(leat_tokenize, scores, PATH,
+             "`vocab`: one number a line, the cost of id 0, 1, ...: the least total wins. A "
+             "Unigram vocabulary brings its own (minus the log probability)"),
+    LEAT_ARG(leat_tokenize, bos_id, INT, "`vocab`: put before each text", .min = 0,
+             .max = INT32_MAX),
+    LEAT_ARG(leat_tokenize, eos_id, INT, "`vocab`: put behind each text", .min = 0,
+             .max = INT32_MAX),
+    LEAT_ARG(leat_tokenize, max_length, INT,
+             "ids of a row at most, bos, eos and special tokens included; those are kept when a "
+             "text is cut. With `tokenizer` its file may say it",
+             .min = 1, .max = 1 << 28),
+    LEAT_ARG(leat_tokenize, truncation_side, CHOICE,
+             "which end of a text that is too long is cut off: right, unless the file of the "
+             "`tokenizer` says left",
+             .choices = sides),
+    LEAT_ARG(leat_tokenize, seed, INT,
+             "of mode random, and of a tokenizer with dropout: another seed draws other tokens",
+             .fallback = "0", .min = 0, .max = 9e15),
+    LEAT_ARG(leat_tokenize, add_special_tokens, BOOL,
+             "`tokenizer`: with the special tokens that it puts around texts, such as [CLS]; for a "
+             "text of `chat`, which has its own, false unless it is said",
+             .fallback = "true"),
+    LEAT_ARG(leat_tokenize, pair, FIELD,
+             "`tokenizer`: a second text, tokenized as a pair with the first"),
+    LEAT_ARG(leat_tokenize, truncation, CHOICE,
+             "`tokenizer`: which of two texts is cut: as its file says, else the longer one first; "
+             "do_not_truncate: none, whatever the file says",
+             .choices = truncations),
+    LEAT_ARG(
+        leat_tokenize, bos, TEXT,
+        "`tokenizer`: a token, as \"<s>\", that is put in front where it does not do so itself"),
+    LEAT_ARG(leat_tokenize, eos, TEXT,
+             "`tokenizer`: a token that is put behind where it does not do so itself"),
+    LEAT_ARG(leat_tokenize, return_offsets_mapping, BOOL,
+             "`tokenizer`: adds `offset_mapping`, a list of int32 with two numbers a token: where "
+             "it starts and ends in its text, in characters (0, 0: it stands for none)",
+             .fallback = "false"),
+    LEAT_ARG(leat_tokenize, return_token_type_ids, BOOL,
+             "`tokenizer`: adds `token_type_ids`, a list of int32 with a number a token: which "
+             "text it belongs to, as the tokenizer has it",
+             .fallback = "false"),
+    LEAT_ARG(leat_tokenize, return_assistant_tokens_mask, BOOL,
+             "`tokenizer`: adds `assistant_masks`, a list of int32: 1 for tokens of what the "
+             "assistant says in a text of `chat` or `instruction`, else 0",
+             .fallback = "false"),
     LEAT_ARGS_END,
 };
 
@@ -156,7 +95,7 @@ static const struct leat_tokenize_side *side_of(const struct leat_tokenize *self
     return self->tokenizer_path ? &leat_tokenize_model : &leat_tokenize_vocab;
 }
 
-/* Arguments of the other side have no effect: they were meant otherwise. */
+/* Refuses arguments of the other side, which have no effect. */
 static int check_args(const struct leat_tokenize *self, struct leat_error *err) {
     bool is_model = self->tokenizer_path;
     const struct leat_tokenize_side *other = is_model ? &leat_tokenize_vocab : &leat_tokenize_model;
@@ -211,7 +150,7 @@ static const struct leat_contents *contents(const struct leat_config *config) {
     return &((const struct leat_tokenize *)config)->files;
 }
 
-/* The field's column, which must be text. */
+/* Finds the column of a field that must be text. */
 static int find_text(const struct leat_tokenize *self, struct leat_planner *planner,
                      const char *arg, const char *name, uint32_t *ret_column,
                      struct leat_error *err) {
@@ -296,12 +235,9 @@ static void memory(const struct leat_config *config, size_t *ret_loaded, size_t 
 }
 
 const struct leat_stage_ops leat_stage_tokenize = {
-    .name = "tokenize",
+    LEAT_STAGE_BASE("tokenize", leat_tokenize, MAP),
     .summary = "turns a text into token ids by the tokenizer of a model, or by a vocabulary",
     .example = "{ input: text, output: input_ids, tokenizer: tokenizer.json, max_length: 64 }",
-    .kind = LEAT_STAGE_MAP,
-    .args = args,
-    .config_size = sizeof(struct leat_tokenize),
     .check = check,
     .load = load,
     .unload = unload,

@@ -1,7 +1,6 @@
 /* tokenize/tokenize.h: the stage `tokenize` and its two sides: a CharTrie over any vocabulary
- * (tokenize/vocab.c) and the tokenizer of a model, as Hugging Face has it
- * (tokenize/model.c). Which one it is, is said by `vocab` or `tokenizer`.
- */
+ * (vocab.c, argument `vocab`), and a tokenizer as Hugging Face has it (model.c, argument
+ * `tokenizer`). */
 #pragma once
 
 #include "pipeline/stage/stage.h"
@@ -39,23 +38,23 @@ struct leat_tokenize {
     const char *eos;
 
     /* made of them */
-    struct leat_blake2b contents; /* of the files that were read, */
-    struct leat_contents files;   /* and of each of them */
+    struct leat_blake2b contents; /* of the files that were read */
+    struct leat_contents files;   /* of each of them */
     uint32_t input_column, output_column;
     int64_t pad_id; /* -1: not known */
 
     struct leat_chartrie *trie;
 
     struct leat_tokenizer *tokenizer;
-    int32_t first_id, last_id; /* put around what the tokenizer gives; -1: none */
+    int32_t first_id, last_id; /* added in front and behind; -1: none */
     uint32_t pair_column, types_column, offsets_column, masks_column;
-    int32_t parts_column; /* what of the text the model is to say, see shared_loss.h; -1: unknown */
-    uint32_t loss_column; /* made of that */
+    int32_t parts_column; /* parts that the model is to say (shared_loss.h); -1: unknown */
+    uint32_t loss_column; /* made of parts_column */
 };
 
-/* One side of the stage. Its functions are those of struct leat_stage_ops. */
+/* One side of the stage. Functions are as in struct leat_stage_ops. */
 struct leat_tokenize_side {
-    const char *const *args; /* that have a meaning only here; NULL-terminated */
+    const char *const *args; /* that only this side has; NULL-terminated */
     int (*check)(const struct leat_tokenize *self, struct leat_error *err);
     int (*load)(struct leat_tokenize *self, const struct leat_opener *opener,
                 struct leat_error *err);
@@ -66,7 +65,7 @@ struct leat_tokenize_side {
 extern const struct leat_tokenize_side leat_tokenize_vocab;
 extern const struct leat_tokenize_side leat_tokenize_model;
 
-/* Of the side `tokenizer`; with `vocab` there is none. */
+/* Of the side `tokenizer`; the other one needs no workspace. */
 int leat_tokenize_workspace_new(const struct leat_tokenize *self, void **ret_workspace,
                                 struct leat_error *err);
 void leat_tokenize_workspace_free(void *workspace);

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLACK     1.0625 /* more than the block before had; else they are copied */
+#include "proto/base/array.h"
+
+#define SLACK     1.0625 /* above what the last block had */
 #define SLACK_MIN 64
 
-/* Of an open-ended region: all that is left of the arena's chunk. */
+/* Reserves what is left of the arena's chunk. */
 static void enter(struct leat_values *values, struct leat_arena *arena, size_t n_expected) {
     size_t size;
     void *region = leat_arena_reserve(arena, n_expected * sizeof(*values->items), &size);
@@ -31,18 +33,10 @@ void leat_values_begin(struct leat_values *values, struct leat_arena *arena, siz
         enter(values, arena, (size_t)n_expected);
 }
 
-/* Into memory of their own, with room for n_more. */
+/* Moves the items to the own memory, with room for n_more. */
 static int move(struct leat_values *values, size_t n_more) {
-    size_t n = values->n + n_more, capacity = n + n / 2 + 1024;
-
-    if (n > values->memory_capacity) {
-        int32_t *larger = realloc(values->memory, capacity * sizeof(*larger));
-
-        if (!larger)
-            return -ENOMEM;
-        values->memory = larger;
-        values->memory_capacity = capacity;
-    }
+    if (!leat_array_reserve(&values->memory, values->n + n_more, &values->memory_capacity))
+        return -ENOMEM;
     if (values->arena && values->n > 0)
         memcpy(values->memory, values->items, values->n * sizeof(*values->items));
     values->arena = NULL;

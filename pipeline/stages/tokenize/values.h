@@ -1,10 +1,10 @@
-/* tokenize/values.h: the numbers of an output column while they come, row by row, and nobody knows
- * how many there will be.
+/* tokenize/values.h: the numbers of an output column while they grow, row by row, to an unknown
+ * length.
  *
- * They grow in memory of their own, and are copied into the block's arena at its end. Or right in
- * the arena, if nothing else is allocated there meanwhile: as much room is taken as the blocks
- * before let expect, and given back as far as it is not needed; should it not do, or should the
- * arena be needed (leat_values_leave), they move to memory of their own.
+ * They grow in memory of their own and are copied into the block's arena at its end. Or they grow
+ * right in the arena, if nothing else is allocated there meanwhile: the room is estimated from
+ * earlier blocks, and the rest is given back. If the room is too small, or the arena is needed
+ * (leat_values_leave), they move to memory of their own.
  *
  * Owner: the workspace.
  */
@@ -23,18 +23,18 @@ struct leat_values {
     double n_per_byte;        /* of the last block's text; 0: there was none */
 };
 
-/* A block of n_bytes of text begins. arena: where they may grow; NULL: in memory of their own. */
+/* Begins a block of n_bytes of text. arena: where values may grow; NULL: in memory of their own. */
 void leat_values_begin(struct leat_values *values, struct leat_arena *arena, size_t n_bytes);
-/* Room for n_more behind items[n]; 0 or -ENOMEM. */
+/* Makes room for n_more behind items[n]. 0 or -ENOMEM. */
 int leat_values_reserve(struct leat_values *values, size_t n_more);
-/* Before anything else is allocated in the arena; 0 or -ENOMEM. */
+/* To call before anything else is allocated in the arena. 0 or -ENOMEM. */
 int leat_values_leave(struct leat_values *values);
-/* The end of the block: all of them in the arena, which is that of begin() if that had one. NULL
- * when memory is out. */
+/* Ends the block: returns the items in the arena, which must be that of begin() if that had one.
+ * NULL: memory ran out. */
 int32_t *leat_values_end(struct leat_values *values, struct leat_arena *arena, size_t n_bytes);
 void leat_values_deinit(struct leat_values *values);
 
-/* What was reserved. */
+/* Appends a value for which there is room. */
 static inline void leat_values_push(struct leat_values *values, int32_t value) {
     values->items[values->n++] = value;
 }

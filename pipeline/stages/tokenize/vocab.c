@@ -1,5 +1,5 @@
-/* tokenize/vocab.c: text to token ids by a vocabulary: see pipeline/tokenizer/chartrie.h for
- * the modes and vocab.h for the files.
+/* tokenize/vocab.c: text to token ids by a vocabulary: see pipeline/tokenizer/chartrie/chartrie.h
+ * for the modes and vocab.h for the files.
  *
  * All rows of a block go through the trie in one call; their ids lie one behind the other in one
  * region of the output column's arena. A row with an unknown character (unknown: error) is a bad
@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "pipeline/stages/tokenize/tokenize.h"
-#include "pipeline/tokenizer/chartrie.h"
+#include "pipeline/tokenizer/chartrie/chartrie.h"
 #include "pipeline/tokenizer/token_text.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 
 #define SCORES_BYTES_MAX (UINT32_C(256) << 20)
 
@@ -36,12 +36,11 @@ static int check(const struct leat_tokenize *self, struct leat_error *err) {
     return 0;
 }
 
-/* Reads the file of argument `arg`, at which an error is placed. */
+/* Reads the file of argument `arg`, where errors are placed. */
 static int read_file(struct leat_tokenize *self, const char *arg, const char *path,
                      size_t limit_bytes, const struct leat_opener *opener, char **ret_path,
                      char **ret_data, size_t *ret_size, struct leat_error *err) {
     const struct leat_config *config = &self->base;
-    const struct leat_value *value = config->values ? leat_value_get(config->values, arg) : NULL;
     int r;
 
     *ret_path = leat_config_path(config, path);
@@ -49,9 +48,7 @@ static int read_file(struct leat_tokenize *self, const char *arg, const char *pa
         return leat_error_oom(err);
     r = leat_opener_read(opener, *ret_path, limit_bytes, ret_data, ret_size, err);
     if (r < 0) {
-        leat_error_prefix(err, "%s", arg);
-        leat_error_locate(err, config->file, value ? value->line : config->line,
-                          value ? value->column : config->column);
+        leat_config_place_error(config, arg, err);
         free(*ret_path);
         *ret_path = NULL;
         return r;
@@ -140,8 +137,8 @@ static int load(struct leat_tokenize *self, const struct leat_opener *opener,
     return r;
 }
 
-/* Memory of the encoder. The ids' region stays open while rows are encoded, unless it lies in the
- * scratch arena, which the encoder fills at the same time. */
+/* The encoder's memory. The region of ids stays open while rows are encoded, unless it is in the
+ * scratch arena, which the encoder uses at the same time. */
 struct memory {
     struct leat_arena *scratch, *ids;
 };

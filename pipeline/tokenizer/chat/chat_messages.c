@@ -8,6 +8,7 @@
 
 #include "pipeline/tokenizer/token_text.h"
 #include "pipeline/tokenizer/white_space.h"
+#include "proto/base/array.h"
 
 int leat_chat_messages_init(struct leat_chat_messages *messages) {
     *messages = (struct leat_chat_messages){.n_items = 0};
@@ -150,20 +151,10 @@ static int read_message(struct leat_chat_messages *messages, const struct leat_c
 }
 
 static int reserve(struct leat_chat_messages *messages, size_t n, struct leat_error *err) {
-    struct leat_chat_message *items;
-
     if (n > LEAT_CHAT_MESSAGES_MAX)
         return leat_error_set(err, -EINVAL, "%zu messages are more than %d", n,
                               LEAT_CHAT_MESSAGES_MAX);
-
-    if (n <= messages->capacity)
-        return 0;
-    items = reallocarray(messages->items, n + n / 2, sizeof(*items));
-    if (!items)
-        return leat_error_oom(err);
-    messages->items = items;
-    messages->capacity = n + n / 2;
-    return 0;
+    return leat_array_reserve(&messages->items, n, &messages->capacity) ? 0 : leat_error_oom(err);
 }
 
 static int open_array(struct leat_chat_messages *messages, const void *text, size_t n_bytes,

@@ -61,7 +61,7 @@ static bool begins_with_system(const struct leat_chat_writer *writer,
     return writer->system_role && messages->items[0].role == writer->system_role;
 }
 
-/* As the template of the model raises: user first, then by turns, behind a system message. */
+/* As the template of the model raises: user first, then by turns, after a system message. */
 static int check_turns(const struct leat_chat_writer *writer,
                        const struct leat_chat_messages *messages, struct leat_error *err) {
     size_t first = begins_with_system(writer, messages);

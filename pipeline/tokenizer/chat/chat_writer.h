@@ -1,5 +1,5 @@
-/* chat_writer.h: writes a conversation as a template has it, to whoever collects the bytes: the
- * stage `chat`, and whoever tokenizes a single conversation. What is written is decided here alone.
+/* chat_writer.h: writes a conversation in a template to a sink: for the stage `chat` and for
+ * users of one conversation. Only this file decides what is written.
  *
  * Immutable once made: any thread. A sink belongs to the job.
  */

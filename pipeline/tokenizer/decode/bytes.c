@@ -1,23 +1,11 @@
 /* bytes.c: decoders that make bytes of tokens: ByteLevel and ByteFallback. */
 #include <errno.h>
 
-#include "pipeline/tokenizer/decode/lossy.h"
+#include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/decode/step.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 
 /* ---- ByteLevel: characters of GPT-2's alphabet stand for bytes */
-
-/* The byte that a character stands for, or -1. Bytes 33..126, 161..172, 174..255 are characters of
- * that number; the other 68 are those from U+0100 on. */
-static int byte_of(uint32_t point) {
-    if ((point >= 33 && point <= 126) || (point >= 161 && point <= 255 && point != 173))
-        return (int)point;
-    if (point >= 0x100 && point <= 0x120)
-        return (int)(point - 0x100);
-    if (point >= 0x121 && point <= 0x142)
-        return (int)(point - 0x121 + 127);
-    return point == 0x143 ? 173 : -1;
-}
 
 /* A token with any other character in it stands for itself. */
 static int put_token(const struct leat_decoder_token *token, struct leat_pieces *out) {
@@ -28,7 +16,7 @@ static int put_token(const struct leat_decoder_token *token, struct leat_pieces 
         return r;
     for (uint32_t at = 0; at < token->n_bytes;) {
         size_t left = token->n_bytes - at;
-        int byte = byte_of(leat_utf8_code_point(token->bytes + at, left));
+        int byte = leat_byte_level_unmap(leat_utf8_code_point(token->bytes + at, left));
         if (byte < 0) {
             out->text.n_bytes = start;
             return leat_pieces_put(out, token->bytes, token->n_bytes);
@@ -49,7 +37,7 @@ static int run_byte_level(const struct leat_decode_step *step,
     for (size_t i = 0; i < n_tokens && r == 0; i++)
         r = put_token(&tokens[i], &raw);
     if (r == 0)
-        r = leat_put_lossy(raw.text.bytes, raw.text.n_bytes, out);
+        r = leat_pieces_put_lossy(out, raw.text.bytes, raw.text.n_bytes);
     if (r == 0)
         r = leat_pieces_end(out);
     leat_pieces_deinit(&raw);
@@ -66,8 +54,8 @@ static int read_byte_level(const struct leat_component *component, struct leat_d
     return r < 0 ? r : leat_component_bool(component, "trim_offsets", -1, &value, err);
 }
 
-const struct leat_decode_ops leat_decode_byte_level = {"ByteLevel", read_byte_level, run_byte_level,
-                                                       false};
+const struct leat_decode_ops leat_decode_byte_level = {
+    .type = "ByteLevel", .read = read_byte_level, .run = run_byte_level};
 
 /* ---- ByteFallback: "<0x61>" stands for a byte */
 
@@ -96,15 +84,10 @@ static int put_row(const uint8_t *row, uint32_t n, struct leat_pieces *out) {
 
     if (n == 0)
         return 0;
-    if (leat_is_utf8(row, n)) {
-        r = leat_pieces_put(out, row, n);
-        return r < 0 ? r : leat_pieces_end(out);
-    }
-    for (uint32_t i = 0; i < n && r == 0; i++) {
-        r = leat_pieces_put(out, LEAT_REPLACEMENT_CHARACTER, 3);
-        if (r == 0)
-            r = leat_pieces_end(out);
-    }
+    if (leat_utf8_is_valid(row, n))
+        return leat_pieces_add(out, row, n);
+    for (uint32_t i = 0; i < n && r == 0; i++)
+        r = leat_pieces_add(out, LEAT_REPLACEMENT_CHARACTER, 3);
     return r;
 }
 
@@ -121,9 +104,7 @@ static int put_bytes(const struct leat_decoder_token *tokens, size_t n_tokens,
         r = put_row(row->text.bytes, row->text.n_bytes, out);
         leat_pieces_clear(row);
         if (r == 0 && i < n_tokens)
-            r = leat_pieces_put(out, tokens[i].bytes, tokens[i].n_bytes);
-        if (r == 0 && i < n_tokens)
-            r = leat_pieces_end(out);
+            r = leat_pieces_add(out, tokens[i].bytes, tokens[i].n_bytes);
     }
     return r;
 }
@@ -139,11 +120,5 @@ static int run_byte_fallback(const struct leat_decode_step *step,
     return r;
 }
 
-static int read_nothing(const struct leat_component *component, struct leat_decode_step *step,
-                        struct leat_error *err) {
-    (void)component, (void)step, (void)err;
-    return 0;
-}
-
-const struct leat_decode_ops leat_decode_byte_fallback = {"ByteFallback", read_nothing,
-                                                          run_byte_fallback, false};
+const struct leat_decode_ops leat_decode_byte_fallback = {.type = "ByteFallback",
+                                                          .run = run_byte_fallback};

@@ -1,6 +1,6 @@
 /* decoder.c: see decoder.h. A decoder is a list of steps, which hand lists of strings on; what the
- * last one gives is joined. A Sequence, even within another, is its steps one behind the other. */
-#include "pipeline/tokenizer/decoder.h"
+ * last one gives is joined. A Sequence, even within another, is its steps one after the other. */
+#include "pipeline/tokenizer/decode/decoder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 
 #include "pipeline/tokenizer/decode/step.h"
 #include "pipeline/tokenizer/split/regex.h"
-#include "pipeline/tokenizer/utf8.h"
 
 #define STEPS_MAX 64
 
@@ -25,37 +24,33 @@ static const struct leat_decode_ops *const types[] = {
     &leat_decode_fuse,       &leat_decode_strip,     &leat_decode_byte_fallback,
 };
 
+static int copy_string(const char *text, size_t n, struct leat_decoder_token *ret_string,
+                       struct leat_error *err) {
+    uint8_t *bytes = malloc(n + 1);
+
+    if (!bytes)
+        return leat_error_oom(err);
+    memcpy(bytes, text, n + 1);
+    *ret_string = (struct leat_decoder_token){bytes, (uint32_t)n};
+    return 0;
+}
+
 int leat_decode_read_string(const struct leat_component *component, const char *key,
-                            struct leat_string *ret_string, struct leat_error *err) {
+                            struct leat_decoder_token *ret_string, struct leat_error *err) {
     const char *text;
     size_t n;
     int r = leat_component_string(component, key, NULL, &text, &n, err);
 
-    if (r < 0)
-        return r;
-    if (n > UINT32_MAX / 2)
-        return leat_component_error(component, err, "%s is too long", key);
-    ret_string->bytes = malloc(n + 1);
-    if (!ret_string->bytes)
-        return leat_error_oom(err);
-    memcpy(ret_string->bytes, text, n + 1);
-    ret_string->n_bytes = (uint32_t)n;
-    return 0;
+    return r < 0 ? r : copy_string(text, n, ret_string, err);
 }
 
 int leat_decode_read_character(const struct leat_component *component, const char *key,
-                               struct leat_string *ret_string, struct leat_error *err) {
-    int r = leat_decode_read_string(component, key, ret_string, err);
-    struct leat_component child;
+                               struct leat_decoder_token *ret_string, struct leat_error *err) {
+    const char *text;
+    size_t n;
+    int r = leat_component_character(component, key, &text, &n, err);
 
-    if (r < 0)
-        return r;
-    if (ret_string->n_bytes &&
-        leat_utf8_length(ret_string->bytes, ret_string->n_bytes) == ret_string->n_bytes)
-        return 0;
-    (void)leat_component_get(component, key, &child);
-    return leat_component_error(&child, err, "\"%.64s\" must be just one character",
-                                (const char *)ret_string->bytes);
+    return r < 0 ? r : copy_string(text, n, ret_string, err);
 }
 
 static void describe(struct leat_decoder *decoder, const char *type) {
@@ -100,7 +95,7 @@ static int read_decoder(const struct leat_component *component, struct leat_deco
         step = &decoder->steps[decoder->n_steps++];
         step->ops = types[i];
         describe(decoder, type);
-        return step->ops->read(component, step, err);
+        return step->ops->read ? step->ops->read(component, step, err) : 0;
     }
     return leat_component_error(component, err,
                                 "\"%.64s\" is none of BPEDecoder, ByteFallback, ByteLevel, CTC, "
@@ -132,8 +127,8 @@ struct leat_decoder *leat_decoder_free(struct leat_decoder *decoder) {
     if (!decoder)
         return NULL;
     for (size_t i = 0; i < decoder->n_steps; i++) {
-        free(decoder->steps[i].text.bytes);
-        free(decoder->steps[i].content.bytes);
+        free((void *)decoder->steps[i].text.bytes);
+        free((void *)decoder->steps[i].content.bytes);
         leat_regex_free(decoder->steps[i].regex);
     }
     free(decoder);
@@ -162,8 +157,22 @@ static int join(const struct leat_decoder_token *tokens, size_t n_tokens, bool h
     return r;
 }
 
-/* Refuses what would be too long before it takes memory. Only the steps that put strings in the
- * place of others make more bytes of a token. */
+static int run_step(const struct leat_decode_step *step, const struct leat_decoder_token *tokens,
+                    size_t n_tokens, struct leat_pieces *out, struct leat_error *err) {
+    int r = 0;
+
+    if (step->ops->run)
+        return step->ops->run(step, tokens, n_tokens, out, err);
+    for (size_t i = 0; i < n_tokens && r == 0; i++) {
+        r = step->ops->put(step, tokens, n_tokens, i, out);
+        if (r == 0)
+            r = leat_pieces_end(out);
+    }
+    return r;
+}
+
+/* Refuses a result that would be too long before it takes memory. Only steps that replace strings
+ * make tokens longer. */
 static int check_length(const struct leat_decode_step *step,
                         const struct leat_decoder_token *tokens, size_t n_tokens,
                         struct leat_error *err) {
@@ -177,7 +186,7 @@ static int check_length(const struct leat_decode_step *step,
     if (!step->ops->grows ||
         (n_bytes + n_tokens) * (2 + (uint64_t)step->content.n_bytes) <= LEAT_TEXT_BYTES_MAX)
         return 0;
-    return step->ops->run(step, tokens, n_tokens, &counter, err);
+    return run_step(step, tokens, n_tokens, &counter, err);
 }
 
 int leat_decoder_run(const struct leat_decoder *decoder, const struct leat_decoder_token *tokens,
@@ -190,7 +199,7 @@ int leat_decoder_run(const struct leat_decoder *decoder, const struct leat_decod
         leat_pieces_clear(out);
         r = check_length(&decoder->steps[i], tokens, n_tokens, err);
         if (r == 0)
-            r = decoder->steps[i].ops->run(&decoder->steps[i], tokens, n_tokens, out, err);
+            r = run_step(&decoder->steps[i], tokens, n_tokens, out, err);
         tokens = leat_pieces_view(out);
         n_tokens = out->n;
     }

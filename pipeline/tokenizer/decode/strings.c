@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pipeline/tokenizer/decode/substitute.h"
+#include "pipeline/tokenizer/decode/step.h"
 #include "pipeline/tokenizer/split/regex.h"
 
 /* ---- Replace: of a string or the matches of a regex, in each token for itself */
@@ -63,12 +63,12 @@ static int run_replace(const struct leat_decode_step *step, const struct leat_de
     int r = step->regex ? leat_regex_context_new(&context) : 0;
 
     for (size_t i = 0; i < n_tokens && r == 0; i++) {
-        if (tokens[i].n_bytes == 0) /* HF looks for nothing in nothing */
+        if (tokens[i].n_bytes == 0) /* HF does not search empty tokens */
             r = 0;
         else if (step->regex)
             r = replace_matches(step, &tokens[i], context, out, err);
         else
-            r = leat_substitute(&tokens[i], &step->text, &step->content, out);
+            r = leat_pieces_put_replaced(out, &tokens[i], &step->text, &step->content);
         if (r == 0)
             r = leat_pieces_end(out);
     }
@@ -76,15 +76,10 @@ static int run_replace(const struct leat_decode_step *step, const struct leat_de
     return r;
 }
 
-const struct leat_decode_ops leat_decode_replace = {"Replace", read_replace, run_replace, true};
+const struct leat_decode_ops leat_decode_replace = {
+    .type = "Replace", .read = read_replace, .run = run_replace, .grows = true};
 
 /* ---- Fuse: all tokens become one */
-
-static int read_fuse(const struct leat_component *component, struct leat_decode_step *step,
-                     struct leat_error *err) {
-    (void)component, (void)step, (void)err;
-    return 0;
-}
 
 static int run_fuse(const struct leat_decode_step *step, const struct leat_decoder_token *tokens,
                     size_t n_tokens, struct leat_pieces *out, struct leat_error *err) {
@@ -96,9 +91,9 @@ static int run_fuse(const struct leat_decode_step *step, const struct leat_decod
     return r < 0 ? r : leat_pieces_end(out);
 }
 
-const struct leat_decode_ops leat_decode_fuse = {"Fuse", read_fuse, run_fuse, false};
+const struct leat_decode_ops leat_decode_fuse = {.type = "Fuse", .run = run_fuse};
 
-/* ---- Strip: takes a character off both ends of each token, so many times at most */
+/* ---- Strip: takes a character off both ends of each token, at most n times */
 
 static int read_strip(const struct leat_component *component, struct leat_decode_step *step,
                       struct leat_error *err) {
@@ -110,29 +105,23 @@ static int read_strip(const struct leat_component *component, struct leat_decode
 }
 
 static bool is_at(const struct leat_decoder_token *token, uint32_t at,
-                  const struct leat_string *character) {
+                  const struct leat_decoder_token *character) {
     return memcmp(token->bytes + at, character->bytes, character->n_bytes) == 0;
 }
 
-static int run_strip(const struct leat_decode_step *step, const struct leat_decoder_token *tokens,
-                     size_t n_tokens, struct leat_pieces *out, struct leat_error *err) {
-    uint32_t n = step->text.n_bytes;
-    int r = 0;
+static int put_strip(const struct leat_decode_step *step, const struct leat_decoder_token *tokens,
+                     size_t n_tokens, size_t i, struct leat_pieces *out) {
+    uint32_t n = step->text.n_bytes, start = 0, end = tokens[i].n_bytes;
 
-    (void)err;
-    for (size_t i = 0; i < n_tokens && r == 0; i++) {
-        uint32_t start = 0, end = tokens[i].n_bytes;
-        for (uint64_t k = 0;
-             k < step->n_at_start && end - start >= n && is_at(&tokens[i], start, &step->text); k++)
-            start += n;
-        for (uint64_t k = 0;
-             k < step->n_at_end && end - start >= n && is_at(&tokens[i], end - n, &step->text); k++)
-            end -= n;
-        r = leat_pieces_put(out, tokens[i].bytes + start, end - start);
-        if (r == 0)
-            r = leat_pieces_end(out);
-    }
-    return r;
+    (void)n_tokens;
+    for (uint64_t k = 0;
+         k < step->n_at_start && end - start >= n && is_at(&tokens[i], start, &step->text); k++)
+        start += n;
+    for (uint64_t k = 0;
+         k < step->n_at_end && end - start >= n && is_at(&tokens[i], end - n, &step->text); k++)
+        end -= n;
+    return leat_pieces_put(out, tokens[i].bytes + start, end - start);
 }
 
-const struct leat_decode_ops leat_decode_strip = {"Strip", read_strip, run_strip, false};
+const struct leat_decode_ops leat_decode_strip = {
+    .type = "Strip", .read = read_strip, .put = put_strip};

@@ -1,9 +1,9 @@
 /* words.c: decoders that work on words and their parts: WordPiece, BPEDecoder, CTC, Metaspace. */
-#include <errno.h>
+#include "pipeline/tokenizer/decode/step.h"
+#include "pipeline/tokenizer/metaspace.h"
 
-#include "pipeline/tokenizer/decode/substitute.h"
-
-static const struct leat_string blank = {(uint8_t[]){' '}, 1}, nothing = {(uint8_t[]){0}, 0};
+static const struct leat_decoder_token blank = {(const uint8_t *)" ", 1};
+static const struct leat_decoder_token nothing = {(const uint8_t *)"", 0};
 
 /* ---- WordPiece: a blank before each token but the first, unless it begins with the prefix */
 
@@ -14,33 +14,25 @@ static int read_wordpiece(const struct leat_component *component, struct leat_de
     return r < 0 ? r : leat_component_bool(component, "cleanup", -1, &step->cleans_up, err);
 }
 
-static bool has_prefix(const struct leat_decoder_token *token, const struct leat_string *prefix) {
-    return token->n_bytes >= prefix->n_bytes &&
-           memcmp(token->bytes, prefix->bytes, prefix->n_bytes) == 0;
-}
+static int put_wordpiece(const struct leat_decode_step *step,
+                         const struct leat_decoder_token *tokens, size_t n_tokens, size_t i,
+                         struct leat_pieces *out) {
+    const struct leat_decoder_token *prefix = &step->text, *token = &tokens[i];
+    bool has_prefix = token->n_bytes >= prefix->n_bytes &&
+                      memcmp(token->bytes, prefix->bytes, prefix->n_bytes) == 0;
+    uint32_t n_prefix = i && has_prefix ? prefix->n_bytes : 0;
+    int r = leat_pieces_put(out, " ", i && !has_prefix);
 
-static int run_wordpiece(const struct leat_decode_step *step,
-                         const struct leat_decoder_token *tokens, size_t n_tokens,
-                         struct leat_pieces *out, struct leat_error *err) {
-    int r = 0;
-
-    (void)err;
-    for (size_t i = 0; i < n_tokens && r == 0; i++) {
-        uint32_t n_prefix = i && has_prefix(&tokens[i], &step->text) ? step->text.n_bytes : 0;
-        bool has_blank = i && !has_prefix(&tokens[i], &step->text);
-        r = leat_pieces_put(out, " ", has_blank);
-        if (r == 0)
-            r = leat_pieces_put(out, tokens[i].bytes + n_prefix, tokens[i].n_bytes - n_prefix);
-        if (r == 0 && step->cleans_up)
-            leat_clean_up(out);
-        if (r == 0)
-            r = leat_pieces_end(out);
-    }
+    (void)n_tokens;
+    if (r == 0)
+        r = leat_pieces_put(out, token->bytes + n_prefix, token->n_bytes - n_prefix);
+    if (r == 0 && step->cleans_up)
+        leat_pieces_clean_up(out);
     return r;
 }
 
-const struct leat_decode_ops leat_decode_wordpiece = {"WordPiece", read_wordpiece, run_wordpiece,
-                                                      false};
+const struct leat_decode_ops leat_decode_wordpiece = {
+    .type = "WordPiece", .read = read_wordpiece, .put = put_wordpiece};
 
 /* ---- BPEDecoder: the suffix of words becomes a blank, that of the last token nothing */
 
@@ -49,20 +41,14 @@ static int read_bpe(const struct leat_component *component, struct leat_decode_s
     return leat_decode_read_string(component, "suffix", &step->text, err);
 }
 
-static int run_bpe(const struct leat_decode_step *step, const struct leat_decoder_token *tokens,
-                   size_t n_tokens, struct leat_pieces *out, struct leat_error *err) {
-    int r = 0;
-
-    (void)err;
-    for (size_t i = 0; i < n_tokens && r == 0; i++) {
-        r = leat_substitute(&tokens[i], &step->text, i + 1 < n_tokens ? &blank : &nothing, out);
-        if (r == 0)
-            r = leat_pieces_end(out);
-    }
-    return r;
+static int put_bpe(const struct leat_decode_step *step, const struct leat_decoder_token *tokens,
+                   size_t n_tokens, size_t i, struct leat_pieces *out) {
+    return leat_pieces_put_replaced(out, &tokens[i], &step->text,
+                                    i + 1 < n_tokens ? &blank : &nothing);
 }
 
-const struct leat_decode_ops leat_decode_bpe = {"BPEDecoder", read_bpe, run_bpe, true};
+const struct leat_decode_ops leat_decode_bpe = {
+    .type = "BPEDecoder", .read = read_bpe, .put = put_bpe, .grows = true};
 
 /* ---- CTC: of equal tokens in a row one counts, without padding; empty ones vanish */
 
@@ -84,14 +70,15 @@ static int put_ctc(const struct leat_decode_step *step, const struct leat_decode
     int r;
 
     if (!step->cleans_up)
-        return leat_substitute(token, &step->text, &nothing, out);
+        return leat_pieces_put_replaced(out, token, &step->text, &nothing);
     leat_pieces_clear(scratch);
-    r = leat_substitute(token, &step->text, &nothing, scratch);
+    r = leat_pieces_put_replaced(scratch, token, &step->text, &nothing);
     if (r < 0)
         return r;
-    leat_clean_up(scratch);
+    leat_pieces_clean_up(scratch);
     r = leat_pieces_end(scratch);
-    return r < 0 ? r : leat_substitute(leat_pieces_view(scratch), &step->content, &blank, out);
+    return r < 0 ? r
+                 : leat_pieces_put_replaced(out, leat_pieces_view(scratch), &step->content, &blank);
 }
 
 static int run_ctc(const struct leat_decode_step *step, const struct leat_decoder_token *tokens,
@@ -111,48 +98,29 @@ static int run_ctc(const struct leat_decode_step *step, const struct leat_decode
     return r;
 }
 
-const struct leat_decode_ops leat_decode_ctc = {"CTC", read_ctc, run_ctc, true};
+const struct leat_decode_ops leat_decode_ctc = {
+    .type = "CTC", .read = read_ctc, .run = run_ctc, .grows = true};
 
 /* ---- Metaspace: the replacement becomes a blank, and in the first token nothing */
 
 static int read_metaspace(const struct leat_component *component, struct leat_decode_step *step,
                           struct leat_error *err) {
-    static const char *const schemes[] = {"always", "first", "never", NULL};
-    bool adds_prefix = true, splits;
-    int scheme, r;
+    struct leat_metaspace metaspace;
+    int r = leat_metaspace_read(component, &metaspace, err);
 
-    r = leat_decode_read_character(component, "replacement", &step->text, err);
-    if (r == 0)
-        r = leat_component_choice(component, "prepend_scheme", schemes, 0, &scheme, err);
-    if (r == 0)
-        r = leat_component_bool(component, "split", true, &splits, err);
-    if (r == 0)
-        r = leat_component_bool(component, "add_prefix_space", true, &adds_prefix, err);
     if (r < 0)
         return r;
-    step->keeps_first = scheme == 2;
-    if (!adds_prefix && scheme != 2)
-        return leat_component_error(component, err,
-                                    "add_prefix_space is false, but prepend_scheme is \"%s\"; it "
-                                    "must be \"never\"",
-                                    schemes[scheme]);
-    return 0;
+    step->keeps_first = metaspace.scheme == LEAT_SCHEME_NEVER;
+    return leat_decode_read_string(component, "replacement", &step->text, err);
 }
 
-static int run_metaspace(const struct leat_decode_step *step,
-                         const struct leat_decoder_token *tokens, size_t n_tokens,
-                         struct leat_pieces *out, struct leat_error *err) {
-    int r = 0;
-
-    (void)err;
-    for (size_t i = 0; i < n_tokens && r == 0; i++) {
-        r = leat_substitute(&tokens[i], &step->text, i || step->keeps_first ? &blank : &nothing,
-                            out);
-        if (r == 0)
-            r = leat_pieces_end(out);
-    }
-    return r;
+static int put_metaspace(const struct leat_decode_step *step,
+                         const struct leat_decoder_token *tokens, size_t n_tokens, size_t i,
+                         struct leat_pieces *out) {
+    (void)n_tokens;
+    return leat_pieces_put_replaced(out, &tokens[i], &step->text,
+                                    i || step->keeps_first ? &blank : &nothing);
 }
 
-const struct leat_decode_ops leat_decode_metaspace = {"Metaspace", read_metaspace, run_metaspace,
-                                                      false};
+const struct leat_decode_ops leat_decode_metaspace = {
+    .type = "Metaspace", .read = read_metaspace, .put = put_metaspace};

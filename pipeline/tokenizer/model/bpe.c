@@ -8,89 +8,44 @@
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/model/bpe.h"
-#include "pipeline/tokenizer/model/bpe_load.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "pipeline/tokenizer/unicode/unicode.h"
 
 #define N_PARTS 512 /* that are handed to the cache at once */
 
-static struct leat_model *bpe_free(struct leat_model *model) {
-    struct leat_bpe *bpe = (struct leat_bpe *)model;
-
-    if (!bpe)
-        return NULL;
-    leat_token_table_deinit(&bpe->model.tokens);
-    leat_bpe_pairs_deinit(&bpe->pairs);
-    leat_bpe_joins_deinit(&bpe->joins);
-    free(bpe);
-    return NULL;
+static const struct leat_bpe *bpe_of(const struct leat_bpe_context *context) {
+    return (const struct leat_bpe *)context->base.model;
 }
 
-static void describe(struct leat_bpe *bpe) {
-    bpe->model.has_chance = bpe->dropout > 0;
-    (void)snprintf(bpe->model.algorithm, sizeof(bpe->model.algorithm),
+static void free_tables(struct leat_model *model) {
+    struct leat_bpe *bpe = (struct leat_bpe *)model;
+
+    leat_bpe_pairs_deinit(&bpe->pairs);
+    leat_bpe_joins_deinit(&bpe->joins);
+}
+
+static int load(struct leat_model *model, const struct leat_component *component,
+                struct leat_error *err) {
+    struct leat_bpe *bpe = (struct leat_bpe *)model;
+    int r = leat_bpe_load(bpe, component, err);
+
+    model->has_chance = bpe->dropout > 0;
+    model->n_bytes += leat_bpe_pairs_n_bytes(&bpe->pairs) + leat_bpe_joins_n_bytes(&bpe->joins);
+    (void)snprintf(model->algorithm, sizeof(model->algorithm),
                    "merges by rank, words cached%s%s%s%s",
                    bpe->ignore_merges ? "; whole words first (ignore_merges)" : "",
                    bpe->can_cut ? "; long words cut where no merge joins the characters" : "",
                    bpe->byte_fallback ? "; unknown characters as bytes" : "",
                    bpe->dropout > 0 ? "; dropout, so no cache" : "");
+    return r;
 }
 
-static int bpe_new(const struct leat_component *component, bool is_byte_level,
-                   struct leat_model **ret_model, struct leat_error *err) {
-    struct leat_bpe *bpe = calloc(1, sizeof(*bpe));
-    int r;
-
-    if (!bpe)
-        return leat_error_oom(err);
-    bpe->model.ops = &leat_model_bpe;
-    bpe->is_byte_level = is_byte_level;
-    r = leat_bpe_load(bpe, component, err);
-    if (r < 0) {
-        bpe_free(&bpe->model);
-        return r;
-    }
-    bpe->model.n_bytes =
-        sizeof(*bpe) + leat_bpe_pairs_n_bytes(&bpe->pairs) + leat_bpe_joins_n_bytes(&bpe->joins);
-    describe(bpe);
-    *ret_model = &bpe->model;
-    return 0;
+static void context_deinit(struct leat_model_context *context) {
+    leat_bpe_scratch_deinit(&((struct leat_bpe_context *)context)->scratch);
 }
 
-static struct leat_model_context *bpe_context_free(struct leat_model_context *context) {
-    if (!context)
-        return NULL;
-    leat_word_cache_deinit(&context->cache);
-    leat_bpe_scratch_deinit(&context->scratch);
-    free(context);
-    return NULL;
-}
-
-static int bpe_context_new(const struct leat_model *model,
-                           struct leat_model_context **ret_context) {
-    struct leat_model_context *context = calloc(1, sizeof(*context));
-
-    if (!context)
-        return -ENOMEM;
-    context->bpe = (const struct leat_bpe *)model;
-    if (leat_word_cache_init(&context->cache) < 0) {
-        bpe_context_free(context);
-        return -ENOMEM;
-    }
-    *ret_context = context;
-    return 0;
-}
-
-static void bpe_context_clear(struct leat_model_context *context) {
-    leat_word_cache_clear(&context->cache);
-}
-
-static void bpe_context_seed(struct leat_model_context *context, uint64_t seed) {
-    context->scratch.random.state = seed;
-}
-
-/* Whether the word is a token before any merging; then it is in scratch. */
-static bool is_whole(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes) {
-    const struct leat_bpe *bpe = context->bpe;
+/* True if the word is a token before any merging; then it is in scratch. */
+static bool is_whole(struct leat_bpe_context *context, const uint8_t *word, uint32_t n_bytes) {
+    const struct leat_bpe *bpe = bpe_of(context);
     int32_t id;
 
     if (!bpe->ignore_merges || bpe->dropout > 0)
@@ -103,25 +58,20 @@ static bool is_whole(struct leat_model_context *context, const uint8_t *word, ui
 }
 
 /* The symbols that merging leaves, in scratch; or a negative errno. */
-static int64_t merge_part(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes,
+static int64_t merge_part(struct leat_bpe_context *context, const uint8_t *word, uint32_t n_bytes,
                           struct leat_error *err) {
     uint32_t n_symbols;
     int64_t n;
-    int r = leat_bpe_make_symbols(context->bpe, &context->scratch, word, n_bytes, &n_symbols, err);
+    int r =
+        leat_bpe_make_symbols(bpe_of(context), &context->scratch, word, n_bytes, &n_symbols, err);
 
     if (r < 0)
         return r;
-    n = leat_bpe_merge(context->bpe, &context->scratch, n_symbols);
+    n = leat_bpe_merge(bpe_of(context), &context->scratch, &context->base.random, n_symbols);
     return n < 0 ? leat_error_oom(err) : n;
 }
 
-/* The same for a whole word. */
-static int64_t merge_word(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes,
-                          struct leat_error *err) {
-    return is_whole(context, word, n_bytes) ? 1 : merge_part(context, word, n_bytes, err);
-}
-
-static int append_part(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes,
+static int append_part(struct leat_bpe_context *context, const uint8_t *word, uint32_t n_bytes,
                        int32_t *ids, size_t *n_ids, struct leat_error *err) {
     int64_t n = merge_part(context, word, n_bytes, err);
 
@@ -134,34 +84,34 @@ static int append_part(struct leat_model_context *context, const uint8_t *word, 
 }
 
 /* A part through the cache; with ignore_merges a word that reads the same may be another thing. */
-static int append_cached_part(struct leat_model_context *context, const uint8_t *word,
+static int append_cached_part(struct leat_bpe_context *context, const uint8_t *word,
                               uint32_t n_bytes, int32_t *ids, size_t *n_ids,
                               struct leat_error *err) {
     struct leat_word_key key;
     size_t n_before = *n_ids;
     int found, r;
 
-    if (context->bpe->ignore_merges || n_bytes > LEAT_WORD_CACHE_SHORT_MAX)
+    if (bpe_of(context)->ignore_merges || n_bytes > LEAT_WORD_CACHE_SHORT_MAX)
         return append_part(context, word, n_bytes, ids, n_ids, err);
     key = leat_word_key(word, n_bytes);
-    found = leat_word_cache_find(&context->cache, &key, ids + n_before);
+    found = leat_word_cache_find(&context->base.cache, &key, ids + n_before);
     if (found >= 0) {
         *n_ids += (size_t)found;
         return 0;
     }
     r = append_part(context, word, n_bytes, ids, n_ids, err);
     if (r == 0)
-        leat_word_cache_add(&context->cache, &key, ids + n_before, *n_ids - n_before);
+        leat_word_cache_add(&context->base.cache, &key, ids + n_before, *n_ids - n_before);
     return r;
 }
 
 /* A long word of a byte-level model, a part at a time. */
-static int encode_long_word(struct leat_model_context *context, const uint8_t *word,
-                            uint32_t n_bytes, int32_t *ids, size_t *n_ids, struct leat_error *err) {
+static int encode_long_word(struct leat_bpe_context *context, const uint8_t *word, uint32_t n_bytes,
+                            int32_t *ids, size_t *n_ids, struct leat_error *err) {
     int r = 0;
 
     for (uint32_t at = 0, end; r == 0 && at < n_bytes; at = end) {
-        end = leat_bpe_joins_next_cut(&context->bpe->joins, word, at, n_bytes);
+        end = leat_bpe_joins_next_cut(&bpe_of(context)->joins, word, at, n_bytes);
         r = append_cached_part(context, word + at, end - at, ids, n_ids, err);
     }
     return r;
@@ -169,14 +119,14 @@ static int encode_long_word(struct leat_model_context *context, const uint8_t *w
 
 static int encode_word(void *userdata, const uint8_t *word, uint32_t n_bytes, int32_t *ids,
                        size_t *ret_n_ids, struct leat_error *err) {
-    struct leat_model_context *context = userdata;
+    struct leat_bpe_context *context = userdata;
 
     *ret_n_ids = 0;
     if (is_whole(context, word, n_bytes)) {
         ids[(*ret_n_ids)++] = context->scratch.symbols[0].id;
         return 0;
     }
-    if (context->bpe->can_cut_bytes && n_bytes > LEAT_WORD_CACHE_SHORT_MAX)
+    if (bpe_of(context)->can_cut_bytes && n_bytes > LEAT_WORD_CACHE_SHORT_MAX)
         return encode_long_word(context, word, n_bytes, ids, ret_n_ids, err);
     return append_part(context, word, n_bytes, ids, ret_n_ids, err);
 }
@@ -186,14 +136,13 @@ static bool is_known(const struct leat_bpe *bpe, const uint8_t *character, uint3
         return bpe->single[*character] >= 0;
     if (n_bytes == 3 && memcmp(character, "\xe2\x96\x81", 3) == 0)
         return bpe->knows_marker;
-    return leat_token_table_find(&bpe->model.tokens, character, n_bytes) >= 0;
+    return leat_token_table_find(&bpe->base.tokens, character, n_bytes) >= 0;
 }
 
 /* Cuts a word, from `at` on, into at most N_PARTS parts; returns where it stopped. */
 static uint32_t cut(const struct leat_bpe *bpe, const uint8_t *bytes, uint32_t at, uint32_t end,
                     struct leat_range *parts, size_t *ret_n_parts) {
-    uint32_t start = at, n = leat_utf8_length(bytes + at, end - at), previous = at;
-    uint32_t left = leat_utf8_code_point(bytes + at, end - at);
+    uint32_t start = at, n, previous = at, left = leat_unicode_decode(bytes + at, &n);
     size_t n_parts = 0;
 
     for (at += n; at < end && n_parts + 1 < N_PARTS; at += n) {
@@ -209,10 +158,8 @@ static uint32_t cut(const struct leat_bpe *bpe, const uint8_t *bytes, uint32_t a
         if (at >= end)
             break;
         n = 1;
-        if (right >= 128) {
-            n = leat_utf8_length(bytes + at, end - at);
-            right = leat_utf8_code_point(bytes + at, end - at);
-        }
+        if (right >= 128)
+            right = leat_unicode_decode(bytes + at, &n);
         if (!leat_bpe_joins_has(&bpe->joins, left, right) &&
             is_known(bpe, bytes + previous, at - previous) && is_known(bpe, bytes + at, n)) {
             parts[n_parts++] = (struct leat_range){.start = start, .end = at};
@@ -229,7 +176,7 @@ static uint32_t cut(const struct leat_bpe *bpe, const uint8_t *bytes, uint32_t a
     return start;
 }
 
-static int encode_parts(struct leat_model_context *context, const struct leat_text_view *text,
+static int encode_parts(struct leat_bpe_context *context, const struct leat_text_view *text,
                         struct leat_range word, int32_t *ids, size_t *ret_n_ids,
                         struct leat_error *err) {
     struct leat_range parts[N_PARTS];
@@ -239,15 +186,15 @@ static int encode_parts(struct leat_model_context *context, const struct leat_te
     *ret_n_ids = 0;
     n_ids = 0;
     for (uint32_t at = word.start; r == 0 && at < word.end;) {
-        at = cut(context->bpe, text->bytes, at, word.end, parts, &n_parts);
-        r = leat_word_cache_encode(&context->cache, text, parts, n_parts, encode_word, context,
+        at = cut(bpe_of(context), text->bytes, at, word.end, parts, &n_parts);
+        r = leat_word_cache_encode(&context->base.cache, text, parts, n_parts, encode_word, context,
                                    ids + *ret_n_ids, &n_ids, err);
         *ret_n_ids += n_ids;
     }
     return r;
 }
 
-static int encode_uncached(struct leat_model_context *context, const struct leat_text_view *text,
+static int encode_uncached(struct leat_bpe_context *context, const struct leat_text_view *text,
                            const struct leat_range *words, size_t n_words, int32_t *ids,
                            size_t *ret_n_ids, struct leat_error *err) {
     int r = 0;
@@ -260,20 +207,20 @@ static int encode_uncached(struct leat_model_context *context, const struct leat
     return r;
 }
 
-static int bpe_encode(const struct leat_model *model, struct leat_model_context *context,
-                      const struct leat_text_view *text, const struct leat_range *words,
-                      size_t n_words, int32_t *ids, size_t *ret_n_ids, struct leat_error *err) {
-    const struct leat_bpe *bpe = (const struct leat_bpe *)model;
-    size_t n_ids;
+static int encode(struct leat_model_context *base, const struct leat_text_view *text,
+                  const struct leat_range *words, size_t n_words, int32_t *ids, size_t *ret_n_ids,
+                  struct leat_error *err) {
+    struct leat_bpe_context *context = (struct leat_bpe_context *)base;
+    const struct leat_bpe *bpe = bpe_of(context);
+    size_t n_ids = 0;
     int r = 0;
 
     if (bpe->dropout > 0)
         return encode_uncached(context, text, words, n_words, ids, ret_n_ids, err);
     if (!bpe->can_cut)
-        return leat_word_cache_encode(&context->cache, text, words, n_words, encode_word, context,
-                                      ids, ret_n_ids, err);
+        return leat_word_cache_encode(&base->cache, text, words, n_words, encode_word, context, ids,
+                                      ret_n_ids, err);
     *ret_n_ids = 0;
-    n_ids = 0;
     for (size_t i = 0; r == 0 && i < n_words; i++) {
         r = encode_parts(context, text, words[i], ids + *ret_n_ids, &n_ids, err);
         *ret_n_ids += n_ids;
@@ -281,14 +228,14 @@ static int bpe_encode(const struct leat_model *model, struct leat_model_context 
     return r;
 }
 
-static int bpe_encode_tokens(const struct leat_model *model, struct leat_model_context *context,
-                             const struct leat_text_view *text, struct leat_range word,
-                             struct leat_token *tokens, size_t *ret_n_tokens,
-                             struct leat_error *err) {
-    int64_t n = merge_word(context, text->bytes + word.start, word.end - word.start, err);
-    uint32_t at = word.start;
+static int encode_tokens(struct leat_model_context *base, const struct leat_text_view *text,
+                         struct leat_range word, struct leat_token *tokens, size_t *ret_n_tokens,
+                         struct leat_error *err) {
+    struct leat_bpe_context *context = (struct leat_bpe_context *)base;
+    const uint8_t *bytes = text->bytes + word.start;
+    uint32_t n_bytes = word.end - word.start, at = word.start;
+    int64_t n = is_whole(context, bytes, n_bytes) ? 1 : merge_part(context, bytes, n_bytes, err);
 
-    (void)model;
     if (n < 0)
         return (int)n;
     for (int64_t i = 0; i < n; i++) {
@@ -304,12 +251,12 @@ static int bpe_encode_tokens(const struct leat_model *model, struct leat_model_c
 
 const struct leat_model_ops leat_model_bpe = {
     .name = "BPE",
-    .new = bpe_new,
-    .free = bpe_free,
-    .context_new = bpe_context_new,
-    .context_free = bpe_context_free,
-    .context_clear = bpe_context_clear,
-    .context_seed = bpe_context_seed,
-    .encode = bpe_encode,
-    .encode_tokens = bpe_encode_tokens,
+    .model_bytes = sizeof(struct leat_bpe),
+    .context_bytes = sizeof(struct leat_bpe_context),
+    .load = load,
+    .free = free_tables,
+    .context_deinit = context_deinit,
+    .encode_word = encode_word,
+    .encode = encode,
+    .encode_tokens = encode_tokens,
 };

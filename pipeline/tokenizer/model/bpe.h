@@ -9,21 +9,18 @@
  */
 #pragma once
 
-#include "pipeline/tokenizer/model.h"
 #include "pipeline/tokenizer/model/bpe_cut.h"
 #include "pipeline/tokenizer/model/bpe_pairs.h"
-#include "pipeline/tokenizer/model/word_cache.h"
-#include "proto/base/rng.h"
+#include "pipeline/tokenizer/model/model.h"
 
 #define LEAT_BPE_AFFIX_MAX  64  /* bytes of prefix and suffix */
 #define LEAT_BPE_CONTEXT    3   /* bytes that a cut is judged by, on each side */
 #define LEAT_BPE_SMALL_WORD 250 /* symbols that are merged by scanning, not by a heap */
 
 struct leat_bpe {
-    struct leat_model model;
+    struct leat_model base;
     struct leat_bpe_pairs pairs;
     struct leat_bpe_joins joins;
-    bool is_byte_level;
     bool can_cut;       /* words that nothing splits */
     bool can_cut_bytes; /* long words of a byte-level model */
     bool knows_marker;  /* U+2581 is a token */
@@ -39,7 +36,7 @@ struct leat_bpe {
     int32_t single[256]; /* ids of single characters: of a byte-level model each byte; else ASCII */
     char prefix[LEAT_BPE_AFFIX_MAX], suffix[LEAT_BPE_AFFIX_MAX];
     uint32_t n_prefix, n_suffix;
-    char unk_token[64];
+    char unk_token[LEAT_MODEL_UNKNOWN_TEXT_MAX];
 };
 
 struct leat_bpe_symbol {
@@ -51,23 +48,16 @@ struct leat_bpe_symbol {
 struct leat_bpe_scratch {
     struct leat_bpe_symbol *symbols;
     uint32_t *next, *previous;
-    uint32_t capacity; /* of the three */
+    size_t capacity; /* of the three */
     uint64_t *heap;
     size_t heap_capacity;
     struct leat_text_buffer mapped; /* a word in GPT-2's alphabet */
-    struct leat_rng random;         /* for dropout */
 };
 
-struct leat_model_context {
-    const struct leat_bpe *bpe;
-    struct leat_word_cache cache;
+struct leat_bpe_context {
+    struct leat_model_context base;
     struct leat_bpe_scratch scratch;
 };
-
-/* GPT-2's alphabet: the UTF-8 of the character for a byte; returns 1 or 2 bytes. */
-uint32_t leat_bpe_map_byte(uint8_t byte, uint8_t *ret_utf8);
-/* The byte that a character of it stands for; 0 for one that is not of it. */
-uint8_t leat_bpe_unmap(uint32_t code_point);
 
 void leat_bpe_scratch_deinit(struct leat_bpe_scratch *scratch);
 /* Room for a word of that many symbols. 0 or -ENOMEM. */
@@ -79,9 +69,17 @@ int leat_bpe_make_symbols(const struct leat_bpe *bpe, struct leat_bpe_scratch *s
                           const uint8_t *word, uint32_t n_bytes, uint32_t *ret_n_symbols,
                           struct leat_error *err);
 
-/* Merges symbols in place; returns how many are left, or -ENOMEM. */
+/* Merges symbols in place; returns how many are left, or -ENOMEM. random: for dropout. */
 int64_t leat_bpe_merge(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,
-                       uint32_t n_symbols);
+                       struct leat_rng *random, uint32_t n_symbols);
+
+/* Fills a model, zeroed but for is_byte_level, from the node `model` of a tokenizer.json; to be
+ * freed on failure too. 0, -EINVAL, -ENOMEM, -E2BIG. */
+int leat_bpe_load(struct leat_bpe *bpe, const struct leat_component *component,
+                  struct leat_error *err);
+/* Its `merges`, when the tokens are there and it is known whether words can be cut. */
+int leat_bpe_read_merges(struct leat_bpe *bpe, const struct leat_component *component,
+                         struct leat_error *err);
 
 /* The id of a word that is a token as a whole, or -1. */
 int32_t leat_bpe_find_word(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,

@@ -52,6 +52,6 @@ void leat_bpe_joins_add(struct leat_bpe_joins *joins, uint32_t left, uint32_t ri
 void leat_bpe_joins_add_bytes(struct leat_bpe_joins *joins, const uint8_t *left, size_t n_left,
                               const uint8_t *right, size_t n_right);
 
-/* The first place behind `from` where a word of a byte-level model can be cut; n_bytes: nowhere. */
+/* The first place after `from` where a word of a byte-level model can be cut; n_bytes: nowhere. */
 uint32_t leat_bpe_joins_next_cut(const struct leat_bpe_joins *joins, const uint8_t *word,
                                  uint32_t from, uint32_t n_bytes);

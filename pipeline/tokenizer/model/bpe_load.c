@@ -4,10 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/model/bpe.h"
-#include "pipeline/tokenizer/model/bpe_load.h"
-#include "pipeline/tokenizer/token_text.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 
 static int read_affix(const struct leat_component *component, const char *key, char *ret_affix,
                       uint32_t *ret_n, struct leat_error *err) {
@@ -29,20 +28,12 @@ static int read_affix(const struct leat_component *component, const char *key, c
 static int read_unk(struct leat_bpe *bpe, const struct leat_component *component,
                     struct leat_error *err) {
     struct leat_component child;
-    const char *text;
-    size_t n;
-    int r;
 
     bpe->unk_id = -1;
-    if (!leat_component_get(component, "unk_token", &child))
-        return 0;
-    r = leat_component_string(component, "unk_token", NULL, &text, &n, err);
-    if (r < 0)
-        return r;
-    bpe->has_unk = true;
-    bpe->unk_id = leat_token_table_find(&bpe->model.tokens, text, n);
-    memcpy(bpe->unk_token, text, n < sizeof(bpe->unk_token) ? n : sizeof(bpe->unk_token) - 1);
-    return 0;
+    bpe->has_unk = leat_component_get(component, "unk_token", &child);
+    return bpe->has_unk
+               ? leat_model_read_unknown(&bpe->base, component, &bpe->unk_id, bpe->unk_token, err)
+               : 0;
 }
 
 static int read_dropout(struct leat_bpe *bpe, const struct leat_component *component,
@@ -79,25 +70,22 @@ static int read_flags(struct leat_bpe *bpe, const struct leat_component *compone
     return r;
 }
 
-/* Ids of single bytes: of characters that need no search, and of <0xNN>. */
+/* Ids of characters that need no search, and of <0xNN>. */
 static void index_bytes(struct leat_bpe *bpe) {
-    const struct leat_token_table *tokens = &bpe->model.tokens;
-    static const char digits[] = "0123456789ABCDEF";
+    const struct leat_token_table *tokens = &bpe->base.tokens;
 
+    leat_model_find_bytes(&bpe->base, bpe->bytes);
     for (uint32_t i = 0; i < 256; i++) {
-        char code[6] = {'<', '0', 'x', digits[i >> 4], digits[i & 15], '>'};
         uint8_t mapped[2], byte = (uint8_t)i;
 
-        bpe->bytes[i] = leat_token_table_find(tokens, code, sizeof(code));
         bpe->single[i] = -1;
-        if (bpe->is_byte_level)
-            bpe->single[i] = leat_token_table_find(tokens, mapped, leat_bpe_map_byte(byte, mapped));
+        if (bpe->base.is_byte_level)
+            bpe->single[i] =
+                leat_token_table_find(tokens, mapped, leat_byte_level_map(byte, mapped));
         else if (i < 128)
             bpe->single[i] = leat_token_table_find(tokens, &byte, 1);
     }
-    for (uint32_t i = 0; i < tokens->n_tokens; i++)
-        if (tokens->texts[i].n_bytes > bpe->n_longest)
-            bpe->n_longest = tokens->texts[i].n_bytes;
+    bpe->n_longest = leat_token_table_longest(tokens);
 }
 
 static bool occurs_in_utf8(uint32_t byte) {
@@ -113,38 +101,34 @@ static int check_fallback(struct leat_bpe *bpe, const struct leat_component *com
         return leat_component_error(component, err,
                                     "byte_fallback together with continuing_subword_prefix or "
                                     "end_of_word_suffix is not supported");
-    if (bpe->is_byte_level && !bpe->has_all_bytes)
+    if (bpe->base.is_byte_level && !bpe->has_all_bytes)
         return leat_component_error(component, err,
                                     "byte_fallback with a ByteLevel pre-tokenizer is supported "
                                     "only if the vocabulary has all 256 characters of its "
                                     "alphabet");
-    bpe->byte_fallback = !bpe->is_byte_level;
+    bpe->byte_fallback = !bpe->base.is_byte_level;
     return 0;
 }
 
 int leat_bpe_load(struct leat_bpe *bpe, const struct leat_component *component,
                   struct leat_error *err) {
-    struct leat_component vocab;
-    int r = leat_component_child(component, "vocab", LEAT_JSON_OBJECT, &vocab, err);
+    int r = read_flags(bpe, component, err);
 
     if (r == 0)
-        r = read_flags(bpe, component, err);
-    if (r == 0)
-        r = leat_model_read_vocab(&vocab, &bpe->model.tokens, err);
+        r = leat_model_read_vocab(&bpe->base, component, err);
     if (r == 0)
         r = read_unk(bpe, component, err);
     if (r < 0)
         return r;
-    leat_token_table_shrink(&bpe->model.tokens);
     index_bytes(bpe);
-    bpe->has_all_bytes = bpe->is_byte_level && !bpe->n_prefix && !bpe->n_suffix;
+    bpe->has_all_bytes = bpe->base.is_byte_level && !bpe->n_prefix && !bpe->n_suffix;
     for (uint32_t i = 0; i < 256; i++)
         if (occurs_in_utf8(i))
             bpe->has_all_bytes = bpe->has_all_bytes && bpe->single[i] >= 0;
-    bpe->can_cut = !bpe->is_byte_level && !bpe->n_prefix && !bpe->n_suffix && bpe->dropout == 0 &&
-                   !bpe->ignore_merges;
+    bpe->can_cut = !bpe->base.is_byte_level && !bpe->n_prefix && !bpe->n_suffix &&
+                   bpe->dropout == 0 && !bpe->ignore_merges;
     bpe->can_cut_bytes = bpe->has_all_bytes && bpe->dropout == 0;
-    bpe->knows_marker = leat_token_table_find(&bpe->model.tokens, "\xe2\x96\x81", 3) >= 0;
+    bpe->knows_marker = leat_token_table_find(&bpe->base.tokens, "\xe2\x96\x81", 3) >= 0;
     r = check_fallback(bpe, component, err);
     return r < 0 ? r : leat_bpe_read_merges(bpe, component, err);
 }

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/model/bpe.h"
-#include "proto/base/rng.h"
+#include "proto/base/array.h"
 
 #define NO_KEY UINT32_MAX
 #define NONE   UINT32_MAX
@@ -30,26 +30,16 @@ void leat_bpe_scratch_deinit(struct leat_bpe_scratch *scratch) {
     *scratch = (struct leat_bpe_scratch){0};
 }
 
-static int grow(void **array, size_t n, size_t size) {
-    void *bigger = realloc(*array, n * size);
-
-    if (!bigger)
-        return -ENOMEM;
-    *array = bigger;
-    return 0;
-}
-
 int leat_bpe_scratch_reserve(struct leat_bpe_scratch *scratch, size_t n_symbols) {
-    size_t capacity = n_symbols + n_symbols / 2 + 64;
+    size_t old = scratch->capacity, capacities[3] = {old, old, old};
 
-    if (n_symbols <= scratch->capacity)
+    if (n_symbols <= old)
         return 0;
-    if (capacity > UINT32_MAX ||
-        grow((void **)&scratch->symbols, capacity, sizeof(*scratch->symbols)) < 0 ||
-        grow((void **)&scratch->next, capacity, sizeof(*scratch->next)) < 0 ||
-        grow((void **)&scratch->previous, capacity, sizeof(*scratch->previous)) < 0)
+    if (!leat_array_reserve(&scratch->symbols, n_symbols, &capacities[0]) ||
+        !leat_array_reserve(&scratch->next, n_symbols, &capacities[1]) ||
+        !leat_array_reserve(&scratch->previous, n_symbols, &capacities[2]))
         return -ENOMEM;
-    scratch->capacity = (uint32_t)capacity;
+    scratch->capacity = capacities[0] < capacities[1] ? capacities[0] : capacities[1];
     return 0;
 }
 
@@ -151,13 +141,8 @@ static int push(struct large *large, uint64_t entry) {
     struct leat_bpe_scratch *scratch = large->scratch;
     size_t i = large->n_heap++;
 
-    if (large->n_heap > scratch->heap_capacity) {
-        size_t capacity = large->n_heap + large->n_heap / 2 + 256;
-
-        if (grow((void **)&scratch->heap, capacity, sizeof(*scratch->heap)) < 0)
-            return -ENOMEM;
-        scratch->heap_capacity = capacity;
-    }
+    if (!leat_array_reserve(&scratch->heap, large->n_heap, &scratch->heap_capacity))
+        return -ENOMEM;
     for (; i > 0 && entry < scratch->heap[(i - 1) / 2]; i = (i - 1) / 2)
         scratch->heap[i] = scratch->heap[(i - 1) / 2];
     scratch->heap[i] = entry;
@@ -253,13 +238,9 @@ static int64_t merge_large(const struct leat_bpe *bpe, struct leat_bpe_scratch *
     return r < 0 ? r : (int64_t)finish_large(&large);
 }
 
-static bool is_dropped(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch) {
-    return leat_rng_unit(&scratch->random) < bpe->dropout;
-}
-
-/* Skipped entries wait behind the heap's end until a merge that is not skipped comes up. */
+/* Skipped entries are set aside until a merge is carried out. */
 static int64_t merge_with_dropout(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,
-                                  uint32_t n) {
+                                  struct leat_rng *random, uint32_t n) {
     struct large large = {.bpe = bpe, .scratch = scratch, .n = n};
     uint64_t *skipped = NULL;
     size_t n_skipped = 0, capacity = 0;
@@ -268,13 +249,11 @@ static int64_t merge_with_dropout(const struct leat_bpe *bpe, struct leat_bpe_sc
     while (r == 0 && large.n_heap) {
         uint64_t entry = pop(&large);
 
-        if (is_dropped(bpe, scratch)) {
-            if (n_skipped == capacity) {
-                capacity = capacity * 2 + 16;
-                r = grow((void **)&skipped, capacity, sizeof(*skipped));
-            }
-            if (r == 0)
+        if (leat_rng_unit(random) < bpe->dropout) {
+            if (leat_array_reserve(&skipped, n_skipped + 1, &capacity))
                 skipped[n_skipped++] = entry;
+            else
+                r = -ENOMEM;
             continue;
         }
         while (r == 0 && n_skipped)
@@ -286,9 +265,10 @@ static int64_t merge_with_dropout(const struct leat_bpe *bpe, struct leat_bpe_sc
     return r < 0 ? r : (int64_t)finish_large(&large);
 }
 
-int64_t leat_bpe_merge(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch, uint32_t n) {
+int64_t leat_bpe_merge(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,
+                       struct leat_rng *random, uint32_t n) {
     if (bpe->dropout > 0)
-        return merge_with_dropout(bpe, scratch, n);
+        return merge_with_dropout(bpe, scratch, random, n);
     if (n < 2)
         return n;
     if (n > LEAT_BPE_SMALL_WORD)

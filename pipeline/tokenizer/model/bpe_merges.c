@@ -1,4 +1,4 @@
-/* bpe_merges.c: `merges` of a BPE model to the table of pairs. See bpe_load.h.
+/* bpe_merges.c: `merges` of a BPE model to the table of pairs. See bpe.h.
  *
  * Merges are ["a b", ...] with exactly one space each (lines that begin with #version are dropped,
  * as in merges.txt) or [["a", "b"], ...]. A merge's rank is its place; both parts and what they
@@ -7,9 +7,10 @@
  */
 #include <errno.h>
 
-#include "pipeline/tokenizer/model/bpe_load.h"
+#include "pipeline/tokenizer/byte_level.h"
+#include "pipeline/tokenizer/model/bpe.h"
 #include "pipeline/tokenizer/token_text.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 
 #define MERGE_BYTES_MAX 2048 /* of both parts */
 #define MERGES_AHEAD    16
@@ -97,7 +98,7 @@ static size_t unmap(const char *text, size_t n, bool from_end, uint8_t bytes[LEA
     for (size_t i = start; i < n && n_bytes < sizeof(all);) {
         uint32_t code = leat_utf8_code_point((const uint8_t *)text + i, n - i);
 
-        all[n_bytes++] = leat_bpe_unmap(code);
+        all[n_bytes++] = (uint8_t)leat_byte_level_unmap(code);
         i += leat_utf8_length((const uint8_t *)text + i, n - i);
     }
     n = n_bytes < LEAT_BPE_CONTEXT ? n_bytes : LEAT_BPE_CONTEXT;
@@ -140,13 +141,13 @@ static int check_merge(const struct leat_bpe *bpe, const struct leat_component *
 /* What merges made so far. */
 struct history {
     int32_t last_id; /* of the last one; -1: none */
-    bool is_next;    /* it was the id behind that of the one before, as in most vocabularies */
+    bool is_next;    /* it was the id after that of the one before, as in most vocabularies */
 };
 
 /* The id of what a merge makes: the next one, or to be searched for. */
 static int32_t find_joined(const struct leat_bpe *bpe, const char *joined, size_t n_joined,
                            struct history *history) {
-    const struct leat_token_table *tokens = &bpe->model.tokens;
+    const struct leat_token_table *tokens = &bpe->base.tokens;
     uint32_t n;
     int32_t next = history->last_id + 1;
     const uint8_t *text = leat_token_table_text(tokens, next, &n);
@@ -158,7 +159,7 @@ static int32_t find_joined(const struct leat_bpe *bpe, const char *joined, size_
 
 static int add_merge(struct leat_bpe *bpe, const struct leat_component *item, uint32_t rank,
                      const struct merge *merge, struct history *history, struct leat_error *err) {
-    const struct leat_token_table *tokens = &bpe->model.tokens;
+    const struct leat_token_table *tokens = &bpe->base.tokens;
     int32_t left = leat_token_table_find(tokens, merge->left, merge->n_left);
     int32_t right = leat_token_table_find(tokens, merge->right, merge->n_right), id;
     char joined[MERGE_BYTES_MAX];
@@ -195,10 +196,10 @@ static bool is_version(const struct leat_component *item) {
     return n >= sizeof(version) - 1 && memcmp(text, version, sizeof(version) - 1) == 0;
 }
 
-/* Has what add_merge will look for fetched: three places in a table that no cache holds. */
+/* Prefetches what add_merge will search: three places in a table that no cache holds. */
 static void prefetch_merge(const struct leat_bpe *bpe, struct leat_json_iterator *ahead,
                            const struct history *history) {
-    const struct leat_token_table *tokens = &bpe->model.tokens;
+    const struct leat_token_table *tokens = &bpe->base.tokens;
     struct leat_json_node node;
     struct merge merge;
     char joined[64];

@@ -59,7 +59,7 @@ static inline uint32_t leat_bpe_pairs_rank(const struct leat_bpe_pairs *pairs, u
         if (*slot == UINT64_MAX) {
             if (slot != pairs->slots + pairs->n_slots)
                 return LEAT_BPE_NO_RANK;
-            slot = pairs->slots - 1; /* behind the last slot comes the first */
+            slot = pairs->slots - 1; /* after the last slot comes the first */
         }
     }
 }

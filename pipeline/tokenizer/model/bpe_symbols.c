@@ -1,41 +1,17 @@
 /* bpe_symbols.c: a word to the symbols that merging starts from: one for each character.
  *
  * What a character is looked up as: itself, with the prefix before it unless it is the first, with
- * the suffix behind it if it is the last. One that is no token becomes its bytes (<0x0A>) if the
+ * the suffix after it if it is the last. One that is no token becomes its bytes (<0x0A>) if the
  * model falls back to them and has them all; else the unknown token, several in a row becoming one
  * if fuse_unk; else nothing, and its neighbours become neighbours. As in HF a pending unknown token
- * is not put before the byte tokens that come behind it, but before the next character that is
+ * is not put before the byte tokens that come after it, but before the next character that is
  * known.
  */
 #include <errno.h>
 
+#include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/model/bpe.h"
-#include "pipeline/tokenizer/utf8.h"
-
-uint32_t leat_bpe_map_byte(uint8_t byte, uint8_t *ret_utf8) {
-    uint32_t code = byte;
-
-    if (byte <= 32)
-        code = 256u + byte;
-    else if (byte >= 127 && byte <= 160)
-        code = 256u + 33 + byte - 127;
-    else if (byte == 173)
-        code = 256u + 33 + 34;
-    if (code < 128) {
-        ret_utf8[0] = (uint8_t)code;
-        return 1;
-    }
-    ret_utf8[0] = (uint8_t)(0xc0 | code >> 6);
-    ret_utf8[1] = (uint8_t)(0x80 | (code & 63));
-    return 2;
-}
-
-uint8_t leat_bpe_unmap(uint32_t code) {
-    if (code < 256)
-        return (uint8_t)code;
-    code -= 256;
-    return (uint8_t)(code <= 32 ? code : code <= 66 ? code + 127 - 33 : code == 67 ? 173 : 0);
-}
+#include "proto/base/utf8.h"
 
 /* A word under way. */
 struct reading {
@@ -88,7 +64,7 @@ static int put_unknown(struct reading *reading, uint32_t n_bytes, struct leat_er
 /* text: the character with its affixes; n_bytes: of the word. */
 static int put_character(struct reading *reading, const uint8_t *text, uint32_t n_text,
                          uint32_t n_bytes, struct leat_error *err) {
-    int32_t id = leat_token_table_find(&reading->bpe->model.tokens, text, n_text);
+    int32_t id = leat_token_table_find(&reading->bpe->base.tokens, text, n_text);
 
     if (id >= 0) {
         flush_pending(reading);
@@ -120,8 +96,8 @@ static uint32_t add_affixes(const struct leat_bpe *bpe, const uint8_t *character
 /* Characters of GPT-2's alphabet have at most 2 bytes. */
 static uint32_t next_character(const struct leat_bpe *bpe, const uint8_t *word, uint32_t n_left,
                                uint8_t *ret_character, uint32_t *ret_n_character) {
-    if (bpe->is_byte_level) {
-        *ret_n_character = leat_bpe_map_byte(word[0], ret_character);
+    if (bpe->base.is_byte_level) {
+        *ret_n_character = leat_byte_level_map(word[0], ret_character);
         return 1;
     }
     *ret_n_character = leat_utf8_length(word, n_left);
@@ -180,14 +156,13 @@ int32_t leat_bpe_find_word(const struct leat_bpe *bpe, struct leat_bpe_scratch *
                            const uint8_t *word, uint32_t n_bytes) {
     if (n_bytes > bpe->n_longest)
         return -1;
-    if (!bpe->is_byte_level)
-        return leat_token_table_find(&bpe->model.tokens, word, n_bytes);
+    if (!bpe->base.is_byte_level)
+        return leat_token_table_find(&bpe->base.tokens, word, n_bytes);
     scratch->mapped.n_bytes = 0;
     if (leat_text_buffer_reserve(&scratch->mapped, (size_t)n_bytes * 2, false) < 0)
         return -1;
     for (uint32_t i = 0; i < n_bytes; i++)
         scratch->mapped.n_bytes +=
-            leat_bpe_map_byte(word[i], scratch->mapped.bytes + scratch->mapped.n_bytes);
-    return leat_token_table_find(&bpe->model.tokens, scratch->mapped.bytes,
-                                 scratch->mapped.n_bytes);
+            leat_byte_level_map(word[i], scratch->mapped.bytes + scratch->mapped.n_bytes);
+    return leat_token_table_find(&bpe->base.tokens, scratch->mapped.bytes, scratch->mapped.n_bytes);
 }

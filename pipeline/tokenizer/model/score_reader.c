@@ -1,123 +1,29 @@
-/* score_reader.c: see score_reader.h. The document has been parsed, so it is well-formed: values
- * are skipped by their brackets and quotes alone. */
+/* score_reader.c: see score_reader.h. */
 #include "pipeline/tokenizer/model/score_reader.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <math.h>
-#include <string.h>
 
-/* ---- walking over JSON text */
-
-static char peek(const struct leat_score_reader *reader) {
-    return reader->at < reader->end ? *reader->at : '\0';
-}
-
-static void skip_blanks(struct leat_score_reader *reader) {
-    while (reader->at < reader->end && strchr(" \t\r\n", *reader->at))
-        reader->at++;
-}
-
-static void skip_char(struct leat_score_reader *reader, char c) {
-    skip_blanks(reader);
-    if (peek(reader) == c)
-        reader->at++;
-    skip_blanks(reader);
-}
-
-static void skip_string(struct leat_score_reader *reader) {
-    for (reader->at++; reader->at < reader->end && *reader->at != '"'; reader->at++)
-        if (*reader->at == '\\')
-            reader->at++;
-    reader->at++;
-}
-
-static void skip_value(struct leat_score_reader *reader) {
-    size_t depth = 0;
-
-    do {
-        char c = peek(reader);
-
-        if (c == '"') {
-            skip_string(reader);
-            continue;
-        }
-        depth += c == '[' || c == '{';
-        depth -= c == ']' || c == '}';
-        reader->at++;
-        if (depth == 0 && c != ']' && c != '}') /* a number or a literal */
-            while (reader->at < reader->end && !strchr(",]} \t\r\n", *reader->at))
-                reader->at++;
-    } while (depth && reader->at < reader->end);
-}
-
-/* The place of the last member of that key. Decoded keys come from the nodes. */
-static size_t last_member(struct leat_json_node object, const char *key) {
-    struct leat_json_iterator it;
-    struct leat_json_node value;
-    const char *name;
-    size_t n_name, last = 0;
-
-    leat_json_iterate(object, &it);
-    for (size_t i = 0; leat_json_next_member(&it, &name, &n_name, &value); i++)
-        if (n_name == strlen(key) && memcmp(name, key, n_name) == 0)
-            last = i;
-    return last;
-}
-
-static void enter_member(struct leat_score_reader *reader, size_t index) {
-    skip_char(reader, '{');
-    for (size_t i = 0; i <= index; i++) {
-        if (i > 0) {
-            skip_value(reader);
-            skip_char(reader, ',');
-        }
-        skip_string(reader);
-        skip_char(reader, ':');
-    }
-}
-
-static void enter_item(struct leat_score_reader *reader, size_t index) {
-    skip_char(reader, '[');
-    for (size_t i = 0; i < index; i++) {
-        skip_value(reader);
-        skip_char(reader, ',');
-    }
-}
-
-static void enter(struct leat_score_reader *reader, const struct leat_component *component) {
-    const struct leat_component *parent = component->parent;
-
-    if (!parent) {
-        assert(component->document);
-        reader->at = component->document->data;
-        reader->end = reader->at + component->document->n_bytes;
-        skip_blanks(reader);
-        return;
-    }
-    enter(reader, parent);
-    if (component->key)
-        enter_member(reader, last_member(parent->node, component->key));
-    else
-        enter_item(reader, component->index);
-}
+#include "pipeline/tokenizer/json_skip.h"
 
 void leat_score_reader_init(struct leat_score_reader *reader, const struct leat_component *array) {
-    enter(reader, array);
-    skip_char(reader, '[');
+    const uint8_t *text = leat_component_text(array);
+
+    reader->at = text ? leat_json_skip_mark(text, '[') : NULL;
+    reader->end = (const uint8_t *)array->document->data + array->document->n_bytes;
 }
 
 bool leat_score_reader_next(struct leat_score_reader *reader, double *ret_score) {
-    const char *end = reader->at;
+    const char *number, *end;
     bool is_good;
 
-    skip_char(reader, '[');
-    skip_string(reader);
-    skip_char(reader, ',');
-    is_good = leat_score_parse(reader->at, reader->end, ret_score, &end);
-    reader->at = end;
-    skip_char(reader, ']');
-    skip_char(reader, ',');
+    if (!reader->at)
+        return false;
+    reader->at = leat_json_skip_space(leat_json_skip_mark(reader->at, '['));
+    reader->at = leat_json_skip_value(reader->at);
+    number = (const char *)leat_json_skip_space(leat_json_skip_mark(reader->at, ','));
+    is_good = leat_score_parse(number, (const char *)reader->end, ret_score, &end);
+    reader->at = leat_json_skip_mark(leat_json_skip_mark((const uint8_t *)end, ']'), ',');
     return is_good;
 }
 
@@ -141,7 +47,7 @@ static bool append(struct number *number, uint32_t digit) {
            !__builtin_add_overflow(number->digits, digit, &number->digits);
 }
 
-/* Takes digits while they fit; those behind the first that does not are left out, and count for the
+/* Takes digits while they fit; those after the first that does not are left out, and count for the
  * exponent if they stand before the point. */
 static void take_digits(struct number *number, bool is_fraction) {
     uint32_t digit;

@@ -10,7 +10,7 @@
 #include "pipeline/tokenizer/component.h"
 
 struct leat_score_reader {
-    const char *at, *end; /* at the next item of the array, or at its end */
+    const uint8_t *at, *end; /* at the next item of the array, or at its end */
 };
 
 /* array: an array of [piece, score], of a component that knows its document. */
@@ -19,5 +19,5 @@ void leat_score_reader_init(struct leat_score_reader *reader, const struct leat_
 /* The score of the next item, which must be [string, number]. False if it is beyond a double. */
 bool leat_score_reader_next(struct leat_score_reader *reader, double *ret_score);
 
-/* A JSON number; *ret_end: behind it. False if it is beyond a double. */
+/* A JSON number; *ret_end: after it. False if it is beyond a double. */
 bool leat_score_parse(const char *number, const char *end, double *ret_value, const char **ret_end);

@@ -9,10 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pipeline/tokenizer/model.h"
+#include "pipeline/tokenizer/model/model.h"
 #include "pipeline/tokenizer/model/score_reader.h"
 #include "pipeline/tokenizer/model/unigram_path.h"
-#include "pipeline/tokenizer/model/word_cache.h"
 
 #define SCORE_MAX       1e290
 #define UNKNOWN_PENALTY 10.0
@@ -31,44 +30,34 @@ struct scores {
 };
 
 struct unigram_context {
-    const struct leat_unigram_plan *plan;
-    struct leat_word_cache cache;
+    struct leat_model_context base;
     struct leat_unigram_path path;
 };
 
-static struct unigram_context *of_context(struct leat_model_context *context) {
-    return (struct unigram_context *)context;
-}
-
 /* ---- encode */
 
-static int encode_word(void *opaque, const uint8_t *word, uint32_t n_bytes, int32_t *ids,
+static int encode_to(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes,
+                     struct leat_unigram_sink *sink, struct leat_error *err) {
+    return leat_unigram_path_encode(&((const struct unigram *)context->model)->plan,
+                                    &((struct unigram_context *)context)->path, word, n_bytes, sink,
+                                    err);
+}
+
+static int encode_word(void *context, const uint8_t *word, uint32_t n_bytes, int32_t *ids,
                        size_t *ret_n_ids, struct leat_error *err) {
-    struct unigram_context *context = opaque;
     struct leat_unigram_sink sink = {.ids = ids};
-    int r = leat_unigram_path_encode(context->plan, &context->path, word, n_bytes, &sink, err);
+    int r = encode_to(context, word, n_bytes, &sink, err);
 
     *ret_n_ids = sink.n;
     return r;
 }
 
-static int encode(const struct leat_model *model, struct leat_model_context *context,
-                  const struct leat_text_view *text, const struct leat_range *words, size_t n_words,
-                  int32_t *ids, size_t *ret_n_ids, struct leat_error *err) {
-    (void)model;
-    return leat_word_cache_encode(&of_context(context)->cache, text, words, n_words, encode_word,
-                                  context, ids, ret_n_ids, err);
-}
-
-static int encode_tokens(const struct leat_model *model, struct leat_model_context *context,
-                         const struct leat_text_view *text, struct leat_range word,
-                         struct leat_token *tokens, size_t *ret_n_tokens, struct leat_error *err) {
-    struct unigram_context *self = of_context(context);
+static int encode_tokens(struct leat_model_context *context, const struct leat_text_view *text,
+                         struct leat_range word, struct leat_token *tokens, size_t *ret_n_tokens,
+                         struct leat_error *err) {
     struct leat_unigram_sink sink = {.tokens = tokens};
-    int r = leat_unigram_path_encode(self->plan, &self->path, text->bytes + word.start,
-                                     word.end - word.start, &sink, err);
+    int r = encode_to(context, text->bytes + word.start, word.end - word.start, &sink, err);
 
-    (void)model;
     for (size_t i = 0; i < sink.n; i++) {
         tokens[i].range.start += word.start;
         tokens[i].range.end += word.start;
@@ -77,46 +66,15 @@ static int encode_tokens(const struct leat_model *model, struct leat_model_conte
     return r;
 }
 
-static struct leat_model_context *context_free(struct leat_model_context *context) {
-    if (context) {
-        leat_word_cache_deinit(&of_context(context)->cache);
-        leat_unigram_path_deinit(&of_context(context)->path);
-    }
-    free(context);
-    return NULL;
+static int context_init(struct leat_model_context *context) {
+    return leat_unigram_path_init(&((struct unigram_context *)context)->path);
 }
 
-static int context_new(const struct leat_model *model, struct leat_model_context **ret_context) {
-    struct unigram_context *context = calloc(1, sizeof(*context));
-
-    if (!context)
-        return -ENOMEM;
-    context->plan = &((const struct unigram *)model)->plan;
-    if (leat_word_cache_init(&context->cache) < 0 || leat_unigram_path_init(&context->path) < 0) {
-        context_free((struct leat_model_context *)context);
-        return -ENOMEM;
-    }
-    *ret_context = (struct leat_model_context *)context;
-    return 0;
-}
-
-static void context_clear(struct leat_model_context *context) {
-    leat_word_cache_clear(&of_context(context)->cache);
+static void context_deinit(struct leat_model_context *context) {
+    leat_unigram_path_deinit(&((struct unigram_context *)context)->path);
 }
 
 /* ---- load */
-
-static struct leat_model *model_free(struct leat_model *base) {
-    struct unigram *model = (struct unigram *)base;
-
-    if (!model)
-        return NULL;
-    leat_token_table_deinit(&model->base.tokens);
-    leat_word_trie_deinit(&model->plan.trie);
-    free(model->plan.scores);
-    free(model);
-    return NULL;
-}
 
 static int check_item(const struct leat_component *item, struct leat_json_node *ret_piece,
                       struct leat_error *err) {
@@ -227,21 +185,12 @@ static int read_unknown(struct leat_unigram_plan *plan, const struct scores *sco
     return r;
 }
 
-static void find_bytes(struct unigram *model) {
-    for (int byte = 0; byte < 256; byte++) {
-        char text[8];
-        int n = snprintf(text, sizeof(text), "<0x%02X>", byte);
-
-        model->plan.byte_ids[byte] = leat_token_table_find(&model->base.tokens, text, (size_t)n);
-    }
-}
-
 static int read_fallback(struct unigram *model, const struct leat_component *component,
                          struct leat_error *err) {
     int r =
         leat_component_bool(component, "byte_fallback", false, &model->plan.has_byte_fallback, err);
 
-    find_bytes(model);
+    leat_model_find_bytes(&model->base, model->plan.byte_ids);
     if (r == 0 && model->plan.has_byte_fallback && model->plan.is_byte_level)
         r = leat_component_error(component, err,
                                  "byte_fallback with a ByteLevel pre_tokenizer is not supported");
@@ -281,45 +230,40 @@ static int read(struct unigram *model, struct scores *scores,
     return r;
 }
 
-static void describe(struct unigram *model) {
+static int load(struct leat_model *base, const struct leat_component *component,
+                struct leat_error *err) {
+    struct unigram *model = (struct unigram *)base;
     const struct leat_unigram_plan *plan = &model->plan;
-
-    model->base.unknown_is_text = plan->unknown >= 0;
-    model->base.unknown_id = (int32_t)plan->unknown;
-    model->base.n_bytes = sizeof(*model) + leat_word_trie_n_bytes(&plan->trie) +
-                          plan->trie.n_nodes * sizeof(*plan->scores);
-    (void)snprintf(model->base.algorithm, sizeof(model->base.algorithm),
-                   "best path on a double array of %u nodes, words cached", plan->trie.n_nodes);
-}
-
-static int new (const struct leat_component *component, bool is_byte_level,
-                struct leat_model **ret_model, struct leat_error *err) {
-    struct unigram *model = calloc(1, sizeof(*model));
     struct scores scores = {.n = 0};
     int r;
 
-    if (!model)
-        return leat_error_oom(err);
-    model->base.ops = &leat_model_unigram;
-    model->plan.is_byte_level = is_byte_level;
+    model->plan.is_byte_level = base->is_byte_level;
     r = read(model, &scores, component, err);
     free(scores.items);
-    if (r < 0) {
-        model_free(&model->base);
-        return r;
-    }
-    describe(model);
-    *ret_model = &model->base;
-    return 0;
+    base->unknown_is_text = plan->unknown >= 0;
+    base->unknown_id = (int32_t)plan->unknown;
+    base->n_bytes +=
+        leat_word_trie_n_bytes(&plan->trie) + plan->trie.n_nodes * sizeof(*plan->scores);
+    (void)snprintf(base->algorithm, sizeof(base->algorithm),
+                   "best path on a double array of %u nodes, words cached", plan->trie.n_nodes);
+    return r;
+}
+
+static void free_plan(struct leat_model *model) {
+    struct leat_unigram_plan *plan = &((struct unigram *)model)->plan;
+
+    leat_word_trie_deinit(&plan->trie);
+    free(plan->scores);
 }
 
 const struct leat_model_ops leat_model_unigram = {
     .name = "Unigram",
-    .new = new,
-    .free = model_free,
-    .context_new = context_new,
-    .context_free = context_free,
-    .context_clear = context_clear,
-    .encode = encode,
+    .model_bytes = sizeof(struct unigram),
+    .context_bytes = sizeof(struct unigram_context),
+    .load = load,
+    .free = free_plan,
+    .context_init = context_init,
+    .context_deinit = context_deinit,
+    .encode_word = encode_word,
     .encode_tokens = encode_tokens,
 };

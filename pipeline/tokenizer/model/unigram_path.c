@@ -22,7 +22,7 @@ struct walk {
     uint32_t n_bytes;
     uint32_t origin;                     /* all best paths go through here */
     uint32_t at;                         /* paths to here are known */
-    uint32_t reach;                      /* no path ends behind here */
+    uint32_t reach;                      /* no path ends after here */
     uint32_t ready;                      /* nodes before here are set up */
     uint32_t unknown_start, unknown_end; /* that have not been given out */
     struct leat_unigram_sink *sink;
@@ -132,7 +132,7 @@ static int grow(struct walk *walk, size_t capacity) {
     return 0;
 }
 
-/* Where the best paths to `at` and to all places behind it meet. */
+/* Where the best paths to `at` and to all places after it meet. */
 static uint32_t meeting(const struct walk *walk) {
     uint32_t meeting = walk->at;
 

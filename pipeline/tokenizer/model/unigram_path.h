@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "pipeline/tokenizer/model.h"
+#include "pipeline/tokenizer/model/model.h"
 #include "pipeline/tokenizer/model/word_trie.h"
 
 /* Immutable: any thread. */

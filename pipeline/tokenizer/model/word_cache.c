@@ -86,16 +86,6 @@ static void clear_short(struct leat_word_cache *cache) {
     cache->n_arena = 0;
 }
 
-void leat_word_cache_clear(struct leat_word_cache *cache) {
-    clear_short(cache);
-    memset(cache->long_slots, 0, long_slots_bytes(cache));
-}
-
-size_t leat_word_cache_n_bytes(const struct leat_word_cache *cache) {
-    return slots_bytes(cache) + long_slots_bytes(cache) +
-           cache->arena_capacity * sizeof(*cache->arena);
-}
-
 /* ---- words of 1 to 15 bytes */
 
 /* The slot for a new word of that home. True if another word had to go. */

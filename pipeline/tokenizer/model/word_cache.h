@@ -1,7 +1,7 @@
 /* word_cache.h: the ids of words that have been seen, so that most words cost a load and a compare.
  *
  * Two tables without locks or chains. Words of up to 15 bytes lie in slots of 32 bytes: key (the
- * bytes, zeros behind them, the length in byte 15), number of ids, and up to three ids or the place
+ * bytes, zeros after them, the length in byte 15), number of ids, and up to three ids or the place
  * of more in an arena. Two slots are a bucket, in one cache line: a word is at home in one of them
  * and may have been moved to the other by a newer word; the next one to come drops it. Words of 16
  * to 63 bytes lie in slots of 128 bytes with up to 15 ids, in buckets of two as well. Longer ones,
@@ -62,16 +62,14 @@ typedef int leat_word_encode(void *context, const uint8_t *word, uint32_t n_byte
 /* 0 or -ENOMEM. */
 int leat_word_cache_init(struct leat_word_cache *cache);
 void leat_word_cache_deinit(struct leat_word_cache *cache); /* of a zeroed one too */
-void leat_word_cache_clear(struct leat_word_cache *cache);  /* keeps its size */
-size_t leat_word_cache_n_bytes(const struct leat_word_cache *cache);
 
-/* The ids of all words, one behind the other: what leat_model_ops.encode must do. `encode` is asked
- * for those that are not known. The slots of a batch of words are fetched ahead. */
+/* Writes the ids of all words, one after the other. `encode` gives the ids of unknown words. The
+ * slots of a batch of words are prefetched. */
 int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text_view *text,
                            const struct leat_range *words, size_t n_words, leat_word_encode *encode,
                            void *context, int32_t *ids, size_t *ret_n_ids, struct leat_error *err);
 
-/* ---- for loops of one's own over words of 1 to 15 bytes */
+/* ---- for callers with a loop of their own over words of 1 to 15 bytes */
 
 struct leat_word_key {
     uint64_t low, high;

@@ -1,7 +1,7 @@
 /* word_trie.h: the tokens of a model as a trie, for walks along a word.
  *
  * A double array (double_array.h) of the shortest prefixes that tell the tokens apart; what is left
- * of a token behind its prefix is its tail, bytes that need no nodes (the minimal-prefix trie of
+ * of a token after its prefix is its tail, bytes that need no nodes (the minimal-prefix trie of
  * Aoe 1989). That takes a third of the nodes, and of the time to load. Two bits of a node's base
  * say whether a token ends there, or goes on as a tail, then base is the place of the tail: so a
  * walk, for the longest token or for all, touches one array of 8 bytes a node.
@@ -52,7 +52,7 @@ static inline uint32_t leat_word_trie_step(const struct leat_word_trie *trie, ui
     return trie->nodes[node].check == base ? node : 0;
 }
 
-/* Whether ids[node] is an id. */
+/* True if ids[node] is an id. */
 static inline bool leat_word_trie_has_id(const struct leat_word_trie *trie, uint32_t node) {
     return trie->ids[node] != LEAT_DOUBLE_ARRAY_NONE;
 }

@@ -7,42 +7,25 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "pipeline/tokenizer/model.h"
-#include "pipeline/tokenizer/model/word_cache.h"
+#include "pipeline/tokenizer/model/model.h"
 #include "pipeline/tokenizer/model/word_trie.h"
-#include "pipeline/tokenizer/token_text.h"
 
 struct wordpiece {
     struct leat_model base;
     struct leat_word_trie trie;
-    uint32_t continuing;   /* base of the prefix, 0: no token continues */
-    int64_t unknown;       /* id, or -1 */
-    uint64_t max_chars;    /* of a word */
-    bool is_byte_level;    /* a byte is a character */
-    char unknown_text[64]; /* for errors */
+    uint32_t continuing; /* base of the prefix, 0: no token continues */
+    int32_t unknown;     /* id, or -1 */
+    uint64_t max_chars;  /* of a word */
+    char unknown_text[LEAT_MODEL_UNKNOWN_TEXT_MAX];
 };
-
-struct wordpiece_context {
-    const struct wordpiece *model;
-    struct leat_word_cache cache;
-};
-
-static const struct wordpiece *of_model(const struct leat_model *model) {
-    return (const struct wordpiece *)model;
-}
-
-static struct wordpiece_context *of_context(struct leat_model_context *context) {
-    return (struct wordpiece_context *)context;
-}
 
 /* ---- encode */
 
 static bool is_too_long(const struct wordpiece *model, const uint8_t *word, uint32_t n_bytes) {
     uint64_t n_chars = 0;
 
-    if (n_bytes <= model->max_chars || model->is_byte_level)
+    if (n_bytes <= model->max_chars || model->base.is_byte_level)
         return n_bytes > model->max_chars;
     for (uint32_t i = 0; i < n_bytes; i++)
         n_chars += (word[i] & 0xc0) != 0x80;
@@ -102,7 +85,11 @@ static inline size_t spell(const struct wordpiece *model, const uint8_t *word, u
     return n;
 }
 
-static int no_unknown(const struct wordpiece *model, struct leat_error *err) {
+/* The unknown token in place of a word. */
+static int find_unknown(const struct wordpiece *model, int32_t *ret_id, struct leat_error *err) {
+    *ret_id = model->unknown;
+    if (*ret_id >= 0)
+        return 0;
     return leat_error_set(err, -EINVAL,
                           "the model cannot spell a word, and its unk_token \"%s\" is not in its "
                           "vocabulary",
@@ -111,99 +98,36 @@ static int no_unknown(const struct wordpiece *model, struct leat_error *err) {
 
 static int encode_word(void *context, const uint8_t *word, uint32_t n_bytes, int32_t *ids,
                        size_t *ret_n_ids, struct leat_error *err) {
-    const struct wordpiece *model = ((struct wordpiece_context *)context)->model;
+    const struct wordpiece *model =
+        (const struct wordpiece *)((struct leat_model_context *)context)->model;
 
     *ret_n_ids = spell(model, word, n_bytes, ids, NULL);
     if (*ret_n_ids || n_bytes == 0)
         return 0;
-    if (model->unknown < 0)
-        return no_unknown(model, err);
-    ids[0] = (int32_t)model->unknown;
     *ret_n_ids = 1;
-    return 0;
+    return find_unknown(model, ids, err);
 }
 
-static int encode(const struct leat_model *model, struct leat_model_context *context,
-                  const struct leat_text_view *text, const struct leat_range *words, size_t n_words,
-                  int32_t *ids, size_t *ret_n_ids, struct leat_error *err) {
-    (void)model;
-    return leat_word_cache_encode(&of_context(context)->cache, text, words, n_words, encode_word,
-                                  context, ids, ret_n_ids, err);
-}
-
-static int encode_tokens(const struct leat_model *base, struct leat_model_context *context,
-                         const struct leat_text_view *text, struct leat_range word,
-                         struct leat_token *tokens, size_t *ret_n_tokens, struct leat_error *err) {
-    const struct wordpiece *model = of_model(base);
+static int encode_tokens(struct leat_model_context *context, const struct leat_text_view *text,
+                         struct leat_range word, struct leat_token *tokens, size_t *ret_n_tokens,
+                         struct leat_error *err) {
+    const struct wordpiece *model = (const struct wordpiece *)context->model;
     uint32_t n_bytes = word.end - word.start;
     size_t n = spell(model, text->bytes + word.start, n_bytes, NULL, tokens);
 
-    (void)context;
-    if (n == 0 && n_bytes) {
-        if (model->unknown < 0)
-            return no_unknown(model, err);
-        tokens[n++] = (struct leat_token){.id = (int32_t)model->unknown, .range = {0, n_bytes}};
-    }
     for (size_t i = 0; i < n; i++) {
         tokens[i].range.start += word.start;
         tokens[i].range.end += word.start;
     }
     *ret_n_tokens = n;
-    return 0;
-}
-
-static int context_new(const struct leat_model *model, struct leat_model_context **ret_context) {
-    struct wordpiece_context *context = calloc(1, sizeof(*context));
-
-    if (!context)
-        return -ENOMEM;
-    context->model = of_model(model);
-    if (leat_word_cache_init(&context->cache) < 0) {
-        free(context);
-        return -ENOMEM;
-    }
-    *ret_context = (struct leat_model_context *)context;
-    return 0;
-}
-
-static struct leat_model_context *context_free(struct leat_model_context *context) {
-    if (context)
-        leat_word_cache_deinit(&of_context(context)->cache);
-    free(context);
-    return NULL;
-}
-
-static void context_clear(struct leat_model_context *context) {
-    leat_word_cache_clear(&of_context(context)->cache);
+    if (n || !n_bytes)
+        return 0;
+    *ret_n_tokens = 1;
+    tokens[0].range = word;
+    return find_unknown(model, &tokens[0].id, err);
 }
 
 /* ---- load */
-
-static struct leat_model *model_free(struct leat_model *base) {
-    struct wordpiece *model = (struct wordpiece *)base;
-
-    if (!model)
-        return NULL;
-    leat_token_table_deinit(&model->base.tokens);
-    leat_word_trie_deinit(&model->trie);
-    free(model);
-    return NULL;
-}
-
-static int read_unknown(struct wordpiece *model, const struct leat_component *component,
-                        struct leat_error *err) {
-    char shown[LEAT_TOKEN_TEXT_MAX];
-    const char *text;
-    size_t n;
-    int r = leat_component_string(component, "unk_token", NULL, &text, &n, err);
-
-    if (r < 0)
-        return r;
-    model->unknown = leat_token_table_find(&model->base.tokens, text, n);
-    (void)snprintf(model->unknown_text, sizeof(model->unknown_text), "%s",
-                   leat_token_text((const uint8_t *)text, n, shown));
-    return 0;
-}
 
 /* The trie, and where the prefix leads to. In GPT-2's alphabet, a prefix of printable ASCII is the
  * same as raw bytes. */
@@ -215,70 +139,47 @@ static int build(struct wordpiece *model, const struct leat_component *component
 
     if (r < 0)
         return r;
-    for (size_t i = 0; model->is_byte_level && i < n; i++)
+    for (size_t i = 0; model->base.is_byte_level && i < n; i++)
         if (prefix[i] < 0x21 || prefix[i] > 0x7e)
             return leat_component_error(component, err,
                                         "continuing_subword_prefix must be printable ASCII where "
                                         "the pre_tokenizer is ByteLevel");
-    if (leat_word_trie_build(&model->trie, &model->base.tokens, model->is_byte_level, prefix, n,
-                             err) < 0)
+    if (leat_word_trie_build(&model->trie, &model->base.tokens, model->base.is_byte_level, prefix,
+                             n, err) < 0)
         return leat_component_place(component, err);
     model->continuing = leat_word_trie_base(&model->trie, prefix, n);
     return 0;
 }
 
-static int read(struct wordpiece *model, const struct leat_component *component,
+static int load(struct leat_model *base, const struct leat_component *component,
                 struct leat_error *err) {
-    struct leat_component vocab;
-    int r = leat_component_child(component, "vocab", LEAT_JSON_OBJECT, &vocab, err);
+    struct wordpiece *model = (struct wordpiece *)base;
+    int r = leat_model_read_vocab(base, component, err);
 
     if (r == 0)
-        r = leat_model_read_vocab(&vocab, &model->base.tokens, err);
-    if (r < 0)
-        return r;
-    leat_token_table_shrink(&model->base.tokens);
-    r = build(model, component, err);
+        r = build(model, component, err);
     if (r == 0)
-        r = read_unknown(model, component, err);
+        r = leat_model_read_unknown(base, component, &model->unknown, model->unknown_text, err);
     if (r == 0)
         r = leat_component_uint(component, "max_input_chars_per_word", -1, UINT64_MAX,
                                 &model->max_chars, err);
+    base->n_bytes += leat_word_trie_n_bytes(&model->trie);
+    (void)snprintf(base->algorithm, sizeof(base->algorithm),
+                   "longest match on a double array of %u nodes, words cached",
+                   model->trie.n_nodes);
     return r;
 }
 
-static void describe(struct wordpiece *model) {
-    model->base.n_bytes = sizeof(*model) + leat_word_trie_n_bytes(&model->trie);
-    (void)snprintf(model->base.algorithm, sizeof(model->base.algorithm),
-                   "longest match on a double array of %u nodes, words cached",
-                   model->trie.n_nodes);
-}
-
-static int new (const struct leat_component *component, bool is_byte_level,
-                struct leat_model **ret_model, struct leat_error *err) {
-    struct wordpiece *model = calloc(1, sizeof(*model));
-    int r;
-
-    if (!model)
-        return leat_error_oom(err);
-    model->base.ops = &leat_model_wordpiece;
-    model->is_byte_level = is_byte_level;
-    r = read(model, component, err);
-    if (r < 0) {
-        model_free(&model->base);
-        return r;
-    }
-    describe(model);
-    *ret_model = &model->base;
-    return 0;
+static void free_trie(struct leat_model *model) {
+    leat_word_trie_deinit(&((struct wordpiece *)model)->trie);
 }
 
 const struct leat_model_ops leat_model_wordpiece = {
     .name = "WordPiece",
-    .new = new,
-    .free = model_free,
-    .context_new = context_new,
-    .context_free = context_free,
-    .context_clear = context_clear,
-    .encode = encode,
+    .model_bytes = sizeof(struct wordpiece),
+    .context_bytes = sizeof(struct leat_model_context),
+    .load = load,
+    .free = free_trie,
+    .encode_word = encode_word,
     .encode_tokens = encode_tokens,
 };

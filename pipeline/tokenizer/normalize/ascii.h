@@ -1,21 +1,18 @@
 /* ascii.h: runs of ASCII, 16 bytes at a time.
  *
- * What happens to a run is a map: capital letters may become small, some controls blanks; what else
- * there is, other controls and all beyond ASCII, is special and ends the run.
+ * What happens to a run is a map: capital letters may become small, some controls blanks; all else,
+ * other controls and all beyond ASCII, is special and ends the run.
  *
- * All read up to 15 bytes behind the text (LEAT_TEXT_PADDING allows for it), and copying writes as
- * many behind what it returns. Pure.
+ * All read up to 15 bytes after the text (LEAT_TEXT_PADDING allows for it), and copying writes as
+ * many after what it returns. Pure.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-#if defined(__SSE2__)
 #include <emmintrin.h>
-#endif
 
 #define LEAT_ASCII_BLOCK 16
 #define LEAT_ASCII_NONE  0xff /* no byte of any text */
@@ -25,8 +22,6 @@ struct leat_ascii_map {
     bool keeps_controls; /* none is special */
     uint8_t blanks[3];   /* these become ' '; or NONE */
 };
-
-#if defined(__SSE2__)
 
 /* Bit i: byte i is at least `limit` (128..255). */
 static inline uint32_t leat_ascii_mask_high(const uint8_t *block, uint8_t limit) {
@@ -65,47 +60,6 @@ static inline uint32_t leat_ascii_map_block(const struct leat_ascii_map *map, co
     *ret_changed = 0xffff ^ (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(out, bytes));
     return (uint32_t)_mm_movemask_epi8(special);
 }
-
-#else
-
-static inline uint32_t leat_ascii_mask_high(const uint8_t *block, uint8_t limit) {
-    uint32_t mask = 0;
-
-    for (int i = 0; i < LEAT_ASCII_BLOCK; i++)
-        mask |= (uint32_t)(block[i] >= limit) << i;
-    return mask;
-}
-
-static inline uint32_t leat_ascii_mask_equal(const uint8_t *block, uint8_t byte) {
-    uint32_t mask = 0;
-
-    for (int i = 0; i < LEAT_ASCII_BLOCK; i++)
-        mask |= (uint32_t)(block[i] == byte) << i;
-    return mask;
-}
-
-static inline uint32_t leat_ascii_map_block(const struct leat_ascii_map *map, const uint8_t *block,
-                                            uint8_t *ret_block, uint32_t *ret_changed) {
-    uint32_t special = 0;
-
-    *ret_changed = 0;
-    for (int i = 0; i < LEAT_ASCII_BLOCK; i++) {
-        uint8_t c = block[i];
-        bool is_blank = memchr(map->blanks, c, sizeof(map->blanks)) != NULL;
-        bool is_control = (c < 0x20 || c == 0x7f) && !is_blank && !map->keeps_controls;
-
-        ret_block[i] = c;
-        if (is_blank)
-            ret_block[i] = ' ';
-        else if (map->is_lowering && c >= 'A' && c <= 'Z')
-            ret_block[i] = (uint8_t)(c | 0x20);
-        *ret_changed |= (uint32_t)(ret_block[i] != c) << i;
-        special |= (uint32_t)(c >= 0x80 || is_control) << i;
-    }
-    return special;
-}
-
-#endif
 
 /* The first place from `at` on whose byte is at least `limit`, or n. */
 static inline uint32_t leat_ascii_find_high(const uint8_t *text, uint32_t at, uint32_t n,

@@ -10,6 +10,7 @@
 
 #include "pipeline/tokenizer/unicode/form.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
+#include "proto/base/array.h"
 
 #define N_BLOCKS     ((LEAT_UNICODE_MAX + 1) / 128)
 #define BYTES_MAX    (4 * LEAT_CHAR_MAX)
@@ -44,20 +45,6 @@ struct builder {
     size_t entries_capacity, pool_capacity;
 };
 
-static int grow(void *array, size_t item_bytes, size_t need, size_t *capacity) {
-    void **items = array, *grown;
-    size_t more = *capacity + *capacity / 2 + 4096;
-
-    if (need <= *capacity)
-        return 0;
-    grown = realloc(*items, (need > more ? need : more) * item_bytes);
-    if (!grown)
-        return -ENOMEM;
-    *items = grown;
-    *capacity = need > more ? need : more;
-    return 0;
-}
-
 /* The kind of what a character becomes; 0: characters for the pool. (Only a foreign charsmap, that
  * can do without the table, could overflow that.) */
 static uint32_t kind_of(uint32_t c, const uint32_t *to, uint32_t n, size_t n_pool) {
@@ -77,7 +64,6 @@ static int make_entry(struct builder *builder, uint32_t c, uint32_t *ret_entry) 
     struct leat_char_table *table = builder->table;
     uint32_t to[LEAT_CHAR_MAX], n = builder->source->function(builder->source->context, c, to),
                                 n_bytes = 0;
-    int r;
 
     *ret_entry = LEAT_CHAR_KIND_KEEP;
     if (n == 1 && to[0] == c)
@@ -85,9 +71,8 @@ static int make_entry(struct builder *builder, uint32_t c, uint32_t *ret_entry) 
     *ret_entry = kind_of(c, to, n, table->n_pool);
     if (*ret_entry != 0)
         return 0;
-    r = grow(&table->pool, 1, table->n_pool + BYTES_MAX, &builder->pool_capacity);
-    if (r < 0)
-        return r;
+    if (!leat_array_reserve(&table->pool, table->n_pool + BYTES_MAX, &builder->pool_capacity))
+        return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
         n_bytes += leat_unicode_encode(to[i], table->pool + table->n_pool + n_bytes);
     *ret_entry = (uint32_t)table->n_pool << 8 | n_bytes;
@@ -97,9 +82,10 @@ static int make_entry(struct builder *builder, uint32_t c, uint32_t *ret_entry) 
 
 static int make_block(struct builder *builder, uint32_t first) {
     struct leat_char_table *table = builder->table;
-    int r = grow(&table->entries, sizeof(*table->entries), table->n_entries + 128,
-                 &builder->entries_capacity);
+    int r = 0;
 
+    if (!leat_array_reserve(&table->entries, table->n_entries + 128, &builder->entries_capacity))
+        return -ENOMEM;
     for (uint32_t i = 0; i < 128 && r == 0; i++)
         r = make_entry(builder, first + i, &table->entries[table->n_entries + i]);
     table->n_entries += 128;

@@ -37,7 +37,7 @@ struct leat_char_source {
     /* The function depends on nothing but what leat_unicode_classes and leat_unicode_form_of say,
      * and on Hangul syllables. */
     bool is_by_class;
-    /* Whether all of the 64 characters from that one on stay; NULL: not known. */
+    /* True if all 64 characters from that one on stay; NULL: not known. */
     bool (*is_kept)(const void *context, uint32_t first);
 };
 

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/normalize/char_table.h"
-#include "pipeline/tokenizer/normalize/forms.h"
-#include "pipeline/tokenizer/unicode/form.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 
 enum bert_option {
@@ -159,9 +157,8 @@ static int run_chars(const struct leat_normalize_step *step,
     return leat_char_run(chars->function, &chars->options, memory, text);
 }
 
-static void free_chars(struct leat_normalize_step *step) {
+static void deinit_chars(struct leat_normalize_step *step) {
     leat_char_table_deinit(&((struct chars *)step)->table);
-    free(step);
 }
 
 static int new_chars(leat_char_fn *function, uint32_t options,
@@ -179,7 +176,8 @@ static int new_chars(leat_char_fn *function, uint32_t options,
                                                   .is_by_class = function != nmt,
                                                   .is_kept = function == nmt ? is_nmt_kept : NULL});
     if (r < 0) {
-        free_chars(&chars->base);
+        deinit_chars(&chars->base);
+        free(chars);
         return r;
     }
     chars->base.n_bytes += chars->table.n_bytes;
@@ -187,32 +185,26 @@ static int new_chars(leat_char_fn *function, uint32_t options,
     return 0;
 }
 
-static int load_lowercase(const struct leat_component *component,
-                          struct leat_normalize_step **ret_step, struct leat_error *err) {
+enum { LOWERCASE, STRIP_ACCENTS, NMT };
+
+static int load_chars(const struct leat_normalize_step_kind *kind,
+                      const struct leat_component *component, struct leat_normalize_step **ret_step,
+                      struct leat_error *err) {
+    static leat_char_fn *const functions[] = {
+        [LOWERCASE] = lower, [STRIP_ACCENTS] = strip_accent, [NMT] = nmt};
+
     (void)component;
     (void)err;
-    return new_chars(lower, 0, ret_step);
+    return new_chars(functions[kind->variant], 0, ret_step);
 }
 
-static int load_strip_accents(const struct leat_component *component,
-                              struct leat_normalize_step **ret_step, struct leat_error *err) {
-    (void)component;
-    (void)err;
-    return new_chars(strip_accent, 0, ret_step);
-}
-
-static int load_nmt(const struct leat_component *component, struct leat_normalize_step **ret_step,
-                    struct leat_error *err) {
-    (void)component;
-    (void)err;
-    return new_chars(nmt, 0, ret_step);
-}
-
-static int load_bert(const struct leat_component *component, struct leat_normalize_step **ret_step,
+static int load_bert(const struct leat_normalize_step_kind *kind,
+                     const struct leat_component *component, struct leat_normalize_step **ret_step,
                      struct leat_error *err) {
     bool is_clean, is_chinese, is_strip, is_lower;
     int r;
 
+    (void)kind;
     r = leat_component_bool(component, "clean_text", -1, &is_clean, err);
     if (r == 0)
         r = leat_component_bool(component, "handle_chinese_chars", -1, &is_chinese, err);
@@ -233,11 +225,11 @@ static int load_bert(const struct leat_component *component, struct leat_normali
     return 0;
 }
 
-const struct leat_normalize_step_kind leat_normalize_step_lowercase = {"Lowercase", load_lowercase,
-                                                                       free_chars, run_chars};
+const struct leat_normalize_step_kind leat_normalize_step_lowercase = {
+    "Lowercase", load_chars, run_chars, deinit_chars, LOWERCASE};
 const struct leat_normalize_step_kind leat_normalize_step_strip_accents = {
-    "StripAccents", load_strip_accents, free_chars, run_chars};
-const struct leat_normalize_step_kind leat_normalize_step_nmt = {"Nmt", load_nmt, free_chars,
-                                                                 run_chars};
+    "StripAccents", load_chars, run_chars, deinit_chars, STRIP_ACCENTS};
+const struct leat_normalize_step_kind leat_normalize_step_nmt = {"Nmt", load_chars, run_chars,
+                                                                 deinit_chars, NMT};
 const struct leat_normalize_step_kind leat_normalize_step_bert = {"BertNormalizer", load_bert,
-                                                                  free_chars, run_chars};
+                                                                  run_chars, deinit_chars, 0};

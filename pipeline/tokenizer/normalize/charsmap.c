@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tokenizer/utf8.h"
+#include "proto/base/utf8.h"
 
 static int digit_of(uint8_t c) {
     if (c >= 'A' && c <= 'Z')
@@ -58,17 +58,6 @@ static int decode_base64(const char *text, size_t n, uint8_t **ret_bytes, size_t
     return 0;
 }
 
-static bool is_utf8(const uint8_t *bytes, size_t n) {
-    for (size_t at = 0; at < n;) {
-        uint32_t n_bytes = leat_utf8_length(bytes + at, n - at);
-
-        if (n_bytes == 1 && bytes[at] >= 0x80)
-            return false;
-        at += n_bytes;
-    }
-    return true;
-}
-
 static uint32_t unit_at(const uint8_t *bytes) {
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
            (uint32_t)bytes[3] << 24;
@@ -83,7 +72,7 @@ static int parse(struct leat_charsmap *map, const uint8_t *bytes, size_t n_bytes
                               "a trie of %zu bytes does not fit into the %zu there are", n_trie,
                               n_bytes);
     n_text = n_bytes - 4 - n_trie;
-    if (!is_utf8(bytes + 4 + n_trie, n_text))
+    if (!leat_utf8_is_valid(bytes + 4 + n_trie, n_text))
         return leat_error_set(err, -EINVAL, "the replacements are not valid UTF-8");
     map->units = malloc(n_trie);
     map->replacements = calloc(n_text + 1, 1);

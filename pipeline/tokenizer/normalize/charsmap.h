@@ -21,7 +21,7 @@
 struct leat_charsmap {
     uint32_t *units;
     uint32_t n_units;
-    uint8_t *replacements; /* with NUL bytes behind them */
+    uint8_t *replacements; /* with NUL bytes after them */
     uint32_t n_replacements;
 };
 
@@ -38,6 +38,6 @@ const uint8_t *leat_charsmap_find(const struct leat_charsmap *map, const uint8_t
 /* No replacement has more bytes than these. */
 uint32_t leat_charsmap_longest(const struct leat_charsmap *map);
 
-/* Whether some bytes neither hold an entry as a prefix nor are the beginning of one. */
+/* True if no entry is a prefix of the bytes, nor begins with them. */
 bool leat_charsmap_is_apart(const struct leat_charsmap *map, const uint8_t *bytes,
                             uint32_t n_bytes);

@@ -1,10 +1,11 @@
 /* edges.c: the steps that look at the ends of a text: Strip and Prepend; and ByteLevel.
  *
- * Strip is no rewriting: what is left is a part of the text.
+ * Strip rewrites nothing: its result is a part of the text.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/normalize/step.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 
@@ -24,10 +25,6 @@ struct byte_level {
     uint8_t characters[256][2]; /* of GPT-2's alphabet, in UTF-8 */
     uint8_t lengths[256];
 };
-
-static void free_step(struct leat_normalize_step *step) {
-    free(step);
-}
 
 /* Strip. */
 
@@ -59,12 +56,14 @@ static int run_strip(const struct leat_normalize_step *step,
     return 0;
 }
 
-static int load_strip(const struct leat_component *component, struct leat_normalize_step **ret_step,
+static int load_strip(const struct leat_normalize_step_kind *kind,
+                      const struct leat_component *component, struct leat_normalize_step **ret_step,
                       struct leat_error *err) {
     struct strip *strip;
     bool is_left, is_right;
     int r;
 
+    (void)kind;
     r = leat_component_bool(component, "strip_left", -1, &is_left, err);
     if (r == 0)
         r = leat_component_bool(component, "strip_right", -1, &is_right, err);
@@ -101,13 +100,15 @@ static int run_prepend(const struct leat_normalize_step *step,
     return leat_writer_end(&writer, text);
 }
 
-static int load_prepend(const struct leat_component *component,
+static int load_prepend(const struct leat_normalize_step_kind *kind,
+                        const struct leat_component *component,
                         struct leat_normalize_step **ret_step, struct leat_error *err) {
     struct prepend *prepend;
     const char *bytes;
     size_t n_bytes;
     int r;
 
+    (void)kind;
     r = leat_component_string(component, "prepend", NULL, &bytes, &n_bytes, err);
     if (r < 0)
         return r;
@@ -166,29 +167,26 @@ static int run_byte_level(const struct leat_normalize_step *step,
     return r < 0 ? r : leat_writer_end(&writer, text);
 }
 
-/* Printable bytes of Latin-1 stand for themselves, the others for U+0100 on, in order. */
-static int load_byte_level(const struct leat_component *component,
+static int load_byte_level(const struct leat_normalize_step_kind *kind,
+                           const struct leat_component *component,
                            struct leat_normalize_step **ret_step, struct leat_error *err) {
     struct byte_level *byte_level = leat_normalize_step_allocate(sizeof(*byte_level));
-    uint32_t next = 0x100;
 
+    (void)kind;
     (void)component;
     (void)err;
     if (!byte_level)
         return -ENOMEM;
-    for (uint32_t b = 0; b < 256; b++) {
-        bool is_itself = (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
-
+    for (uint32_t b = 0; b < 256; b++)
         byte_level->lengths[b] =
-            (uint8_t)leat_unicode_encode(is_itself ? b : next++, byte_level->characters[b]);
-    }
+            (uint8_t)leat_byte_level_map((uint8_t)b, byte_level->characters[b]);
     *ret_step = &byte_level->base;
     return 0;
 }
 
-const struct leat_normalize_step_kind leat_normalize_step_strip = {"Strip", load_strip, free_step,
-                                                                   run_strip};
-const struct leat_normalize_step_kind leat_normalize_step_prepend = {"Prepend", load_prepend,
-                                                                     free_step, run_prepend};
+const struct leat_normalize_step_kind leat_normalize_step_strip = {
+    .name = "Strip", .load = load_strip, .run = run_strip};
+const struct leat_normalize_step_kind leat_normalize_step_prepend = {
+    .name = "Prepend", .load = load_prepend, .run = run_prepend};
 const struct leat_normalize_step_kind leat_normalize_step_byte_level = {
-    "ByteLevel", load_byte_level, free_step, run_byte_level};
+    .name = "ByteLevel", .load = load_byte_level, .run = run_byte_level};

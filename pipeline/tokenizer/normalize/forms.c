@@ -3,17 +3,16 @@
  *
  * Most of a text is stable: characters that stay as they are whatever is before them. Only what
  * lies between is normalized: decomposed, its marks sorted, composed again. Each character has a
- * change (see writer.h): 0 for the first of a decomposition, 1 for the others, and two that compose
+ * change (see text.h): 0 for the first of a decomposition, 1 for the others, and two that compose
  * add up theirs, less one. A segment consumes just its own part of the source, so segments are
  * independent of each other.
  */
-#include "pipeline/tokenizer/normalize/forms.h"
+#include "pipeline/tokenizer/normalize/step.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/normalize/ascii.h"
-#include "pipeline/tokenizer/unicode/form.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 
 #define SORT_BY_INSERTION_MAX 32
@@ -82,7 +81,7 @@ static uint32_t find_boundary(enum leat_form form, const struct leat_text_view *
 
 /* Normalizing a segment. */
 
-/* Room for `need` items, of which the first n are kept, and for as many behind them. */
+/* Room for `need` items, of which the first n are kept, and for as many after them. */
 static int reserve(struct leat_normalize_step_memory *memory, size_t n, size_t need) {
     size_t capacity = need + need / 2 + 256;
     struct leat_form_item *items;
@@ -272,38 +271,24 @@ static int run_form(const struct leat_normalize_step *step,
     return leat_form_run(((const struct form *)step)->form, memory, text);
 }
 
-static void free_form(struct leat_normalize_step *step) {
-    free(step);
-}
-
-static int load_form(enum leat_form kind, struct leat_normalize_step **ret_step) {
+static int load_form(const struct leat_normalize_step_kind *kind,
+                     const struct leat_component *component, struct leat_normalize_step **ret_step,
+                     struct leat_error *err) {
     struct form *form = leat_normalize_step_allocate(sizeof(*form));
 
+    (void)component;
+    (void)err;
     if (!form)
         return -ENOMEM;
-    form->form = kind;
+    form->form = (enum leat_form)kind->variant;
     *ret_step = &form->base;
     return 0;
 }
 
-#define STEP(name, form)                                                                           \
-    static int load_##name(const struct leat_component *component,                                 \
-                           struct leat_normalize_step **ret_step, struct leat_error *err) {        \
-        (void)component;                                                                           \
-        (void)err;                                                                                 \
-        return load_form(form, ret_step);                                                          \
-    }
+#define KIND(name, form)                                                                           \
+    { name, load_form, run_form, NULL, form }
 
-STEP(nfc, LEAT_FORM_NFC)
-STEP(nfd, LEAT_FORM_NFD)
-STEP(nfkc, LEAT_FORM_NFKC)
-STEP(nfkd, LEAT_FORM_NFKD)
-
-const struct leat_normalize_step_kind leat_normalize_step_nfc = {"NFC", load_nfc, free_form,
-                                                                 run_form};
-const struct leat_normalize_step_kind leat_normalize_step_nfd = {"NFD", load_nfd, free_form,
-                                                                 run_form};
-const struct leat_normalize_step_kind leat_normalize_step_nfkc = {"NFKC", load_nfkc, free_form,
-                                                                  run_form};
-const struct leat_normalize_step_kind leat_normalize_step_nfkd = {"NFKD", load_nfkd, free_form,
-                                                                  run_form};
+const struct leat_normalize_step_kind leat_normalize_step_nfc = KIND("NFC", LEAT_FORM_NFC);
+const struct leat_normalize_step_kind leat_normalize_step_nfd = KIND("NFD", LEAT_FORM_NFD);
+const struct leat_normalize_step_kind leat_normalize_step_nfkc = KIND("NFKC", LEAT_FORM_NFKC);
+const struct leat_normalize_step_kind leat_normalize_step_nfkd = KIND("NFKD", LEAT_FORM_NFKD);

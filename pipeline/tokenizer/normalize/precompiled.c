@@ -2,11 +2,11 @@
  *
  * A grapheme cluster of less than 6 bytes is looked up as a whole, and if an entry is a prefix of
  * it, all of it is replaced; else each of its characters is looked up, or stays. Replacements are
- * looked up once more never. Where neither of two neighbours joins others, as in plain ASCII that
+ * never looked up again. Where neither of two neighbours joins others, as in plain ASCII that
  * the map leaves alone, there is nothing to do.
  *
  * Origins: the characters of a replacement take the places of those replaced; what is more is new,
- * and what is less vanishes behind the last character before, whichever that is. At the very start
+ * and what is less vanishes after the last character before, whichever that is. At the very start
  * there is none, and the places stay behind the characters from there on.
  */
 #include <errno.h>
@@ -26,7 +26,7 @@ struct precompiled {
     struct leat_char_table table; /* of single characters */
 };
 
-/* A rewriting under way. The last character waits for what may vanish behind it. */
+/* A rewriting under way. The last character waits for what may vanish after it. */
 struct run {
     const struct precompiled *precompiled;
     struct leat_writer writer;
@@ -106,7 +106,7 @@ static uint32_t end_run(const struct leat_text_view *text, uint32_t start, uint3
     return end < text->n_bytes && end > start && text->bytes[end] >= 0x80 ? end - 1 : end;
 }
 
-/* ASCII from `at` on, which stays or becomes blanks whatever comes behind it. */
+/* ASCII from `at` on, which stays or becomes blanks whatever comes after it. */
 static int run_ascii(struct run *run, const struct leat_text_view *text, uint32_t at,
                      uint32_t *ret_n_bytes) {
     const struct leat_ascii_map *map = &run->precompiled->table.ascii;
@@ -133,7 +133,7 @@ static int run_ascii(struct run *run, const struct leat_text_view *text, uint32_
 
 #define BIT(kind) (1U << LEAT_GRAPHEME_##kind)
 
-/* Whether a cluster that begins with this character is no more than it. (It may say no.) */
+/* True if this character is a whole cluster for certain. */
 static bool is_alone(const struct leat_text_view *text, uint32_t at, uint32_t c, uint32_t n_bytes) {
     const uint32_t never = BIT(CONTROL) | BIT(LF);
     const uint32_t maybe = BIT(OTHER) | BIT(LV) | BIT(LVT) | BIT(PICTOGRAPHIC) | BIT(CONSONANT);
@@ -215,10 +215,9 @@ static int run_precompiled(const struct leat_normalize_step *step,
 
 /* Loading. */
 
-static void free_precompiled(struct leat_normalize_step *step) {
+static void deinit_precompiled(struct leat_normalize_step *step) {
     leat_charsmap_deinit(&((struct precompiled *)step)->map);
     leat_char_table_deinit(&((struct precompiled *)step)->table);
-    free(step);
 }
 
 /* What a character by itself becomes. */
@@ -253,33 +252,36 @@ static bool is_kept(const void *context, uint32_t first) {
            leat_charsmap_is_apart(context, bytes, leat_unicode_encode(first, bytes) - 1);
 }
 
-static int load_precompiled(const struct leat_component *component,
-                            struct leat_normalize_step **ret_step, struct leat_error *err) {
+static int load_tables(struct precompiled *precompiled, const struct leat_component *component,
+                       struct leat_error *err) {
+    const struct leat_char_source source = {
+        .function = find_char, .context = &precompiled->map, .is_kept = is_kept};
     struct leat_component child;
-    struct precompiled *precompiled;
     const char *text;
     size_t n_bytes;
-    int r;
+    int r = leat_component_string(component, "precompiled_charsmap", NULL, &text, &n_bytes, err);
 
-    r = leat_component_string(component, "precompiled_charsmap", NULL, &text, &n_bytes, err);
     if (r < 0)
         return r;
-    precompiled = leat_normalize_step_allocate(sizeof(*precompiled));
+    r = leat_charsmap_init(&precompiled->map, text, n_bytes, err);
+    if (r == -EINVAL && leat_component_get(component, "precompiled_charsmap", &child))
+        leat_component_place(&child, err);
+    return r < 0 ? r : leat_char_table_init(&precompiled->table, &source);
+}
+
+static int load_precompiled(const struct leat_normalize_step_kind *kind,
+                            const struct leat_component *component,
+                            struct leat_normalize_step **ret_step, struct leat_error *err) {
+    struct precompiled *precompiled = leat_normalize_step_allocate(sizeof(*precompiled));
+    int r;
+
+    (void)kind;
     if (!precompiled)
         return -ENOMEM;
-    r = leat_charsmap_init(&precompiled->map, text, n_bytes, err);
+    r = load_tables(precompiled, component, err);
     if (r < 0) {
-        free_precompiled(&precompiled->base);
-        if (r == -EINVAL && leat_component_get(component, "precompiled_charsmap", &child))
-            leat_component_place(&child, err);
-        return r;
-    }
-    r = leat_char_table_init(&precompiled->table,
-                             &(struct leat_char_source){.function = find_char,
-                                                        .context = &precompiled->map,
-                                                        .is_kept = is_kept});
-    if (r < 0) {
-        free_precompiled(&precompiled->base);
+        deinit_precompiled(&precompiled->base);
+        free(precompiled);
         return r;
     }
     precompiled->table.ascii.blanks[2] = LEAT_ASCII_NONE; /* "\r\n" is one cluster */
@@ -292,4 +294,4 @@ static int load_precompiled(const struct leat_component *component,
 }
 
 const struct leat_normalize_step_kind leat_normalize_step_precompiled = {
-    "Precompiled", load_precompiled, free_precompiled, run_precompiled};
+    "Precompiled", load_precompiled, run_precompiled, deinit_precompiled, 0};

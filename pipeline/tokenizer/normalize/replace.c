@@ -172,7 +172,7 @@ static uint32_t count_byte(const struct leat_text_view *text, uint8_t byte) {
     return n;
 }
 
-/* Copies in pieces of 16 bytes, so what it writes ends up to 16 bytes behind the result. */
+/* Copies in pieces of 16 bytes, so what it writes ends up to 16 bytes after the result. */
 static uint8_t *rewrite_block(const struct replace *replace, const uint8_t *block, uint32_t n,
                               uint64_t mask, uint8_t *target) {
     uint32_t from = 0;
@@ -240,13 +240,12 @@ static int run_replace(const struct leat_normalize_step *step,
 
 /* Loading. */
 
-static void free_replace(struct leat_normalize_step *step) {
+static void deinit_replace(struct leat_normalize_step *step) {
     struct replace *replace = (struct replace *)step;
 
     leat_regex_free(replace->regex);
     free(replace->pattern);
     free(replace->content);
-    free(replace);
 }
 
 static int copy(const char *text, size_t n_bytes, uint8_t **ret_bytes, uint32_t *ret_n_bytes) {
@@ -325,21 +324,24 @@ static int load_into(struct replace *replace, const struct leat_component *compo
     return 0;
 }
 
-static int load_replace(const struct leat_component *component,
+static int load_replace(const struct leat_normalize_step_kind *kind,
+                        const struct leat_component *component,
                         struct leat_normalize_step **ret_step, struct leat_error *err) {
     struct replace *replace = leat_normalize_step_allocate(sizeof(*replace));
     int r;
 
+    (void)kind;
     if (!replace)
         return -ENOMEM;
     r = load_into(replace, component, err);
     if (r < 0) {
-        free_replace(&replace->base);
+        deinit_replace(&replace->base);
+        free(replace);
         return r;
     }
     *ret_step = &replace->base;
     return 0;
 }
 
-const struct leat_normalize_step_kind leat_normalize_step_replace = {"Replace", load_replace,
-                                                                     free_replace, run_replace};
+const struct leat_normalize_step_kind leat_normalize_step_replace = {
+    "Replace", load_replace, run_replace, deinit_replace, 0};

@@ -6,7 +6,8 @@
 #pragma once
 
 #include "pipeline/tokenizer/component.h"
-#include "pipeline/tokenizer/normalize/writer.h"
+#include "pipeline/tokenizer/text.h"
+#include "pipeline/tokenizer/unicode/form.h"
 
 #define LEAT_NORMALIZE_STEP_DESCRIPTION_MAX 128
 
@@ -34,13 +35,14 @@ struct leat_normalize_step {
 
 struct leat_normalize_step_kind {
     const char *name; /* the `type` */
-    /* Loads a step (kind is set by the caller). 0 or a negative errno with err set. */
-    int (*load)(const struct leat_component *component, struct leat_normalize_step **ret_step,
-                struct leat_error *err);
-    void (*free)(struct leat_normalize_step *step);
+    /* Loads a step (its kind is set by the caller). 0 or a negative errno with err set. */
+    int (*load)(const struct leat_normalize_step_kind *kind, const struct leat_component *component,
+                struct leat_normalize_step **ret_step, struct leat_error *err);
     /* 0, -ENOMEM, -E2BIG; other errors with err set. */
     int (*run)(const struct leat_normalize_step *step, struct leat_normalize_step_memory *memory,
                struct leat_text_view *text, struct leat_error *err);
+    void (*deinit)(struct leat_normalize_step *step); /* what a step holds; NULL: nothing */
+    int variant;                                      /* for `load`, where several kinds share it */
 };
 
 extern const struct leat_normalize_step_kind leat_normalize_step_bert, leat_normalize_step_strip,
@@ -54,3 +56,7 @@ void *leat_normalize_step_allocate(size_t n_bytes);
 /* Appends to a description what fits. */
 __attribute__((format(printf, 2, 3))) void
 leat_normalize_step_describe(struct leat_normalize_step *step, const char *format, ...);
+
+/* A normalization form as a rewriting of a text (forms.c). 0, -ENOMEM, -E2BIG. */
+int leat_form_run(enum leat_form form, struct leat_normalize_step_memory *memory,
+                  struct leat_text_view *text);

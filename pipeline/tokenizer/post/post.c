@@ -1,17 +1,38 @@
 /* post.c: the types of post-processors, each flattened to layouts. See post.h.
  *
  * A Sequence may hold any number of ByteLevel, which only trim offsets, and one processor that
- * gives a layout; several of those would have to be run one behind the other.
+ * gives a layout; several of those would have to be run one after the other.
  */
-#include "pipeline/tokenizer/post.h"
+#include "pipeline/tokenizer/post/post.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tokenizer/post/layout.h"
-#include "pipeline/tokenizer/post/template.h"
+#include "proto/base/array.h"
+
+/* 0, -ENOMEM, -E2BIG above LEAT_POST_ITEMS_MAX or LEAT_POST_TEXTS_MAX. */
+static int push_item(struct leat_post_layout *layout, struct leat_post_item item,
+                     struct leat_error *err) {
+    if (layout->n_items == LEAT_POST_ITEMS_MAX)
+        return leat_error_set(err, -E2BIG, "more than %d items", LEAT_POST_ITEMS_MAX);
+    if (item.id < 0 && layout->n_texts == LEAT_POST_TEXTS_MAX)
+        return leat_error_set(err, -E2BIG, "texts at more than %d places", LEAT_POST_TEXTS_MAX);
+    if (!leat_array_reserve(&layout->items, layout->n_items + 1, &layout->capacity))
+        return leat_error_oom(err);
+    layout->items[layout->n_items++] = item;
+    layout->n_texts += item.id < 0;
+    layout->n_added += item.id >= 0;
+    return 0;
+}
+
+static void clear_layout(struct leat_post_layout *layout) {
+    free(layout->items);
+    *layout = (struct leat_post_layout){.items = NULL};
+}
+
+/* ---- BertProcessing, RobertaProcessing, ByteLevel */
 
 /* A layout as a string: 'c' and 's' are the special tokens, 'A' and 'B' the texts. */
 struct fixed_layout {
@@ -28,7 +49,7 @@ static int fill(struct leat_post_layout *layout, const char *items, const char *
                 const int32_t ids[2], bool overflow_is_zero, struct leat_error *err) {
     int r = 0;
 
-    leat_post_layout_clear(layout);
+    clear_layout(layout);
     for (size_t i = 0; items[i] && r == 0; i++) {
         struct leat_post_item item = {.type_id = (uint32_t)(types[i] - '0')};
         bool is_text = items[i] == 'A' || items[i] == 'B';
@@ -36,7 +57,7 @@ static int fill(struct leat_post_layout *layout, const char *items, const char *
                   : items[i] == 'B' ? LEAT_POST_SECOND
                                     : ids[items[i] == 's'];
         item.overflow_type_id = is_text ? items[i] == 'B' && !overflow_is_zero : item.type_id;
-        r = leat_post_layout_push(layout, item, err);
+        r = push_item(layout, item, err);
     }
     return r;
 }
@@ -56,7 +77,7 @@ static int fill_fixed(struct leat_post *post, const struct fixed_layout *fixed,
     return r;
 }
 
-/* Without a post-processor: one text behind the other. */
+/* Without a post-processor: one text after the other. */
 static int fill_plain(struct leat_post *post, struct leat_error *err) {
     static const struct fixed_layout plain = {{"A", "AB"}, {"0", "01"}, false, false};
 
@@ -118,6 +139,132 @@ static int read_cls_sep(const struct leat_component *component, struct leat_post
     return r < 0 ? r : fill_fixed(post, is_roberta ? &roberta : &bert, ids, err);
 }
 
+/* ---- TemplateProcessing
+ *
+ * A template is a list of pieces, {"Sequence": {"id": "A" or "B", "type_id"}} and {"SpecialToken":
+ * {"id", "type_id"}}; what ids a special token stands for is in the map `special_tokens`. HF finds
+ * out at encode that a special token is not in the map or that `single` asks for a second text, and
+ * stops the program; here the file is refused.
+ */
+
+struct template {
+    struct leat_component special_tokens;
+    bool is_pair;
+    struct leat_post_layout *layouts; /* [adds_special_tokens] */
+};
+
+static int push_at(struct leat_post_layout *layout, struct leat_post_item item,
+                   const struct leat_component *piece, struct leat_error *err) {
+    int r = push_item(layout, item, err);
+
+    return r < 0 ? leat_component_place(piece, err) : 0;
+}
+
+static int read_text(struct template *template, const struct leat_component *piece,
+                     struct leat_error *err) {
+    static const char *const names[] = {"A", "B", NULL};
+    struct leat_post_item item;
+    uint64_t type_id;
+    int choice, r;
+
+    r = leat_component_choice(piece, "id", names, -1, &choice, err);
+    if (r == 0)
+        r = leat_component_uint(piece, "type_id", -1, UINT32_MAX, &type_id, err);
+    if (r < 0)
+        return r;
+    if (choice == 1 && !template->is_pair)
+        return leat_component_error(piece, err, "text B in the layout of a single text");
+    item = (struct leat_post_item){.id = choice ? LEAT_POST_SECOND : LEAT_POST_FIRST,
+                                   .type_id = (uint32_t)type_id,
+                                   .overflow_type_id = (uint32_t)choice};
+    for (int adds = 0; adds < 2 && r == 0; adds++)
+        r = push_at(&template->layouts[adds], item, piece, err);
+    return r;
+}
+
+static int push_ids(struct template *template, const struct leat_component *ids, uint32_t type_id,
+                    struct leat_error *err) {
+    struct leat_component_iterator iterator;
+    struct leat_component id;
+    int r = 0;
+
+    leat_component_iterate(ids, &iterator);
+    while (r == 0 && leat_component_next(&iterator, &id)) {
+        int64_t value = leat_json_kind(id.node) == LEAT_JSON_INT ? leat_json_int(id.node) : -1;
+        if (value < 0 || value > INT32_MAX)
+            return leat_component_error(&id, err, "must be an integer in 0..%d", INT32_MAX);
+        r = push_at(&template->layouts[1],
+                    (struct leat_post_item){
+                        .id = (int32_t)value, .type_id = type_id, .overflow_type_id = type_id},
+                    &id, err);
+    }
+    return r;
+}
+
+static int read_special_piece(struct template *template, const struct leat_component *piece,
+                              struct leat_error *err) {
+    struct leat_component special, ids;
+    uint64_t type_id = 0;
+    const char *name;
+    size_t n_name;
+    int r;
+
+    r = leat_component_string(piece, "id", NULL, &name, &n_name, err);
+    if (r == 0)
+        r = leat_component_uint(piece, "type_id", -1, UINT32_MAX, &type_id, err);
+    if (r < 0)
+        return r;
+    if (strlen(name) != n_name || !leat_component_get(&template->special_tokens, name, &special))
+        return leat_component_error(piece, err, "\"%.64s\" is not among `special_tokens`", name);
+    r = leat_component_child(&special, "ids", LEAT_JSON_ARRAY, &ids, err);
+    return r < 0 ? r : push_ids(template, &ids, (uint32_t)type_id, err);
+}
+
+static int read_piece(struct template *template, const struct leat_component *piece,
+                      struct leat_error *err) {
+    struct leat_component inner;
+
+    if (leat_component_get(piece, "Sequence", &inner))
+        return read_text(template, &inner, err);
+    if (leat_component_get(piece, "SpecialToken", &inner))
+        return read_special_piece(template, &inner, err);
+    return leat_component_error(piece, err,
+                                "must be {\"Sequence\": ...} or {\"SpecialToken\": ...}");
+}
+
+static int read_pieces(struct template *template, const struct leat_component *component,
+                       const char *key, struct leat_error *err) {
+    struct leat_component_iterator iterator;
+    struct leat_component pieces, piece;
+    int r = leat_component_child(component, key, LEAT_JSON_ARRAY, &pieces, err);
+
+    if (r < 0)
+        return r;
+    for (int adds = 0; adds < 2; adds++)
+        clear_layout(&template->layouts[adds]);
+    leat_component_iterate(&pieces, &iterator);
+    while (r == 0 && leat_component_next(&iterator, &piece))
+        r = read_piece(template, &piece, err);
+    return r;
+}
+
+static int read_template(const struct leat_component *component, struct leat_post *post,
+                         struct leat_error *err) {
+    static const char *const keys[] = {"single", "pair"};
+    struct template template = {.is_pair = false};
+    int r = leat_component_child(component, "special_tokens", LEAT_JSON_OBJECT,
+                                 &template.special_tokens, err);
+
+    for (int is_pair = 0; is_pair < 2 && r == 0; is_pair++) {
+        template.is_pair = is_pair;
+        template.layouts = post->layouts[is_pair];
+        r = read_pieces(&template, component, keys[is_pair], err);
+    }
+    return r;
+}
+
+/* ---- all types */
+
 struct reading {
     struct leat_post *post;
     bool has_layout;
@@ -149,7 +296,7 @@ static const struct processor_type {
     {"ByteLevel", false, read_trim},
     {"BertProcessing", true, read_cls_sep},
     {"RobertaProcessing", true, read_cls_sep},
-    {"TemplateProcessing", true, leat_post_template_read},
+    {"TemplateProcessing", true, read_template},
 };
 
 static void describe_type(struct leat_post *post, const char *name) {
@@ -237,7 +384,7 @@ struct leat_post *leat_post_free(struct leat_post *post) {
     if (!post)
         return NULL;
     for (int i = 0; i < 4; i++)
-        leat_post_layout_clear(&post->layouts[i / 2][i % 2]);
+        clear_layout(&post->layouts[i / 2][i % 2]);
     free(post);
     return NULL;
 }

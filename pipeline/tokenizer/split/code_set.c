@@ -4,25 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/base/array.h"
+
 void leat_code_set_deinit(struct leat_code_set *set) {
     free(set->ranges);
     *set = (struct leat_code_set){0};
 }
 
 static bool reserve(struct leat_code_set *set, uint32_t n_more) {
-    uint32_t need = set->n_ranges + n_more, capacity = need + need / 2 + 8;
-    struct leat_code_range *ranges;
+    bool is_there = leat_array_reserve(&set->ranges, set->n_ranges + n_more, &set->capacity);
 
-    if (need <= set->capacity)
-        return true;
-    ranges = realloc(set->ranges, capacity * sizeof(*ranges));
-    if (!ranges) {
-        set->is_broken = true;
-        return false;
-    }
-    set->ranges = ranges;
-    set->capacity = capacity;
-    return true;
+    set->is_broken |= !is_there;
+    return is_there;
 }
 
 void leat_code_set_add(struct leat_code_set *set, uint32_t first, uint32_t last) {

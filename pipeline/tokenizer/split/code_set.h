@@ -1,8 +1,8 @@
 /* code_set.h: sets of code points, as sorted ranges: what a regex's classes are made of.
  *
  * Operations that fail do so for lack of memory only, and say it once, at the end: a set that could
- * not grow is marked, stays so through all further operations, and its owner asks
- * leat_code_set_is_whole when done.
+ * not grow is marked (is_broken), stays so through all further operations, and its owner looks when
+ * done.
  *
  * Owner: the thread that loads.
  */
@@ -21,15 +21,12 @@ struct leat_code_range {
 struct leat_code_set {
     struct leat_code_range *ranges;
     uint32_t n_ranges;
-    uint32_t capacity;
+    size_t capacity;
     bool is_sorted; /* disjoint and ascending; false while ranges are being added */
     bool is_broken; /* memory ran out */
 };
 
 void leat_code_set_deinit(struct leat_code_set *set); /* of a zeroed one too */
-static inline bool leat_code_set_is_whole(const struct leat_code_set *set) {
-    return !set->is_broken;
-}
 
 void leat_code_set_add(struct leat_code_set *set, uint32_t first, uint32_t last);
 void leat_code_set_add_set(struct leat_code_set *set, const struct leat_code_set *other);

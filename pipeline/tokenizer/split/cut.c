@@ -79,7 +79,7 @@ static bool find(struct leat_split_cut *cut, const struct leat_split_step *step,
                                                 : find_class(cut, step, ret_match);
 }
 
-/* What is before a place, and the match that begins there, as an item. */
+/* Makes an item of the bytes up to `end`. */
 static void set_item(struct leat_split_cut *cut, uint32_t end, bool is_match,
                      struct leat_split_cut_item *ret_item) {
     *ret_item = (struct leat_split_cut_item){{cut->at, end}, is_match};
@@ -108,7 +108,7 @@ static bool next_item(struct leat_split_cut *cut, const struct leat_split_step *
     return true;
 }
 
-/* Whether an item belongs to the word of the one before it. */
+/* True if an item belongs to the word of the one before it. */
 static bool joins(enum leat_split_step_behavior behavior, const struct leat_split_cut_item *before,
                   const struct leat_split_cut_item *item) {
     switch (behavior) {
@@ -125,7 +125,7 @@ static bool joins(enum leat_split_step_behavior behavior, const struct leat_spli
     return false;
 }
 
-/* The next word, or an empty one. False: there are no more. */
+/* The next word, which may be empty. False: there is no more. */
 static bool next_word(struct leat_split_cut *cut, const struct leat_split_step *step,
                       struct leat_range *ret_word) {
     struct leat_split_cut_item before, item;
@@ -150,8 +150,8 @@ static bool next_word(struct leat_split_cut *cut, const struct leat_split_step *
     return true;
 }
 
-/* What most steps do: matches are words or are dropped, and so is what is between them; no item
- * joins another. The same as by items, without their detours. */
+/* The fast way for most steps: matches, and the gaps between them, are words or are dropped, and no
+ * item joins another. */
 static size_t cut_plainly(struct leat_split_cut *cut, const struct leat_split_step *step,
                           struct leat_range *words, size_t n_max) {
     bool keeps_all = step->behavior == LEAT_BEHAVIOR_ISOLATED;

@@ -15,10 +15,10 @@ struct leat_split_cut {
     const uint8_t *text;
     uint32_t at, end;
     /* Not of SCAN: */
-    bool is_pending;  /* there may be words though `at` is the end */
+    bool is_pending;  /* there may be words although `at` is the end */
     bool is_searched; /* there are no more matches */
-    bool has_match;   /* `match` was found, but what is before it came first */
-    bool has_item;    /* `item` was taken, and put back */
+    bool has_match;   /* `match` was found, but the item before it is due first */
+    bool has_item;    /* `item` was put back */
     struct leat_range match;
     struct leat_split_cut_item item;
     uint32_t script; /* of SCRIPTS: the last one; 0: any */
@@ -37,7 +37,7 @@ void leat_split_cut_begin(struct leat_split_cut *cut, const struct leat_split_st
 size_t leat_split_cut_next(struct leat_split_cut *cut, const struct leat_split_step *step,
                            struct leat_range *words, size_t n_max);
 
-/* Whether there are no more words, or cut->error is set. */
+/* True if there are no more words, or cut->error is set. */
 static inline bool leat_split_cut_is_done(const struct leat_split_cut *cut) {
     return cut->at >= cut->end && !cut->is_pending;
 }

@@ -157,7 +157,7 @@ static int begin(const struct leat_regex *regex, struct leat_regex_context *cont
     return 0;
 }
 
-/* Moves the place to a letter behind it. */
+/* Moves the place forward to that letter. */
 static void move_to(struct leat_regex_search *search, uint32_t letter) {
     const uint8_t *text = search->text;
 
@@ -183,7 +183,7 @@ static int match(const struct leat_regex *regex, struct leat_regex_context *cont
                        context->data, context->match);
 }
 
-/* Where the character at `at` has its last byte, if letters are bytes. */
+/* The last byte of the character at `at`, if letters are bytes. */
 static uint32_t end_of_character(const struct leat_regex *regex,
                                  const struct leat_regex_search *search, uint32_t at) {
     while (regex->is_utf && at + 1 < search->n_letters && (search->text[at + 1] & 0xc0) == 0x80)

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/tokenizer/unicode/unicode.h"
+#include "proto/base/array.h"
+
 struct edge {
     uint32_t code; /* the set begins or ends before it */
     uint32_t set;
@@ -61,15 +64,8 @@ static int put_block(struct leat_regex_alphabet *alphabet, uint32_t number, cons
         alphabet->block_of[number] = (uint16_t)(i - 1);
         return 0;
     }
-    if (alphabet->n_blocks == alphabet->blocks_capacity) {
-        uint32_t capacity = alphabet->blocks_capacity * 2 + 64;
-        uint8_t(*blocks)[LEAT_REGEX_BLOCK_CODES] =
-            realloc(alphabet->blocks, capacity * sizeof(*blocks));
-        if (!blocks)
-            return -ENOMEM;
-        alphabet->blocks = blocks;
-        alphabet->blocks_capacity = capacity;
-    }
+    if (!leat_array_reserve(&alphabet->blocks, alphabet->n_blocks + 1, &alphabet->blocks_capacity))
+        return -ENOMEM;
     memcpy(alphabet->blocks[alphabet->n_blocks], block, LEAT_REGEX_BLOCK_CODES);
     alphabet->block_of[number] = (uint16_t)alphabet->n_blocks++;
     return 0;
@@ -162,23 +158,10 @@ uint32_t leat_regex_alphabet_spell(const struct leat_regex_alphabet *alphabet, c
     const uint8_t *ascii = alphabet->blocks[alphabet->block_of[0]];
     uint8_t *out = letters;
 
-    for (uint32_t at = 0; at < n_bytes;) {
-        const uint8_t *s = text + at;
-        if (s[0] < 0x80) {
-            *out++ = ascii[s[0]];
-            at += 1;
-        } else if (s[0] < 0xe0) {
-            *out++ = letter_at(alphabet, (s[0] & 0x1fU) << 6 | (s[1] & 0x3fU));
-            at += 2;
-        } else if (s[0] < 0xf0) {
-            *out++ =
-                letter_at(alphabet, (s[0] & 0x0fU) << 12 | (s[1] & 0x3fU) << 6 | (s[2] & 0x3fU));
-            at += 3;
-        } else {
-            *out++ = letter_at(alphabet, (s[0] & 0x07U) << 18 | (s[1] & 0x3fU) << 12 |
-                                             (s[2] & 0x3fU) << 6 | (s[3] & 0x3fU));
-            at += 4;
-        }
+    for (uint32_t at = 0, n; at < n_bytes; at += n) {
+        uint32_t code = leat_unicode_decode(text + at, &n);
+
+        *out++ = code < 0x80 ? ascii[code] : letter_at(alphabet, code);
     }
     return (uint32_t)(out - letters);
 }

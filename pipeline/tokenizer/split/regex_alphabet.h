@@ -18,7 +18,8 @@
 struct leat_regex_alphabet {
     uint16_t block_of[LEAT_REGEX_ALPHABET_SIZE]; /* by code point / 128 */
     uint8_t (*blocks)[LEAT_REGEX_BLOCK_CODES];   /* the letter of each code point */
-    uint32_t n_blocks, blocks_capacity;
+    uint32_t n_blocks;
+    size_t blocks_capacity;
     uint32_t n_letters;
     /* which sets each letter is in: bits of the sets' numbers */
     uint64_t members[LEAT_REGEX_LETTERS_MAX][LEAT_REGEX_SETS_MAX / 64];

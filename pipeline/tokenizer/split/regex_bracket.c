@@ -1,7 +1,7 @@
 /* regex_bracket.c: bracket expressions: ranges, classes, nested brackets, && and POSIX brackets.
  *
  * Follows Oniguruma's rules for a `-` that stands where no range can be: it is a character first
- * and last, behind a range, and before a `&&`; behind a class only where it is last.
+ * and last, after a range, and before a `&&`; after a class only where it is last.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 
 enum state {
     STATE_START,
-    STATE_CODE,  /* behind a code point that may begin a range */
-    STATE_CLASS, /* behind a class */
-    STATE_RANGE, /* behind the `-` of a range */
-    STATE_DONE,  /* behind a range or a bracket */
+    STATE_CODE,  /* after a code point that may begin a range */
+    STATE_CLASS, /* after a class */
+    STATE_RANGE, /* after the `-` of a range */
+    STATE_DONE,  /* after a range or a bracket */
 };
 
 struct bracket {
@@ -160,7 +160,7 @@ static int put_item(struct leat_regex_reader *reader, struct bracket *bracket) {
     return put_code(reader, bracket, leat_regex_take_code(reader));
 }
 
-/* Whether a `]` closes the bracket later on, so that this one, which is first, is a character. */
+/* True if a `]` closes the bracket later on, so that this one, which is first, is a character. */
 static bool is_closed_later(const struct leat_regex_reader *reader) {
     for (uint32_t at = reader->at + 1; at < reader->n_bytes; at++) {
         if (reader->pattern[at] == '\\')
@@ -201,7 +201,7 @@ static int finish(struct leat_regex_reader *reader, struct bracket *bracket, boo
         bracket->above = (struct leat_code_set){0};
     }
     leat_code_set_sort(&bracket->set);
-    if (reader->ignores_case && reader->bracket_depth == 1) {
+    if (reader->options.ignores_case && reader->bracket_depth == 1) {
         odd = is_not ? 0 : leat_regex_find_long_case(&bracket->set);
         if (odd)
             return leat_regex_fail(reader,

@@ -11,7 +11,7 @@ struct emitter {
     const struct leat_regex_tree *tree;
     const struct leat_regex_alphabet *alphabet;
     FILE *out;
-    bool has_failed; /* fclose() does not tell that memory was lacking */
+    bool has_failed; /* fclose() does not report a lack of memory */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct emitter *emitter, const char *format,
@@ -86,15 +86,6 @@ static void emit_set(struct emitter *emitter, uint32_t set) {
         emit_codes(emitter, &emitter->tree->sets[set]);
 }
 
-/* Text in which `@` is the set. */
-static void emit_assertion(struct emitter *emitter, const char *text, uint32_t set) {
-    for (; *text; text++)
-        if (*text == '@')
-            emit_set(emitter, set);
-        else
-            put(emitter, "%c", *text);
-}
-
 /* A sequence or an alternation of one is that one. */
 static const struct leat_regex_node *unwrap(struct emitter *emitter,
                                             const struct leat_regex_node *node) {
@@ -156,9 +147,43 @@ static void emit_repeat(struct emitter *emitter, const struct leat_regex_node *n
     emit_bounds(emitter, node);
 }
 
-static void emit(struct emitter *emitter, const struct leat_regex_node *node) {
-    const struct leat_regex_tree *tree = emitter->tree;
+/* The other kinds: what opens a group, or an assertion in which `@` is the set. */
+static const struct {
+    const char *text;
+    bool is_group, is_of_words;
+} forms[] = {
+    [LEAT_REGEX_CAPTURE] = {"(", true, false},
+    [LEAT_REGEX_ATOMIC] = {"(?>", true, false},
+    [LEAT_REGEX_AHEAD] = {"(?=", true, false},
+    [LEAT_REGEX_NOT_AHEAD] = {"(?!", true, false},
+    [LEAT_REGEX_BEHIND] = {"(?<=", true, false},
+    [LEAT_REGEX_NOT_BEHIND] = {"(?<!", true, false},
+    [LEAT_REGEX_LINE_START] = {"(?:\\A|(?<=@)(?!\\z))", false, false},
+    [LEAT_REGEX_LINE_END] = {"(?=@|\\z)", false, false},
+    [LEAT_REGEX_TEXT_START] = {"\\A", false, false},
+    [LEAT_REGEX_TEXT_END] = {"\\z", false, false},
+    [LEAT_REGEX_LAST_LINE_END] = {"(?=@?\\z)", false, false},
+    [LEAT_REGEX_SEARCH_START] = {"\\G", false, false},
+    [LEAT_REGEX_WORD_EDGE] = {"(?:(?<=@)(?!@)|(?<!@)(?=@))", false, true},
+    [LEAT_REGEX_NO_WORD_EDGE] = {"(?:(?<=@)(?=@)|(?<!@)(?!@))", false, true},
+};
 
+static void emit_form(struct emitter *emitter, const struct leat_regex_node *node) {
+    const struct leat_regex_tree *tree = emitter->tree;
+    const char *text = forms[node->kind].text;
+
+    if (forms[node->kind].is_group) {
+        emit_group(emitter, text, node);
+        return;
+    }
+    for (; *text; text++)
+        if (*text == '@')
+            emit_set(emitter, forms[node->kind].is_of_words ? tree->word_set : tree->newline_set);
+        else
+            put(emitter, "%c", *text);
+}
+
+static void emit(struct emitter *emitter, const struct leat_regex_node *node) {
     node = unwrap(emitter, node);
     switch (node->kind) {
     case LEAT_REGEX_EMPTY:
@@ -177,51 +202,11 @@ static void emit(struct emitter *emitter, const struct leat_regex_node *node) {
     case LEAT_REGEX_REPEAT:
         emit_repeat(emitter, node);
         break;
-    case LEAT_REGEX_CAPTURE:
-        emit_group(emitter, "(", node);
-        break;
     case LEAT_REGEX_REFERENCE:
         put(emitter, "\\g{%u}", (unsigned)node->group);
         break;
-    case LEAT_REGEX_ATOMIC:
-        emit_group(emitter, "(?>", node);
-        break;
-    case LEAT_REGEX_AHEAD:
-        emit_group(emitter, "(?=", node);
-        break;
-    case LEAT_REGEX_NOT_AHEAD:
-        emit_group(emitter, "(?!", node);
-        break;
-    case LEAT_REGEX_BEHIND:
-        emit_group(emitter, "(?<=", node);
-        break;
-    case LEAT_REGEX_NOT_BEHIND:
-        emit_group(emitter, "(?<!", node);
-        break;
-    case LEAT_REGEX_LINE_START:
-        emit_assertion(emitter, "(?:\\A|(?<=@)(?!\\z))", tree->newline_set);
-        break;
-    case LEAT_REGEX_LINE_END:
-        emit_assertion(emitter, "(?=@|\\z)", tree->newline_set);
-        break;
-    case LEAT_REGEX_TEXT_START:
-        put(emitter, "\\A");
-        break;
-    case LEAT_REGEX_TEXT_END:
-        put(emitter, "\\z");
-        break;
-    case LEAT_REGEX_LAST_LINE_END:
-        emit_assertion(emitter, "(?=@?\\z)", tree->newline_set);
-        break;
-    case LEAT_REGEX_SEARCH_START:
-        put(emitter, "\\G");
-        break;
-    case LEAT_REGEX_WORD_EDGE:
-        emit_assertion(emitter, "(?:(?<=@)(?!@)|(?<!@)(?=@))", tree->word_set);
-        break;
-    case LEAT_REGEX_NO_WORD_EDGE:
-        emit_assertion(emitter, "(?:(?<=@)(?=@)|(?<!@)(?!@))", tree->word_set);
-        break;
+    default:
+        emit_form(emitter, node);
     }
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/split/regex_reader.h"
-#include "pipeline/tokenizer/utf8.h"
+#include "pipeline/tokenizer/unicode/unicode.h"
 
 int leat_regex_fail(struct leat_regex_reader *reader, const char *format, ...) {
     char reason[256];
@@ -20,13 +20,8 @@ int leat_regex_fail(struct leat_regex_reader *reader, const char *format, ...) {
 }
 
 uint32_t leat_regex_take_code(struct leat_regex_reader *reader) {
-    static const uint8_t masks[5] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    const uint8_t *bytes = reader->pattern + reader->at;
-    uint32_t n = leat_utf8_length(bytes, reader->n_bytes - reader->at);
-    uint32_t code = bytes[0] & masks[n];
+    uint32_t n, code = leat_unicode_decode(reader->pattern + reader->at, &n);
 
-    for (uint32_t i = 1; i < n; i++)
-        code = code << 6 | (bytes[i] & 0x3f);
     reader->at += n;
     return code;
 }

@@ -6,10 +6,10 @@
  * compared first.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/tokenizer/split/regex_reader.h"
+#include "proto/base/array.h"
 
 bool leat_regex_is_nullable(const struct leat_regex_tree *tree, uint32_t node) {
     const struct leat_regex_node *at = &tree->nodes[node];
@@ -33,15 +33,8 @@ bool leat_regex_is_nullable(const struct leat_regex_tree *tree, uint32_t node) {
 
 int leat_regex_open_group(struct leat_regex_reader *reader, const uint8_t *name, uint32_t n_bytes,
                           uint32_t *ret_group) {
-    if (reader->n_groups == reader->groups_capacity) {
-        uint32_t capacity = 2 * reader->groups_capacity + 16;
-        struct leat_regex_group *groups = reallocarray(reader->groups, capacity, sizeof(*groups));
-
-        if (!groups)
-            return leat_error_oom(reader->err);
-        reader->groups = groups;
-        reader->groups_capacity = capacity;
-    }
+    if (!leat_array_reserve(&reader->groups, reader->n_groups + 1, &reader->groups_capacity))
+        return leat_error_oom(reader->err);
     reader->has_names |= name != NULL;
     *ret_group = reader->n_groups;
     reader->groups[reader->n_groups++] = (struct leat_regex_group){
@@ -66,7 +59,7 @@ int leat_regex_close_group(struct leat_regex_reader *reader, uint32_t group, uin
 static int add_reference(struct leat_regex_reader *reader, uint32_t group, uint32_t *ret_node) {
     int r;
 
-    if (reader->ignores_case)
+    if (reader->options.ignores_case)
         return leat_regex_fail(reader, "backreferences under (?i) are not supported");
     if (group < reader->n_groups && reader->groups[group].node == LEAT_REGEX_NO_NODE)
         return leat_regex_fail(reader, "a backreference within its own group is not supported");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/split/regex_reader.h"
+#include "proto/base/array.h"
 
 /* ---- nodes and sets */
 
@@ -18,14 +19,8 @@ int leat_regex_add_node(struct leat_regex_reader *reader, enum leat_regex_kind k
 
     if (tree->n_nodes == LEAT_REGEX_NODES_MAX)
         return leat_regex_fail(reader, "it is too long");
-    if (tree->n_nodes == tree->nodes_capacity) {
-        uint32_t capacity = tree->nodes_capacity * 2 + 64;
-        struct leat_regex_node *nodes = realloc(tree->nodes, capacity * sizeof(*nodes));
-        if (!nodes)
-            return leat_error_oom(reader->err);
-        tree->nodes = nodes;
-        tree->nodes_capacity = capacity;
-    }
+    if (!leat_array_reserve(&tree->nodes, tree->n_nodes + 1, &tree->nodes_capacity))
+        return leat_error_oom(reader->err);
     *ret = tree->n_nodes++;
     tree->nodes[*ret] = (struct leat_regex_node){
         .kind = kind, .first = LEAT_REGEX_NO_NODE, .next = LEAT_REGEX_NO_NODE};
@@ -50,7 +45,7 @@ static int intern(struct leat_regex_reader *reader, struct leat_code_set *take_s
     struct leat_regex_tree *tree = reader->tree;
 
     leat_code_set_sort(take_set);
-    if (!leat_code_set_is_whole(take_set)) {
+    if (take_set->is_broken) {
         leat_code_set_deinit(take_set);
         return leat_error_oom(reader->err);
     }
@@ -93,7 +88,7 @@ static int add_code(struct leat_regex_reader *reader, uint32_t code, struct item
     uint32_t odd = 0;
 
     leat_code_set_add(&set, code, code);
-    if (reader->ignores_case) {
+    if (reader->options.ignores_case) {
         odd = leat_regex_find_long_case(&set);
         leat_regex_add_cases(&set);
         leat_code_set_sort(&set);
@@ -183,23 +178,15 @@ static int add_assertion(struct leat_regex_reader *reader, enum leat_regex_kind 
     return r == 0 ? leat_regex_add_node(reader, kind, &ret->node) : r;
 }
 
-/* The assertion that a letter behind a backslash names, or EMPTY. */
+/* The assertion that a letter after a backslash names, or EMPTY. */
 static enum leat_regex_kind assertion_of(uint8_t letter) {
-    switch (letter) {
-    case 'b':
-        return LEAT_REGEX_WORD_EDGE;
-    case 'B':
-        return LEAT_REGEX_NO_WORD_EDGE;
-    case 'A':
-        return LEAT_REGEX_TEXT_START;
-    case 'z':
-        return LEAT_REGEX_TEXT_END;
-    case 'Z':
-        return LEAT_REGEX_LAST_LINE_END;
-    case 'G':
-        return LEAT_REGEX_SEARCH_START;
-    }
-    return LEAT_REGEX_EMPTY;
+    static const enum leat_regex_kind kinds[128] = {
+        ['b'] = LEAT_REGEX_WORD_EDGE,     ['B'] = LEAT_REGEX_NO_WORD_EDGE,
+        ['A'] = LEAT_REGEX_TEXT_START,    ['z'] = LEAT_REGEX_TEXT_END,
+        ['Z'] = LEAT_REGEX_LAST_LINE_END, ['G'] = LEAT_REGEX_SEARCH_START,
+    };
+
+    return letter < 128 ? kinds[letter] : LEAT_REGEX_EMPTY;
 }
 
 static const char *reason_against(uint8_t letter) {
@@ -269,16 +256,13 @@ static int take_close(struct leat_regex_reader *reader) {
     return 0;
 }
 
-/* What is in a group, and its end; the options are as before behind it. */
+/* Takes the body and the end of a group, then restores the options. */
 static int take_body(struct leat_regex_reader *reader, enum leat_regex_kind kind, uint32_t *ret) {
-    bool ignores_case = reader->ignores_case, dot_is_all = reader->dot_is_all;
-    bool is_extended = reader->is_extended;
+    struct leat_regex_options options = reader->options;
     uint32_t body;
     int r = take_alternatives(reader, &body);
 
-    reader->ignores_case = ignores_case;
-    reader->dot_is_all = dot_is_all;
-    reader->is_extended = is_extended;
+    reader->options = options;
     if (r == 0)
         r = take_close(reader);
     if (r < 0)
@@ -297,13 +281,13 @@ static int take_options(struct leat_regex_reader *reader) {
             is_on = false;
             break;
         case 'i':
-            reader->ignores_case = is_on;
+            reader->options.ignores_case = is_on;
             break;
         case 'm':
-            reader->dot_is_all = is_on;
+            reader->options.dot_is_all = is_on;
             break;
         case 'x':
-            reader->is_extended = is_on;
+            reader->options.is_extended = is_on;
             break;
         case ':':
         case ')':
@@ -315,26 +299,19 @@ static int take_options(struct leat_regex_reader *reader) {
     }
 }
 
-/* (?i) without a body: what follows in the group around is the body. */
+/* (?i: or (?i); without a body, what follows in the group around is the body. */
 static int take_rest(struct leat_regex_reader *reader, uint32_t *ret) {
-    bool ignores_case = reader->ignores_case, dot_is_all = reader->dot_is_all;
-    bool is_extended = reader->is_extended;
+    struct leat_regex_options options = reader->options;
     int r = take_options(reader);
+    bool has_body = leat_regex_peek(reader, 0) == ':';
 
     if (r < 0)
         return r;
-    if (leat_regex_peek(reader, 0) == ':') {
-        reader->at++;
-        r = take_alternatives(reader, ret);
-        if (r == 0)
-            r = take_close(reader);
-    } else {
-        reader->at++;
-        r = take_alternatives(reader, ret);
-    }
-    reader->ignores_case = ignores_case;
-    reader->dot_is_all = dot_is_all;
-    reader->is_extended = is_extended;
+    reader->at++;
+    r = take_alternatives(reader, ret);
+    if (r == 0 && has_body)
+        r = take_close(reader);
+    reader->options = options;
     return r;
 }
 
@@ -352,7 +329,7 @@ static int take_name(struct leat_regex_reader *reader, uint8_t close) {
     return 0;
 }
 
-/* A group that can be referred to; the place is behind its opening. name: NULL for none. */
+/* A group that can be referred to; the place is after its opening. name: NULL for none. */
 static int take_capture(struct leat_regex_reader *reader, const uint8_t *name, uint32_t n_bytes,
                         uint32_t *ret) {
     uint32_t group, body;
@@ -420,10 +397,10 @@ static int skip_layout(struct leat_regex_reader *reader) {
         uint8_t c = leat_regex_peek(reader, 0);
         if (leat_regex_looks_at(reader, "(?#")) {
             r = skip_comment(reader);
-        } else if (reader->is_extended && c == '#') {
+        } else if (reader->options.is_extended && c == '#') {
             while (!leat_regex_is_done(reader) && leat_regex_peek(reader, 0) != '\n')
                 reader->at++;
-        } else if (reader->is_extended && (c == ' ' || (c >= '\t' && c <= '\r'))) {
+        } else if (reader->options.is_extended && (c == ' ' || (c >= '\t' && c <= '\r'))) {
             reader->at++;
         } else {
             break;
@@ -448,7 +425,7 @@ static int take_atom(struct leat_regex_reader *reader, struct item *ret) {
         return r;
     case '.':
         reader->at++;
-        return add_any(reader, reader->dot_is_all, &ret->node);
+        return add_any(reader, reader->options.dot_is_all, &ret->node);
     case '^':
     case '$':
         reader->at++;
@@ -514,7 +491,7 @@ static int take_interval(struct leat_regex_reader *reader, struct repeat *ret) {
     return 1;
 }
 
-/* 1: there is one. 0: there is none. */
+/* 1: a repeat was taken; 0: there is none. */
 static int take_repeat(struct leat_regex_reader *reader, struct repeat *ret) {
     uint8_t c = leat_regex_is_done(reader) ? 0 : leat_regex_peek(reader, 0), next;
 
@@ -545,8 +522,7 @@ static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
             return r;
         if (item->is_unrepeatable)
             return leat_regex_fail(reader, "an assertion is repeated");
-        /* When the loop ends that a round without progress would make endless is where matchers
-         * differ. */
+        /* Matchers differ in how they end a loop whose rounds match nothing. */
         if (repeat.max > 1 && leat_regex_is_nullable(reader->tree, item->node))
             return leat_regex_fail(reader, "what is repeated can be empty; that is not supported");
         if (++n > 8)

@@ -22,16 +22,21 @@ struct leat_regex_group {
     bool is_referenced, is_nullable;
 };
 
+struct leat_regex_options {
+    bool ignores_case, dot_is_all, is_extended;
+};
+
 struct leat_regex_reader {
     const uint8_t *pattern;
     uint32_t n_bytes;
     uint32_t at;
     uint32_t depth; /* of groups */
     uint32_t bracket_depth;
-    bool ignores_case, dot_is_all, is_extended;
+    struct leat_regex_options options;
     struct leat_regex_ends ends;     /* of the group that was taken last */
     struct leat_regex_group *groups; /* in the order in which they open */
-    uint32_t n_groups, groups_capacity;
+    uint32_t n_groups;
+    size_t groups_capacity;
     bool has_names, has_numbers; /* groups with names; backreferences by number */
     struct leat_regex_tree *tree;
     struct leat_error *err;
@@ -41,7 +46,7 @@ static inline bool leat_regex_is_done(const struct leat_regex_reader *reader) {
     return reader->at >= reader->n_bytes;
 }
 
-/* The byte `ahead` of the place; 0 behind the end. */
+/* The byte `ahead` of the place; 0 after the end. */
 static inline uint8_t leat_regex_peek(const struct leat_regex_reader *reader, uint32_t ahead) {
     uint32_t at = reader->at + ahead;
 
@@ -65,15 +70,15 @@ int leat_regex_add_node(struct leat_regex_reader *reader, enum leat_regex_kind k
 
 uint32_t leat_regex_take_code(struct leat_regex_reader *reader); /* one character of the pattern */
 
-/* An escape: a code point, or a set of them. What only means something outside of brackets
- * (assertions, \R) is no escape here. */
+/* An escape: a code point, or a set of them. Assertions and \R, which exist only
+ * outside of brackets, are not escapes here. */
 struct leat_regex_escape {
     bool is_set;
     uint32_t code;
     struct leat_code_set set; /* if is_set; the caller's to deinit */
 };
 
-/* Takes an escape; the place is behind the backslash. 0 or -EINVAL. */
+/* Takes an escape; the place is after the backslash. 0 or -EINVAL. */
 int leat_regex_take_escape(struct leat_regex_reader *reader, bool is_bracket,
                            struct leat_regex_escape *ret_escape);
 
@@ -87,16 +92,16 @@ int leat_regex_open_group(struct leat_regex_reader *reader, const uint8_t *name,
                           uint32_t *ret_group);
 int leat_regex_close_group(struct leat_regex_reader *reader, uint32_t group, uint32_t body,
                            uint32_t *ret_node);
-/* The place is at a digit behind a backslash. 1: it was taken; 0: it is no backreference. */
+/* The place is at a digit after a backslash. 1: it was taken; 0: it is no backreference. */
 int leat_regex_take_number_reference(struct leat_regex_reader *reader, uint32_t *ret_node);
 /* The place is at the `k` of \k<name> or \k'name'. */
 int leat_regex_take_name_reference(struct leat_regex_reader *reader, uint32_t *ret_node);
-/* Whether something can match nothing. */
+/* True if the node can match the empty string. */
 bool leat_regex_is_nullable(const struct leat_regex_tree *tree, uint32_t node);
-/* When all of the pattern is taken. */
+/* Numbers the groups after the whole pattern was taken. */
 int leat_regex_settle_groups(struct leat_regex_reader *reader);
 
-/* ---- named sets of code points (regex_property.c) */
+/* ---- named sets of code points (regex_class.c) */
 
 /* Adds the class that `\p{name}` or `[:name:]` stands for. False: there is none of that name. */
 bool leat_regex_add_property(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes,
@@ -105,11 +110,9 @@ bool leat_regex_add_posix(struct leat_code_set *set, const uint8_t *name, uint32
 /* \s, \w, \d, \h by their letter. */
 void leat_regex_add_shorthand(struct leat_code_set *set, uint8_t letter, bool is_bracket);
 
-/* ---- case (regex_case.c) */
-
 /* Adds to a set the code points that equal one of its own but for case. */
 void leat_regex_add_cases(struct leat_code_set *set);
 /* A code point that in another case is several ones (U+00DF is `ss`), or 0. */
 uint32_t leat_regex_find_long_case(const struct leat_code_set *set);
-/* Whether some character in another case begins with these two code points. */
+/* True if some character in another case begins with these two code points. */
 bool leat_regex_is_long_case(uint32_t first, uint32_t second);

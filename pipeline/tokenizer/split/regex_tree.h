@@ -61,7 +61,8 @@ struct leat_regex_node {
 
 struct leat_regex_tree {
     struct leat_regex_node *nodes;
-    uint32_t n_nodes, nodes_capacity;
+    uint32_t n_nodes;
+    size_t nodes_capacity;
     struct leat_code_set *sets; /* all different */
     uint32_t n_sets;
     uint32_t root;

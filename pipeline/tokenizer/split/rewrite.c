@@ -1,9 +1,10 @@
-/* rewrite.c: see rewrite.h. Origins are those that `NormalizedString` of Hugging Face `tokenizers`
- * gives: a character put in front has the origin of the one that it is put in front of. */
-#include "pipeline/tokenizer/split/rewrite.h"
-
+/* rewrite.c: the steps that rewrite each piece of the text. Origins are those that
+ * `NormalizedString` of Hugging Face `tokenizers` gives: a character put in front has the origin of
+ * the one that it is put in front of. */
 #include <errno.h>
 
+#include "pipeline/tokenizer/byte_level.h"
+#include "pipeline/tokenizer/split/step.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 
 /* What a piece gets in front; n_bytes 0: nothing. */
@@ -18,7 +19,7 @@ static bool begins_with(const struct leat_text_view *source, struct leat_range p
            memcmp(source->bytes + piece.start, bytes, n_bytes) == 0;
 }
 
-/* Whether blanks become the character before it is looked at: " a" begins with it then. */
+/* Blanks count as the replacement already: " a" begins with it. */
 static struct prefix prefix_of(const struct leat_split_step *step,
                                const struct leat_text_view *source, struct leat_range piece,
                                bool starts_document) {
@@ -45,19 +46,7 @@ static bool is_plain_byte(uint8_t byte) {
     return byte >= 0x21 && byte <= 0x7e;
 }
 
-static uint32_t encode_byte(uint8_t byte, uint8_t *bytes) {
-    uint32_t code = byte;
-
-    if (byte <= 0x20)
-        code = 0x100U + byte;
-    else if (byte >= 0x7f && byte <= 0xa0)
-        code = 0x121U + (byte - 0x7fU);
-    else if (byte == 0xad)
-        code = 0x143;
-    return leat_unicode_encode(code, bytes);
-}
-
-/* Whether a character keeps its place; stretches of such are copied at once. */
+/* True if a character keeps its place; stretches of such are copied at once. */
 static bool keeps(const struct leat_split_step *step, uint8_t first) {
     switch (step->kind) {
     case LEAT_SPLIT_STEP_METASPACE:
@@ -69,17 +58,17 @@ static bool keeps(const struct leat_split_step *step, uint8_t first) {
     }
 }
 
-static int replace(const struct leat_split_step *step, struct leat_rewrite *rewrite) {
-    const uint8_t *at = rewrite->source->bytes + rewrite->at;
+static int replace(const struct leat_split_step *step, struct leat_writer *writer) {
+    const uint8_t *at = writer->source.bytes + writer->at;
     uint32_t n_source, n = 0;
     uint8_t bytes[8];
 
     if (step->kind == LEAT_SPLIT_STEP_METASPACE)
-        return leat_rewrite_replace(rewrite, 1, step->bytes, step->n_bytes);
+        return leat_writer_replace(writer, 1, step->bytes, step->n_bytes);
     (void)leat_unicode_decode(at, &n_source);
     for (uint32_t i = 0; i < n_source; i++)
-        n += encode_byte(at[i], bytes + n);
-    return leat_rewrite_replace(rewrite, n_source, bytes, n);
+        n += leat_byte_level_map(at[i], bytes + n);
+    return leat_writer_replace(writer, n_source, bytes, n);
 }
 
 static uint32_t stretch(const struct leat_split_step *step, const uint8_t *bytes, uint32_t at,
@@ -93,15 +82,18 @@ static uint32_t stretch(const struct leat_split_step *step, const uint8_t *bytes
     return at - start;
 }
 
-static int rewrite_piece(const struct leat_split_step *step, struct leat_rewrite *rewrite,
+static int rewrite_piece(const struct leat_split_step *step, struct leat_writer *writer,
                          uint32_t end, struct prefix prefix) {
     int r = 0;
 
     if (prefix.n_bytes > 0)
-        r = leat_rewrite_prepend(rewrite, prefix.bytes, prefix.n_bytes);
-    while (r == 0 && rewrite->at < end) {
-        uint32_t n = stretch(step, rewrite->source->bytes, rewrite->at, end);
-        r = n > 0 ? leat_rewrite_keep(rewrite, n) : replace(step, rewrite);
+        r = leat_writer_replace(writer, 0, prefix.bytes, prefix.n_bytes);
+    while (r == 0 && writer->at < end) {
+        uint32_t n = stretch(step, writer->source.bytes, writer->at, end);
+
+        if (n == 0)
+            r = replace(step, writer);
+        leat_writer_keep(writer, n);
     }
     return r;
 }
@@ -119,7 +111,7 @@ static bool changes_nothing(const struct leat_split_step *step, const struct lea
 }
 
 /* The bytes of a piece with another character for each blank, eight at a time: where a blank is
- * among them, its bit 7 is the lowest that is set. Up to 8 bytes behind the result may be written.
+ * among them, its bit 7 is the lowest that is set. Up to 8 bytes after the result may be written.
  */
 static uint8_t *copy_blanks(const struct leat_split_step *step, const uint8_t *at,
                             const uint8_t *end, uint8_t *out) {
@@ -184,33 +176,28 @@ static int replace_blanks(const struct leat_split_step *step, const struct leat_
     return 0;
 }
 
-int leat_split_step_rewrite(const struct leat_split_step *step, const struct leat_text_view *source,
-                            struct leat_range *pieces, size_t n_pieces, bool starts_document,
-                            struct leat_text_buffer *target, struct leat_text_view *ret_text) {
-    struct leat_rewrite rewrite;
-    int r;
+int leat_split_step_rewrite(const struct leat_split_step *step, struct leat_range *pieces,
+                            size_t n_pieces, bool starts_document,
+                            struct leat_writer_memory *memory, struct leat_text_view *text) {
+    struct leat_writer writer;
+    int r = 0;
 
-    if (changes_nothing(step, source, pieces, n_pieces, starts_document))
+    if (changes_nothing(step, text, pieces, n_pieces, starts_document))
         return 0;
-    if (step->kind == LEAT_SPLIT_STEP_METASPACE && !source->origins) {
-        r = replace_blanks(step, source, pieces, n_pieces, starts_document, target);
-        *ret_text = leat_text_buffer_view(target, false);
-        return r < 0 ? r : 1;
+    leat_writer_begin(&writer, memory, text);
+    if (step->kind == LEAT_SPLIT_STEP_METASPACE && !text->origins) {
+        r = replace_blanks(step, text, pieces, n_pieces, starts_document, writer.target);
+        *text = leat_text_buffer_view(writer.target, false);
+        return r;
     }
-    r = leat_rewrite_begin(&rewrite, source, target);
     for (size_t i = 0; i < n_pieces && r == 0; i++) {
-        struct prefix prefix = prefix_of(step, source, pieces[i], starts_document);
+        struct prefix prefix = prefix_of(step, &writer.source, pieces[i], starts_document);
         uint32_t end = pieces[i].end;
 
-        if (pieces[i].start > rewrite.at)
-            r = leat_rewrite_keep(&rewrite, pieces[i].start - rewrite.at);
-        pieces[i].start = target->n_bytes;
-        if (r == 0)
-            r = rewrite_piece(step, &rewrite, end, prefix);
-        pieces[i].end = target->n_bytes;
+        leat_writer_keep(&writer, pieces[i].start - writer.at);
+        pieces[i].start = leat_writer_position(&writer);
+        r = rewrite_piece(step, &writer, end, prefix);
+        pieces[i].end = leat_writer_position(&writer);
     }
-    if (r < 0)
-        return r;
-    *ret_text = leat_rewrite_end(&rewrite);
-    return 1;
+    return r < 0 ? r : leat_writer_end(&writer, text);
 }

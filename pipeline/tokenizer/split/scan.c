@@ -1,8 +1,5 @@
-/* scan.c: which regexes have a scanner, and the classes of ASCII that scanners share. See scan.h.
- */
+/* scan.c: which regexes have a scanner. See scan.h. */
 #include "pipeline/tokenizer/split/scan.h"
-
-#include "pipeline/tokenizer/split/scan_text.h"
 
 #define GPT2_REST  "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define SHORT      "'s|'t|'re|'ve|'m|'ll|'d"
@@ -60,39 +57,5 @@ const struct leat_scanner *leat_scanner_find(const char *pattern, size_t n_bytes
 }
 
 leat_scan_fn *leat_scanner_run(const struct leat_scanner *scanner) {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2"))
-        return scanner->scan_avx2;
-#endif
-    return scanner->scan;
+    return __builtin_cpu_supports("avx2") ? scanner->scan_avx2 : scanner->scan;
 }
-
-#define SPACES (LEAT_UNICODE_SPACE | LEAT_UNICODE_RUST_SPACE | LEAT_UNICODE_BERT_SEPARATOR)
-#define SIGN   (LEAT_UNICODE_BERT_PUNCTUATION | LEAT_UNICODE_BERT_SEPARATOR)
-#define MARK   (LEAT_UNICODE_PUNCTUATION | SIGN)
-#define SYMBOL (LEAT_UNICODE_SYMBOL | SIGN)
-#define DIGIT  (LEAT_UNICODE_NUMBER | LEAT_UNICODE_RUST_NUMERIC | LEAT_UNICODE_RUST_WORD)
-
-const uint32_t leat_scan_ascii[128] = {
-    ['\t' ... '\r'] = SPACES,
-    [' '] = SPACES,
-    ['!' ... '#'] = MARK,
-    ['$'] = SYMBOL,
-    ['%' ... '*'] = MARK,
-    ['+'] = SYMBOL,
-    [',' ... '/'] = MARK,
-    ['0' ... '9'] = DIGIT,
-    [':' ... ';'] = MARK,
-    ['<' ... '>'] = SYMBOL,
-    ['?' ... '@'] = MARK,
-    ['A' ... 'Z'] = LEAT_UNICODE_LU | LEAT_UNICODE_RUST_WORD,
-    ['[' ... ']'] = MARK,
-    ['^'] = SYMBOL,
-    ['_'] = MARK | LEAT_UNICODE_RUST_WORD,
-    ['`'] = SYMBOL,
-    ['a' ... 'z'] = LEAT_UNICODE_LL | LEAT_UNICODE_RUST_WORD,
-    ['{'] = MARK,
-    ['|'] = SYMBOL,
-    ['}'] = MARK,
-    ['~'] = SYMBOL,
-};

@@ -2,9 +2,9 @@
  * character, found by code that is written for it.
  *
  * A scanner goes over a piece of text and writes the words in it, as many as fit, and comes back
- * for more: *at is where it is. Pieces begin and end between characters; behind the end there are
+ * for more: *at is where it is. Pieces begin and end between characters; after the end there are
  * LEAT_TEXT_PADDING readable bytes that mean nothing. A scanner does not know what was before the
- * piece, or behind it.
+ * piece, or after it.
  *
  * Each is compiled twice, for any machine and for AVX2; leat_scanner_run takes what the machine
  * has. Pure: any thread.

@@ -1,9 +1,9 @@
 /* scan_blocks.h: where words begin in 64 bytes of ASCII at once.
  *
  * Each byte of a block becomes a bit of a mask for each class. A block begins where a word begins,
- * so nothing need be known of what is before it; shifted masks tell what stands before and behind
+ * so nothing need be known of what is before it; shifted masks tell what stands before and after
  * each byte, and the result is a mask of the bytes that begin words. What is near the end of the
- * block, or near a byte that is not ASCII, may depend on what cannot be seen here: starts behind
+ * block, or near a byte that is not ASCII, may depend on what cannot be seen here: starts after
  * `limit` are not certain, and the next block begins at the last one that is. A word that has no
  * certain end is left to the scanner's step.
  *
@@ -12,8 +12,6 @@
 #pragma once
 
 #include "pipeline/tokenizer/split/scan_text.h"
-
-#if defined(__x86_64__)
 
 #define LEAT_SCAN_BLOCK_BYTES 64
 #define LEAT_SCAN_BLOCK_LIMIT                                                                      \
@@ -33,7 +31,7 @@ struct leat_scan_block_rules {
     bool splits_case;        /* a word ends where upper case follows lower case */
     bool leads_contraction;  /* 's is a word */
     bool trails_contraction; /* 's belongs to the word before */
-    bool has_slashes;        /* signs take slashes behind newlines along */
+    bool has_slashes;        /* signs take slashes after newlines along */
     bool has_no_numbers;     /* and no control characters: the step is to deal with them */
     uint32_t n_digits;       /* of a number; 0: any */
 };
@@ -116,7 +114,7 @@ LEAT_ALWAYS_INLINE uint64_t leat_scan_block_leading(const struct leat_scan_block
     return starts;
 }
 
-/* A contraction right behind a word belongs to it, but not one behind that. */
+/* A contraction right after a word belongs to it, but not one after that. */
 LEAT_ALWAYS_INLINE uint64_t leat_scan_block_trailing(const struct leat_scan_block *block,
                                                      uint64_t starts) {
     uint32_t i, n, last = 0;
@@ -266,7 +264,7 @@ LEAT_SCAN_BLOCK_INLINE size_t leat_scan_blocks(const uint8_t *text, uint32_t *at
 #define LEAT_DEFINE_SCAN_BLOCKS(name, rules, step, run)                                            \
     static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
                                   struct leat_range *words, size_t n_max) {                        \
-        return leat_scan_all(text, at, end, words, n_max, step, run##_portable);                   \
+        return leat_scan_all(text, at, end, words, n_max, leat_scan_no_gap, step, run##_portable); \
     }                                                                                              \
     LEAT_SCAN_BLOCK_INLINE uint64_t name##_starts(const uint8_t *bytes, uint32_t *ret_limit) {     \
         return leat_scan_block_starts(bytes, rules, ret_limit);                                    \
@@ -275,6 +273,3 @@ LEAT_SCAN_BLOCK_INLINE size_t leat_scan_blocks(const uint8_t *text, uint32_t *at
                                              struct leat_range *words, size_t n_max) {             \
         return leat_scan_blocks(text, at, end, words, n_max, name##_starts, step, run##_avx2);     \
     }
-#else
-#define LEAT_DEFINE_SCAN_BLOCKS(name, rules, step, run) LEAT_DEFINE_SCAN(name, step, run)
-#endif

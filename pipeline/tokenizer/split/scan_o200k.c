@@ -5,7 +5,7 @@
  *
  * A word is upper case, then lower case; letters without case are both. The first alternative takes
  * as much upper case as there is; if nothing lower follows, it gives back up to the last character
- * that is both, and ends behind that one.
+ * that is both, and ends after that one.
  */
 #include "pipeline/tokenizer/split/scan_blocks.h"
 
@@ -47,7 +47,7 @@ LEAT_ALWAYS_INLINE const uint8_t *take_word(const uint8_t *at, const uint8_t *en
     return lower > upper ? lower : both;
 }
 
-/* A word at `at`, or one behind it if the character there, of n bytes, may stand before a word. */
+/* A word at `at`, or one after it if the character there, of n bytes, may stand before a word. */
 LEAT_ALWAYS_INLINE const uint8_t *find_word(const uint8_t *at, const uint8_t *end, uint32_t n,
                                             uint32_t classes, leat_run_fn *run) {
     const uint8_t *first, *second = NULL, *plain;

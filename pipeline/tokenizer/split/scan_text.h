@@ -10,9 +10,7 @@
 #include "pipeline/tokenizer/split/scan.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 
-#if defined(__x86_64__)
 #include <immintrin.h>
-#endif
 
 #define LEAT_ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -119,7 +117,7 @@ LEAT_ALWAYS_INLINE const uint8_t *leat_scan_blank(const uint8_t *at, const uint8
     return at < end && last > start ? last : at;
 }
 
-/* 's 't 'm 'd 're 've 'll behind an apostrophe: its end, or NULL. */
+/* 's 't 'm 'd 're 've 'll after an apostrophe: its end, or NULL. */
 LEAT_ALWAYS_INLINE const uint8_t *leat_scan_contraction(const uint8_t *at, const uint8_t *end,
                                                         bool ignores_case) {
     uint8_t fold = ignores_case ? 0x20 : 0, first, second;
@@ -139,26 +137,17 @@ LEAT_ALWAYS_INLINE const uint8_t *leat_scan_contraction(const uint8_t *at, const
     return ignores_case && at[1] == 0xc5 && at[2] == 0xbf ? at + 3 : NULL;
 }
 
-LEAT_ALWAYS_INLINE size_t leat_scan_all(const uint8_t *text, uint32_t *at, uint32_t end,
-                                        struct leat_range *words, size_t n_max,
-                                        leat_split_step_fn *step, leat_run_fn *letters) {
-    const uint8_t *place = text + *at, *stop = text + end;
-    size_t n = 0;
-
-    for (; n < n_max && place < stop; n++) {
-        words[n].start = (uint32_t)(place - text);
-        place = step(place, stop, letters);
-        words[n].end = (uint32_t)(place - text);
-    }
-    *at = (uint32_t)(place - text);
-    return n;
+/* A gap of nothing, where words touch. */
+LEAT_ALWAYS_INLINE const uint8_t *leat_scan_no_gap(const uint8_t *at, const uint8_t *end) {
+    (void)end;
+    return at;
 }
 
-/* The same where the words do not touch: `skip_gap` finds where the next one begins. */
-LEAT_ALWAYS_INLINE size_t leat_scan_some(const uint8_t *text, uint32_t *at, uint32_t end,
-                                         struct leat_range *words, size_t n_max,
-                                         leat_run_fn *skip_gap, leat_split_step_fn *step,
-                                         leat_run_fn *letters) {
+/* All words of the piece: `skip_gap` finds where the next one begins. */
+LEAT_ALWAYS_INLINE size_t leat_scan_all(const uint8_t *text, uint32_t *at, uint32_t end,
+                                        struct leat_range *words, size_t n_max,
+                                        leat_run_fn *skip_gap, leat_split_step_fn *step,
+                                        leat_run_fn *letters) {
     const uint8_t *place = skip_gap(text + *at, text + end), *stop = text + end;
     size_t n = 0;
 
@@ -185,7 +174,6 @@ LEAT_ALWAYS_INLINE const uint8_t *leat_run_portable(const uint8_t *at, const uin
     return at;
 }
 
-#if defined(__x86_64__)
 #define LEAT_SCAN_AVX2 __attribute__((target("avx2")))
 
 LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE const uint8_t *leat_run_avx2(const uint8_t *at,
@@ -217,43 +205,17 @@ LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE const uint8_t *leat_run_avx2(const uint8_t *at
     }
 
 /* Defines NAME_portable and NAME_avx2, which the scanner's entry refers to. */
-#define LEAT_DEFINE_SCAN(name, step, run)                                                          \
-    static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
-                                  struct leat_range *words, size_t n_max) {                        \
-        return leat_scan_all(text, at, end, words, n_max, step, run##_portable);                   \
-    }                                                                                              \
-    LEAT_SCAN_AVX2 static size_t name##_avx2(const uint8_t *text, uint32_t *at, uint32_t end,      \
-                                             struct leat_range *words, size_t n_max) {             \
-        return leat_scan_all(text, at, end, words, n_max, step, run##_avx2);                       \
-    }
 #define LEAT_DEFINE_SCAN_SOME(name, skip, step, run)                                               \
     static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
                                   struct leat_range *words, size_t n_max) {                        \
-        return leat_scan_some(text, at, end, words, n_max, skip, step, run##_portable);            \
+        return leat_scan_all(text, at, end, words, n_max, skip, step, run##_portable);             \
     }                                                                                              \
     LEAT_SCAN_AVX2 static size_t name##_avx2(const uint8_t *text, uint32_t *at, uint32_t end,      \
                                              struct leat_range *words, size_t n_max) {             \
-        return leat_scan_some(text, at, end, words, n_max, skip, step, run##_avx2);                \
+        return leat_scan_all(text, at, end, words, n_max, skip, step, run##_avx2);                 \
     }
+#define LEAT_DEFINE_SCAN(name, step, run) LEAT_DEFINE_SCAN_SOME(name, leat_scan_no_gap, step, run)
 #define LEAT_SCANNER(title, name)                                                                  \
     { title, name##_portable, name##_avx2 }
-#else
-#define LEAT_DEFINE_RUN(name, fold, low, span, is_ascii)                                           \
-    LEAT_ALWAYS_INLINE const uint8_t *name##_portable(const uint8_t *at, const uint8_t *end) {     \
-        return leat_run_portable(at, end, fold, low, span, is_ascii);                              \
-    }
-#define LEAT_DEFINE_SCAN(name, step, run)                                                          \
-    static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
-                                  struct leat_range *words, size_t n_max) {                        \
-        return leat_scan_all(text, at, end, words, n_max, step, run##_portable);                   \
-    }
-#define LEAT_DEFINE_SCAN_SOME(name, skip, step, run)                                               \
-    static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
-                                  struct leat_range *words, size_t n_max) {                        \
-        return leat_scan_some(text, at, end, words, n_max, skip, step, run##_portable);            \
-    }
-#define LEAT_SCANNER(title, name)                                                                  \
-    { title, name##_portable, NULL }
-#endif
 
 LEAT_DEFINE_RUN(leat_letters, 0x20, 'a', 25, false)

@@ -17,7 +17,7 @@ bool leat_spaced_is(const struct leat_split_steps *steps) {
 
 typedef uint8_t sixteen __attribute__((vector_size(16)));
 
-/* Copies visible ASCII; what is behind the result, up to 16 bytes, may be overwritten. */
+/* Copies visible ASCII; what is after the result, up to 16 bytes, may be overwritten. */
 static const uint8_t *copy_visible(const uint8_t *at, const uint8_t *end, uint8_t **out) {
     while (at < end) {
         uint64_t low, high;

@@ -4,14 +4,14 @@
  * text begins: they make a list of pieces. The others cut as words are asked for, each level
  * feeding on the one before.
  */
-#include "pipeline/tokenizer/splitter.h"
+#include "pipeline/tokenizer/split/splitter.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/split/cut.h"
-#include "pipeline/tokenizer/split/rewrite.h"
 #include "pipeline/tokenizer/split/spaced.h"
+#include "proto/base/array.h"
 
 #define LEVEL_WORDS 128
 
@@ -38,8 +38,7 @@ struct level {
 /* Owner: the job. */
 struct leat_splitter_context {
     struct leat_text_view text;
-    struct leat_text_buffer buffers[2]; /* in turns: what is rewritten, and into what */
-    uint32_t next_buffer;
+    struct leat_writer_memory memory;
     struct pieces pieces, spare;
     size_t at; /* the next piece */
     struct leat_regex_context *regex;
@@ -120,8 +119,7 @@ int leat_splitter_context_new(const struct leat_splitter *splitter,
 struct leat_splitter_context *leat_splitter_context_free(struct leat_splitter_context *context) {
     if (!context)
         return NULL;
-    leat_text_buffer_deinit(&context->buffers[0]);
-    leat_text_buffer_deinit(&context->buffers[1]);
+    leat_writer_memory_deinit(&context->memory);
     free(context->pieces.items);
     free(context->spare.items);
     (void)leat_regex_context_free(context->regex);
@@ -131,17 +129,7 @@ struct leat_splitter_context *leat_splitter_context_free(struct leat_splitter_co
 }
 
 static int reserve(struct pieces *pieces, size_t n_more) {
-    size_t need = pieces->n + n_more, capacity = need + need / 2 + LEVEL_WORDS;
-    struct leat_range *items;
-
-    if (need <= pieces->capacity)
-        return 0;
-    items = realloc(pieces->items, capacity * sizeof(*items));
-    if (!items)
-        return -ENOMEM;
-    pieces->items = items;
-    pieces->capacity = capacity;
-    return 0;
+    return leat_array_reserve(&pieces->items, pieces->n + n_more, &pieces->capacity) ? 0 : -ENOMEM;
 }
 
 /* Cuts all pieces; the words are the pieces of the next step. */
@@ -170,33 +158,29 @@ static int cut_all(struct leat_splitter_context *context, const struct leat_spli
 
 static int rewrite_all(struct leat_splitter_context *context, const struct leat_split_step *step,
                        bool starts_document, struct leat_error *err) {
-    struct leat_text_view text;
-    int r =
-        leat_split_step_rewrite(step, &context->text, context->pieces.items, context->pieces.n,
-                                starts_document, &context->buffers[context->next_buffer], &text);
+    int r = leat_split_step_rewrite(step, context->pieces.items, context->pieces.n, starts_document,
+                                    &context->memory, &context->text);
 
     if (r == -ENOMEM)
         return leat_error_oom(err);
     if (r < 0)
         return leat_error_set(err, r, "the text is too long: more than %u bytes when rewritten",
                               (unsigned)LEAT_TEXT_BYTES_MAX);
-    if (r > 0) {
-        context->text = text;
-        context->next_buffer ^= 1;
-    }
     return 0;
 }
 
 /* 1: done; 0: there may not be enough room for it. */
 static int cut_spaced(struct leat_splitter_context *context, struct leat_error *err) {
-    struct leat_text_buffer *buffer = &context->buffers[context->next_buffer];
+    struct leat_text_buffer *buffer;
+    struct leat_writer writer;
     struct pieces *words = &context->pieces;
     size_t n_bytes = LEAT_SPACED_BYTES(context->text.n_bytes);
     uint32_t at = 0;
 
     if (n_bytes > LEAT_TEXT_BYTES_MAX)
         return 0;
-    buffer->n_bytes = 0;
+    leat_writer_begin(&writer, &context->memory, &context->text);
+    buffer = writer.target;
     if (leat_text_buffer_reserve(buffer, n_bytes, false) < 0)
         return leat_error_oom(err);
     for (words->n = 0; at < context->text.n_bytes;) {
@@ -206,7 +190,6 @@ static int cut_spaced(struct leat_splitter_context *context, struct leat_error *
                                      words->capacity - words->n);
     }
     context->text = leat_text_buffer_view(buffer, false);
-    context->next_buffer ^= 1;
     context->is_cut = true;
     return 1;
 }

@@ -1,4 +1,4 @@
-/* step.c: reading a pre-tokenizer as a list of steps. See step.h.
+/* step.c: a pre-tokenizer as a list of steps, and in words for people. See step.h.
  *
  * A regex that has a scanner becomes that scanner, if the words are those that it gives: matches
  * and what is between them (Isolated), or matches only (Removed and inverted).
@@ -6,6 +6,7 @@
 #include "pipeline/tokenizer/split/step.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/unicode/unicode.h"
@@ -78,28 +79,8 @@ static int add_regex(struct leat_split_steps *steps, const struct leat_component
     return r < 0 ? leat_component_place(component, err) : 0;
 }
 
-/* A string that is one character. */
-static int read_character(const struct leat_component *component, const char *key,
-                          const char **ret_text, size_t *ret_n_bytes, struct leat_error *err) {
-    uint32_t n_bytes = 0;
-    int r = leat_component_string(component, key, NULL, ret_text, ret_n_bytes, err);
-
-    if (r < 0)
-        return r;
-    if (*ret_n_bytes > 0)
-        (void)leat_unicode_decode((const uint8_t *)*ret_text, &n_bytes);
-    if (*ret_n_bytes == 0 || n_bytes != *ret_n_bytes)
-        return leat_component_error(component, err, "%s must be a single character", key);
-    return 0;
-}
-
 static int read_sequence(const struct leat_component *component, struct leat_split_steps *steps,
                          struct leat_error *err);
-
-static int read_bert(const struct leat_component *component, struct leat_split_steps *steps,
-                     struct leat_error *err) {
-    return add_scan(steps, component, &leat_scanner_bert, err);
-}
 
 static int read_byte_level(const struct leat_component *component, struct leat_split_steps *steps,
                            struct leat_error *err) {
@@ -123,7 +104,7 @@ static int read_delimiter(const struct leat_component *component, struct leat_sp
                           struct leat_error *err) {
     const char *text = NULL;
     size_t n_bytes = 0;
-    int r = read_character(component, "delimiter", &text, &n_bytes, err);
+    int r = leat_component_character(component, "delimiter", &text, &n_bytes, err);
 
     if (r < 0)
         return r;
@@ -158,50 +139,25 @@ static int read_length(const struct leat_component *component, struct leat_split
     return 0;
 }
 
-/* Metaspace's load rules: add_prefix_space must not contradict prepend_scheme; str_rep is ignored.
- */
-static int read_scheme(const struct leat_component *component, int *ret_scheme,
-                       struct leat_error *err) {
-    static const char *const names[] = {"always", "first", "never", NULL};
-    bool has_prefix = true;
-    int r = leat_component_choice(component, "prepend_scheme", names, LEAT_SCHEME_ALWAYS,
-                                  ret_scheme, err);
-
-    if (r == 0)
-        r = leat_component_bool(component, "add_prefix_space", 1, &has_prefix, err);
-    if (r == 0 && !has_prefix && *ret_scheme != LEAT_SCHEME_NEVER)
-        return leat_component_error(component, err,
-                                    "add_prefix_space is false, but prepend_scheme is %s; it must "
-                                    "be never",
-                                    names[*ret_scheme]);
-    return r;
-}
-
 static int read_metaspace(const struct leat_component *component, struct leat_split_steps *steps,
                           struct leat_error *err) {
+    struct leat_metaspace metaspace;
     struct leat_split_step *step;
-    const char *text = NULL;
-    size_t n_bytes = 0;
-    bool cuts = false;
-    int scheme = 0, r;
+    int r = leat_metaspace_read(component, &metaspace, err);
 
-    r = read_character(component, "replacement", &text, &n_bytes, err);
-    if (r == 0)
-        r = read_scheme(component, &scheme, err);
-    if (r == 0)
-        r = leat_component_bool(component, "split", 1, &cuts, err);
     if (r < 0)
         return r;
     step = add(steps, component, LEAT_SPLIT_STEP_METASPACE, err);
     if (!step)
         return -EINVAL;
-    step->scheme = (enum leat_split_step_scheme)scheme;
-    r = set_bytes(step, text, n_bytes, err);
-    if (r < 0 || !cuts)
+    step->scheme = metaspace.scheme;
+    r = set_bytes(step, metaspace.replacement, metaspace.n_replacement, err);
+    if (r < 0 || !metaspace.splits)
         return r;
-    if (n_bytes == 3 && memcmp(text, "\xe2\x96\x81", 3) == 0)
+    if (strcmp(metaspace.replacement, "\xe2\x96\x81") == 0)
         return add_scan(steps, component, &leat_scanner_metaspace, err);
-    return add_string(steps, component, text, n_bytes, LEAT_BEHAVIOR_MERGED_WITH_NEXT, false, err);
+    return add_string(steps, component, metaspace.replacement, metaspace.n_replacement,
+                      LEAT_BEHAVIOR_MERGED_WITH_NEXT, false, err);
 }
 
 static int read_punctuation(const struct leat_component *component, struct leat_split_steps *steps,
@@ -257,34 +213,25 @@ static int read_scripts(const struct leat_component *component, struct leat_spli
     return add(steps, component, LEAT_SPLIT_STEP_SCRIPTS, err) ? 0 : -EINVAL;
 }
 
-static int read_words(const struct leat_component *component, struct leat_split_steps *steps,
-                      struct leat_error *err) {
-    return add_scan(steps, component, &leat_scanner_words, err);
-}
-
-static int read_nonspace(const struct leat_component *component, struct leat_split_steps *steps,
-                         struct leat_error *err) {
-    return add_scan(steps, component, &leat_scanner_nonspace, err);
-}
-
 static const struct {
     const char *name;
     int (*read)(const struct leat_component *component, struct leat_split_steps *steps,
                 struct leat_error *err);
+    const struct leat_scanner *scanner; /* if `read` is NULL */
 } types[] = {
-    {"BertPreTokenizer", read_bert},
-    {"ByteLevel", read_byte_level},
-    {"CharDelimiterSplit", read_delimiter},
-    {"Delimiter", read_delimiter},
-    {"Digits", read_digits},
-    {"FixedLength", read_length},
-    {"Metaspace", read_metaspace},
-    {"Punctuation", read_punctuation},
-    {"Sequence", read_sequence},
-    {"Split", read_split},
-    {"UnicodeScripts", read_scripts},
-    {"Whitespace", read_words},
-    {"WhitespaceSplit", read_nonspace},
+    {"BertPreTokenizer", NULL, &leat_scanner_bert},
+    {"ByteLevel", read_byte_level, NULL},
+    {"CharDelimiterSplit", read_delimiter, NULL},
+    {"Delimiter", read_delimiter, NULL},
+    {"Digits", read_digits, NULL},
+    {"FixedLength", read_length, NULL},
+    {"Metaspace", read_metaspace, NULL},
+    {"Punctuation", read_punctuation, NULL},
+    {"Sequence", read_sequence, NULL},
+    {"Split", read_split, NULL},
+    {"UnicodeScripts", read_scripts, NULL},
+    {"Whitespace", NULL, &leat_scanner_words},
+    {"WhitespaceSplit", NULL, &leat_scanner_nonspace},
 };
 
 static int read_any(const struct leat_component *component, struct leat_split_steps *steps,
@@ -296,7 +243,8 @@ static int read_any(const struct leat_component *component, struct leat_split_st
         return r;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (strcmp(types[i].name, type) == 0)
-            return types[i].read(component, steps, err);
+            return types[i].read ? types[i].read(component, steps, err)
+                                 : add_scan(steps, component, types[i].scanner, err);
     return leat_component_error(component, err, "there is no pre-tokenizer of type \"%.60s\"",
                                 type);
 }
@@ -331,7 +279,7 @@ static const struct leat_scanner *unmapped(const struct leat_split_step *step) {
 }
 
 /* Leaves out a BYTES that is the only one, if nothing, or only what has a scanner for plain bytes,
- * comes behind it. */
+ * comes after it. */
 static void drop_byte_map(struct leat_split_steps *steps) {
     uint32_t n_maps = 0, map = 0;
 
@@ -369,4 +317,98 @@ void leat_split_steps_deinit(struct leat_split_steps *steps) {
         free(steps->items[i].bytes);
     }
     *steps = (struct leat_split_steps){0};
+}
+
+/* ---- in words */
+
+static const char *const behaviors[] = {
+    [LEAT_BEHAVIOR_REMOVED] = "removed",
+    [LEAT_BEHAVIOR_ISOLATED] = "isolated",
+    [LEAT_BEHAVIOR_MERGED_WITH_PREVIOUS] = "merged with the word before",
+    [LEAT_BEHAVIOR_MERGED_WITH_NEXT] = "merged with the word behind",
+    [LEAT_BEHAVIOR_CONTIGUOUS] = "isolated in runs",
+};
+
+static void describe_behavior(const struct leat_split_step *step, FILE *out) {
+    (void)fprintf(out, ", %s%s", behaviors[step->behavior], step->is_inverted ? ", inverted" : "");
+}
+
+static void describe_metaspace(const struct leat_split_step *step, FILE *out) {
+    static const char *const places[] = {
+        [LEAT_SCHEME_ALWAYS] = "and always in front",
+        [LEAT_SCHEME_FIRST] = "and in front of the document",
+        [LEAT_SCHEME_NEVER] = "never in front",
+    };
+
+    (void)fprintf(out, "blanks to \"%.*s\", %s", (int)step->n_bytes, (const char *)step->bytes,
+                  places[step->scheme]);
+}
+
+static void describe(const struct leat_split_step *step, FILE *out) {
+    switch (step->kind) {
+    case LEAT_SPLIT_STEP_SCAN:
+        (void)fprintf(out, "%s (scanner)", step->scanner->name);
+        break;
+    case LEAT_SPLIT_STEP_REGEX:
+        (void)fputs("regex (PCRE2)", out);
+        describe_behavior(step, out);
+        break;
+    case LEAT_SPLIT_STEP_STRING:
+        (void)fprintf(out, "\"%.*s\"", step->n_bytes < 40 ? (int)step->n_bytes : 40,
+                      (const char *)step->bytes);
+        describe_behavior(step, out);
+        break;
+    case LEAT_SPLIT_STEP_CLASS:
+        (void)fputs("signs", out);
+        describe_behavior(step, out);
+        break;
+    case LEAT_SPLIT_STEP_LENGTH:
+        (void)fprintf(out, "words of %u characters", (unsigned)step->n_length);
+        break;
+    case LEAT_SPLIT_STEP_SCRIPTS:
+        (void)fputs("scripts", out);
+        break;
+    case LEAT_SPLIT_STEP_PREFIX:
+        (void)fputs("blank in front", out);
+        break;
+    case LEAT_SPLIT_STEP_METASPACE:
+        describe_metaspace(step, out);
+        break;
+    case LEAT_SPLIT_STEP_BYTES:
+        (void)fputs("byte alphabet", out);
+        break;
+    }
+}
+
+char *leat_split_steps_describe(const struct leat_split_steps *steps) {
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&text, &n_bytes);
+
+    if (!out)
+        return NULL;
+    for (uint32_t i = 0; i < steps->n; i++) {
+        (void)fputs(i > 0 ? "; " : "", out);
+        describe(&steps->items[i], out);
+    }
+    if (steps->is_byte_level)
+        (void)fputs(steps->n > 0 ? "; byte alphabet" : "byte alphabet", out);
+    else if (steps->n == 0)
+        (void)fputs("none", out);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+size_t leat_split_steps_n_bytes(const struct leat_split_steps *steps) {
+    size_t n_bytes = 0;
+
+    for (uint32_t i = 0; i < steps->n; i++) {
+        n_bytes += steps->items[i].n_bytes;
+        if (steps->items[i].regex)
+            n_bytes += leat_regex_n_bytes(steps->items[i].regex);
+    }
+    return n_bytes;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "pipeline/tokenizer/component.h"
+#include "pipeline/tokenizer/metaspace.h"
 #include "pipeline/tokenizer/split/regex.h"
 #include "pipeline/tokenizer/split/scan.h"
 
@@ -34,12 +35,6 @@ enum leat_split_step_behavior {
     LEAT_BEHAVIOR_CONTIGUOUS,
 };
 
-enum leat_split_step_scheme { /* where METASPACE puts its character in front */
-                              LEAT_SCHEME_ALWAYS,
-                              LEAT_SCHEME_FIRST,
-                              LEAT_SCHEME_NEVER,
-};
-
 struct leat_split_step {
     enum leat_split_step_kind kind;
     enum leat_split_step_behavior behavior; /* of REGEX, STRING, CLASS */
@@ -51,7 +46,7 @@ struct leat_split_step {
     uint32_t n_length; /* of LENGTH, in characters */
     uint8_t *bytes;    /* of STRING; the character of METASPACE */
     uint32_t n_bytes;
-    enum leat_split_step_scheme scheme;
+    enum leat_metaspace_scheme scheme;
 };
 
 static inline bool leat_split_step_rewrites(const struct leat_split_step *step) {
@@ -72,3 +67,12 @@ void leat_split_steps_deinit(struct leat_split_steps *steps);
 /* The steps in words, malloc'ed; NULL: out of memory. */
 char *leat_split_steps_describe(const struct leat_split_steps *steps);
 size_t leat_split_steps_n_bytes(const struct leat_split_steps *steps);
+
+/* ---- carrying out the steps that rewrite (rewrite.c) */
+
+/* Rewrites the pieces of `text`, together with what is between them; the pieces become ranges of
+ * the result. starts_document: byte 0 of the text is the first of the document. 0, -ENOMEM, -E2BIG.
+ */
+int leat_split_step_rewrite(const struct leat_split_step *step, struct leat_range *pieces,
+                            size_t n_pieces, bool starts_document,
+                            struct leat_writer_memory *memory, struct leat_text_view *text);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the C tables that go with this directory from the facts in data/*.txt (see probe.py), as the build needs them.
+"""Makes the C tables that go with this directory from the facts in data/*.txt, as the build needs them
+(tests/tokenizer/probe_unicode.py obtained these facts).
 
 usage: generate.py FOLDER     writes there class_tables.c, folding_tables.c and so on
 
@@ -90,27 +91,26 @@ def emit_two_stages(out, name, values, shift, kind="uint8_t"):
 
 # The classes of a character, as bits.
 
-BITS = """LU LL LT LM LO MN MARK ND NUMBER PUNCTUATION SYMBOL SPACE WORD RUST_NUMERIC RUST_SPACE
-RUST_WORD BERT_PUNCTUATION BERT_SEPARATOR BERT_REMOVED BERT_BLANK BERT_CHINESE BERT_MARK
-COMBINING_MARK CN HAN""".split()
+BITS = """LU LL LT LM LO MARK NUMBER PUNCTUATION SYMBOL SPACE RUST_NUMERIC RUST_SPACE RUST_WORD
+BERT_PUNCTUATION BERT_SEPARATOR BERT_REMOVED BERT_BLANK BERT_CHINESE BERT_MARK COMBINING_MARK""".split()
 
 
 def class_sets():
     sets = {}
     for (kind, *names), lines in sections("classes"):
-        if kind in ("category", "script"):
+        if kind == "category":
             sets[names[0]] = members(ranges_of(lines))
         elif kind == "escape":
             sets["escape " + names[0]] = members(ranges_of(lines))
     for names, lines in sections("predicates"):
         if len(names) == 1:
             sets[names[0]] = members(ranges_of(lines))
-    out = {name: sets[name.title()] for name in "LU LL LT LM LO MN ND CN HAN".split()}
+    out = {name: sets[name.title()] for name in "LU LL LT LM LO".split()}
     out["MARK"] = sets["Mn"] | sets["Mc"] | sets["Me"]
     out["NUMBER"] = sets["Nd"] | sets["Nl"] | sets["No"]
     out["PUNCTUATION"] = set().union(*(sets[x] for x in "Pc Pd Ps Pe Pi Pf Po".split()))
     out["SYMBOL"] = set().union(*(sets[x] for x in "Sm Sc Sk So".split()))
-    out["SPACE"], out["WORD"] = sets["escape space"], sets["escape word"]
+    out["SPACE"] = sets["escape space"]
     for name in BITS:
         if name not in out:
             out[name] = sets[name.lower()]

@@ -1,9 +1,9 @@
 /* unicode.h: what kind of character a code point is.
  *
  * Hugging Face `tokenizers` sees Unicode through several libraries, each with a version of its own;
- * the bits here say what each of them says. The build makes the tables (generate.py) of facts that
- * were obtained by asking that library (data/, probe.py). One set of tables: `u16`, for 0.22 and
- * 0.23. Immutable: any thread.
+ * the bits here say what each of them says. generate.py makes the tables from the facts in data/,
+ * which tests/tokenizer/probe_unicode.py obtained by asking that library. There is one set of
+ * tables, `u16`, for 0.22 and 0.23. Immutable: any thread.
  */
 #pragma once
 
@@ -11,38 +11,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LEAT_UNICODE_SET "u16"
-
 enum leat_unicode_class {
-    /* Of regular expressions (Oniguruma): \p{Lu} ..., \s, \w. */
+    /* Of regular expressions (Oniguruma): \p{Lu} ..., \s. */
     LEAT_UNICODE_LU = 1 << 0,
     LEAT_UNICODE_LL = 1 << 1,
     LEAT_UNICODE_LT = 1 << 2,
     LEAT_UNICODE_LM = 1 << 3,
     LEAT_UNICODE_LO = 1 << 4,
-    LEAT_UNICODE_MN = 1 << 5,
-    LEAT_UNICODE_MARK = 1 << 6, /* \p{M} */
-    LEAT_UNICODE_ND = 1 << 7,
-    LEAT_UNICODE_NUMBER = 1 << 8,      /* \p{N} */
-    LEAT_UNICODE_PUNCTUATION = 1 << 9, /* \p{P} */
-    LEAT_UNICODE_SYMBOL = 1 << 10,     /* \p{S} */
-    LEAT_UNICODE_SPACE = 1 << 11,      /* \s */
-    LEAT_UNICODE_WORD = 1 << 12,       /* \w */
+    LEAT_UNICODE_MARK = 1 << 5,        /* \p{M} */
+    LEAT_UNICODE_NUMBER = 1 << 6,      /* \p{N} */
+    LEAT_UNICODE_PUNCTUATION = 1 << 7, /* \p{P} */
+    LEAT_UNICODE_SYMBOL = 1 << 8,      /* \p{S} */
+    LEAT_UNICODE_SPACE = 1 << 9,       /* \s */
     /* Of Rust: char::is_numeric, char::is_whitespace, \w of the crate `regex`. */
-    LEAT_UNICODE_RUST_NUMERIC = 1 << 13,
-    LEAT_UNICODE_RUST_SPACE = 1 << 14,
-    LEAT_UNICODE_RUST_WORD = 1 << 15,
+    LEAT_UNICODE_RUST_NUMERIC = 1 << 10,
+    LEAT_UNICODE_RUST_SPACE = 1 << 11,
+    LEAT_UNICODE_RUST_WORD = 1 << 12,
     /* Of BERT: Punctuation; what BertPreTokenizer cuts at (that and white space); and what
      * BertNormalizer removes, takes for a blank, for Chinese, for an accent. */
-    LEAT_UNICODE_BERT_PUNCTUATION = 1 << 16,
-    LEAT_UNICODE_BERT_SEPARATOR = 1 << 17,
-    LEAT_UNICODE_BERT_REMOVED = 1 << 18,
-    LEAT_UNICODE_BERT_BLANK = 1 << 19,
-    LEAT_UNICODE_BERT_CHINESE = 1 << 20,
-    LEAT_UNICODE_BERT_MARK = 1 << 21,
-    LEAT_UNICODE_COMBINING_MARK = 1 << 22, /* of StripAccents */
-    LEAT_UNICODE_CN = 1 << 23,             /* \p{Cn} */
-    LEAT_UNICODE_HAN = 1 << 24,            /* \p{Han} */
+    LEAT_UNICODE_BERT_PUNCTUATION = 1 << 13,
+    LEAT_UNICODE_BERT_SEPARATOR = 1 << 14,
+    LEAT_UNICODE_BERT_REMOVED = 1 << 15,
+    LEAT_UNICODE_BERT_BLANK = 1 << 16,
+    LEAT_UNICODE_BERT_CHINESE = 1 << 17,
+    LEAT_UNICODE_BERT_MARK = 1 << 18,
+    LEAT_UNICODE_COMBINING_MARK = 1 << 19, /* of StripAccents */
 
     LEAT_UNICODE_LETTER =
         LEAT_UNICODE_LU | LEAT_UNICODE_LL | LEAT_UNICODE_LT | LEAT_UNICODE_LM | LEAT_UNICODE_LO,

@@ -10,7 +10,7 @@
 
 #include "client/cli/base/arguments.h"
 #include "client/cli/base/units.h"
-#include "client/cli/commands.h"
+#include "client/cli/program.h"
 #include "client/leat.h"
 
 #define MAX_WORDS 32
@@ -157,10 +157,10 @@ static void test_global(void **state) {
  * too,
  * --socket tells. */
 static void test_operands(void **state) {
-    static const char *const commands[] = {
-        "run",         "head",     "describe",     "spec",       "bench",
-        "dump",        "where",    "trace",        "cache warm", "cache prepare",
-        "cache merge", "cache ls", "cache verify", "cache rm",   "explain"};
+    static const char *const commands[] = {"run",        "head",          "describe", "spec",
+                                           "bench",      "dump",          "where",    "trace",
+                                           "cache warm", "cache prepare", "prepare",  "cache merge",
+                                           "cache ls",   "cache verify",  "cache rm", "explain"};
     struct leat_cli_arguments arguments;
     struct leat_error err;
 

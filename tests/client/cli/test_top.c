@@ -120,7 +120,8 @@ static void test_rates(void **state) {
 
     (void)state;
     assert_true(is_near(model->seconds, 2) && is_near(model->cpus, 1.5));
-    assert_true(is_near(model->streams[1].batch_rate, 20) && is_near(model->streams[1].waits, .25));
+    assert_true(is_near(model->streams[1].values[LEAT_TOP_COLUMN_BATCHES], 20) &&
+                is_near(model->streams[1].values[LEAT_TOP_COLUMN_WAITS], .25));
     assert_true(is_near(model->streams[0].stages[1].threads, 0.2));
     assert_true(is_near(model->streams[0].stages[1].used, 0.1));
     assert_true(is_near(model->streams[0].stages[0].used, 0.1)); /* of one loop, not two workers */
@@ -138,13 +139,14 @@ static void test_beginnings(void **state) {
     (void)state;
     leat_top_model_deinit(&looks->model);
     assert_int_equal(leat_top_model_init(&looks->model, &looks->now.message, NULL, NULL, NULL), 0);
-    assert_true(is_near(looks->model.seconds, 0) && is_near(looks->model.streams[0].batch_rate, 0));
+    assert_true(is_near(looks->model.seconds, 0) &&
+                is_near(looks->model.streams[0].values[LEAT_TOP_COLUMN_BATCHES], 0));
     leat_top_model_deinit(&looks->model);
     looks->before.stream[0].n_batches = 1000000;
     assert_int_equal(
         leat_top_model_init(&looks->model, &looks->now.message, &looks->before.message, NULL, NULL),
         0);
-    assert_true(is_near(looks->model.streams[0].batch_rate, 25));
+    assert_true(is_near(looks->model.streams[0].values[LEAT_TOP_COLUMN_BATCHES], 25));
     leat_top_model_deinit(&looks->model);
     assert_int_equal(leat_top_model_init(&looks->model, &empty, &empty, NULL, NULL), 0);
     assert_int_equal(looks->model.n_streams, 0);
@@ -179,7 +181,8 @@ static void test_namesakes(void **state) {
     assert_int_equal(
         leat_top_model_init(model, &looks->now.message, &looks->before.message, NULL, NULL), 0);
     for (size_t i = 0; i < N_STREAMS; i++)
-        assert_true(is_near(model->streams[i].batch_rate, 10 * (double)(i + 1)));
+        assert_true(
+            is_near(model->streams[i].values[LEAT_TOP_COLUMN_BATCHES], 10 * (double)(i + 1)));
     leat_top_model_sort_streams(model, LEAT_TOP_BY_NAME);
     leat_top_view_choose(&view, &model->streams[0]);
     for (size_t i = 1; i < N_STREAMS; i++) {

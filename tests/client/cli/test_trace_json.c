@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "client/cli/trace/json.h"
-#include "pipeline/run/profile/trace.h"
+#include "pipeline/run/pipeline.h"
 
 static char *names[] = {(char *)(uintptr_t) "map", (char *)(uintptr_t) "tokenize"};
 static char *files[] = {(char *)(uintptr_t) "a \"b\".csv"};

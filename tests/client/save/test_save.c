@@ -265,7 +265,7 @@ static void test_safetensors(void **state) {
     header = strndup((const char *)file + 8, n_header);
     assert_non_null(strstr(header, "{\"__metadata__\":{\"epoch\":\"2\",\"step\":\"17\",\"rows\":"
                                    "\"2\"},"));
-    assert_non_null(strstr(header, "\"a \\\"quoted\\\" \\u0001\\u000a name\":{\"dtype\":\"U8\","
+    assert_non_null(strstr(header, "\"a \\\"quoted\\\" \\u0001\\n name\":{\"dtype\":\"U8\","
                                    "\"shape\":[],"));
     assert_non_null(strstr(header, "\"i32\":{\"dtype\":\"I32\",\"shape\":[2,2],"));
     assert_non_null(strstr(header, "\"bf16\":{\"dtype\":\"BF16\",\"shape\":[2],"));

@@ -488,6 +488,36 @@ static void test_position(void **state) {
     assert_int_equal(leat_position_parse(options.position, NULL, NULL, NULL, NULL), 0);
 }
 
+/* Of two ranks that have seen equally many batches it is the same, and the position is a part. */
+static void test_fingerprint(void **state) {
+    const char *wanted = "leat1:spec=01020300000000000000000000000000:"
+                         "data=00000000000000000000000000000000:seed=0:epoch=3:step=6:world=4:"
+                         "order=5";
+    struct leat_open_options options;
+    struct fake_session session;
+    struct leat_batch *batch;
+    const char *text;
+
+    (void)state;
+    leat_open_options_init(&options);
+    options.first_epoch = 3;
+    options.first_step = 6;
+    options.world_size = 4;
+    options.rank = 1;
+    assert_int_equal(fake_session_try(&session, 0, serve_rank, NULL, &options), 0);
+    assert_string_equal(leat_stream_fingerprint(session.stream), wanted);
+    assert_string_equal(leat_stream_files(session.stream), FAKE_FILES);
+    batch = fake_session_next(&session);
+    check_batch(batch, 3, 9);
+    text = leat_stream_fingerprint(session.stream);
+    assert_non_null(strstr(text, ":epoch=3:step=10:world=4:order=5"));
+    assert_int_equal(strncmp(text, leat_stream_position(session.stream),
+                             strlen(leat_stream_position(session.stream))),
+                     0);
+    leat_batch_release(batch);
+    fake_session_end(&session);
+}
+
 /* What makes no sense is refused before anything is sent. */
 static void test_bad_positions(void **state) {
     struct leat_open_options options;
@@ -576,6 +606,7 @@ int main(void) {
         cmocka_unit_test(test_rank),
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_position),
+        cmocka_unit_test(test_fingerprint),
         cmocka_unit_test(test_bad_positions),
         cmocka_unit_test(test_refusal),
         cmocka_unit_test(test_other_version),

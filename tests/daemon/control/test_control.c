@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "pipeline/run/profile/trace.h"
+#include "pipeline/run/pipeline.h"
 #include "tests/daemon/shared_control.h"
 
 static struct test_daemon server;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/control/control.h"
+#include "proto/base/clock.h"
 #include "tests/daemon/shared_stepped.h"
 
 #define N_TURNS 50
@@ -19,14 +20,14 @@ static struct leat_control *connect_control(struct leat_daemon *daemon, int *ret
     int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    assert_int_equal(leat_control_accept(daemon, ends[0]), 0);
+    assert_int_equal(leat_control_accept(&daemon->controls, ends[0]), 0);
     *ret_fd = ends[1];
-    return daemon->controls;
+    return daemon->controls.first;
 }
 
 static void set_debt(struct leat_user *user, uint64_t looking_ns) {
     user->looking_ns = looking_ns;
-    user->looked_at_ns = leat_daemon_now_ns();
+    user->looked_at_ns = leat_now_ns();
 }
 
 static void read_away(int fd) {
@@ -53,7 +54,7 @@ static void expect_paid(const char *what, const void *bytes, size_t n_bytes) {
         test_stepped_run(daemon);
         read_away(fd);
     }
-    got_ns = (leat_daemon_now_ns() - start_ns) / LEAT_CONTROL_SHARE + 1;
+    got_ns = (leat_now_ns() - start_ns) / LEAT_CONTROL_SHARE + 1;
     if (!control->rest.is_on &&
         control->user->looking_ns + got_ns < N_TURNS * (uint64_t)LEAT_CONTROL_TURN_NS)
         fail_msg("%s: %d times cost %llu ns", what, N_TURNS,
@@ -98,7 +99,7 @@ static void test_connections(void **state) {
         (void)close(fd);
         test_stepped_run(daemon);
     }
-    got_ns = (leat_daemon_now_ns() - start_ns) / LEAT_CONTROL_SHARE + 1;
+    got_ns = (leat_now_ns() - start_ns) / LEAT_CONTROL_SHARE + 1;
     assert_in_range(control->user->looking_ns + got_ns, N_TURNS * (uint64_t)LEAT_CONTROL_TURN_NS,
                     UINT64_MAX);
     (void)close(kept);
@@ -114,11 +115,11 @@ static void test_workers(void **state) {
     (void)state;
     control = connect_control(daemon, &fd);
     set_debt(control->user, 0);
-    leat_control_pace_worked(control, 1000000);
+    leat_control_charge_work(control, 1000000);
     assert_int_equal(control->user->looking_ns, 0); /* its right is that of the daemon's user */
     control->right = LEAT_RIGHT_READ;
-    leat_control_pace_worked(control, 1000000);
-    assert_int_equal(control->user->looking_ns, 1000000 / daemon->n_workers);
+    leat_control_charge_work(control, 1000000);
+    assert_int_equal(control->user->looking_ns, 1000000 / daemon->env.n_workers);
     (void)close(fd);
     test_stepped_end(daemon);
 }
@@ -147,23 +148,24 @@ static void test_rest(void **state) {
 
 static void go_on(struct leat_control *control, bool is_served) {
     if (control->rest.is_on) {
-        leat_control_rest_end(control);
+        leat_control_rest_close(&control->rest);
+        control->rest.is_closed = false;
         leat_channel_rest(&control->channel, false);
     }
     set_debt(control->user, is_served ? 0 : UINT64_MAX / 2);
-    leat_control_pace_begin(control);
+    leat_control_rest_begin(&control->rest);
     set_debt(control->user, UINT64_MAX / 2);
     if (is_served)
-        leat_control_pace_served(control);
-    leat_control_pace_end(control);
+        leat_control_rest_serve(&control->rest);
+    leat_control_rest_end(&control->rest);
 }
 
 static void expect_line(const struct leat_daemon *daemon, struct leat_control *const *controls,
                         size_t n) {
-    const struct leat_control *at = daemon->pace.first;
+    const struct leat_control_rest *at = daemon->controls.pace.first;
 
-    for (size_t i = 0; i < n; i++, at = at->rest.next)
-        assert_ptr_equal(at, controls[i]);
+    for (size_t i = 0; i < n; i++, at = at->next)
+        assert_ptr_equal(at, &controls[i]->rest);
     assert_null(at);
 }
 

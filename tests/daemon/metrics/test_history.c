@@ -28,8 +28,8 @@ static struct leat_reading *read_at(uint64_t second, size_t n_streams) {
         struct leat_stream_reading *stream = &reading->streams[i];
 
         (void)snprintf(stream->name, sizeof(stream->name), "s%zu", i);
-        stream->figures.n_batches = second * (i + 1);
-        stream->figures.n_sessions = i;
+        stream->counts.figures.n_batches = second * (i + 1);
+        stream->counts.figures.n_sessions = i;
         stream->n_stages = 1;
         (void)snprintf(stream->stages[0].name, sizeof(stream->stages[0].name), "tokenize");
         stream->stages[0].role = LEAT_ROLE_MAP;
@@ -136,7 +136,7 @@ static void test_begun_anew(void **state) {
     assert_int_equal(leat_history_init(&history, LEAT_HISTORY_MAX_BYTES), 0);
     (void)leat_history_add(&history, reading);
     reading->at_ns += SECOND_NS;
-    reading->streams[0].figures.n_batches = 4;
+    reading->streams[0].counts.figures.n_batches = 4;
     reading->streams[0].stages[0].figures.busy_ns = 30;
     (void)leat_history_add(&history, reading);
     free(reading);

@@ -26,7 +26,7 @@ static struct leat_reading *read_at(uint64_t second, size_t n_streams) {
 
         memset(stream->name, 'a' + (int)(i % 26), 40);
         (void)snprintf(stream->verdict, sizeof(stream->verdict), "bounded by \"%zu\"", i);
-        stream->figures.n_batches = second * (i + 1);
+        stream->counts.figures.n_batches = second * (i + 1);
         stream->n_stages = 1;
         (void)snprintf(stream->stages[0].name, sizeof(stream->stages[0].name), "tokenize");
         stream->stages[0].role = LEAT_ROLE_MAP;
@@ -39,8 +39,8 @@ static struct leat_reading *read_at(uint64_t second, size_t n_streams) {
 static size_t read_samples(const char *text, uint64_t *after) {
     size_t n = 0;
 
-    for (const char *at = text; (at = strstr(at, "{\"at\":\"")); n++) {
-        uint64_t at_ns = strtoull(at += strlen("{\"at\":\""), NULL, 10);
+    for (const char *at = text; (at = strstr(at, "{\"at\": \"")); n++) {
+        uint64_t at_ns = strtoull(at += strlen("{\"at\": \""), NULL, 10);
 
         assert_true(at_ns > *after);
         *after = at_ns;
@@ -60,11 +60,11 @@ static size_t read_all(const struct leat_history *history, const struct leat_rea
         leat_http_json(&text, history, reading, LEAT_HISTORY_SECONDS, after, reading->at_ns, false);
         assert_int_equal(text.failed, 0);
         assert_true(reading->n_streams == 0 ||
-                    strstr(text.data, "\"verdict\":\"bounded by \\\"0\\\"\","));
+                    strstr(text.data, "\"verdict\": \"bounded by \\\"0\\\"\","));
         assert_in_range(text.n_bytes, 1, LEAT_HTTP_JSON_MAX + HEAD_MAX);
         leat_text_add_bytes(&text, "", 1);
         n_here = read_samples(text.data, &after);
-        has_more = strstr(text.data, "\"has_more\":true") != NULL;
+        has_more = strstr(text.data, "\"has_more\": true") != NULL;
         assert_true(n_here > 0);
         n += n_here;
         free(text.data);

@@ -27,8 +27,8 @@ static struct leat_reading *read_one(const char *name) {
     assert_non_null(reading);
     stream = &reading->streams[0];
     (void)snprintf(stream->name, sizeof(stream->name), "%s", name);
-    stream->figures.n_batches = UINT64_MAX;
-    stream->figures.wait_ns = 1500000000;
+    stream->counts.figures.n_batches = UINT64_MAX;
+    stream->counts.figures.wait_ns = 1500000000;
     stream->n_stages = 2;
     (void)snprintf(stream->stages[0].name, sizeof(stream->stages[0].name), "pad");
     (void)snprintf(stream->stages[1].name, sizeof(stream->stages[1].name), "pad[2]");
@@ -106,7 +106,7 @@ static void test_largest(void **state) {
         struct leat_stream_reading *stream = &reading->streams[i];
 
         memset(stream->name, '"', sizeof(stream->name) - 1);
-        memset(&stream->figures, 0xff, sizeof(stream->figures));
+        memset(&stream->counts.figures, 0xff, sizeof(stream->counts.figures));
         stream->n_stages = LEAT_READING_MAX_STAGES;
         for (size_t j = 0; j < stream->n_stages; j++) {
             (void)snprintf(stream->stages[j].name, sizeof(stream->stages[j].name),
@@ -121,22 +121,32 @@ static void test_largest(void **state) {
     free(reading);
 }
 
-/* Prometheus' conventions, of the table. */
+static void check_table(const struct leat_figure *table) {
+    for (const struct leat_figure *figure = table; figure->member; figure++) {
+        size_t n = strlen(figure->help);
+
+        assert_true(n > 5 && figure->help[n - 1] == '.');
+        assert_null(strpbrk(figure->help, "\\\n\""));
+        if (!figure->metric)
+            continue;
+        assert_true(strncmp(figure->metric, "leat_", 5) == 0 ||
+                    strncmp(figure->metric, "process_", 8) == 0);
+        assert_null(strstr(figure->metric, "_total"));
+        assert_null(strstr(figure->metric, "_seconds"));
+        for (const struct leat_figure *other = table; other < figure; other++)
+            assert_false(
+                other->metric && strcmp(other->metric, figure->metric) == 0 &&
+                other->unit == figure->unit &&
+                (!figure->metric_label || strcmp(other->metric_label, figure->metric_label) == 0));
+    }
+}
+
+/* Prometheus' conventions, of the tables. */
 static void test_table(void **state) {
     (void)state;
-    for (const struct leat_meter *meter = leat_meters; meter->name; meter++) {
-        size_t n = strlen(meter->help);
-
-        assert_true(strncmp(meter->name, "leat_", 5) == 0 ||
-                    strncmp(meter->name, "process_", 8) == 0);
-        assert_null(strstr(meter->name, "_total"));
-        assert_null(strstr(meter->name, "_seconds"));
-        assert_true(n > 5 && meter->help[n - 1] == '.');
-        assert_null(strpbrk(meter->help, "\\\n\""));
-        for (const struct leat_meter *other = leat_meters; other < meter; other++)
-            assert_false(strcmp(other->name, meter->name) == 0 && other->unit == meter->unit &&
-                         (!meter->label || strcmp(other->label, meter->label) == 0));
-    }
+    check_table(leat_daemon_figure_table);
+    check_table(leat_stream_figure_table);
+    check_table(leat_stage_figure_table);
 }
 
 int main(void) {

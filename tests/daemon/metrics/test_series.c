@@ -10,20 +10,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/core/daemon.h"
+#include "daemon/log/log.h"
 #include "daemon/metrics/series.h"
+#include "daemon/schedule/heartbeat.h"
+#include "daemon/schedule/scheduler.h"
+#include "daemon/trainer/sessions.h"
+#include "daemon/users/user.h"
+#include "proto/base/clock.h"
 
-static struct leat_daemon *daemon_;
+static uv_loop_t loop;
+static struct leat_log log_;
+static struct leat_users users;
+static struct leat_heartbeat heartbeat;
+static struct leat_scheduler scheduler = {.heartbeat = &heartbeat};
+static struct leat_budget budget;
+static struct leat_env env = {
+    .loop = &loop, .log = &log_, .users = &users, .scheduler = &scheduler, .budget = &budget};
+static struct leat_feeds feeds = {.env = &env};
+static struct leat_sessions sessions = {.env = &env, .feeds = &feeds};
 static struct leat_series series;
 
 static int set_up(void **state) {
     (void)state;
-    daemon_ = calloc(1, sizeof(*daemon_));
-    assert_non_null(daemon_);
-    assert_int_equal(uv_loop_init(&daemon_->loop), 0);
-    (void)uv_loop_configure(&daemon_->loop, UV_METRICS_IDLE_TIME);
-    daemon_->start_ns = leat_daemon_now_ns();
-    assert_int_equal(leat_streams_init(&daemon_->streams, NULL, 0), 0);
+    assert_int_equal(uv_loop_init(&loop), 0);
+    (void)uv_loop_configure(&loop, UV_METRICS_IDLE_TIME);
+    env.start_ns = leat_now_ns();
+    assert_int_equal(leat_streams_init(&feeds.streams, NULL, 0), 0);
     series = (struct leat_series){.first = NULL};
     return 0;
 }
@@ -31,9 +43,8 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     leat_series_deinit(&series);
-    leat_streams_deinit(&daemon_->streams);
-    assert_int_equal(uv_loop_close(&daemon_->loop), 0);
-    free(daemon_);
+    leat_streams_deinit(&feeds.streams);
+    assert_int_equal(uv_loop_close(&loop), 0);
     return 0;
 }
 
@@ -42,8 +53,9 @@ static int tear_down(void **state) {
 static struct leat_daemon_stream *add_stream(const char *name, uint64_t n_batches,
                                              const char *const *stages, size_t n_stages) {
     struct leat_run_stage_stats stats[LEAT_STREAM_MAX_STAGES] = {{.name = NULL}};
-    struct leat_run_stats run = {
-        .n_batches = n_batches, .n_stages = n_stages, .stages = stats, .n_jobs = 9};
+    struct leat_run_stats run = {.counts.figures = {.n_batches = n_batches, .n_jobs = 9},
+                                 .n_stages = n_stages,
+                                 .stages = stats};
     struct leat_spec *spec = calloc(1, sizeof(*spec));
     struct leat_daemon_stream *stream;
 
@@ -51,20 +63,20 @@ static struct leat_daemon_stream *add_stream(const char *name, uint64_t n_batche
     spec->name = strdup(name);
     for (size_t i = 0; i < n_stages; i++)
         stats[i] = (struct leat_run_stage_stats){
-            .name = stages[i], .role = LEAT_ROLE_MAP, .busy_ns = n_batches * (i + 1)};
-    stream = leat_streams_add_own(&daemon_->streams, 0, spec);
+            .name = stages[i], .role = LEAT_ROLE_MAP, .figures.busy_ns = n_batches * (i + 1)};
+    stream = leat_streams_add_own(&feeds.streams, 0, spec);
     assert_non_null(stream);
     leat_stream_totals_add(&stream->totals, &run);
     return stream;
 }
 
 static void give_back(struct leat_daemon_stream *stream) {
-    leat_streams_unref(&daemon_->streams, stream);
+    leat_streams_unref(&feeds.streams, stream);
 }
 
 /* Of the stream of that name: batches, or 0; *ret_stream if it is not NULL. */
 static uint64_t batches_of(const char *name, struct leat_stream_reading *ret_stream) {
-    struct leat_reading *reading = leat_series_read(&series, daemon_);
+    struct leat_reading *reading = leat_series_read(&series, &sessions);
     struct leat_stream_reading wanted = {.owner = LEAT_OWNER_TRAINER};
     const struct leat_stream_reading *stream;
     uint64_t n;
@@ -72,7 +84,7 @@ static uint64_t batches_of(const char *name, struct leat_stream_reading *ret_str
     assert_non_null(reading);
     (void)snprintf(wanted.name, sizeof(wanted.name), "%s", name);
     stream = leat_reading_find(reading, &wanted);
-    n = stream ? stream->figures.n_batches : 0;
+    n = stream ? stream->counts.figures.n_batches : 0;
     if (ret_stream && stream)
         *ret_stream = *stream;
     free(reading);
@@ -132,14 +144,14 @@ static void test_stages(void **state) {
 
 /* What is told of all others: batches, and busy times of their stages. */
 static uint64_t batches_of_others(uint64_t *ret_busy_ns) {
-    struct leat_reading *reading = leat_series_read(&series, daemon_);
+    struct leat_reading *reading = leat_series_read(&series, &sessions);
     struct leat_stream_reading wanted = {.name = LEAT_READING_OTHER, .owner = LEAT_OWNER_OTHER};
     const struct leat_stream_reading *stream;
     uint64_t n;
 
     assert_non_null(reading);
     stream = leat_reading_find(reading, &wanted);
-    n = stream ? stream->figures.n_batches : 0;
+    n = stream ? stream->counts.figures.n_batches : 0;
     *ret_busy_ns = 0;
     for (size_t i = 0; stream && i < stream->n_stages; i++)
         *ret_busy_ns += stream->stages[i].figures.busy_ns;
@@ -161,7 +173,7 @@ static void test_room(void **state) {
         (void)snprintf(name, sizeof(name), "s%zu", i);
         streams[i] = add_stream(name, 5, stages, 1);
     }
-    reading = leat_series_read(&series, daemon_);
+    reading = leat_series_read(&series, &sessions);
     assert_non_null(reading);
     assert_int_equal(reading->n_streams, LEAT_READING_MAX_STREAMS + 1);
     assert_int_equal(reading->figures.n_streams_other, 2);

@@ -292,7 +292,7 @@ static void expect_says(const struct leat_verdict_facts *facts, const char *says
     leat_text_add(&text, "\n");
     leat_verdict_line(facts, &verdict, &text);
     leat_text_add(&text, "\n");
-    leat_verdict_json("s", facts, &verdict, &text);
+    leat_verdict_json(&text, "s", facts, &verdict);
     if (!strstr(text.data, says))
         fail_msg("no \"%s\" in: %s", says, text.data);
     free(text.data);
@@ -488,7 +488,7 @@ static void test_nonsense(void **state) {
         facts.n_workers = facts.n_threads = facts.n_more_threads = 1;
         facts.may_cache = true;
         leat_verdict_make(&facts, &verdict);
-        leat_verdict_json("s", &facts, &verdict, &text);
+        leat_verdict_json(&text, "s", &facts, &verdict);
         leat_verdict_text("s", &facts, &verdict, &text);
         assert_null(strstr(text.data, "nan"));
         assert_null(strstr(text.data, "inf,"));

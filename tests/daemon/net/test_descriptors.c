@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/net/reaper.h"
+#include "daemon/net/socket_closer.h"
 #include "proto/frame.h"
 #include "tests/daemon/shared_daemon.h"
 
@@ -158,7 +158,7 @@ static void expect_answers(void) {
 
 static void test_filter_works(void **state) {
     (void)state;
-    assert_false(leat_reaper_refuse_descriptors(listener));
+    assert_false(leat_socket_refuse_descriptors(listener));
 }
 
 /* In every state; alone, in front of other packets, behind them. */

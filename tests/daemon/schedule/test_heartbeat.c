@@ -63,7 +63,7 @@ static void give(uint32_t number) {
 
 static void look(unsigned n_seconds) {
     for (unsigned i = 0; i < n_seconds; i++)
-        leat_heartbeat_look(&test.heartbeat, SECOND, test.n_submitted);
+        leat_heartbeat_check(&test.heartbeat, SECOND, test.n_submitted);
 }
 
 static void is_as(char letter, int64_t call) {
@@ -177,7 +177,7 @@ static void test_pause_of_all(void **state) {
     take(0);
     is_as('S', SYS_futex);
     look(1);
-    leat_heartbeat_look(&test.heartbeat, 3600 * SECOND, test.n_submitted);
+    leat_heartbeat_check(&test.heartbeat, 3600 * SECOND, test.n_submitted);
     assert_int_equal(test.heartbeat.views[0].age_ns, LEAT_HEARTBEAT_LOOK_NS);
     assert_int_equal(test.heartbeat.n_stalled, 0);
 }

@@ -5,20 +5,30 @@
 
 #include <cmocka.h>
 
+#include "daemon/stream/consumer.h"
 #include "daemon/stream/feed.h"
-#include "daemon/trainer/session.h"
 
 static struct leat_feed feed;
-static struct leat_session sessions[2];
+static struct leat_consumer consumers[2];
+static bool waits[2];
+
+static bool is_starved(const struct leat_consumer *consumer) {
+    return waits[consumer - consumers];
+}
+
+static const struct leat_consumer_ops ops = {.is_starved = is_starved};
 
 /* Both have room for batches, and there are none. */
 static int set_up(void **state) {
     (void)state;
     feed = (struct leat_feed){
-        .hub_run = {.sessions = &sessions[0].hub, .n_sessions = 2, .n_hungry = 2}};
-    for (int i = 0; i < 2; i++)
-        sessions[i] = (struct leat_session){.hub = {.run = &feed.hub_run, .is_hungry = true}};
-    sessions[0].hub.next_session = &sessions[1].hub;
+        .broadcast_run = {.readers = &consumers[0].reader, .n_readers = 2, .n_hungry = 2}};
+    for (int i = 0; i < 2; i++) {
+        consumers[i] = (struct leat_consumer){
+            .ops = &ops, .reader = {.run = &feed.broadcast_run, .is_hungry = true}};
+        waits[i] = false;
+    }
+    consumers[0].reader.next_reader = &consumers[1].reader;
     return 0;
 }
 
@@ -33,20 +43,20 @@ static void test_end_of_epoch(void **state) {
 
 static void test_waits(void **state) {
     (void)state;
-    sessions[1].wait_start_ns = 100;
+    waits[1] = true;
     leat_feed_tuner_note_waits(&feed, 100);
-    sessions[0].wait_start_ns = 150; /* one more counts once */
+    waits[0] = true; /* one more counts once */
     leat_feed_tuner_note_waits(&feed, 150);
-    sessions[1].wait_start_ns = 0;
+    waits[1] = false;
     leat_feed_tuner_note_waits(&feed, 200);
     assert_true(feed.tuner.is_starved);
-    sessions[0].wait_start_ns = 0;
+    waits[0] = false;
     leat_feed_tuner_note_waits(&feed, 300);
     assert_false(feed.tuner.is_starved);
     assert_int_equal(feed.tuner.starved_ns, 200);
-    sessions[0].wait_start_ns = 400;
+    waits[0] = true;
     leat_feed_tuner_note_waits(&feed, 400);
-    feed.hub_run.sessions = NULL; /* it went to another run */
+    feed.broadcast_run.readers = NULL; /* it went to another run */
     leat_feed_tuner_note_waits(&feed, 450);
     assert_int_equal(feed.tuner.starved_ns, 250);
 }

@@ -68,11 +68,11 @@ static void test_replace(void **state) {
     make(&streams, "abc", "csv");
     a = find(&streams, "a");
     b = find(&streams, "b");
-    a->totals.n_batches = 7;
+    a->totals.counts.figures.n_batches = 7;
     replace(&streams, "dac", "jsonl");
     expect(&streams, "abcd");
     assert_true(find(&streams, "a") == a);
-    assert_int_equal(a->totals.n_batches, 7);
+    assert_int_equal(a->totals.counts.figures.n_batches, 7);
     assert_string_equal(a->spec->source.kind, "jsonl");
     assert_null(find(&streams, "b"));
     assert_true(b->is_removed);
@@ -219,7 +219,7 @@ static void test_failure_is_over(void **state) {
     assert_true(leat_failure_is_on(&stream.failure));
     leat_daemon_stream_opened(&stream);
     assert_false(leat_failure_is_on(&stream.failure));
-    assert_int_equal(stream.totals.n_failures[LEAT_FAILURE_DATA], 2);
+    assert_int_equal(stream.totals.counts.figures.n_failed_data, 2);
 }
 
 int main(void) {

@@ -215,14 +215,14 @@ static struct leat_daemon *step_to(enum leat_session_state state, int ends[2]) {
     struct leat_daemon *daemon = test_stepped_daemon();
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    assert_int_equal(leat_session_accept(daemon, ends[0], &leat_delivery_copy), 0);
+    assert_int_equal(leat_session_accept(&daemon->sessions, ends[0], &leat_delivery_copy), 0);
     if (state >= LEAT_SESSION_WELCOMED)
         send_hello(ends[1]);
     if (state >= LEAT_SESSION_OPENING)
         send_open(ends[1], 4);
-    while (daemon->sessions->state < state)
+    while (daemon->sessions.first->state < state)
         (void)uv_run(&daemon->loop, UV_RUN_NOWAIT);
-    assert_int_equal(daemon->sessions->state, state);
+    assert_int_equal(daemon->sessions.first->state, state);
     return daemon;
 }
 
@@ -239,7 +239,7 @@ static void test_drain_of_killed(void **state) {
 
         (void)close(ends[1]);
         leat_daemon_begin_drain(daemon, 1000 * TEST_HANG_S);
-        while (daemon->sessions)
+        while (daemon->sessions.first)
             test_stepped_run(daemon);
         test_stepped_end(daemon);
     }
@@ -257,12 +257,12 @@ static void test_ends_of_killed(void **state) {
 
         (void)close(ends[1]);
         if (i / N_STATES == 0)
-            leat_session_leave(daemon->sessions, &why);
+            leat_session_leave(daemon->sessions.first, &why);
         else if (i / N_STATES == 1)
-            leat_session_refuse(daemon->sessions, &why);
+            leat_session_refuse(daemon->sessions.first, &why);
         else
-            leat_session_abandon(daemon->sessions, &why);
-        while (daemon->sessions)
+            leat_session_abandon(daemon->sessions.first, &why);
+        while (daemon->sessions.first)
             test_stepped_run(daemon);
         test_stepped_end(daemon);
     }

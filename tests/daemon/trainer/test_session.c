@@ -7,11 +7,14 @@
 #include <cmocka.h>
 
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proto/slot.h"
@@ -20,6 +23,16 @@
 #define N_RECORDS 40 /* 10 batches of 4 */
 
 static struct test_daemon server;
+static atomic_int seconds_ahead;
+
+/* In place of the C library's, for the daemon and libuv too. */
+int clock_gettime(clockid_t clock, struct timespec *ret_time) {
+    long r = syscall(SYS_clock_gettime, clock, ret_time);
+
+    if (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE)
+        ret_time->tv_sec += atomic_load(&seconds_ahead);
+    return (int)r;
+}
 
 static int set_up(void **state) {
     (void)state;
@@ -495,6 +508,27 @@ static void test_rank_without_batches(void **state) {
     (void)close(fd);
 }
 
+static bool has_sessions(const Leat__StatusReply *status, uint64_t n) {
+    return status->n_sessions == n;
+}
+
+/* A client that says nothing, or nothing more, is turned away; a trainer may be silent for ever. */
+static void test_silent(void **state) {
+    int mute = connect_trainer(), undecided = test_welcome(&server),
+        trainer = test_open(&server, "numbers", 1, 1);
+    struct leat_packet batch = test_next_batch(trainer);
+
+    (void)state;
+    test_daemon_wait(&server, has_sessions, 3, "the daemon knows all three");
+    atomic_fetch_add(&seconds_ahead, 11);
+    expect_error(mute, "nothing was said for 10 seconds in state hello");
+    expect_error(undecided, "nothing was said for 10 seconds in state welcomed");
+    test_daemon_wait(&server, has_sessions, 1, "one is left");
+    test_release(trainer, &batch);
+    (void)test_next_batch(trainer);
+    (void)close(trainer);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -515,6 +549,7 @@ int main(void) {
         TEST(test_hang_up),
         TEST(test_no_descriptors),
         TEST(test_rank_without_batches),
+        TEST(test_silent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,7 @@
 #define CACHE  "cache: {path: caches}"
 #define CASTS  "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n"
 
-static struct leat_cache_identity identity_of(struct leat_plan *plan,
-                                              struct leat_cache_data *data) {
+static struct leat_cache_identity identity_of(struct leat_plan *plan, struct leat_data **data) {
     struct leat_cache_identity identity;
     struct leat_error err = LEAT_ERROR_INIT;
 
@@ -27,10 +26,10 @@ static struct leat_cache_identity identity_of(struct leat_plan *plan,
 
 static struct leat_cache_identity key(const char *source, const char *options, const char *stages) {
     struct leat_plan *plan = stream_plan(source, options, stages);
-    struct leat_cache_data data = {.sources = NULL};
+    struct leat_data *data = NULL;
     struct leat_cache_identity identity = identity_of(plan, &data);
 
-    leat_cache_data_deinit(&data);
+    leat_data_unref(data);
     leat_plan_unref(plan);
     return identity;
 }
@@ -160,7 +159,7 @@ static void test_data(void **state) {
 /* Every byte of a file counts with `verify: full`; a file that nobody touched is read once. */
 static void test_full(void **state) {
     struct leat_plan *plan;
-    struct leat_cache_data data = {.sources = NULL};
+    struct leat_data *data = NULL;
     struct leat_cache_identity a, b;
 
     (void)state;
@@ -177,7 +176,7 @@ static void test_full(void **state) {
         b = identity_of(plan, &data);
         assert_true(is_same(&a, &b));
     }
-    leat_cache_data_deinit(&data);
+    leat_data_unref(data);
     leat_plan_unref(plan);
 }
 
@@ -237,8 +236,11 @@ static void test_refused(void **state) {
     write_csv(10);
     folder_print("v.txt", "n\n0\n1\n2\n3\n4\n5\n6\n");
     check_error("cache: {max_size: 1GB}", CASTS,
-                "x.yaml:4:12: streams.x.cache: path is missing: the folder of the caches: any "
-                "number of streams and daemons may share one");
+                "x.yaml:4:12: streams.x.cache: needs a folder: `path` for what runs keep, or "
+                "`prepared` for a set that is read in place of the source");
+    check_error("cache: {path: c, prepared: d}", CASTS,
+                "x.yaml:4:12: streams.x.cache: needs a folder: `path` for what runs keep, or "
+                "`prepared` for a set that is read in place of the source");
     check_error("cache: here", CASTS, "x.yaml:4:12: streams.x.cache: expected a map, got \"here\"");
     check_error("cache: {path: c, max_size: big}", CASTS,
                 "x.yaml:4:32: streams.x.cache.max_size: expected a number of bytes, as 4096, "

@@ -129,7 +129,7 @@ static void test_wrong_shards(void **state) {
     prepare(1, 3, folder, options);
     prepare(2, 3, folder, options);
     check_merge(options, folder, -EINVAL,
-                "shard 0/3 is missing: `leatctl cache prepare --shard 0/3` makes it");
+                "shard 0/3 is missing: `leatctl prepare");
     prepare(0, 3, folder, options);
     check_merge(CACHE "\n    max_record_bytes: 5000", folder, -ESTALE, "another source");
     check_merge("cache: {path: ., verify: full}", folder, -ESTALE, "other data");

@@ -19,7 +19,7 @@ static struct leat_plan *identified(const char *source, const char *options,
     struct leat_plan *plan = stream_plan(source, options, STAGES);
     struct leat_error err = LEAT_ERROR_INIT;
 
-    if (leat_data_identify(plan, &leat_opener_any, known, &err) < 0)
+    if (leat_plan_identify_data(plan, &leat_opener_any, known, &err) < 0)
         fail_msg("%s", err.message);
     return plan;
 }
@@ -44,7 +44,8 @@ static void write_large(const char *name, size_t n_bytes, size_t place) {
 /* What is told between two texts is kept until the next call. */
 static const char *compare(const struct leat_plan *old, const struct leat_plan *new) {
     static char *told;
-    char *a = leat_data_text(old), *b = leat_data_text(new);
+    char *a = leat_data_text(&old->source->files, old->data);
+    char *b = leat_data_text(&new->source->files, new->data);
     struct leat_text text = {.data = NULL};
 
     assert_non_null(a);
@@ -92,6 +93,35 @@ static void test_differences(void **state) {
            "there were 3 files, there are 2; b.csv (9 bytes) is gone");
     expect("csv: {paths: [a.csv, b.csv]}", "csv: {paths: [b.csv, a.csv]}",
            "the order of the files has changed: b.csv stands where a.csv stood");
+}
+
+/* Whole lines, as many as fit. */
+static void test_brief(void **state) {
+    struct leat_plan *plan;
+    const struct leat_files *files;
+    char *all, *cut;
+    size_t n_first;
+
+    (void)state;
+    folder_print("a.csv", "id\n1\n2\n");
+    folder_print("b.csv", "id\n1\n2\n3\n");
+    plan = identified("csv: {paths: [a.csv, b.csv]}", "", NULL);
+    files = &plan->source->files;
+    all = leat_data_text_brief(files, plan->data, 1000);
+    assert_non_null(all);
+    n_first = strcspn(all, "\n") + 1;
+    assert_int_equal(strncmp(all, "7\t", 2), 0);
+    assert_non_null(strstr(all, "\t\"a.csv\"\n9\t"));
+    assert_string_equal(all + strlen(all) - 8, "\"b.csv\"\n");
+    for (size_t n_max = 0; n_max <= strlen(all); n_max++) {
+        cut = leat_data_text_brief(files, plan->data, n_max);
+        assert_non_null(cut);
+        assert_int_equal(strlen(cut), n_max < n_first ? 0 : n_max < strlen(all) ? n_first : n_max);
+        assert_int_equal(strncmp(cut, all, strlen(cut)), 0);
+        free(cut);
+    }
+    free(all);
+    leat_plan_unref(plan);
 }
 
 /* Which bytes count: a property of every place in the file. */
@@ -228,7 +258,7 @@ static void test_composed(void **state) {
     b = stream_plan("concat: {sources: [{csv: {paths: [a.csv, a.csv]}}, {csv: {paths: a.csv}}]}",
                     "", STAGES);
     assert_int_equal(unlink(folder_path("a.csv")), 0);
-    assert_int_equal(leat_data_identify(b, &leat_opener_any, NULL, &err), 0);
+    assert_int_equal(leat_plan_identify_data(b, &leat_opener_any, NULL, &err), 0);
     assert_false(is_same(a, b));
     assert_non_null(strstr(compare(a, b), "a.csv had 7 bytes, is not to be read"));
     leat_plan_unref(a);
@@ -250,9 +280,10 @@ static void test_fifo(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_samples),    cmocka_unit_test(test_full),
-        cmocka_unit_test(test_ranges),     cmocka_unit_test(test_known),
-        cmocka_unit_test(test_composed),   cmocka_unit_test(test_fifo),
+        cmocka_unit_test(test_brief),      cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_full),       cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_known),      cmocka_unit_test(test_composed),
+        cmocka_unit_test(test_fifo),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

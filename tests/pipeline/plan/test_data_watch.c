@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pipeline/plan/data_digest.h"
 #include "pipeline/plan/data_watch.h"
+#include "pipeline/run/pipeline.h"
 #include "tests/pipeline/shared_cache_folder.h"
 #include "tests/pipeline/shared_stream.h"
 
@@ -20,7 +20,7 @@ static struct leat_plan *watched_plan(const char *source, const char *options) {
     struct leat_plan *plan = stream_plan(source, options, STAGES);
     struct leat_error err = LEAT_ERROR_INIT;
 
-    if (leat_data_identify(plan, &leat_opener_any, NULL, &err) < 0)
+    if (leat_plan_identify_data(plan, &leat_opener_any, NULL, &err) < 0)
         fail_msg("%s", err.message);
     return plan;
 }
@@ -97,15 +97,15 @@ static void check_change(const struct change *change, bool fails) {
     write_files();
     plan = watched_plan(SOURCE, "");
     leat_data_watch_init(&watch, plan, &leat_opener_any, fails);
-    assert_int_equal(leat_data_watch_look(&watch, SIZE_MAX, &err), 0);
+    assert_int_equal(leat_data_watch_check(&watch, SIZE_MAX, &err), 0);
     assert_false(leat_data_watch_is_due(&watch));
     assert_int_equal(watch.n_changes, 0);
     change->make();
     leat_data_watch_next_pass(&watch);
     assert_true(leat_data_watch_is_due(&watch));
-    assert_int_equal(leat_data_watch_look(&watch, 1, &err), 0); /* a.csv */
+    assert_int_equal(leat_data_watch_check(&watch, 1, &err), 0); /* a.csv */
     assert_true(leat_data_watch_is_due(&watch));
-    assert_int_equal(leat_data_watch_look(&watch, 1, &err), fails && change->text ? -ESTALE : 0);
+    assert_int_equal(leat_data_watch_check(&watch, 1, &err), fails && change->text ? -ESTALE : 0);
     assert_int_equal(watch.n_changes, change->text != NULL);
     assert_int_equal(watch.n_texts, change->text != NULL);
     if (change->text)
@@ -114,7 +114,7 @@ static void check_change(const struct change *change, bool fails) {
         assert_non_null(strstr(err.message, strchr(change->text, ' ') + 1));
     leat_data_watch_next_pass(&watch); /* a change that is not an error is told once */
     if (!fails)
-        assert_int_equal(leat_data_watch_look(&watch, SIZE_MAX, &err), 0);
+        assert_int_equal(leat_data_watch_check(&watch, SIZE_MAX, &err), 0);
     assert_int_equal(watch.n_changes, change->text != NULL);
     leat_data_watch_deinit(&watch);
     leat_plan_unref(plan);
@@ -181,7 +181,7 @@ static void check_runs(const char *options) {
     assert_non_null(strstr(driven.error.file, "big.csv"));
     assert_non_null(
         strstr(driven.error.message, "was rewritten with the same size (140003 bytes)"));
-    assert_in_range(driven.stats.n_changed_files, 1, 2);
+    assert_in_range(driven.stats.counts.figures.n_changed_files, 1, 2);
     assert_int_equal(writer.n_behind, 0);
     for (int on_change = LEAT_ON_CHANGE_WARN; on_change <= LEAT_ON_CHANGE_FOLLOW; on_change++) {
         writer = (struct writer){.at_batch = 20, .make = rewrite_big};
@@ -189,7 +189,7 @@ static void check_runs(const char *options) {
         driven = drive_changed(options, on_change, &writer);
         assert_int_equal(driven.error.code, 0);
         assert_int_equal(driven.n_epochs, 5);
-        assert_int_equal(driven.stats.n_changed_files, 1);
+        assert_int_equal(driven.stats.counts.figures.n_changed_files, 1);
     }
 }
 

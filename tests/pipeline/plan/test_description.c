@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pipeline/plan/data_digest.h"
 #include "pipeline/plan/description.h"
+#include "pipeline/run/pipeline.h"
 #include "tests/pipeline/shared_stream.h"
 
 #define CSV  "csv: {paths: in.csv}"
@@ -22,7 +22,7 @@ static struct leat_plan *plan_of(const char *stages, const char *data) {
 
     folder_print("in.csv", "%s", data);
     plan = stream_plan(CSV, "", stages);
-    assert_int_equal(leat_data_identify(plan, &leat_opener_any, NULL, &err), 0);
+    assert_int_equal(leat_plan_identify_data(plan, &leat_opener_any, NULL, &err), 0);
     return plan;
 }
 

@@ -291,7 +291,7 @@ static void test_explain(void **state) {
                    "- filter: {input: t, empty: false}\n"
                    "- select: {fields: [\"q\\\"\\\\\\n\\x01\", x, \"m\\\"\"]}\n"
                    "- batch: {batch_size: 2}");
-    text = leat_plan_explain(plan, 2, true);
+    text = stream_explain(plan, 2, true);
     assert_int_equal(leat_json_new(4096, &json), 0);
     if (leat_json_parse(json, text, strlen(text), strlen(text), &root, &err) < 0)
         fail_msg("%s\n%s", err.message, text);
@@ -301,7 +301,7 @@ static void test_explain(void **state) {
     assert_non_null(strstr(text, "\"schema only\""));
     leat_json_free(json);
     free(text);
-    text = leat_plan_explain(plan, 2, false);
+    text = stream_explain(plan, 2, false);
     assert_non_null(strstr(text, "one pass over a block: jsonl > pad > filter"));
     assert_null(strchr(text, '\x01')); /* nor may they write to a terminal */
     free(text);

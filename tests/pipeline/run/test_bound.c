@@ -1,7 +1,6 @@
 /* test_bound.c: pipeline/run/bound.c: the tightest resource, who waits for whom; and that what a
  * change gives lies within the range that was told, of pipelines that are simulated with and
- * without it.
- */
+ * without it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pipeline/run/pipeline.h"
 #include "pipeline/tokenizer/json.h"
 #include "tests/pipeline/shared_arrow_file.h"
 #include "tests/pipeline/shared_cache_folder.h"
@@ -144,17 +145,11 @@ static void give_slots(struct epoch *epoch) {
 }
 
 static void run_to_end(struct epoch *epoch) {
-    struct leat_job *job;
     int r, n_rounds = 0;
 
-    while ((r = leat_run_next_job(epoch->run, &job)) != LEAT_RUN_ENDED) {
-        if (r == LEAT_RUN_JOB) {
-            leat_job_start(job);
-            leat_job_execute(job);
-            leat_run_complete(epoch->run, job);
-        } else if (r == LEAT_RUN_NEEDS_SLOT) {
+    while ((r = leat_pipeline_step(epoch->run)) != LEAT_RUN_ENDED) {
+        if (r == LEAT_RUN_NEEDS_SLOT)
             give_slots(epoch);
-        }
         if (take_outputs(epoch) == 0 && r == LEAT_RUN_WAITING)
             fail_msg("the run waits for nothing");
         assert_true(++n_rounds < ROUNDS_MAX);
@@ -201,7 +196,7 @@ static int run_epoch(const struct leat_spec *spec, struct epoch *epoch) {
     *epoch = (struct epoch){.plan = NULL};
     memset(epoch->is_free, 1, sizeof(epoch->is_free));
     leat_blake2b_init(&epoch->blake);
-    r = leat_plan_new(spec, &leat_opener_operator, &epoch->plan, &epoch->error);
+    r = leat_pipeline_open(spec, &leat_opener_operator, &epoch->plan, &epoch->error);
     if (r == 0)
         r = leat_run_new(epoch->plan, &options, &epoch->run, &epoch->error);
     if (r == 0) {

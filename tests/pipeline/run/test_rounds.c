@@ -1,5 +1,5 @@
-/* test_rounds.c: pipeline/order/batcher_line.c, skips.c, skips_lines.c: what each of several ranks
- * gets, and what is left when steps and records are taken out: all of it worked out from the
+/* test_rounds.c: pipeline/order/batcher_rounds.c, skips.c, skip_records.c: what each of several
+ * ranks gets, and what is left when steps and records are taken out: all of it worked out from the
  * batches of a run of one rank that has them all. */
 #include <errno.h>
 #include <stdio.h>

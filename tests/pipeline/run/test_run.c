@@ -1,4 +1,4 @@
-/* test_run.c: pipeline/run/run.c, run/blocks.c, order.c, scan.c, map_run.c, collate.c: the same
+/* test_run.c: pipeline/run/run.c, order/order.c, work/scan.c, map_run.c, collate.c: the same
  * batches whatever the order of completion, the number of jobs, slots and blocks; and the right
  * ones, by an oracle that works on whole arrays (shared_order.h). */
 #include <errno.h>
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/order/batch_refs.h"
 #include "tests/pipeline/shared_order.h"
 #include "tests/pipeline/shared_records.h"
 
@@ -36,7 +37,8 @@ static void assert_same_run(const char *options, const char *stages,
         assert_string_equal(driven.error.message, first.error.message);
         assert_int_equal(driven.n_batches, first.n_batches);
         if (!first.error.code && run_options->n_steps == 0)
-            assert_int_equal(driven.stats.n_bad_records, first.stats.n_bad_records);
+            assert_int_equal(driven.stats.counts.figures.n_bad_records,
+                             first.stats.counts.figures.n_bad_records);
     }
 }
 
@@ -457,21 +459,21 @@ static void test_memory_is_bounded(void **state) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_run_stats stats;
     struct leat_run *run;
-    struct leat_job *job;
+    size_t n_waiting = 0;
 
     (void)state;
     write_data("data.csv", 0, 20000, 0);
     plan = stream_plan(CSV, "block_bytes: 4096",
                        CASTS "- select: {fields: [id, age]}\n- batch: {batch_size: 5000}");
     assert_int_equal(leat_run_new(plan, &options, &run, &err), 0);
-    while (leat_run_next_job(run, &job) == LEAT_RUN_JOB) { /* nobody gives a slot */
-        leat_job_start(job);
-        leat_job_execute(job);
-        leat_run_complete(run, job);
+    while (leat_pipeline_step(run) == LEAT_RUN_JOB) { /* No slot is given. */
     }
     leat_run_get_stats(run, &stats);
-    assert_true(leat_run_n_waiting(run) <= plan->n_slots + 3);
-    assert_true(stats.n_source_records < 5000 * (plan->n_slots + 4));
+    for (const struct leat_batch_refs *batch = leat_run_first_waiting(run); batch;
+         batch = batch->next)
+        n_waiting++;
+    assert_true(n_waiting <= plan->n_slots + 3);
+    assert_true(stats.counts.figures.n_source_records < 5000 * (plan->n_slots + 4));
     leat_run_free(run);
     leat_plan_unref(plan);
 }

@@ -103,7 +103,8 @@ static void test_one_digest(void **state) {
 
                 assert_same(&with, &without);
                 if (ways[k].n_steps == 0)
-                    assert_int_equal(with.stats.n_bad_records, without.stats.n_bad_records);
+                    assert_int_equal(with.stats.counts.figures.n_bad_records,
+                                     without.stats.counts.figures.n_bad_records);
                 assert_string_equal(with.cache_note.message, "");
             }
         }
@@ -125,8 +126,8 @@ static void test_made_once(void **state) {
     driven = drive_stream(CSV, CACHE, STAGES, &how);
     assert_int_equal(driven.n_made, 0);
     assert_int_equal(driven.n_cached, 8000);
-    assert_int_equal(driven.stats.n_source_bytes, 0);
-    assert_int_equal(driven.stats.n_source_records, 8000);
+    assert_int_equal(driven.stats.counts.figures.n_source_bytes, 0);
+    assert_int_equal(driven.stats.counts.figures.n_source_records, 8000);
 }
 
 /* Who wants only a cache that is there has nothing to wait for. */
@@ -192,7 +193,8 @@ static void test_bad_records(void **state) {
             assert_same(&with, &without);
             assert_int_equal(with.error.line, without.error.line);
             assert_string_equal(with.error.path, without.error.path);
-            assert_int_equal(with.stats.n_bad_records, without.stats.n_bad_records);
+            assert_int_equal(with.stats.counts.figures.n_bad_records,
+                             without.stats.counts.figures.n_bad_records);
         }
     }
 }

@@ -1,6 +1,6 @@
-/* test_run_index.c: pipeline/run/index.c, bare_schema.c: with an index of an earlier run, with a
- * part of one, with one that is damaged or of other data, or with none, a run that starts anywhere
- * has the same batches; and what was passed over is not made. */
+/* test_run_index.c: pipeline/run/intake/cache.c, pipeline/cache/index.c: with an index of an
+ * earlier run, with a part of one, with one that is damaged or of other data, or with none, a run
+ * that starts anywhere has the same batches; and count-only blocks are not made. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

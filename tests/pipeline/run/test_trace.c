@@ -204,7 +204,7 @@ static void test_runs(void **state) {
         assert_int_equal(seen.n_rows, 2 * N_RECORDS);
         assert_int_equal(seen.n_order_rows, 2 * N_GOOD);
         assert_true(seen.n_counts > 0);
-        assert_int_equal(seen.n_batches, stats.n_batches);
+        assert_int_equal(seen.n_batches, stats.counts.figures.n_batches);
     }
     digest_of(50, &seen, &stats, &n_dropped, traced);
     assert_memory_equal(plain, traced, sizeof(plain));

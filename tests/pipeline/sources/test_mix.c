@@ -175,8 +175,8 @@ static void test_bad_records(void **state) {
     driven = drive_stream(source, "on_error: quarantine\n    quarantine: bad.jsonl",
                           CAST "- take: {count: 5}", &how);
     assert_int_equal(driven.n_rows, 5);
-    assert_int_equal(driven.stats.n_bad_records, 1);
-    assert_int_equal(driven.stats.n_source_records, 6);
+    assert_int_equal(driven.stats.counts.figures.n_bad_records, 1);
+    assert_int_equal(driven.stats.counts.figures.n_source_records, 6);
     text = folder_read("bad.jsonl");
     assert_non_null(strstr(text, "b.csv\", \"line\": 3"));
     free(text);
@@ -231,14 +231,14 @@ static void test_little_memory(void **state) {
 
 static void test_explained(void **state) {
     struct leat_plan *plan = stream_plan(MIX("weights: [6, 3, 1]"), "", IDS);
-    char *text = leat_plan_explain(plan, 2, false);
+    char *text = stream_explain(plan, 2, false);
 
     (void)state;
     assert_non_null(strstr(text, "source   mix        3 files"));
     assert_non_null(strstr(text, "of     jsonl      1 file, 0.6 of the records"));
     assert_int_equal(plan->n_source_fields, 1);
     free(text);
-    text = leat_plan_explain(plan, 2, true);
+    text = stream_explain(plan, 2, true);
     assert_non_null(
         strstr(text, "\"sources\": [{\"kind\": \"jsonl\", \"n_files\": 1, \"share\": "));
     free(text);

@@ -131,7 +131,8 @@ static void check_padding(const char *pads) {
     assert_memory_equal(tensors.labels, labels, sizeof(labels));
     assert_memory_equal(tensors.ids, ids, sizeof(ids));
     assert_memory_equal(tensors.masks, masks, sizeof(masks));
-    assert_int_equal(driven.stats.n_elements, 11); /* ids; labels and masks are no tokens */
+    assert_int_equal(driven.stats.counts.figures.n_elements,
+                     11); /* ids; labels and masks are no tokens */
 }
 
 static void take_packed(const struct leat_output *output, void *user) {

@@ -160,7 +160,7 @@ static void test_bad_records(void **state) {
     driven = drive_stream(DOCUMENTS, "on_error: skip",
                           "- chunk: {fields: [ids, also], length: 2, max_windows: 2}", &how);
     assert_int_equal(driven.n_rows, 2);
-    assert_int_equal(driven.stats.n_bad_records, 2);
+    assert_int_equal(driven.stats.counts.figures.n_bad_records, 2);
     driven =
         drive_stream(DOCUMENTS, "", "- chunk: {fields: [ids], length: 2, max_windows: 2}", &how);
     assert_string_equal(driven.error.message, "has 5 elements, which are 3 windows, more than "

@@ -159,7 +159,7 @@ static void test_explained(void **state) {
     assert_int_equal(plan->n_map, 1);
     assert_int_equal(plan->n_order, 1);
     assert_int_equal(plan->n_tensors, 1);
-    text = leat_plan_explain(plan, 2, false);
+    text = stream_explain(plan, 2, false);
     assert_non_null(strstr(text, "dedup      computed in the pass, applied here"));
     assert_non_null(strstr(text, "one pass over a block: jsonl > dedup\n"));
     free(text);

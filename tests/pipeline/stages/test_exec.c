@@ -1,5 +1,5 @@
-/* test_exec.c: pipeline/stages/exec/exec.c with its crews and helpers. */
-#include "pipeline/stages/exec/asked.h"
+/* test_exec.c: pipeline/stages/exec/exec.c with its worker pool and helpers. */
+#include "pipeline/stages/exec/worker.h"
 #include "tests/pipeline/shared_stream.h"
 
 #include <dirent.h>
@@ -184,7 +184,7 @@ static void check_ways(const char *command, const char *more, unsigned n_bad, si
                        command, ways[i].n_processes, ways[i].n_ahead, more);
         driven = run_all(options, stages, &(struct drive){.n_jobs = (unsigned)i % 2 + 1});
         assert_string_equal(error_text(&driven), "");
-        assert_int_equal(driven.stats.n_bad_records, n_bad);
+        assert_int_equal(driven.stats.counts.figures.n_bad_records, n_bad);
         assert_int_equal(driven.n_rows, 100 - n_bad);
         if (i > 0)
             assert_string_equal(driven.digest, digest);
@@ -466,36 +466,36 @@ static void test_refused(void **state) {
 }
 
 static void test_tags(void **state) {
-    struct leat_exec_asked asked;
+    struct leat_exec_pending pending;
     uint32_t tags[5], place;
     struct leat_json *json;
 
     (void)state;
-    assert_int_equal(leat_exec_asked_init(&asked, 3), 0);
+    assert_int_equal(leat_exec_pending_init(&pending, 3), 0);
     assert_int_equal(leat_json_new(0, &json), 0);
     for (uint32_t i = 0; i < 5; i++) {
         struct leat_error err = LEAT_ERROR_INIT;
         struct leat_json_node root;
         char line[64] = "{\"a\": 1, \"_leat\": \"00000000\"}";
 
-        tags[i] = leat_exec_asked_add(&asked, i);
+        tags[i] = leat_exec_pending_add(&pending, i);
         for (uint32_t k = 0; k < i; k++)
             assert_true(tags[k] != tags[i]);
         leat_exec_tag_write(strstr(line, "00000000"), tags[i]);
         assert_int_equal(leat_json_parse(json, line, strlen(line), strlen(line), &root, &err), 0);
-        assert_int_equal(leat_exec_asked_match(&asked, root, &place), LEAT_EXEC_ANSWER);
-        assert_int_equal(place, asked.n - 1);
+        assert_int_equal(leat_exec_pending_match(&pending, root, &place), LEAT_EXEC_ANSWER);
+        assert_int_equal(place, pending.n - 1);
         if (i == 1)
             continue;
-        while (asked.n > 0)
-            (void)leat_exec_asked_take(&asked, asked.n == 1);
-        assert_int_equal(asked.last.row, i);
-        assert_int_equal(leat_exec_asked_match(&asked, root, &place), LEAT_EXEC_AGAIN);
-        leat_exec_asked_clear(&asked);
-        assert_int_equal(leat_exec_asked_match(&asked, root, &place), LEAT_EXEC_MISTAGGED);
+        while (pending.n > 0)
+            (void)leat_exec_pending_take(&pending);
+        assert_int_equal(pending.last.row, i);
+        assert_int_equal(leat_exec_pending_match(&pending, root, &place), LEAT_EXEC_AGAIN);
+        leat_exec_pending_clear(&pending);
+        assert_int_equal(leat_exec_pending_match(&pending, root, &place), LEAT_EXEC_MISTAGGED);
     }
     leat_json_free(json);
-    leat_exec_asked_deinit(&asked);
+    leat_exec_pending_deinit(&pending);
 }
 
 /* Only for whom the opener allows it. */
@@ -508,7 +508,7 @@ static void test_permission(void **state) {
     folder_print("in.csv", "a\n1\n");
     spec =
         stream_spec("csv: {paths: [in.csv]}", "", "- exec: {command: [cat], schema: {b: int64}}");
-    assert_int_equal(leat_plan_new(spec, &leat_opener_any, &plan, &err), -EACCES);
+    assert_int_equal(leat_pipeline_open(spec, &leat_opener_any, &plan, &err), -EACCES);
     assert_non_null(strstr(err.message, "`exec` of the daemon's settings"));
     leat_spec_free(spec);
 }

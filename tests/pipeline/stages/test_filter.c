@@ -53,6 +53,30 @@ static void test_numbers(void **state) {
     check_left("{\"a\": 0.1}\n{\"a\": 0.5}\n", "equals: [nan]", "");
 }
 
+/* NaN, which is shown as null, equals nothing and lies nowhere. */
+static void test_nan(void **state) {
+    const char *data = "a\n1\nnan\n2.5\n";
+    static const struct {
+        const char *conditions, *left;
+    } rows[] = {
+        {"not_equals: 1", "{\"a\": null}\n{\"a\": 2.5}\n"},
+        {"not_equals: [nan, 2.5]", "{\"a\": 1.0}\n{\"a\": null}\n"},
+        {"not_equals: 1, max: 9", "{\"a\": 2.5}\n"},
+        {"equals: [nan, 1]", "{\"a\": 1.0}\n"},
+        {"min: -9", "{\"a\": 1.0}\n{\"a\": 2.5}\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char stages[128];
+
+        (void)snprintf(stages, sizeof(stages),
+                       "- cast: {input: a, dtype: float32}\n- filter: {input: a, %s}",
+                       rows[i].conditions);
+        check_rows(data, stages, rows[i].left);
+    }
+}
+
 static void test_lists(void **state) {
     (void)state;
     check_rows("{\"x\": [1, 2]}\n{\"x\": []}\n{\"x\": [3]}\n",
@@ -99,9 +123,9 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),   cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_lists),   cmocka_unit_test(test_many_values),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_texts),       cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_nan),         cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_many_values), cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

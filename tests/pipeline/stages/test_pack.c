@@ -182,7 +182,8 @@ static void check_packing(const char *args, struct packed packed) {
         n_elements += packed.n_seen[i];
     }
     assert_int_equal(packed.n_elements, n_elements);
-    assert_int_equal(driven.stats.n_elements, n_elements * (packed.copies ? 2 : 1)); /* no labels */
+    assert_int_equal(driven.stats.counts.figures.n_elements,
+                     n_elements * (packed.copies ? 2 : 1)); /* no labels */
     if (packed.splits && packed.keeps_order)
         assert_int_equal(packed.n_rows, (n_elements + packed.length - 1) / packed.length);
     else if (!packed.keeps_order)
@@ -243,7 +244,7 @@ static void test_plan(void **state) {
     assert_int_equal(plan->batch_size, 7);
     assert_int_equal(plan->n_tensors, 5);
     assert_true(plan->slot_bytes <= 64 + 5 * 128 + 1001 * (8 + 4 * 4) + 5 * 64);
-    text = leat_plan_explain(plan, 2, false);
+    text = stream_explain(plan, 2, false);
     assert_non_null(strstr(text, "on references:         pack > batch"));
     assert_non_null(strstr(text, "ids int64[128], mask int32[mask of ids], positions "
                                  "int32[positions in ids], segments int32[documents of ids], "

@@ -43,7 +43,7 @@ static void test_rest_is_not_read(void **state) {
     driven = run(10, 3);
     assert_int_equal(driven.error.code, 0);
     assert_int_equal(driven.n_rows, 30);
-    assert_true(driven.stats.n_source_bytes <= 3 * 4 * 4096);
+    assert_true(driven.stats.counts.figures.n_source_bytes <= 3 * 4 * 4096);
     assert_int_equal(run(20001, 1).error.code, -EBADMSG);
 }
 

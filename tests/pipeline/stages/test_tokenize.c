@@ -160,7 +160,7 @@ static void test_unknown_is_bad_record(void **state) {
     driven = drive_stream(SOURCE, "on_error: skip", stages, &how);
     assert_int_equal(driven.error.code, 0);
     assert_int_equal(driven.n_rows, 3);
-    assert_int_equal(driven.stats.n_bad_records, 1);
+    assert_int_equal(driven.stats.counts.figures.n_bad_records, 1);
 }
 
 static void test_random_is_keyed(void **state) {

@@ -13,7 +13,8 @@
 #include "pipeline/inspect/explain.h"
 #include "tests/pipeline/shared_stream.h"
 
-#define SOURCE "jsonl: {paths: [a.jsonl]}"
+#define SOURCE    "jsonl: {paths: [a.jsonl]}"
+#define N_DROPPED 10000
 
 /* [CLS] A [SEP] B [SEP]; words between blanks. `extra` are members at the top, each with its comma.
  */
@@ -214,6 +215,84 @@ static void test_padding(void **state) {
                  "offset_mapping", zeros, 24);
 }
 
+/* A digit for each record "abcd": twice the number of its tokens, and one more if it begins with
+ * "ab". */
+static void print_draws(const struct leat_output *output, void *user) {
+    uint64_t n;
+    const int32_t *ids = batch_tensor(output, "ids", LEAT_DTYPE_INT32, &n);
+
+    for (uint64_t i = 0; i < n; i += 4) {
+        int n_tokens = 2 + (ids[i + 2] != 9) + (ids[i + 3] != 9);
+
+        leat_text_add(user, "%c", '0' + n_tokens * 2 + (ids[i] == 4));
+    }
+}
+
+static char *draw_tokens(const char *args, uint64_t n_epochs) {
+    struct leat_text draws = {.data = NULL};
+    char stages[256];
+    struct driven driven;
+
+    (void)snprintf(stages, sizeof(stages),
+                   "- tokenize: {input: text, output: ids, tokenizer: drops.json%s}\n"
+                   "- select: {fields: [ids]}\n- pad: {input: ids, length: 4, value: 9}\n"
+                   "- batch: {batch_size: 100}",
+                   args);
+    driven = drive_stream(SOURCE, "", stages,
+                          &(struct drive){.options = {.n_epochs = n_epochs},
+                                          .on_batch = print_draws,
+                                          .user = &draws});
+    assert_string_equal(driven.error.message, "");
+    return draws.data;
+}
+
+/* Of "abcd" the merges "a b" and "c d" are each left out with a chance of 0.3 when they come up; a
+ * merge that was left out comes up again after another one was carried out. */
+static void test_dropout(void **state) {
+    static const struct {
+        char draw;
+        double chance;
+    } kinds[] = {
+        {'4' + 1, 0.7 * 0.7 * 1.3}, /* ab cd */
+        {'6' + 1, 0.7 * 0.3},       /* ab c d */
+        {'6', 0.3 * 0.7 * 0.3},     /* a b cd */
+        {'8', 0.3 * 0.3},           /* a b c d */
+    };
+    char *draws, *again;
+
+    (void)state;
+    folder_print(
+        "drops.json",
+        "{\"model\": {\"type\": \"BPE\", \"dropout\": 0.3, \"vocab\": {\"a\": 0, \"b\": 1, "
+        "\"c\": 2, \"d\": 3, \"ab\": 4, \"cd\": 5}, \"merges\": [\"a b\", \"c d\"]}}");
+    draws = calloc(1, N_DROPPED * 17 + 1);
+    assert_non_null(draws);
+    for (int i = 0; i < N_DROPPED; i++)
+        memcpy(draws + i * 17, "{\"text\": \"abcd\"}\n", 17);
+    folder_write("a.jsonl", draws, strlen(draws));
+    free(draws);
+    draws = draw_tokens("", 1);
+    assert_int_equal(strlen(draws), N_DROPPED);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        int n = 0;
+
+        for (const char *at = draws; *at; at++)
+            n += *at == kinds[i].draw;
+        assert_in_range(n, kinds[i].chance * N_DROPPED - 150, kinds[i].chance * N_DROPPED + 150);
+    }
+    again = draw_tokens("", 1);
+    assert_string_equal(again, draws);
+    free(again);
+    again = draw_tokens(", seed: 1", 1);
+    assert_string_not_equal(again, draws);
+    free(again);
+    again = draw_tokens("", 2); /* each epoch draws anew */
+    assert_memory_equal(again, draws, N_DROPPED);
+    assert_string_not_equal(again + N_DROPPED, draws);
+    free(again);
+    free(draws);
+}
+
 /* The ids of all records, filled up by that stage. */
 static void check_filled(const char *fill, const int32_t *expected, size_t n) {
     struct tensor tensor = {.name = "ids"};
@@ -303,7 +382,7 @@ static void test_opener(void **state) {
     spec = stream_spec(SOURCE, "",
                        "- tokenize: {input: text, output: ids, tokenizer: t.json}\n"
                        "- select: {fields: [ids]}\n- batch: {batch_size: 1}");
-    assert_int_equal(leat_plan_new(spec, &opener, &plan, &err), -EACCES);
+    assert_int_equal(leat_pipeline_open(spec, &opener, &plan, &err), -EACCES);
     assert_non_null(strstr(err.message, "is not below a root"));
     assert_string_equal(err.path, "streams.x.stages[0].tokenize.tokenizer");
     assert_true(err.line > 0);
@@ -329,7 +408,7 @@ static void test_bad_record(void **state) {
     driven = drive_stream(SOURCE, "on_error: skip", stages, &how);
     assert_int_equal(driven.error.code, 0);
     assert_int_equal(driven.n_rows, 2);
-    assert_int_equal(driven.stats.n_bad_records, 1);
+    assert_int_equal(driven.stats.counts.figures.n_bad_records, 1);
 }
 
 /* With another tokenizer under the same name it is another stream. */
@@ -371,7 +450,7 @@ static void test_explain(void **state) {
                        "- tokenize: {input: text, output: ids, tokenizer: t.json}\n"
                        "- select: {fields: [ids]}\n- pad: {input: ids, length: 8, value: 0}\n"
                        "- batch: {batch_size: 4}");
-    text = leat_plan_explain(plan, 2, false);
+    text = stream_explain(plan, 2, false);
     assert_non_null(strstr(text, "MiB loaded once, and up to 28.0 MiB for caches of 2 workers"));
     free(text);
     leat_plan_unref(plan);
@@ -415,13 +494,13 @@ static void test_any_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),          cmocka_unit_test(test_truncation),
-        cmocka_unit_test(test_ends),         cmocka_unit_test(test_more_fields),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_named_tokens), cmocka_unit_test(test_pad_token),
-        cmocka_unit_test(test_opener),       cmocka_unit_test(test_bad_record),
-        cmocka_unit_test(test_digest),       cmocka_unit_test(test_explain),
-        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_dropout),     cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_truncation),  cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_more_fields), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_padding),     cmocka_unit_test(test_named_tokens),
+        cmocka_unit_test(test_pad_token),   cmocka_unit_test(test_opener),
+        cmocka_unit_test(test_bad_record),  cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_explain),     cmocka_unit_test(test_any_order),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "pipeline/tokenizer/utf8.h"
 #include "proto/base/rng.h"
+#include "proto/base/utf8.h"
 #include "tests/pipeline/shared_chartrie.h"
 
 #define UNK           1000000 /* id of unknown characters */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "pipeline/tokenizer/decoder.h"
+#include "pipeline/tokenizer/decode/decoder.h"
 
 #define TOKENS_MAX 64
 

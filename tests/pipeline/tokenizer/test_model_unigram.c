@@ -84,6 +84,25 @@ static void test_odd_pieces(void **state) {
     test_model_deinit(&test);
 }
 
+/* An unknown character scores ten less than the lowest piece, wherever that piece stands: "a" and
+ * an unknown are 11 - 30, or 11 - 25 without the lowest score, and "ab" is -15. */
+static void test_unknown_is_below_all_scores(void **state) {
+    static const char *const vocabularies[] = {
+        "{\"unk_id\": 0, \"vocab\": [[\"?\", 0], [\"a\", 11], [\"ab\", -15], [\"z\", -20]]}",
+        "{\"unk_id\": 3, \"vocab\": [[\"z\", -20], [\"a\", 11], [\"ab\", -15], [\"?\", 0]]}",
+        "{\"unk_id\": 0, \"vocab\": [[\"?\", -20], [\"a\", 11], [\"ab\", -15], [\"z\", 0]]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct test_model test;
+
+        load(&test, vocabularies[i]);
+        TEST_MODEL_EXPECT(&test, "ab", {2, {0, 2}});
+        test_model_deinit(&test);
+    }
+}
+
 static void test_refusals(void **state) {
     const struct leat_model_ops *ops = &leat_model_unigram;
 
@@ -383,11 +402,17 @@ static void test_scores_are_found(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unknowns),   cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_no_unknown), cmocka_unit_test(test_odd_pieces),
-        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_too_long_piece),
-        cmocka_unit_test(test_random),     cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_scores),     cmocka_unit_test(test_scores_are_found),
+        cmocka_unit_test(test_unknowns),
+        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_no_unknown),
+        cmocka_unit_test(test_odd_pieces),
+        cmocka_unit_test(test_unknown_is_below_all_scores),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_too_long_piece),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_scores_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

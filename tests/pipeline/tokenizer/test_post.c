@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "pipeline/tokenizer/post.h"
+#include "pipeline/tokenizer/post/post.h"
 
 #define COLUMNS                                                                                    \
     (LEAT_ENCODING_TYPE_IDS | LEAT_ENCODING_OFFSETS | LEAT_ENCODING_SPECIAL |                      \

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "pipeline/tokenizer/splitter.h"
+#include "pipeline/tokenizer/split/splitter.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 
 #define WORDS_MAX 4096
@@ -270,10 +270,10 @@ static void wrong_files(void **state) {
         {"{\"type\":\"ByteLevel\",\"trim_offsets\":true}", "add_prefix_space"},
         {"{\"type\":\"Digits\"}", "individual_digits"},
         {"{\"type\":\"FixedLength\",\"length\":0}", "length is 0"},
-        {"{\"type\":\"CharDelimiterSplit\",\"delimiter\":\"ab\"}", "single character"},
-        {"{\"type\":\"Metaspace\",\"replacement\":\"\"}", "single character"},
+        {"{\"type\":\"CharDelimiterSplit\",\"delimiter\":\"ab\"}", "just one character"},
+        {"{\"type\":\"Metaspace\",\"replacement\":\"\"}", "just one character"},
         {"{\"type\":\"Metaspace\",\"replacement\":\"_\",\"add_prefix_space\":false}",
-         "it must be never"},
+         "it must be \"never\""},
         {"{\"type\":\"Split\",\"pattern\":{},\"behavior\":\"Removed\",\"invert\":false}",
          "pattern: it must have either a String or a Regex"},
         {"{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"removed\","

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "pipeline/tokenizer/files.h"
+#include "pipeline/tokenizer/files/files.h"
 #include "pipeline/tokenizer/json.h"
 
 /* Files in memory; the path of a directory ends with a slash. */
@@ -104,18 +104,19 @@ static void check_files(const char *path, const char *file, const char *pad_toke
 
 static void what_is_read(void **state) {
     static const char *const bert[] = {
-        "\"[UNK]\":1,\n\"[CLS]\":2,\n\"[SEP]\":3,\n\"a\\u0022\\u005c\":4,\n\"\":5,\n\"\x7f\\u0001\""
-        ":6,\n\"a\\u0022\\u005c\":7,\n\"##b\":8}",
-        "\"strip_accents\":null,\"lowercase\":true",
-        "\"handle_chinese_chars\":true",
-        "\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2]",
-        "{\"id\":1,\"content\":\"[UNK]\"",
+        "\"[UNK]\": 1,\n\"[CLS]\": 2,\n\"[SEP]\": 3,\n\"a\\\"\\\\\": 4,\n\"\": 5,\n"
+        "\"\\u007f\\u0001\": 6,\n\"a\\\"\\\\\": 7,\n\"##b\": 8}",
+        "\"strip_accents\": null, \"lowercase\": true",
+        "\"handle_chinese_chars\": true",
+        "\"sep\": [\"[SEP]\", 3], \"cls\": [\"[CLS]\", 2]",
+        "{\"id\": 1, \"content\": \"[UNK]\"",
         NULL};
-    static const char *const cased[] = {"\"strip_accents\":true,\"lowercase\":false",
-                                        "\"handle_chinese_chars\":false", NULL};
-    static const char *const gpt[] = {"[\"a\",\"b\"]]}}", "\"add_prefix_space\":false},",
-                                      "{\"id\":3,\"content\":\"<|endoftext|>\"", NULL};
-    static const char *const prefixed[] = {"[\"a\",\"b\"]]}}", "\"add_prefix_space\":true},", NULL};
+    static const char *const cased[] = {"\"strip_accents\": true, \"lowercase\": false",
+                                        "\"handle_chinese_chars\": false", NULL};
+    static const char *const gpt[] = {"[\"a\", \"b\"]]}}", "\"add_prefix_space\": false, ",
+                                      "{\"id\": 3, \"content\": \"<|endoftext|>\"", NULL};
+    static const char *const prefixed[] = {"[\"a\", \"b\"]]}}", "\"add_prefix_space\": true, ",
+                                           NULL};
     static const char *const empty[] = {"{}", NULL}, *const array[] = {"[]", NULL};
 
     (void)state;

@@ -159,9 +159,9 @@ static void test_elements_are_counted(void **state) {
                           "- pad: {input: x, length: 5, value: 0, mask: m}\n"
                           "- batch: {batch_size: 2}",
                           &how);
-    assert_int_equal(driven.stats.n_elements, 6); /* neither padding nor masks */
-    assert_int_equal(driven.stats.n_batches, 2);
-    assert_int_equal(driven.stats.n_rows, 4);
+    assert_int_equal(driven.stats.counts.figures.n_elements, 6); /* neither padding nor masks */
+    assert_int_equal(driven.stats.counts.figures.n_batches, 2);
+    assert_int_equal(driven.stats.counts.figures.n_rows, 4);
 }
 
 int main(void) {

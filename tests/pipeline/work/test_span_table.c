@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "pipeline/work/scan.h"
 #include "pipeline/work/span_table.h"
 #include "tests/pipeline/shared_compress.h"
 #include "tests/pipeline/shared_cut.h"
@@ -104,7 +105,7 @@ static void check_table(const struct leat_plan *plan, const struct file *files,
 
     leat_span_table_init(&table, block_size);
     assert_int_equal(
-        leat_span_table_count(&table, plan, &leat_opener_any, 0, N_FILES, &n_bytes, &err), 0);
+        leat_scan_count_files(plan, &leat_opener_any, 0, N_FILES, &table, &n_bytes, &err), 0);
     for (size_t f = 0; f < N_FILES; f++)
         for (uint64_t first = 0; first < files[f].list.n_records; at++) {
             const struct leat_cache_span *place = &table.spans[at].place;
@@ -167,7 +168,7 @@ static int count(const char *source, const char *options, uint64_t block_size, s
 
     leat_span_table_init(table, block_size);
     *err = LEAT_ERROR_INIT;
-    r = leat_span_table_count(table, plan, &leat_opener_any, 0, n_files, &n_bytes, err);
+    r = leat_scan_count_files(plan, &leat_opener_any, 0, n_files, table, &n_bytes, err);
     leat_plan_unref(plan);
     return r;
 }

@@ -46,7 +46,7 @@ static struct leat_steps look(const char *options, const char *stages, uint64_t 
     struct leat_plan *plan = stream_plan(CSV, options, stages);
     struct leat_steps steps;
 
-    leat_steps_look(plan, &leat_opener_operator, folder());
+    leat_steps_find_rows(plan, &leat_opener_operator, folder());
     leat_steps_of(plan, world_size, &steps);
     leat_plan_unref(plan);
     return steps;
@@ -193,7 +193,7 @@ static void test_unreadable(void **state) {
     plan = stream_plan("csv: {paths: [data.csv, gone.csv]}", "",
                        CASTS "- select: {fields: [id]}\n- batch: {batch_size: 5}");
     assert_int_equal(unlink(folder_path("gone.csv")), 0);
-    leat_steps_look(plan, &leat_opener_operator, folder());
+    leat_steps_find_rows(plan, &leat_opener_operator, folder());
     leat_steps_of(plan, 1, &steps);
     assert_false(steps.is_known);
     leat_plan_unref(plan);
@@ -204,8 +204,8 @@ static struct leat_steps count_steps(const char *options, const char *stages) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_steps steps;
 
-    assert_int_equal(leat_data_identify(plan, &leat_opener_operator, NULL, &err), 0);
-    leat_steps_count(plan, &leat_opener_operator);
+    assert_int_equal(leat_plan_identify_data(plan, &leat_opener_operator, NULL, &err), 0);
+    leat_steps_count_rows(plan, &leat_opener_operator);
     leat_steps_of(plan, 1, &steps);
     leat_plan_unref(plan);
     return steps;
@@ -237,7 +237,7 @@ static void test_fifo(void **state) {
     assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
     plan = stream_plan("csv: {paths: fifo, header: false, names: [id]}", "",
                        "- cast: {input: id, dtype: int64}\n- batch: {batch_size: 5}");
-    leat_steps_look(plan, &leat_opener_operator, folder());
+    leat_steps_find_rows(plan, &leat_opener_operator, folder());
     leat_steps_of(plan, 1, &steps);
     assert_false(steps.is_known);
     assert_non_null(strstr(steps.reason, "FIFO"));

@@ -173,6 +173,10 @@ static void test_wire_is_not_believed(void **state) {
         assert_int_equal(err.code, -EPROTO);
         assert_string_equal(err.message, "%s%n is no format");
         assert_string_equal(err.path, "");
+        message.message = (char *)(uintptr_t) "";
+        err = (struct leat_error)LEAT_ERROR_INIT;
+        leat_error_from_message(&err, &message);
+        assert_string_equal(err.message, "the other end gave no reason");
     }
 }
 

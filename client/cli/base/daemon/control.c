@@ -1,5 +1,5 @@
-/* control.c: see control.h. One frame there, one frame back; nothing is left over between two, but
- * of a subscription. */
+/* control.c: see control.h. A question is one frame and so is its answer; only a subscription may
+ * have bytes left over between two frames. */
 #include "client/cli/base/daemon/control.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/cli/base/error_json.h"
 #include "client/cli/base/exit_status.h"
 #include "client/transport/address.h"
 #include "proto/error_message.h"
@@ -107,50 +106,75 @@ int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *e
 }
 
 int leat_cli_control_refusal(const struct leat_error *err) {
-    if (err->code == -EACCES && !err->file[0]) /* no right, rather than no file */
-        return LEAT_CLI_NO_RIGHT;
-    return leat_cli_error_status(err);
+    bool is_refused = err->code == -EACCES && !err->file[0]; /* not a file that cannot be read */
+
+    return is_refused ? LEAT_CLI_NO_RIGHT : leat_cli_error_status(err);
 }
 
-int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
+#define REPLY(verb, reply) [LEAT__CONTROL_REQUEST__VERB_##verb] = LEAT__CONTROL_REPLY__VERB_##reply
+
+/* The table says which reply each verb gets. */
+static const Leat__ControlReply__VerbCase replies[] = {
+    REPLY(STATUS, STATUS),       REPLY(STREAMS, STREAMS), REPLY(STATS, STATS),
+    REPLY(EXPLAIN, EXPLAIN),     REPLY(DRAIN, DONE),      REPLY(TRACE, TRACE),
+    REPLY(SPEC, SPEC),           REPLY(RELOAD, RELOAD),   REPLY(KICK, KICK),
+    REPLY(LOG_LEVEL, LOG_LEVEL), REPLY(QUOTA, QUOTA),     REPLY(HISTORY, HISTORY),
+    REPLY(METRICS, METRICS),     REPLY(WHY, WHY),         REPLY(TRAINERS, TRAINERS),
+    REPLY(CACHES, CACHES),
+};
+
+/* Reads the reply even if the request could not be sent: a daemon that turns a client away says why
+ * before it closes the connection. */
+static int exchange_frames(int fd, const Leat__ControlRequest *request, int timeout_ms,
+                           Leat__ControlReply **ret_reply, struct leat_error *err) {
+    struct leat_error failure = LEAT_ERROR_INIT;
+    int r = leat_cli_control_send(fd, request, &failure);
+
+    if (r == 0)
+        return receive_reply(fd, timeout_ms, ret_reply, err);
+    if (r == -EPIPE && receive_reply(fd, timeout_ms, ret_reply, LEAT_ERROR_IGNORED) == 0)
+        return 0;
+    *err = failure;
+    return r;
+}
+
+int leat_cli_control_ask(int fd, Leat__ControlRequest__VerbCase verb, void *message, int timeout_ms,
                          Leat__ControlReply **ret_reply, struct leat_error *err) {
-    struct leat_error failure = LEAT_ERROR_INIT, ignored = LEAT_ERROR_INIT;
-    Leat__ControlReply *reply = NULL;
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    Leat__Empty empty = LEAT__EMPTY__INIT;
+    Leat__ControlReply *reply;
     int r;
 
-    request->version = 1;
-    r = leat_cli_control_send(fd, request, &failure);
-    if (r == 0 || r == -EPIPE) /* one that is turned away is told why before it is hung up on */
-        r = receive_reply(fd, timeout_ms, &reply, r < 0 ? &ignored : err);
-    if (!reply && failure.code)
-        *err = failure;
-    if (!reply)
-        return err->code;
-    if (reply->error) {
-        leat_error_from_message(err, reply->error);
-        leat__control_reply__free_unpacked(reply, NULL);
-        return err->code;
+    message = message ? message : &empty;
+    request.version = 1;
+    request.verb_case = verb;
+    memcpy(&request.status, &message, sizeof(message)); /* the verbs are a union of pointers */
+    r = exchange_frames(fd, &request, timeout_ms, &reply, err);
+    if (r < 0)
+        return r;
+    if (!reply->error && reply->verb_case == replies[verb]) {
+        *ret_reply = reply;
+        return 0;
     }
-    *ret_reply = reply;
-    return 0;
+    if (reply->error)
+        leat_error_from_message(err, reply->error);
+    else
+        leat_error_set(err, -EPROTO, "the daemon answered something else");
+    leat__control_reply__free_unpacked(reply, NULL);
+    return err->code;
 }
 
-Leat__ControlReply *leat_cli_control(const char *address, Leat__ControlRequest *request,
-                                     Leat__ControlReply__VerbCase expected, int timeout_ms,
-                                     int *ret_status, struct leat_error *err) {
+Leat__ControlReply *leat_cli_control(const char *address, Leat__ControlRequest__VerbCase verb,
+                                     void *message, int timeout_ms, int *ret_status,
+                                     struct leat_error *err) {
     Leat__ControlReply *reply = NULL;
     int fd;
 
     *ret_status = leat_cli_control_open(address, &fd, err);
     if (*ret_status != LEAT_CLI_OK)
         return NULL;
-    if (leat_cli_control_ask(fd, request, timeout_ms, &reply, err) < 0)
+    if (leat_cli_control_ask(fd, verb, message, timeout_ms, &reply, err) < 0)
         *ret_status = leat_cli_control_refusal(err);
     (void)close(fd);
-    if (!reply || reply->verb_case == expected)
-        return reply;
-    leat_error_set(err, -EPROTO, "the daemon answered something else");
-    *ret_status = LEAT_CLI_FAILURE;
-    leat__control_reply__free_unpacked(reply, NULL);
-    return NULL;
+    return reply;
 }

@@ -1,5 +1,5 @@
-/* private_daemon.c: see private_daemon.h. Readiness is told by the daemon itself (sd_notify's
- * protocol: a datagram with a line READY=1 to $NOTIFY_SOCKET); its death by its pidfd. */
+/* private_daemon.c: see private_daemon.h. The daemon reports readiness by sd_notify's protocol: a
+ * datagram with a line READY=1 to $NOTIFY_SOCKET. Its pidfd reports its death. */
 #include "client/cli/base/daemon/private_daemon.h"
 
 #include <dirent.h>
@@ -25,9 +25,10 @@
 #define STOP_TIMEOUT_MS  10000
 #define LOG_NAME         "leatd.log"
 #define NOTIFY_NAME      "notify.sock"
-#define MAX_WARNINGS     10 /* that are shown */
+#define MAX_WARNINGS     10 /* that are printed */
 
-void leat_cli_daemon_program(char *ret_path, size_t size) {
+/* leatd beside this program, else $LEAT_LEATD, else "leatd" for the PATH. */
+static void find_program(char *ret_path, size_t size) {
     const char *given = getenv("LEAT_LEATD");
     char self[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -116,17 +117,17 @@ struct launch {
     struct words words;
     const char *notify;
     pid_t parent;
-    char self[16]; /* in words: our process, which the daemon belongs to */
+    char self[16]; /* our process id, for --end-with */
 };
 
-/* In the child. */
+/* Runs in the child. */
 static void become_daemon(const struct launch *launch) {
     int log = open(launch->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launch->parent)
         _exit(127);
-    (void)setpgid(0, 0); /* Ctrl-C is ours: we stop it */
+    (void)setpgid(0, 0); /* Ctrl-C reaches only the parent, which stops the daemon */
     (void)setenv("NOTIFY_SOCKET", launch->notify, 1);
     (void)unsetenv("LISTEN_FDS");
     (void)unsetenv("JOURNAL_STREAM");
@@ -153,7 +154,7 @@ static int read_notice(int notify) {
     return strncmp(text, "READY=1", 7) == 0 || strstr(text, "\nREADY=1") != NULL;
 }
 
-/* What the log holds, without its end of line, as the message. */
+/* Makes the log the message, without its last line end. */
 static int fail_with_log(const struct launch *launch, struct leat_error *err) {
     char text[LEAT_ERROR_MESSAGE_MAX] = "";
     int fd = open(launch->log, O_RDONLY | O_CLOEXEC);
@@ -206,12 +207,13 @@ static int launch_daemon(struct leat_cli_daemon *daemon, struct launch *launch, 
     return wait_until_ready(daemon, launch, notify, err);
 }
 
-static int start(struct leat_cli_daemon *daemon, struct launch *launch, struct leat_error *err) {
+static int start_daemon(struct leat_cli_daemon *daemon, struct launch *launch,
+                        struct leat_error *err) {
     struct sockaddr_un address;
     int notify;
     int r;
 
-    leat_cli_daemon_program(launch->program, sizeof(launch->program));
+    find_program(launch->program, sizeof(launch->program));
     (void)snprintf(launch->log, sizeof(launch->log), "%s/" LOG_NAME, daemon->directory);
     notify = listen_for_ready(daemon, &address, err);
     launch->notify = address.sun_path;
@@ -245,16 +247,17 @@ int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
         leat_cli_daemon_stop(daemon);
         return leat_error_set(err, r, "more than %d overrides", LEAT_OVERRIDES_MAX);
     }
-    return start(daemon, &launch, err);
+    return start_daemon(daemon, &launch, err);
 }
 
-int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint32_t n_workers,
-                          bool is_unfused, struct leat_error *err) {
+int leat_cli_daemon_start(struct leat_cli_daemon *daemon,
+                          const struct leat_cli_arguments *arguments, struct leat_error *err) {
     char workers[32];
     const char *const overrides[] = {workers};
 
-    (void)snprintf(workers, sizeof(workers), "workers=%u", n_workers);
-    return leat_cli_daemon_start_with(daemon, file, overrides, n_workers > 0, is_unfused, err);
+    (void)snprintf(workers, sizeof(workers), "workers=%u", (unsigned)arguments->workers.value);
+    return leat_cli_daemon_start_with(daemon, arguments->operand, overrides,
+                                      arguments->workers.is_given, arguments->no_fuse, err);
 }
 
 /* ---- checking ---- */
@@ -275,7 +278,7 @@ int leat_cli_daemon_check(const char *file, const char *const *overrides, size_t
     int ends[2], status = 0;
     pid_t pid;
 
-    leat_cli_daemon_program(program, sizeof(program));
+    find_program(program, sizeof(program));
     add_words(&words, "leatd", NULL);
     add_words(&words, "--config", file);
     add_words(&words, "--check-config", NULL);
@@ -310,23 +313,23 @@ static void wait_for_end(struct leat_cli_daemon *daemon) {
         ;
 }
 
-/* What it warned of, such as a cache that cannot be used; why a stream was refused, or failed, is
- * told otherwise. */
-static void show_warnings(const struct leat_cli_daemon *daemon) {
+/* Prints warnings such as of a cache that cannot be used. Why a stream was refused is an error of
+ * its opening already. */
+static void print_warnings(const struct leat_cli_daemon *daemon) {
     static const char mark[] = " warning event=", refused[] = "refused ";
     char path[sizeof(daemon->directory) + sizeof(LOG_NAME) + 1], *line = NULL, *at;
     size_t capacity = 0;
-    int n_shown = 0;
+    int n_printed = 0;
     FILE *log;
 
     (void)snprintf(path, sizeof(path), "%s/" LOG_NAME, daemon->directory);
     log = fopen(path, "re");
-    while (log && n_shown < MAX_WARNINGS && getline(&line, &capacity, log) > 0) {
+    while (log && n_printed < MAX_WARNINGS && getline(&line, &capacity, log) > 0) {
         at = strstr(line, mark);
         if (!at || strncmp(at + strlen(mark), refused, strlen(refused)) == 0)
             continue;
         (void)fprintf(stderr, "leatd: %s", at + 1);
-        n_shown++;
+        n_printed++;
     }
     free(line);
     if (log)
@@ -338,7 +341,7 @@ void leat_cli_daemon_stop(struct leat_cli_daemon *daemon) {
         (void)kill(daemon->pid, SIGTERM);
         wait_for_end(daemon);
         daemon->pid = 0;
-        show_warnings(daemon);
+        print_warnings(daemon);
     }
     if (daemon->pidfd >= 0)
         (void)close(daemon->pidfd);

@@ -1,4 +1,4 @@
-/* subscription.h: what the daemon tells each interval, until nobody wants it any more. Owner: the
+/* subscription.h: the daemon's updates, one each interval until the subscription ends. Owner: the
  * one thread. */
 #pragma once
 
@@ -14,11 +14,11 @@ struct leat_cli_subscription {
     struct leat_frame_decoder decoder;
 };
 
-/* stream: NULL: all. An exit status; to be ended only if it is LEAT_CLI_OK. */
+/* stream NULL: all streams. An exit status; end the subscription only if it is LEAT_CLI_OK. */
 int leat_cli_subscription_begin(struct leat_cli_subscription *subscription, const char *stream,
                                 uint32_t interval_ms, struct leat_error *err);
-/* The next update, to be freed; NULL: an exit status, LEAT_CLI_INTERRUPTED after a signal that
- * interrupt.h watches for. */
+/* Waits for the next update, which the caller frees. NULL: an exit status in *ret_status;
+ * LEAT_CLI_INTERRUPTED after a signal (interrupt.h). */
 Leat__ControlReply *leat_cli_subscription_next(struct leat_cli_subscription *subscription,
                                                int *ret_status, struct leat_error *err);
 void leat_cli_subscription_end(struct leat_cli_subscription *subscription);

@@ -1,0 +1,155 @@
+/* job.c: see job.h. Whatever the scheduler starts twice does no harm, so the jobs only retry. */
+#include "client/cli/cache/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/base/output.h"
+#include "pipeline/io/files.h"
+
+#define N_SHARDS "64" /* people edit it in what is printed */
+
+const char *const leat_cli_job_kinds[] = {"none", "slurm", "kubernetes", "ray", "dask", NULL};
+
+/* $SHELL stands for `leatctl prepare -o DIR FILE STREAM` in a shell, $LIST for its words as JSON.
+ */
+static const char *const jobs[] = {
+    [1] = "#!/bin/bash\n"
+          "# job=$(sbatch --parsable THIS) && sbatch -a 0 -d afterok:$job THIS --seal\n"
+          "#SBATCH --job-name=leat-prepare\n"
+          "#SBATCH --array=0-63\n"
+          "#SBATCH --cpus-per-task=8\n"
+          "#SBATCH --requeue\n"
+          "export LEAT_SHARDS=" N_SHARDS "  # as many as the array has\n"
+          "if [ \"$1\" = --seal ]; then\n"
+          "    $SHELL --seal\n"
+          "else\n"
+          "    srun $SHELL --shard auto --workers \"${SLURM_CPUS_PER_TASK:-1}\" -q\n"
+          "fi\n",
+    [2] =
+        "# kubectl apply -f THIS: the second job fails until all shards are there, and is retried\n"
+        "# IMAGE has leatctl; the claim DATA is mounted where the files lie\n"
+        "apiVersion: batch/v1\n"
+        "kind: Job\n"
+        "metadata: {name: leat-prepare}\n"
+        "spec:\n"
+        "  completionMode: Indexed\n"
+        "  completions: " N_SHARDS "\n"
+        "  parallelism: 8\n"
+        "  backoffLimit: 1000\n"
+        "  template:\n"
+        "    spec:\n"
+        "      restartPolicy: OnFailure\n"
+        "      volumes:\n"
+        "        - {name: data, persistentVolumeClaim: {claimName: DATA}}\n"
+        "      containers:\n"
+        "        - name: leat\n"
+        "          image: IMAGE\n"
+        "          command: [$LIST, \"--shard\", \"auto\", \"-q\"]\n"
+        "          env: [{name: LEAT_SHARDS, value: \"" N_SHARDS "\"}]\n"
+        "          volumeMounts: [{name: data, mountPath: /data}]\n"
+        "---\n"
+        "apiVersion: batch/v1\n"
+        "kind: Job\n"
+        "metadata: {name: leat-seal}\n"
+        "spec:\n"
+        "  backoffLimit: 1000\n"
+        "  template:\n"
+        "    spec:\n"
+        "      restartPolicy: OnFailure\n"
+        "      volumes:\n"
+        "        - {name: data, persistentVolumeClaim: {claimName: DATA}}\n"
+        "      containers:\n"
+        "        - name: leat\n"
+        "          image: IMAGE\n"
+        "          command: [$LIST, \"--seal\"]\n"
+        "          volumeMounts: [{name: data, mountPath: /data}]\n",
+    [3] = "import subprocess\n"
+          "\n"
+          "import ray\n"
+          "\n"
+          "N = " N_SHARDS "\n"
+          "COMMAND = [$LIST]\n"
+          "\n"
+          "\n"
+          "@ray.remote(num_cpus=8, max_retries=5, retry_exceptions=True)\n"
+          "def prepare(i):\n"
+          "    subprocess.run([*COMMAND, \"--shard\", f\"{i}/{N}\", \"--workers\", \"8\", \"-q\"], "
+          "check=True)\n"
+          "\n"
+          "\n"
+          "ray.init()\n"
+          "ray.get([prepare.remote(i) for i in range(N)])\n"
+          "subprocess.run([*COMMAND, \"--seal\"], check=True)\n",
+    [4] =
+        "import subprocess\n"
+        "import sys\n"
+        "\n"
+        "from dask.distributed import Client\n"
+        "\n"
+        "N = " N_SHARDS "\n"
+        "COMMAND = [$LIST]\n"
+        "\n"
+        "\n"
+        "def prepare(i):\n"
+        "    subprocess.run([*COMMAND, \"--shard\", f\"{i}/{N}\", \"-q\"], check=True)\n"
+        "\n"
+        "\n"
+        "if __name__ == \"__main__\":\n"
+        "    client = Client(*sys.argv[1:])  # the address of the scheduler; none: processes here\n"
+        "    client.gather(client.map(prepare, range(N), retries=5, pure=False))\n"
+        "    subprocess.run([*COMMAND, \"--seal\"], check=True)\n",
+};
+
+static void add_shell(struct leat_text *text, const char *word) {
+    leat_text_add(text, "'");
+    for (; *word; word++) {
+        if (*word == '\'')
+            leat_text_add(text, "'\\'");
+        leat_text_add_bytes(text, word, 1);
+    }
+    leat_text_add(text, "'");
+}
+
+static void add_words(struct leat_text *text, const char *const *words, bool is_list) {
+    for (size_t i = 0; words[i]; i++) {
+        leat_text_add(text, "%s", i == 0 ? "" : is_list ? ", " : " ");
+        if (is_list)
+            leat_text_add_json(text, words[i], strlen(words[i]));
+        else
+            add_shell(text, words[i]);
+    }
+}
+
+static void add_job(struct leat_text *text, const char *job, const char *const *words) {
+    const char *at;
+
+    for (; (at = strstr(job, "$SHELL")) || (at = strstr(job, "$LIST"));) {
+        bool is_list = at[1] == 'L';
+
+        leat_text_add_bytes(text, job, (size_t)(at - job));
+        add_words(text, words, is_list);
+        job = at + strlen(is_list ? "$LIST" : "$SHELL");
+    }
+    leat_text_add(text, "%s", job);
+}
+
+int leat_cli_job_print(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    char *folder = getcwd(NULL, 0);
+    char *file = folder ? leat_files_join(folder, arguments->operand) : NULL;
+    char *output = folder ? leat_files_join(folder, arguments->output) : NULL;
+    const char *words[] = {"leatctl", "prepare", "-o", output, file, arguments->stream, NULL};
+    struct leat_text text = {.data = NULL};
+
+    if (file && output) {
+        add_job(&text, jobs[arguments->job], words);
+        leat_cli_print(&text);
+    } else {
+        leat_error_oom(err);
+    }
+    free(folder);
+    free(file);
+    free(output);
+    return err->code ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
+}

@@ -1,0 +1,10 @@
+"""Data that a program holds, or names by paths, as the source of a pipeline.
+
+recognise     what an object is: files, Arrow tables or rows of Python
+columns       which types its columns have, and their conversion
+held          the three forms of data, and how columns of them become files
+hugging_face  data sets of the library `datasets`
+store         the folder in which such files are kept
+"""
+
+from .recognise import as_source as as_source

@@ -1,0 +1,252 @@
+"""The folder `$XDG_CACHE_HOME/leat/data`, which keeps data of Python as files, each named by a digest of its content.
+
+A file is written under a temporary name and then linked, so that it is whole or absent. The first one stays unchanged: its
+inode and times are part of the token cache's key. A process holds a shared lock on each file that it uses, until it ends.
+Above `max_bytes` the least recently used files without a lock are removed; their atime, set here, tells when they were used.
+
+The folder is readable for this user alone. `$LEAT_DATA_SIZE` limits its size (default: 50GiB).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import logging
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Protocol
+
+from ..errors import DataError, Error, SpecError
+
+log = logging.getLogger("leat")
+
+FORMAT = b"leat data 1\0"  # changes when the same data is written as other bytes
+DEFAULT_SIZE = "50GiB"
+_TEMPORARY = ".writing-"
+_TEMPORARY_NS = 60 * 10**9  # a younger temporary file may be locked soon
+_UNITS = {
+    "": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+    "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+}
+
+_leases: dict[str, int] = {}  # path → descriptor with a shared lock, until this process ends
+_leases_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _leases_lock
+    _leases_lock = threading.Lock()  # another thread of the parent may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class Sink(Protocol):
+    """Takes the bytes of a writer."""
+
+    def write(self, data: bytes, /) -> int: ...
+
+
+class Digester:
+    """A sink that digests the bytes, and writes up to `max_bytes` of them to a file if there is one."""
+
+    closed = False  # pyarrow asks
+
+    def __init__(self, file: BinaryIO | None = None, max_bytes: int = 0) -> None:
+        self._hash = hashlib.blake2b(FORMAT, digest_size=16)
+        self._file = file
+        self._max_bytes = max_bytes
+        self.n_bytes = 0
+
+    def write(self, data: bytes, /) -> int:
+        self._hash.update(data)
+        size = memoryview(data).nbytes
+        self.n_bytes += size
+        if self._file:
+            if self.n_bytes > self._max_bytes:
+                raise DataError(
+                    f"the data takes more than the {self._max_bytes:,} bytes that the folder of data may have: "
+                    "take less of it, or set LEAT_DATA_SIZE"
+                )
+            with _keeping():
+                self._file.write(data)
+        return size
+
+    def flush(self) -> None:
+        pass
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def folder() -> str:
+    """The path of the folder."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.expanduser("~/.cache")
+    return os.path.join(base, "leat", "data")
+
+
+def max_bytes() -> int:
+    """The size limit of the folder. SpecError: $LEAT_DATA_SIZE is no size."""
+    text = os.environ.get("LEAT_DATA_SIZE") or DEFAULT_SIZE
+    match = re.fullmatch(r"\s*(\d{1,18})\s*([a-z]*)\s*", text.lower())
+    unit = _UNITS.get(match[2]) if match else None
+    if match is None or unit is None:
+        raise SpecError(f"LEAT_DATA_SIZE is {text!r}, which is no size such as 50GiB")
+    return int(match[1]) * unit
+
+
+def keep(suffix: str, write: Callable[[Sink], None], *, is_cheap: bool) -> str:
+    """Returns the path of a file with the bytes of `write`, and locks it until this process ends.
+
+    is_cheap: `write` may be called twice. It is called for the digest first, so that existing data is not written again.
+    DataError: the data is too large. Error: the folder cannot be written.
+    """
+    if is_cheap:
+        digester = Digester()
+        write(digester)
+        path = os.path.join(folder(), digester.hexdigest() + suffix)
+        with _keeping():
+            if _lease(path):
+                return path
+    return _write(suffix, write)
+
+
+@contextlib.contextmanager
+def _keeping() -> Iterator[None]:
+    """Turns an OSError of the folder into an Error. Reading the data stays outside, since its errors are not the folder's."""
+    try:
+        yield
+    except OSError as error:
+        code = -(error.errno or errno.EIO)
+        raise Error(f"the data cannot be kept in {folder()}: {error.strerror or error}", code=code) from error
+
+
+def _write(suffix: str, write: Callable[[Sink], None]) -> str:
+    limit = max_bytes()
+    temporary = os.path.join(folder(), f"{_TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
+    began = time.monotonic()
+    try:
+        with _keeping():
+            os.makedirs(folder(), mode=0o700, exist_ok=True)
+            file = open(temporary, "xb", opener=_open_private)
+        with _closing(file):
+            digester = Digester(file, limit)
+            with _keeping():
+                fcntl.flock(file, fcntl.LOCK_EX)  # a temporary file without a lock was left by a killed process
+            write(digester)
+            with _keeping():
+                file.flush()
+                os.fsync(file.fileno())
+        path = os.path.join(folder(), digester.hexdigest() + suffix)
+        with _keeping():
+            _publish(temporary, path)
+    finally:
+        _remove(temporary)
+    log.info("kept %s bytes of data as %s in %.2f s", f"{digester.n_bytes:,}", path, time.monotonic() - began)
+    _evict(limit)
+    return path
+
+
+@contextlib.contextmanager
+def _closing(file: BinaryIO) -> Iterator[None]:
+    """Ignores errors of close(): on a full disk it would write again, and hide the first error."""
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            file.close()
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def _publish(temporary: str, path: str) -> None:
+    """Links the file to its name, unless there is one of that name, and takes a lease."""
+    for _ in range(100):
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
+        if _lease(path):
+            return
+    raise OSError(errno.EBUSY, "somebody removes what is written", path)
+
+
+def _lease(path: str) -> bool:
+    """Locks the file and sets its atime. False: there is none."""
+    with _leases_lock:
+        if path in _leases and _is_same(_leases[path], path):
+            fd = _leases[path]
+        else:
+            try:
+                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            if not _is_same(fd, path):  # it was removed between the two calls
+                os.close(fd)
+                return False
+            if path in _leases:
+                os.close(_leases[path])
+            _leases[path] = fd
+        status = os.fstat(fd)
+        os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))
+        return True
+
+
+def _is_same(fd: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except OSError:
+        return False
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+
+
+def _evict(limit: int) -> None:
+    """Removes unused files, the least recently used first, until the rest fits, and temporary files of killed processes."""
+    found = list(_files())
+    found.sort(key=lambda item: item[0].st_atime_ns)
+    total = sum(status.st_size for status, _, _ in found)
+    young = time.time_ns() - _TEMPORARY_NS
+    for status, path, name in found:
+        is_left = name.startswith(_TEMPORARY)
+        if (status.st_mtime_ns < young if is_left else total > limit) and _remove_unused(path):
+            total -= status.st_size
+
+
+def _files() -> Iterator[tuple[os.stat_result, str, str]]:
+    with os.scandir(folder()) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # another process removes it
+                if entry.is_file(follow_symlinks=False):
+                    yield entry.stat(follow_symlinks=False), entry.path, entry.name
+
+
+def _remove_unused(path: str) -> bool:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(path)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(fd)

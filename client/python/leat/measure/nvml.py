@@ -1,0 +1,55 @@
+"""NVIDIA's GPUs and their memory, by libnvidia-ml.so.1 of the driver. It makes no context on a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """A GPU; memory in bytes. No process holds `memory_free`."""
+
+    index: int
+    name: str
+    memory_total: int
+    memory_free: int
+
+
+class _Memory(ctypes.Structure):
+    """nvmlMemory_t."""
+
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+
+def accelerators(library: str = "libnvidia-ml.so.1") -> tuple[Accelerator, ...]:
+    """All GPUs that the driver shows to this process; none without a driver that answers."""
+    try:
+        nvml = ctypes.CDLL(library)
+        if nvml.nvmlInit_v2() != 0:
+            return ()
+    except (OSError, AttributeError):
+        return ()
+    try:
+        return _all(nvml)
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _all(nvml: ctypes.CDLL) -> tuple[Accelerator, ...]:
+    count = ctypes.c_uint()
+    if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
+        return ()
+    found = (_accelerator(nvml, index) for index in range(count.value))
+    return tuple(each for each in found if each)
+
+
+def _accelerator(nvml: ctypes.CDLL, index: int) -> Accelerator | None:
+    handle, memory, name = ctypes.c_void_p(), _Memory(), ctypes.create_string_buffer(96)
+    if nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(handle)) != 0:
+        return None
+    if nvml.nvmlDeviceGetName(handle, name, ctypes.c_uint(len(name))) != 0:
+        return None
+    if nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) != 0:
+        return None
+    return Accelerator(index, name.value.decode(errors="replace"), int(memory.total), int(memory.free))

@@ -1,0 +1,117 @@
+/* map.h: the MAP job: all per-record stages over one block, or its load from a cache. Any thread.
+ */
+#pragma once
+
+#include "pipeline/cache/block.h"
+#include "pipeline/cache/index.h"
+#include "pipeline/work/scan.h"
+#include "pipeline/work/workspace.h"
+
+struct leat_stage_count {
+    uint64_t n_records, n_bytes, start_ns, busy_ns, n_errors;
+    bool is_done; /* The stage ran. */
+};
+
+/* Indexes into the counts of a MAP job; stages of the plan begin at LEAT_COUNT_STAGES. */
+enum { LEAT_COUNT_LOAD, LEAT_COUNT_STORE, LEAT_COUNT_SOURCE, LEAT_COUNT_STAGES };
+
+/* A block on its way to the cache. Owner: the job, then the run. */
+struct leat_cache_item {
+    struct leat_cache_item *next;
+    struct leat_cache_frame frame;
+    struct leat_cache_bytes block, stored;
+    const uint8_t *bytes; /* of one of the two, to be written */
+};
+
+/* A block in the cache. */
+struct leat_cache_load {
+    int fd; /* -1: the block is made from its piece */
+    uint64_t seed;
+    struct leat_cache_frame frame;
+    bool is_same;             /* out: the block that was made again has the bytes of the frame */
+    bool is_repaired;         /* out: these were written to the cache again */
+    struct leat_error damage; /* out: code 0: none */
+};
+
+/* Where the frame is loaded from; file NULL: nowhere. */
+struct leat_cache_load leat_cache_load(const struct leat_cache_file *file,
+                                       const struct leat_cache_frame *frame);
+
+/* The wanted rows of one evicted block. */
+struct leat_gather_piece {
+    struct leat_block *block; /* referred to until the job is back */
+    struct leat_cache_load load;
+    size_t first_row, n_rows; /* into the rows of the job */
+};
+
+/* A row of one of its pieces, and where it goes. */
+struct leat_gather_row {
+    uint32_t row;
+    uint32_t target, target_row;
+};
+
+#define LEAT_GATHER_PIECES_MAX  64
+#define LEAT_GATHER_TARGETS_MAX 8
+
+/* A MAP job that fetches rows of several evicted blocks. */
+struct leat_gather {
+    struct leat_gather_piece pieces[LEAT_GATHER_PIECES_MAX]; /* in the order of the data */
+    size_t n_pieces;
+    struct leat_gather_row *rows; /* sorted by piece, target and row, each once */
+    size_t n_rows;
+    /* The job fills their values; lengths and starts are set. NULL: no row goes there. */
+    struct leat_block *targets[LEAT_GATHER_TARGETS_MAX];
+    struct leat_gather_want *wants; /* row_fetch.c */
+    size_t n_wants;
+};
+
+struct leat_map_job {
+    const struct leat_plan *plan;
+    struct leat_gather *gather;         /* NULL: the job makes one block, of `piece` */
+    struct leat_count_only *count_only; /* that gets the rows; NULL: the block is new */
+    const uint32_t *wanted; /* [n_wanted]: ascending; only these records are made; NULL: all */
+    size_t n_wanted;
+    const struct leat_opener *opener; /* for damaged blocks */
+    struct leat_piece piece;
+    const struct leat_index_schema *index_schema; /* of `load` and `item`; NULL: whole blocks */
+    struct leat_cache_load load;
+    struct leat_cache_item *item; /* out: the block for the cache; NULL: it does not go there */
+    struct leat_error item_error; /* out: why the item could not be filled */
+    struct leat_block *block;
+    struct leat_buffer
+        *lent; /* for a piece that is read again; NULL: the job takes memory of its own */
+    struct leat_arena *scratch;
+    struct leat_arena *spare; /* that the block may move to; NULL: it stays */
+    struct leat_workspace *workspace;
+    uint64_t large_bytes; /* counted for a piece larger than a block until the job is back */
+    uint64_t seed, epoch;
+    int stop_after; /* index into plan->map of the last stage; -1: only the source; n_map: all */
+    uint64_t (*now_ns)(void);
+    uint32_t n_at_once;
+    bool is_unfused;         /* Each execution runs one stage; loading from a cache is one. */
+    bool is_partial;         /* out: stages are left, and the job is kept for them */
+    size_t n_done;           /* stages, with the source */
+    struct leat_map map;     /* kept from one stage to the next */
+    struct leat_notes notes; /* out */
+    struct leat_stage_count *counts; /* [LEAT_COUNT_STAGES + n_map] */
+};
+
+int leat_map_execute(struct leat_map_job *job, struct leat_error *err);
+/* Sets where the records of the block come from. */
+void leat_map_set_place(struct leat_block *block, const struct leat_piece *piece);
+/* Executes a job with `gather` (map_gather.c), which uses job->block as memory. At the end
+ * job->load and job->piece describe the first damaged block. */
+int leat_gather_execute(struct leat_map_job *job, struct leat_error *err);
+/* Makes the block from its piece, which is read again; repairs the cache. */
+int leat_map_make_again(struct leat_map_job *job, struct leat_error *err);
+
+/* Parts of it (map_load.c). Loads the block from the cache; an error but -ENOMEM is damage. */
+int leat_load_execute(struct leat_map_job *job, struct leat_error *err);
+/* Encodes the block into job->item. */
+int leat_load_make(struct leat_map_job *job, struct leat_error *err);
+/* Sets is_same of a block that was made again; if it is, writes it to its place in the cache. */
+void leat_load_repair(struct leat_map_job *job);
+struct leat_cache_schema leat_map_schema(const struct leat_plan *plan);
+/* Encodes the block for a cache, or for an index. */
+int leat_load_encode(const struct leat_map_job *job, struct leat_cache_bytes *bytes,
+                     struct leat_error *err);

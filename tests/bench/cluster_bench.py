@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What one node of many costs: the CPU time of rank 0 of 8 and of 64 against that of a lone trainer.
+
+    cluster_bench.py BIN [--megabytes N] [--rounds N] [--case NAME]
+
+BIN holds leatctl. For each case, first the steps of rank 0 must have the digests that they have in world 1. Then `leatctl run
+--no-daemon` is measured, user and system time together; of the rounds the least counts. Prints a JSON object: seconds of
+world 1, and for each world the share of these that its rank 0 takes. `pack` has an index from an earlier run.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+
+CONFIG = pathlib.Path(__file__).resolve().parents[2] / "config"
+WORLDS = [8, 64]
+TOKENIZE = [{"tokenize": {"input": "t", "output": "ids", "tokenizer": str(CONFIG / "sentences" / "tokenizer.json"),
+                          "max_length": 128}}]
+PAD = [{"pad": {"input": "ids", "length": 128, "value": 0}}, {"select": {"fields": ["ids"]}}]
+BATCH = [{"batch": {"batch_size": 32}}]
+NUMBERS = [{"cast": {"input": f"c{i}", "dtype": "float32"}} for i in range(8)] + [
+    {"select": {"fields": [f"c{i}" for i in range(8)]}}]
+CASES = {
+    "plain": ("jsonl", [*TOKENIZE, *PAD, *BATCH]),
+    "coarse": ("jsonl", [*TOKENIZE, *PAD, {"batch": {"batch_size": 512}}]),
+    "window": ("jsonl", [*TOKENIZE, *PAD, {"shuffle": {"buffer_size": 4096}}, *BATCH]),
+    "blocks": ("jsonl", [*TOKENIZE, *PAD, {"shuffle": {"blocks": True, "block_size": 64, "buffer_size": 4096}}, *BATCH]),
+    "pack": ("jsonl", [*TOKENIZE, {"select": {"fields": ["ids"]}}, {"shuffle": {"buffer_size": 4096}},
+                       {"pack": {"fields": ["ids"], "length": 512}}, {"batch": {"batch_size": 8}}]),
+    "numbers": ("csv", [*NUMBERS, {"shuffle": {"buffer_size": 4096}}, {"batch": {"batch_size": 256}}]),
+}
+
+
+def make_documents(folder, n_bytes):
+    rng, n = random.Random(1), 0
+    words = ["".join(rng.choices("etaoinshrdlucmfwypvbgk", k=rng.randint(1, 9))) for _ in range(20000)]
+    with open(folder / "data.jsonl", "w") as file:
+        while n < n_bytes:
+            n += file.write(json.dumps({"t": " ".join(rng.choices(words, k=rng.randint(10, 90)))}) + "\n")
+    n = 0
+    with open(folder / "data.csv", "w") as file:
+        file.write(",".join(f"c{i}" for i in range(8)) + "\n")
+        while n < n_bytes:
+            n += file.write(",".join(f"{rng.random():.6f}" for _ in range(8)) + "\n")
+
+
+def run(options, config, world, *args):
+    """What it printed, and seconds of CPU."""
+    command = [str(options.bin / "leatctl"), "run", str(config), "--no-daemon", "--rank", "0", "--world-size", str(world), *args]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        text = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    return text, usage.ru_utime + usage.ru_stime
+
+
+def steps_of(options, config, world):
+    lines = map(json.loads, run(options, config, world, "--format", "jsonl")[0].splitlines())
+    return {line["step"]: line["digest"] for line in lines if "step" in line and "digest" in line}
+
+
+def check(options, config):
+    """Rank 0 of each world has the bytes of world 1. Makes the index, where there is one."""
+    every = steps_of(options, config, 1)
+    for world in WORLDS:
+        own = steps_of(options, config, world)
+        assert own and all(every[step] == digest for step, digest in own.items()), (config, world)
+
+
+def measure(options, folder, name):
+    kind, stages = CASES[name]
+    config = folder / f"{name}.yaml"
+    stream = {"source": {kind: {"paths": [f"data.{kind}"]}}, "index": str(folder / "index") if name == "pack" else "off",
+              "stages": stages}
+    (folder / "index").mkdir(exist_ok=True)
+    config.write_text("streams:\n  s: " + json.dumps(stream) + "\n")
+    check(options, config)
+    least = {world: min(run(options, config, world, "--json")[1] for _ in range(options.rounds)) for world in [1, *WORLDS]}
+    return {"world_1_s": round(least[1], 3), **{f"rank_0_of_{world}": round(least[world] / least[1], 3) for world in WORLDS}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=pathlib.Path)
+    parser.add_argument("--megabytes", type=float, default=40, help="of each file that is made")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--case", choices=sorted(CASES), action="append")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        make_documents(pathlib.Path(folder), int(options.megabytes * 1e6))
+        print(json.dumps({name: measure(options, pathlib.Path(folder), name) for name in options.case or CASES}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Prepared sets with the real programs: shards in any order and any number of attempts, sealed, trained from without the source.
+
+    test_prepared.py BIN [PATTERN]
+"""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import data
+import leat_harness
+from leat_harness import BIN, Daemon, ctl
+
+N_ROWS = 20000
+
+
+def write_config(folder, name="train", **options):
+    csv = data.titanic(folder, N_ROWS)
+    config = folder / f"{name}.yaml"
+    config.write_text(data.yaml_text({"s": data.titanic_stream(csv, block_bytes=16384, **options)}))
+    return config
+
+
+def prepare(config, folder, shard, env=None, check=True):
+    return subprocess.run([BIN / "leatctl", "prepare", config, "--shard", shard, "-o", folder], capture_output=True,
+                          env={**os.environ, **(env or {})}, check=check)
+
+
+def shards_of(folder):
+    return sorted(path.name.split("-", 1)[1] for path in folder.iterdir())
+
+
+def test_array_jobs(folder):
+    """Each scheduler tells the task its shard; what is not clear is refused."""
+    config, shards = write_config(folder), folder / "shards"
+    slurm = {"SLURM_ARRAY_TASK_ID": "6", "SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "5"}
+    for env in (slurm, {"AWS_BATCH_JOB_ARRAY_INDEX": "3", "AWS_BATCH_JOB_ARRAY_SIZE": "4"}, {"JOB_COMPLETION_INDEX": "0", "LEAT_SHARDS": "4"},
+                {**slurm, "LEAT_SHARDS": "8"}):
+        prepare(config, shards, "auto", env)
+    assert shards_of(shards) == ["0-of-4.leat", "1-of-4.leat", "3-of-4.leat", "6-of-8.leat"]
+    for env, what in (({}, b"this is no task of a job array"), ({"JOB_COMPLETION_INDEX": "0"}, b"LEAT_SHARDS is not set"),
+                      ({"JOB_COMPLETION_INDEX": "x", "LEAT_SHARDS": "4"}, b'JOB_COMPLETION_INDEX is "x", and no number'),
+                      ({"JOB_COMPLETION_INDEX": "4", "LEAT_SHARDS": "4"}, b'"4/4" is not i/n'),
+                      ({**slurm, "SLURM_ARRAY_TASK_MIN": "7"}, b"SLURM_ARRAY_TASK_MIN is not in 0..6"),
+                      ({**slurm, "SLURM_ARRAY_TASK_ID": "9"}, b'"4/4" is not i/n')):
+        refused = prepare(config, folder / "none", "auto", env, check=False)
+        assert refused.returncode == 2 and what in refused.stderr, (env, refused.stderr)
+    assert not (folder / "none").exists()
+
+
+def test_attempts(folder):
+    """Attempts at once, after one that was killed, after one that is complete, at a damaged one, from touched data."""
+    config, shards = write_config(folder), folder / "shards"
+    command = [BIN / "leatctl", "prepare", config, "--shard", "1/2", "-o", shards]
+    killed = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    attempts = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(6)]
+    assert [attempt.wait(leat_harness.HANG_S) for attempt in attempts] == [0] * 6
+    shard, = shards.glob("*-1-of-2.leat")
+    assert all(path == shard or path.suffix == ".tmp" for path in shards.iterdir())
+    assert len(list(shards.iterdir())) <= 2, "only the killed attempt may have left something"
+    inode, whole = shard.stat().st_ino, shard.read_bytes()
+    os.utime(next(folder.glob("*.csv")))
+    assert b"was there before" in prepare(config, shards, "1/2").stdout
+    assert shard.stat().st_ino == inode
+    shard.write_bytes(whole[:-100])
+    prepare(config, shards, "1/2")
+    assert shard.read_bytes() == whole
+    ctl("cache", "prepare", config, "--shard", "0/2", "-o", shards)
+    caches = write_config(folder, "cached", cache={"path": str(folder / "caches")})
+    ctl("cache", "merge", caches, "--shards", shards)
+    assert leat_harness.run_digest(caches) == leat_harness.run_digest(config)
+
+
+def seal(config, folder, check=True):
+    return ctl("prepare", config, "--seal", "-o", folder, check=check)
+
+
+def write_set(folder, shuffle=None, n_shards=4, name="train", **options):
+    """The stream from its source, and from a set beside it that is sealed. Returns both files, the source and the set."""
+    csv = data.titanic(folder, N_ROWS)
+    stream = data.titanic_stream(csv, block_bytes=16384, **options)
+    if shuffle:
+        stream["stages"] = [{"shuffle": shuffle} if "shuffle" in stage else stage for stage in stream["stages"]]
+    plain, prepared, shards = folder / f"{name}.yaml", folder / f"{name}-set.yaml", folder / f"{name}-set"
+    plain.write_text(data.yaml_text({"s": stream}))
+    prepared.write_text(data.yaml_text({"s": {**stream, "cache": {"prepared": str(shards)}}}))
+    order = list(range(n_shards)) * 2
+    random.Random(1).shuffle(order)
+    for i in order:  # the file that trains prepares as well
+        prepare(random.choice((plain, prepared)), shards, f"{i}/{n_shards}")
+    seal(prepared, shards)
+    return plain, prepared, csv, shards
+
+
+def test_without_the_source(folder):
+    """The batches and positions of the source, in every order, from any step, for any world."""
+    for name, shuffle in (("window", {"buffer_size": 500}), ("blocks", {"blocks": True, "buffer_size": 300}), ("global", {"global": True}),
+                          ("spilled", {"global": True, "max_bytes": "1MiB"})):
+        plain, prepared, csv, shards = write_set(folder, shuffle, name=name)
+        worlds = [("--world-size", n, "--rank", rank) for n in (1, 3) for rank in range(n)]
+        def digests(file):
+            return [leat_harness.run_digest(file, "--epochs", 2, *world) for world in worlds]
+        expected = digests(plain)
+        ctl("run", plain, "--batches", 37, "--save-position", folder / "position")
+        expected_rest = leat_harness.run_digest(plain, "--position", f"@{folder / 'position'}")
+        assert digests(prepared) == expected, name
+        aside = csv.rename(folder / "aside")
+        assert digests(prepared) == expected, name
+        for workers in (1, 4):
+            assert leat_harness.run_digest(prepared, "--workers", workers, "--position", f"@{folder / 'position'}") == expected_rest, name
+        ctl("run", prepared, "--batches", 37, "--save-position", folder / "position of the set")
+        assert (folder / "position of the set").read_bytes() == (folder / "position").read_bytes()
+        aside.rename(csv)
+    text = (shards / "set.json").read_text()
+    seal(prepared, shards)
+    assert (shards / "set.json").read_text() == text, "it is the same when it is sealed again"
+    assert not {"inode", "time", "mtime"} & set(json.loads(text))
+    csv.unlink()
+    for command in ("check", "explain"):
+        ctl(command, prepared)
+    with Daemon(folder, prepared) as daemon:
+        assert daemon.digest("s", "--epochs", 2) == expected[0]
+
+
+def refused(folder, *command):
+    done = ctl(*command, check=False)
+    assert done.returncode != 0, done.stdout
+    return done.stderr.decode()
+
+
+def test_bad_sets(folder):
+    """A set that is not sealed, not whole, or of something else is named, with the command to run."""
+    plain, prepared, csv, shards = write_set(folder)
+    sealed = shards / "set.json"
+    text, shard = sealed.read_text(), next(shards.glob("*-2-of-4.leat"))
+    sealed.unlink()
+    told = refused(folder, "run", prepared, "--digest")
+    assert "the set is not sealed" in told and "--seal" in told, told
+    shard.rename(folder / "aside")
+    told = refused(folder, "prepare", plain, "--seal", "-o", shards)
+    assert "shard 2/4 is missing" in told and "--shard 2/4" in told, told
+    sealed.write_text(text)
+    told = refused(folder, "run", prepared, "--digest")
+    assert "shard 2/4 is missing" in told and "--shard 2/4" in told, told
+    shard.write_bytes(next(shards.glob("*-1-of-4.leat")).read_bytes())
+    told = refused(folder, "run", prepared, "--digest")
+    assert "is not the shard that was sealed" in told and shard.name in told, told
+    told = refused(folder, "prepare", plain, "--seal", "-o", shards)
+    assert "is the same shard as" in told, told
+    (folder / "aside").rename(shard)
+    prepare(plain, shards, "1/3")
+    assert "is one of" in refused(folder, "prepare", plain, "--seal", "-o", shards)
+    next(shards.glob("*-1-of-3.leat")).unlink()
+    for bad in ("", "{}", text[:-9], text.replace('"n_rows"', '"n_row"'), text.replace('"blocks": "', '"blocks": "00'), "[" * 4000):
+        assert bad != text
+        sealed.write_text(bad)
+        assert "set.json" in refused(folder, "run", prepared, "--digest"), bad[:50]
+    sealed.write_text(text)
+    other = folder / "other.yaml"
+    other.write_text(data.yaml_text({"s": data.titanic_stream(csv, max_record_bytes=5000, cache={"prepared": str(shards)})}))
+    told = refused(folder, "run", other, "--digest")
+    assert "other per-record stages" in told and "--shard I/N" in told, told
+    told = refused(folder, "prepare", other, "--seal", "-o", shards)
+    assert "other per-record stages" in told and "--shard 0/4" in told, told
+    csv.write_bytes(csv.read_bytes() + csv.read_bytes().splitlines(True)[-1])
+    told = refused(folder, "run", prepared, "--digest")
+    assert "other data" in told and "--shard I/N" in told, told
+    assert "other data" in refused(folder, "prepare", prepared, "--seal", "-o", shards)
+
+
+def test_flipped_byte(folder):
+    """A damaged block is named; it is made again from the source, and without it the stream fails."""
+    for name, shuffle in (("window", {"buffer_size": 500}), ("spilled", {"global": True, "max_bytes": "1MiB"})):
+        plain, prepared, csv, shards = write_set(folder, shuffle, name=name)
+        expected = leat_harness.run_digest(plain)
+        shard = next(shards.glob("*-2-of-4.leat"))
+        whole = shard.read_bytes()
+        shard.write_bytes(whole[:9000] + bytes([whole[9000] ^ 4]) + whole[9001:])
+        done = ctl("run", prepared, "--digest")
+        assert leat_harness.find_digest(done.stdout) == expected
+        assert shard.name.encode() in done.stderr and b"block at byte" in done.stderr, done.stderr
+        assert shard.read_bytes() != whole, "a sealed set is not written"
+        aside = csv.rename(folder / "aside")
+        told = refused(folder, "run", prepared, "--digest")
+        assert shard.name in told and "block at byte" in told and str(csv) in told, told
+        bytes_of = aside.read_bytes()
+        csv.write_bytes(bytes_of[:-3] + b"9" + bytes_of[-2:])
+        assert "is not the file that the set was made of" in refused(folder, "run", prepared, "--digest")
+        csv.unlink()
+        shard.unlink()
+        aside.rename(csv)
+        prepare(plain, shards, "2/4")
+        assert leat_harness.run_digest(prepared) == expected, "no need to seal it again"
+
+
+STUBS = {
+    "ray.py": """
+class Task:
+    def __init__(self, function): self.remote = function
+def init(): pass
+def remote(**options): return Task
+def get(done): pass
+""",
+    "dask/distributed.py": """
+class Client:
+    def map(self, function, items, **options): return [function(i) for i in items]
+    def gather(self, done): pass
+""",
+    "srun": '#!/bin/sh\nexec "$@"\n',
+}
+
+
+def test_jobs(folder):
+    """Each job makes a sealed set; schedulers are stand-ins, which run one task after the other."""
+    config = write_config(folder)
+    for name, text in STUBS.items():
+        path = folder / "stubs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    env = {**os.environ, "PATH": f"{folder / 'stubs'}:{BIN}:{os.environ['PATH']}", "PYTHONPATH": str(folder / "stubs")}
+    for kind, n_tasks in (("slurm", 64), ("ray", 1), ("dask", 1)):
+        shards, job = folder / f"it's {kind}", folder / f"job.{kind}"
+        job.write_bytes(ctl("prepare", config, "s", "--job", kind, "-o", shards.name, cwd=folder).stdout)
+        command = ["bash" if kind == "slurm" else sys.executable, job]
+        for i in range(n_tasks):
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**env, "SLURM_ARRAY_TASK_ID": str(i)})
+        if kind == "slurm":
+            subprocess.run([*command, "--seal"], check=True, stdout=subprocess.DEVNULL, env=env)
+        assert len(list(shards.glob("*-of-64.leat"))) == 64 and (shards / "set.json").exists(), kind
+    text = ctl("prepare", config, "--job", "kubernetes", "-o", "/data/set").stdout.decode()
+    assert text.count("kind: Job") == 2 and '"-o", "/data/set"' in text and '"--seal"' in text
+    for words in (("--job", "slurm", "--seal"), ("--job", "pbs"), ()):
+        assert ctl("prepare", config, *words, "-o", "x", check=False).returncode == 2, words
+
+
+if __name__ == "__main__":
+    leat_harness.main(globals())

@@ -1,0 +1,370 @@
+/* test_own_rows.c: pipeline/run/own_rows.c: each rank of any world has its steps of the sequence of
+ * one machine, byte for byte, and makes little more than its own rows. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/memory/budget.h"
+#include "tests/pipeline/shared_cache_folder.h"
+#include "tests/pipeline/shared_compress.h"
+#include "tests/pipeline/shared_documents.h"
+#include "tests/pipeline/shared_records.h"
+#include "tests/pipeline/shared_starts.h"
+
+#define N_RECORDS 1500
+
+static const uint64_t worlds[] = {2, 3, 4, 7, 8};
+
+static const char *folder(void) {
+    static char path[256];
+
+    (void)snprintf(path, sizeof(path), "%s", folder_path("."));
+    return path;
+}
+
+static uint64_t n_steps_of(const struct sequence *whole, uint64_t epoch) {
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < whole->n; i++)
+        if (whole->seen[i].epoch == epoch)
+            n = whole->seen[i].step + 1;
+    return n;
+}
+
+/* The steps of those ranks, without the rounds that are not whole. */
+static struct sequence steps_of(const struct sequence *whole,
+                                const struct leat_run_options *options) {
+    struct sequence own = {.seen = calloc(whole->n + 1, sizeof(*own.seen))};
+    uint64_t world = options->world_size;
+
+    for (size_t i = 0; i < whole->n; i++) {
+        const struct seen *seen = &whole->seen[i];
+        uint64_t n_steps = n_steps_of(whole, seen->epoch), rank = seen->step % world;
+
+        if (seen->step < n_steps / world * world && rank >= options->first_rank &&
+            rank < options->first_rank + options->n_ranks)
+            own.seen[own.n++] = *seen;
+    }
+    return own;
+}
+
+struct question {
+    const char *source, *options, *stages, *index_folder;
+};
+
+static void check_rank(const struct question *question, const struct sequence *whole,
+                       uint64_t world, uint64_t rank) {
+    uint64_t n_ranks = 1 + (draw(4) == 0 ? draw(world - rank) : 0);
+    struct drive how = random_drive();
+    struct sequence own, part;
+    struct driven driven;
+    char text[256];
+
+    how.options = (struct leat_run_options){.n_epochs = START_EPOCHS,
+                                            .first_rank = rank,
+                                            .n_ranks = n_ranks,
+                                            .world_size = world,
+                                            .max_map_jobs = how.options.max_map_jobs,
+                                            .index_folder = question->index_folder};
+    how.in_threads = draw(4) == 0;
+    how.turns_knobs = draw(4) == 0;
+    how.cancel_after = 0;
+    how.grows = false;
+    own = steps_of(whole, &how.options);
+    (void)snprintf(text, sizeof(text), "%s\n    %s", question->options, block_option());
+    driven = see_sequence(question->source, text, question->stages, how, &part);
+    if (own.n > 0)
+        assert_string_equal(driven.error.message, "");
+    else
+        assert_int_equal(driven.error.code, -ENODATA);
+    assert_int_equal(part.n, own.n);
+    if (own.n > 0)
+        assert_rest(&own, &part, 0, 0);
+    free(own.seen);
+    free(part.seen);
+}
+
+static void check_worlds(const struct question *question, int n) {
+    struct sequence whole;
+    struct driven driven =
+        see_sequence(question->source, question->options, question->stages,
+                     (struct drive){.options = {.n_epochs = START_EPOCHS,
+                                                .index_folder = question->index_folder}},
+                     &whole);
+
+    assert_string_equal(driven.error.message, "");
+    for (int i = 0; i < n; i++) {
+        uint64_t world = worlds[draw(sizeof(worlds) / sizeof(worlds[0]))];
+
+        check_rank(question, &whole, world, draw(world));
+    }
+    free(whole.seen);
+}
+
+static void test_all_ranks(void **state) {
+    struct question question = {.source = CSV, .options = "", .stages = start_stages(1)};
+    struct sequence whole;
+
+    (void)state;
+    write_data("data.csv", 0, N_RECORDS, 0);
+    (void)see_sequence(question.source, "", question.stages,
+                       (struct drive){.options = {.n_epochs = START_EPOCHS}}, &whole);
+    for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++)
+        for (uint64_t rank = 0; rank < worlds[i]; rank++)
+            check_rank(&question, &whole, worlds[i], rank);
+    free(whole.seen);
+}
+
+static void test_any_stage(void **state) {
+    (void)state;
+    write_data("data.csv", 0, N_RECORDS, 0);
+    for (size_t i = 0; i < n_start_tails; i++)
+        check_worlds(&(struct question){.source = CSV, .options = "", .stages = start_stages(i)},
+                     12);
+}
+
+/* Without an index, with one that a run of other ranks makes, and with one that is there. */
+static void test_bad_records(void **state) {
+    static const char *const options[] = {"on_error: skip",
+                                          "on_error: quarantine\n    quarantine: bad.jsonl"};
+
+    (void)state;
+    write_data("data.csv", 0, N_RECORDS, 97);
+    for (size_t i = 0; i < n_start_tails; i++) {
+        struct question question = {
+            .source = CSV, .options = options[i % 2], .stages = start_stages(i)};
+
+        remove_caches();
+        check_worlds(&question, 3);
+        question.index_folder = folder();
+        check_worlds(&question, 6);
+        check_worlds(&question, 6);
+    }
+    remove_caches();
+}
+
+static void test_with_cache(void **state) {
+    (void)state;
+    for (size_t i = 0; i < n_start_tails; i++) {
+        write_data("data.csv", 0, N_RECORDS, i % 2 ? 97 : 0);
+        remove_caches();
+        check_worlds(&(struct question){.source = CSV,
+                                        .options = i % 2 ? "on_error: skip\n    cache: {path: .}"
+                                                         : "cache: {path: .}",
+                                        .stages = start_stages(i)},
+                     6);
+    }
+    remove_caches();
+}
+
+static void test_mixed(void **state) {
+    static const char *const mixes[] = {
+        ("mix: {sources: [{csv: {paths: [a.csv]}}, {csv: {paths: [b.csv]}}], weights: [1, 1], "
+         "exhausted: repeat}"),
+        "mix: {sources: [{csv: {paths: [a.csv]}}, {csv: {paths: [b.csv]}}], weights: [4, 1]}",
+        "concat: {sources: [{csv: {paths: [a.csv]}}, {csv: {paths: [b.csv]}}]}",
+    };
+
+    (void)state;
+    write_data("a.csv", 0, 900, 0);
+    write_data("b.csv", 5000, 500, 0);
+    for (size_t i = 0; i < sizeof(mixes) / sizeof(mixes[0]); i++)
+        for (size_t k = 0; k < n_plain_start_tails; k++)
+            check_worlds(
+                &(struct question){.source = mixes[i], .options = "", .stages = start_stages(k)},
+                3);
+}
+
+static void test_compressed(void **state) {
+    char *text;
+
+    (void)state;
+    write_data("data.csv", 0, N_RECORDS, 0);
+    text = folder_read("data.csv");
+    for (enum format format = 0; format < N_FORMATS; format++) {
+        struct blob blob = compress_text(format, text, strlen(text), format % 2 ? 20000 : 0);
+
+        folder_write("data.z", blob.data, blob.n_bytes);
+        blob_free(&blob);
+        remove_caches();
+        for (size_t i = 0; i < n_plain_start_tails; i += 2)
+            check_worlds(&(struct question){.source = "csv: {paths: [data.z]}",
+                                            .options = "",
+                                            .stages = start_stages(i),
+                                            .index_folder = i % 4 ? folder() : NULL},
+                         3);
+    }
+    remove_caches();
+    free(text);
+}
+
+/* ---- documents, where the order looks at rows ---- */
+
+static const char *const tails[] = {
+    "- pad: {input: ids, longest: true, value: 0}\n- pad: {input: also, longest: true, value: 0}\n"
+    "- batch: {max_tokens: 3000}",
+    "- select: {fields: ids}\n- shuffle: {buffer_size: 64}\n"
+    "- pack: {fields: ids, length: 700, value: 0}\n- shuffle: {buffer_size: 9}\n"
+    "- batch: {batch_size: 3}",
+    "- select: {fields: [id, ids]}\n- chunk: {fields: ids, length: 30, stride: 23}\n"
+    "- shuffle: {buffer_size: 99}\n- pad: {input: ids, length: 30, value: 0}\n"
+    "- batch: {batch_size: 32}",
+    "- pad: {input: ids, longest: true, value: 0}\n- pad: {input: also, longest: true, value: 0}\n"
+    "- bucket: {input: ids, window: 300}\n- batch: {batch_size: 12}",
+    "- select: {fields: ids}\n- pack: {fields: ids, length: 100, value: 0, split: true, how: "
+    "concat}\n- batch: {batch_size: 5}",
+    "- shuffle: {global: true}\n- select: {fields: ids}\n"
+    "- pack: {fields: ids, length: 700, value: 0}\n- batch: {batch_size: 3}",
+};
+
+static void test_documents(void **state) {
+    (void)state;
+    write_documents(350, 400);
+    for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+        struct question question = {
+            .source = DOCUMENTS, .options = "", .stages = tails[i], .index_folder = folder()};
+
+        remove_caches();
+        check_worlds(&question, 12);
+    }
+    remove_caches();
+}
+
+/* ---- what it costs ---- */
+
+#define SHUFFLED                                                                                   \
+    CASTS "- select: {fields: [age, id]}\n- shuffle: {buffer_size: 100}\n- batch: {batch_size: "   \
+          "10}"
+
+static void test_cost(void **state) {
+    struct drive how = {.options = {.n_epochs = 1, .first_rank = 3, .world_size = 8}};
+    struct driven driven;
+    size_t n_bytes;
+    char *text;
+
+    (void)state;
+    write_data("data.csv", 0, 10000, 0);
+    driven = drive_stream(CSV, "block_bytes: 4096", SHUFFLED, &how);
+    assert_int_equal(driven.n_batches, 125);
+    assert_int_equal(driven.n_made, 1250);
+    n_bytes = strlen(text = folder_read("data.csv"));
+    free(text);
+    how.options.n_epochs = 2; /* Its blocks are looked for once, and only read where wanted. */
+    driven = drive_stream(CSV, "",
+                          CASTS "- select: {fields: [age, id]}\n- shuffle: {blocks: true, "
+                                "block_size: 20, buffer_size: 100}\n- batch: "
+                                "{batch_size: 10}",
+                          &how);
+    assert_int_equal(driven.n_batches, 250);
+    assert_int_equal(driven.n_made, 2500);
+    assert_int_equal(driven.stats.counts.figures.n_source_bytes, n_bytes);
+}
+
+/* A limit that is enough for one rank alone is enough for one of several. */
+static void test_bounded(void **state) {
+    struct leat_budget budget;
+    struct leat_account account;
+    struct drive how = {
+        .options = {.n_epochs = 1, .first_rank = 1, .world_size = 3, .account = &account},
+        .n_jobs = 3};
+
+    (void)state;
+    write_data("data.csv", 0, 10000, 0);
+    leat_budget_init(&budget, 13U << 20);
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        struct driven driven = drive_stream(CSV, "block_bytes: 4096", SHUFFLED, &how);
+
+        assert_string_equal(driven.error.message, "");
+        assert_int_equal(driven.n_batches, 333);
+        assert_int_equal(account.used_bytes, 0);
+    }
+    leat_account_close(&account);
+}
+
+/* ---- what goes wrong ---- */
+
+/* The rank that gets the bad record fails, where one machine fails; the others do not see it. */
+static void test_bad_record_fails(void **state) {
+    static const char stages[] = CASTS "- select: {fields: [id, age]}\n- batch: {batch_size: 2}";
+
+    (void)state;
+    folder_print("data.csv", "id,name,age\n1,a,2\n2,b,3\n3,c,4\n4,d,nine\n5,e,6\n6,f,7\n"
+                             "7,g,8\n8,h,9\n");
+    for (uint64_t rank = 0; rank < 2; rank++) {
+        struct drive how = {.options = {.n_epochs = 1, .first_rank = rank, .world_size = 2}};
+        struct driven driven = drive_stream(CSV, "", stages, &how);
+
+        assert_int_equal(driven.n_batches, rank == 0 ? 2 : 0);
+        if (rank == 0) {
+            assert_string_equal(driven.error.message, "");
+            continue;
+        }
+        assert_non_null(strstr(driven.error.message, "nine"));
+        assert_int_equal(driven.error.line, 5);
+    }
+}
+
+static uint64_t n_left;
+
+static void on_batch(const struct leat_output *output, void *user) {
+    (void)output;
+    if (n_left-- == 0)
+        ((void (*)(void))user)();
+}
+
+static void take_source_away(void) {
+    assert_int_equal(rename(folder_path("data.csv"), folder_path("gone")), 0);
+}
+
+static void test_gone_meanwhile(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct drive how = {.options = {.n_epochs = 1, .world_size = 2},
+                            .n_jobs = 2,
+                            .n_slots = 2,
+                            .on_batch = on_batch,
+                            .user = (void *)take_source_away};
+        struct driven driven;
+
+        n_left = draw(5);
+        write_data("data.csv", 0, 60000, 0);
+        driven = drive_stream(CSV, "block_bytes: 4096",
+                              CASTS "- select: {fields: [age, id]}\n- shuffle: {buffer_size: "
+                                    "30000}\n- batch: {batch_size: 1}",
+                              &how);
+        assert_true(driven.error.code < 0);
+        (void)unlink(folder_path("gone"));
+    }
+}
+
+static void test_cancelled_anywhere(void **state) {
+    (void)state;
+    write_data("data.csv", 0, 10000, 0);
+    for (int i = 0; i < 20; i++) {
+        struct drive how = random_drive();
+
+        how.options.world_size = 2 + draw(7);
+        how.options.first_rank = draw(how.options.world_size);
+        how.options.n_ranks = 1;
+        how.options.round_phase = 0;
+        how.options.n_epochs = 1;
+        how.cancel_after = 1 + draw(40);
+        (void)drive_stream(CSV, block_option(), SHUFFLED, &how);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_ranks),      cmocka_unit_test(test_any_stage),
+        cmocka_unit_test(test_bad_records),    cmocka_unit_test(test_with_cache),
+        cmocka_unit_test(test_mixed),          cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_documents),      cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_bounded),        cmocka_unit_test(test_bad_record_fails),
+        cmocka_unit_test(test_gone_meanwhile), cmocka_unit_test(test_cancelled_anywhere),
+    };
+
+    return cmocka_run_group_tests(tests, folder_open, folder_close);
+}

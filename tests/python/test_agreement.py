@@ -1,0 +1,318 @@
+"""All ranks compare what they read: by torch.distributed, JAX and mpi4py, in processes of their own.
+
+Each rank runs the functions of this file that `ranks_of` names, in a folder of its own, with its own copy of the data and its
+own daemon, as on another machine.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from typing import Any
+
+import pytest
+
+import leat
+from leat import agreement
+
+TIMEOUT_S = 240
+N_ROWS = 64
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+
+
+# ---- what ranks do: rank, folder ----
+
+
+agree: Any = "auto"  # in every pipeline
+
+
+def pipeline(folder: pathlib.Path, seed: int = 1, batch: int = 4) -> leat.Pipeline:
+    batches = leat.csv(folder / "numbers.csv").cast("number", dtype="int32").shuffle(16, seed=seed).batch(batch)
+    return batches.opened_with(agree=agree) if agree != "auto" else batches
+
+
+def train(batches: Any, n: int | None = None) -> list[int]:
+    seen: list[int] = []
+    for i, batch in enumerate(batches):
+        seen += batch["number"].tolist()
+        if n is not None and i + 1 == n:
+            break
+    return seen
+
+
+def equal(rank: int, folder: pathlib.Path) -> None:
+    batches = pipeline(folder)
+    seen = train(batches)
+    state = batches.state_dict()
+    seen2 = train(batches)
+    batches.load_state_dict(state)
+    assert train(batches) == seen2
+    assert len(seen) == N_ROWS // 2
+    batches.set_epoch(1)
+    train(batches.to("numpy"))
+    assert leat.ranks.find() is None or leat.ranks.find()[1] == 2
+
+
+def two_streams(rank: int, folder: pathlib.Path) -> None:
+    """Of other specs, at once."""
+    for a, b in zip(pipeline(folder), pipeline(folder, seed=2)):
+        assert a.n_rows == b.n_rows
+
+
+def other_data(rank: int, folder: pathlib.Path) -> None:
+    if rank == 1:
+        text = (folder / "numbers.csv").read_text()
+        (folder / "numbers.csv").write_text(text[: text.rindex("\n", 0, -1) + 1])
+    train(pipeline(folder))
+
+
+def other_seed(rank: int, folder: pathlib.Path) -> None:
+    with pipeline(folder).open(seed=rank) as stream:
+        train(stream)
+
+
+def other_spec(rank: int, folder: pathlib.Path) -> None:
+    train(pipeline(folder, batch=4 + rank))
+
+
+def other_step(rank: int, folder: pathlib.Path) -> None:
+    with pipeline(folder).open(agree=False) as before:
+        train(before, 2)
+        first = before.state_dict()
+        before.next()
+        second = before.state_dict()
+    batches = pipeline(folder)
+    batches.load_state_dict(second if rank else first)
+    train(batches)
+
+
+def other_number(rank: int, folder: pathlib.Path) -> None:
+    stream = pipeline(folder).open()
+    loop = iter(stream)
+    for _ in range(2 + rank):
+        next(loop)
+    stream.state_dict()
+
+
+def one_without(rank: int, folder: pathlib.Path) -> None:
+    mute = rank == int(os.environ["TEST_MUTE"])
+    stream = pipeline(folder).open(agree=False) if mute else pipeline(folder).open(agree_timeout=2)
+    try:
+        train(stream)
+    except leat.AgreementError:
+        with pytest.raises(leat.AgreementError):  # and it stays so
+            stream.next()
+        raise
+
+
+def without(rank: int, folder: pathlib.Path) -> None:
+    with pipeline(folder).open(agree=False, seed=rank) as stream:
+        train(stream)
+
+
+def dataset(rank: int, folder: pathlib.Path) -> None:
+    """In forked workers, each of which compares with those of its number."""
+    from torch.utils.data import DataLoader
+
+    data = leat.TorchDataset(pipeline(folder))
+    for _ in range(2):
+        assert sum(len(batch["number"]) for batch in DataLoader(data, batch_size=None, num_workers=2)) == N_ROWS // 2
+    other = leat.TorchDataset(pipeline(folder, seed=rank))
+    with pytest.raises(Exception, match="spec .* at rank 0"):
+        list(DataLoader(other, batch_size=None, num_workers=1))
+
+
+def begin(by: str, rank: int, size: int, port: str) -> Any:
+    if by == "torch":
+        import torch.distributed as dist
+
+        dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=size)
+        return dist.destroy_process_group
+    if by == "jax":
+        import jax
+
+        jax.config.update("jax_platforms", "cpu")
+        jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=size, process_id=rank)
+        return jax.distributed.shutdown
+    if by == "mlx":
+        import mlx.core as mx
+
+        global agree
+        agree = mx.distributed.init(strict=True)
+        assert (agree.rank(), agree.size()) == (rank, size)
+        return lambda: None
+    from mpi4py import MPI
+
+    assert (MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()) == (rank, size)
+    return MPI.Finalize
+
+
+def main(by: str, names: str, size: str, port: str, base: str, rank: str) -> None:
+    """One after the other, in folders of their own. A line is written for each: its name, and what became of it."""
+    folder = pathlib.Path(base) / rank
+    folder.mkdir(parents=True)
+    os.environ["XDG_RUNTIME_DIR"] = os.environ["XDG_CACHE_HOME"] = str(folder)
+    warnings.simplefilter("error", RuntimeWarning)
+    end = begin(by, int(rank), int(size), port)
+    for name in names.split(","):
+        place = folder / name
+        place.mkdir()
+        (place / "numbers.csv").write_text("number\n" + "".join(f"{i}\n" for i in range(N_ROWS)))
+        try:
+            globals()[name](int(rank), place)
+            print(f"{name}: trained", flush=True)
+        except leat.AgreementError as error:
+            print(f"{name}: AgreementError: {error}", flush=True)
+    (pathlib.Path(base) / f"{rank} is done").touch()
+    while len(list(pathlib.Path(base).glob("* is done"))) < int(size):  # stores end with rank 0
+        time.sleep(0.05)
+    if "one_without" in names:
+        os._exit(0)  # what ends groups may wait for ranks
+    end()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
+
+
+# ---- the tests ----
+
+
+def free_port() -> str:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])
+
+
+def ranks_of(by: str, names: list[str], folder: pathlib.Path, size: int = 2, **variables: str) -> list[dict[str, str]]:
+    """For each rank what became of these."""
+    port = free_port()
+    known = {key: text for key, text in os.environ.items() if not key.startswith(("OMPI", "SLURM", "PMI"))}
+    environment = {**known, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", **variables}
+    command = [sys.executable, __file__, by, ",".join(names), str(size), port, str(folder / by)]
+    ranks = [[*command, str(rank)] for rank in range(size)]
+    if by == "mpi":  # mpirun ends all of them, if one fails
+        options = ["--allow-run-as-root", "--oversubscribe", "--mca", "plm", "isolated"]
+        options += ["--output-filename", str(folder / "out")]
+        ranks = [["mpirun", *options, *[word for rank in ranks for word in [":", "-n", "1", *rank]][1:]]]
+    outputs = [folder / f"{i}.out" for i in range(len(ranks))]
+    processes = []
+    for i, (command, output) in enumerate(zip(ranks, outputs)):
+        with output.open("w") as file:
+            own = {**environment, "MLX_RANK": str(i)} if by == "mlx" else environment
+            processes.append(subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=own))
+    try:
+        statuses = [process.wait(timeout=TIMEOUT_S) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    texts = [output.read_text() for output in outputs]
+    assert statuses == [0] * len(processes), texts
+    if by == "mpi":
+        texts = [path.read_text() for path in sorted((folder / "out").glob("*/rank.*/stdout"))]
+    found = [dict(re.findall(r"^(\w+): (.*)$", text, re.MULTILINE)) for text in texts]
+    assert len(found) == size, texts
+    return found
+
+
+DIFFERENCES = {
+    "other_data": ("data ", "numbers.csv of 189 bytes", "numbers.csv of 186 bytes", "at rank 0", "at rank 1"),
+    "other_seed": ("seed 0 at rank 0", "1 at rank 1"),
+    "other_spec": ("spec ", "at rank 0", "at rank 1"),
+    "other_step": ("step 4 at rank 0", "6 at rank 1"),
+    "other_number": ("at state_dict()", "step 4 at rank 0", "6 at rank 1"),
+}
+
+
+def check(found: list[dict[str, str]], names: list[str]) -> None:
+    """All ranks have trained, or each tells all hosts, and what differs."""
+    for name in names:
+        for told in found:
+            if name in DIFFERENCES:
+                texts = ("AgreementError", "the ranks differ", f"({socket.gethostname()})", *DIFFERENCES[name])
+                assert all(text in told[name] for text in texts), (name, texts, told)
+            else:
+                assert told[name] == "trained", (name, told)
+
+
+@needs_torch
+def test_torch(tmp_path: pathlib.Path) -> None:
+    names = ["equal", "other_data", "two_streams", "without", *DIFFERENCES, "dataset"]
+    names = list(dict.fromkeys(names))
+    check(ranks_of("torch", names, tmp_path), names)
+
+
+@needs_torch
+@pytest.mark.parametrize("mute", [0, 2])
+def test_half_of_the_ranks(tmp_path: pathlib.Path, mute: int) -> None:
+    found = ranks_of("torch", ["one_without"], tmp_path, 3, TEST_MUTE=str(mute))
+    assert found.pop(mute)["one_without"] == "trained"
+    for told in found:
+        assert f"AgreementError: rank {mute} of 3 did not come to compare" in told["one_without"]
+
+
+SHORT = ["equal", "other_data", "other_number"]
+
+
+@needs_jax
+def test_jax(tmp_path: pathlib.Path) -> None:
+    check(ranks_of("jax", SHORT, tmp_path), SHORT)
+
+
+def test_mpi(tmp_path: pathlib.Path) -> None:
+    if shutil.which("mpirun") is None or importlib.util.find_spec("mpi4py") is None:
+        pytest.skip("needs openmpi-bin of Debian, and mpi4py of PyPI")
+    check(ranks_of("mpi", SHORT, tmp_path), SHORT)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mlx") is None, reason="mlx is not installed")
+def test_mlx(tmp_path: pathlib.Path) -> None:
+    """A group has to be given, and messages can be late in one way alone: all ranks wait for one that does not come."""
+    hosts = tmp_path / "hosts.json"
+    hosts.write_text(json.dumps([[f"127.0.0.1:{free_port()}"] for _ in range(2)]))
+    check(ranks_of("mlx", SHORT, tmp_path, MLX_HOSTFILE=str(hosts)), SHORT)
+    hosts.write_text(json.dumps([[f"127.0.0.1:{free_port()}"] for _ in range(2)]))
+    (tmp_path / "mlx").rename(tmp_path / "before")
+    found = ranks_of("mlx", ["one_without"], tmp_path, MLX_HOSTFILE=str(hosts), TEST_MUTE="1")
+    assert "AgreementError: another rank of 2 did not come to compare" in found[0]["one_without"]
+    assert found[1]["one_without"] == "trained"
+
+
+def test_nothing_to_compare_through(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "numbers.csv").write_text("number\n" + "".join(f"{i}\n" for i in range(N_ROWS)))
+    batches = pipeline(tmp_path)
+    monkeypatch.setattr(agreement, "_has_warned", False)
+    with pytest.warns(RuntimeWarning, match="nothing compares what the 2 ranks read.*agree=False"):
+        with batches.open(rank=0, world_size=2, epochs=1) as stream:
+            train(stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with batches.open(rank=0, world_size=2, epochs=1) as stream:  # once
+            train(stream)
+            stream.state_dict()
+        with batches.open(rank=0, world_size=2, epochs=1, agree=False) as stream:
+            train(stream)
+        with batches.open(world_size=1, epochs=1, agree=True) as stream:
+            train(stream)
+    with batches.open(rank=0, world_size=2, agree=True) as stream, pytest.raises(leat.SpecError, match="agree is True"):
+        stream.next()
+    with pytest.raises(leat.SpecError, match="agree is a bool"):
+        batches.open(rank=0, world_size=2, agree=7)
+    with pytest.raises(leat.SpecError, match="agree_timeout"):
+        batches.open(rank=0, world_size=2, agree_timeout=0)
+
+
+def test_ranks_in_words() -> None:
+    assert agreement._ranks([3]) == "rank 3"
+    assert agreement._ranks([7, 0, 5, 6]) == "ranks 0, 5-7"
+    assert agreement._ranks(range(4)) == "ranks 0-3"
