@@ -1,0 +1,87 @@
+"""Hosts of a cluster on one machine: network namespaces that a bridge joins, which stands in a namespace of its own.
+
+A namespace lives as long as the process that keeps it, and that ends with the test, however the test ends. The hosts share
+the file system. `nsenter --net` enters them, since `ip netns exec` would hide what the test has mounted.
+"""
+import contextlib
+import json
+import os
+import subprocess
+
+from leat_harness import HANG_S, Daemon, Skip, require
+
+KEEP = 'hostname "$0" && ip link set lo up && echo up && exec cat'
+
+
+class Host:
+    """A network namespace with a host name: `host.command(...)` runs there, under any user of this machine."""
+
+    def __init__(self, name):
+        self.name, self.address = name, None
+        self.keeper = subprocess.Popen(["unshare", "--net", "--uts", "sh", "-c", KEEP, name], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if self.keeper.stdout.readline() != "up\n":
+            raise Skip(f"no network namespace can be made here: {self.keeper.communicate()[1].strip()}")
+
+    def command(self, *words):
+        return ["nsenter", f"--net=/proc/{self.keeper.pid}/ns/net", f"--uts=/proc/{self.keeper.pid}/ns/uts", "--", *map(str, words)]
+
+    def popen(self, *words, **options):
+        return subprocess.Popen(self.command(*words), **options)
+
+    def run(self, *words, check=True, timeout=HANG_S, **options):
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=timeout, **options)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{self.name}: {' '.join(map(str, words))}: status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
+        return done
+
+    def end(self):
+        self.keeper.communicate()
+
+
+@contextlib.contextmanager
+def cluster(n_hosts):
+    """Hosts n0, n1, ... that reach each other at 10.77.0.1, 10.77.0.2, ..."""
+    require("ip")
+    require("nsenter")
+    if os.geteuid() != 0:
+        raise Skip("only root can make network namespaces")
+    with contextlib.ExitStack() as stack:
+        def add(name):
+            host = Host(name)
+            stack.callback(host.end)
+            return host
+        switch = add("switch")
+        switch.run("ip", "link", "add", "bridge", "type", "bridge")
+        switch.run("ip", "link", "set", "bridge", "up")
+        hosts = [add(f"n{i}") for i in range(n_hosts)]
+        for i, host in enumerate(hosts):
+            host.address = f"10.77.0.{i + 1}"
+            switch.run("ip", "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0", "netns", host.keeper.pid)
+            switch.run("ip", "link", "set", f"port{i}", "master", "bridge", "up")
+            host.run("ip", "address", "add", f"{host.address}/24", "dev", "eth0")
+            host.run("ip", "link", "set", "eth0", "up")
+        yield hosts
+
+
+def start_daemon(stack, folder, host, text):
+    """A daemon in that host, which ends with the stack. Its configuration and its sockets are its own."""
+    place = folder / host.name
+    place.mkdir(exist_ok=True)
+    return stack.enter_context(Daemon(place, text, wrapper=host.command()))
+
+
+def steps_of(lines):
+    """(epoch, step): digest, of what `--format jsonl` printed."""
+    found = {}
+    for line in map(json.loads, lines):
+        if "digest" in line and "step" in line:
+            assert (line["epoch"], line["step"]) not in found, f"{line} came twice"
+            found[line["epoch"], line["step"]] = line["digest"]
+    return found
+
+
+def whole_rounds(steps, world_size):
+    """What the ranks of that world get of an epoch's steps between them, with `uneven: drop`."""
+    n_steps = {epoch: 1 + max(step for at, step in steps if at == epoch) for epoch, _ in steps}
+    return {place: digest for place, digest in steps.items() if place[1] < n_steps[place[0]] // world_size * world_size}
