@@ -149,7 +149,7 @@ def check_form(report):
 
 def main():
     if not shutil.which("groff"):
-        print("there is no groff to format pages with")
+        print("skipped: all: there is no groff to format pages with")
         return 77
     report = Report()
     for check in (check_commands, check_mentions, check_stages, check_daemon, check_interfaces, check_form):

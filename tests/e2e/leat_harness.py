@@ -2,7 +2,7 @@
 
 A test file is a script with functions test_*(); `main()` runs them, each with a fresh folder, and
 prints one line for each. `NAME.py BIN [PATTERN]` runs those whose name holds PATTERN. Exit status
-77: all were skipped (ctest shows that as skipped, with the reason).
+77: all were skipped. What was skipped is printed as tests/suite.py reads it.
 """
 import json
 import os
@@ -180,6 +180,11 @@ def require(program):
     return path
 
 
+def note_skipped(case, reason):
+    """Says that a case, or the part of it that `case` names, did not run. The rest of the test goes on."""
+    print(f"skipped: {case}: {reason}", flush=True)
+
+
 def main(tests):
     """Runs the functions test_* of a module's globals()."""
     pattern = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -194,7 +199,8 @@ def main(tests):
             result = "ok"
         except Skip as reason:
             n_skipped += 1
-            result = f"skipped: {reason}"
+            note_skipped(name, reason)
+            result = "skipped"
         except Exception:  # noqa: whatever it was, the others still run
             n_failed += 1
             result = "FAILED\n" + traceback.format_exc()

@@ -346,7 +346,7 @@ def main():
             packages = Packages(pathlib.Path(folder))
             leat_harness.main(globals())
         except Skip as reason:
-            print(f"skipped: {reason}")
+            leat_harness.note_skipped("all", reason)
             raise SystemExit(77)
         finally:
             if machine:

@@ -652,7 +652,7 @@ def main():
     try:
         machine = Machine()
     except Skip as reason:
-        print(f"skipped: {reason}")
+        leat_harness.note_skipped("all", reason)
         raise SystemExit(77)
     signal.signal(signal.SIGTERM, lambda *_: exit(1))
     try:
@@ -660,7 +660,7 @@ def main():
         machine.boot()
         leat_harness.main(globals())
     except Skip as reason:
-        print(f"skipped: {reason}")
+        leat_harness.note_skipped("all", reason)
         raise SystemExit(77)
     finally:
         machine.close()

@@ -51,6 +51,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.basetemp = config.option.basetemp or os.path.join(folder.name, "t")
 
 
+_skipped_parts: list[tuple[str, str]] = []
+
+
+def note_skipped(part: str, reason: str) -> None:
+    """Says that a part of a test is left out. The rest of the test goes on."""
+    _skipped_parts.append((part, reason))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What was skipped, as tests/suite.py reads it."""
+    skipped = list(_skipped_parts)
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        skipped.append((report.nodeid.partition("::")[2] or "all", reason.replace("\n", " ")))
+    for case, reason in skipped:
+        terminalreporter.write_line(f"skipped: {case}: {reason}")
+
+
 def _state(task: pathlib.Path) -> str:
     """As ps shows it: "R", "S", "T", .."""
     return (task / "stat").read_text().rpartition(")")[2].split()[0]

@@ -21,6 +21,7 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
+from conftest import note_skipped
 import leat
 
 RUN = "<!-- run -->"
@@ -115,8 +116,11 @@ def exists(name: str) -> bool:
                 found = getattr(found, part)
             else:
                 found = importlib.import_module(".".join(name.split(".")[:i]))
-        except ModuleNotFoundError as error:  # of a framework that is not here: it cannot be told
-            return not (error.name or "").startswith("leat")
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("leat"):
+                return False
+            note_skipped(name, f"{error.name} is not installed")
+            return True
         except ImportError:
             return False
     return True

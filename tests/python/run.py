@@ -34,7 +34,7 @@ def main():
     python = next(filter(has_pytest, candidates()), None)
     if python is None:
         who = " nor ".join(candidates())
-        print(f"skipped: {who} has no pytest (or is older than 3.11): ./bootstrap deps furnishes build/venv, or set LEAT_TEST_PYTHON")
+        print(f"skipped: all: {who} has no pytest (or is older than 3.11): ./bootstrap deps furnishes build/venv, or set LEAT_TEST_PYTHON")
         return SKIPPED
     environment = {
         **os.environ,
@@ -44,7 +44,7 @@ def main():
         "TOKENIZERS_PARALLELISM": "false",
         "JAX_PLATFORMS": "cpu",
     }
-    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *arguments]
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     status = subprocess.run(command, env=environment).returncode
     return SKIPPED if status == NO_TESTS_RAN else status
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import leat
+from conftest import note_skipped
 from leat import frameworks
 
 numpy = pytest.importorskip("numpy")
@@ -25,6 +26,8 @@ except ImportError:
     DTYPES = ALL_DTYPES
 else:  # uint16: torch 2.3 and later
     DTYPES = tuple(dtype for dtype in ALL_DTYPES if hasattr(torch, dtype))
+    for dtype in set(ALL_DTYPES) - set(DTYPES):
+        note_skipped(f"columns of {dtype}", f"torch {torch.__version__} has no {dtype}")
 
 
 @pytest.fixture(scope="module")

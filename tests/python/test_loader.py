@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -221,55 +222,67 @@ def test_torch_data_loader(fast: Any) -> None:
 # ---- all that people hold ----
 
 
-def holders(folder: pathlib.Path) -> Iterator[tuple[str, Any]]:
-    import csv
-
+def csv_file(folder: pathlib.Path) -> str:
     with open(folder / "rows.csv", "w", newline="") as file:
         writer = csv.DictWriter(file, ["text", "label"], extrasaction="ignore")
         writer.writeheader()
         writer.writerows(ROWS)
+    return str(folder / "rows.csv")
+
+
+def jsonl_file(folder: pathlib.Path) -> pathlib.Path:
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    yield "csv", str(folder / "rows.csv")
-    yield "jsonl", folder / "rows.jsonl"
-    yield "generator", (row for row in ROWS)
-    yield "pairs", [(row["text"], row["label"]) for row in ROWS]
-    for name in ("pandas", "polars", "pyarrow", "datasets"):
-        try:
-            __import__(name)
-        except ImportError:
-            continue
-        yield name, _frame(sys.modules[name], name)
-    if "datasets" in sys.modules:
-        datasets = sys.modules["datasets"]
-        whole = datasets.Dataset.from_list(ROWS)
-        whole.save_to_disk(folder / "saved")
-        saved = datasets.load_from_disk(folder / "saved")
-        yield "datasets, mapped files", saved
-        yield "datasets, with indices", saved.select([*range(202, -1, -1)]).select([*range(202, -1, -1)])
-        yield "datasets, for torch", saved.with_format("torch")
-        yield "datasets, iterable", saved.to_iterable_dataset()
-        saved.to_parquet(folder / "rows.parquet")
-        yield "parquet", folder / "rows.parquet"
-        yield "folder", folder / "saved"
+    return folder / "rows.jsonl"
 
 
-def _frame(module: Any, name: str) -> Any:
-    if name == "pyarrow":
-        return module.Table.from_pylist(ROWS)
-    return module.Dataset.from_list(ROWS) if name == "datasets" else module.DataFrame(ROWS)
+def dataset() -> Any:
+    return pytest.importorskip("datasets").Dataset.from_list(ROWS)
 
 
-def test_held_in_all_ways(fast: Any, tmp_path: pathlib.Path) -> None:
+def saved(folder: pathlib.Path) -> Any:
+    dataset().save_to_disk(folder / "saved")
+    return pytest.importorskip("datasets").load_from_disk(folder / "saved")
+
+
+def saved_folder(folder: pathlib.Path) -> pathlib.Path:
+    saved(folder)
+    return folder / "saved"
+
+
+def parquet_file(folder: pathlib.Path) -> pathlib.Path:
+    dataset().to_parquet(folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
+HOLDERS: dict[str, Callable[[pathlib.Path], Any]] = {
+    "csv": csv_file,
+    "jsonl": jsonl_file,
+    "generator": lambda _: (row for row in ROWS),
+    "pairs": lambda _: [(row["text"], row["label"]) for row in ROWS],
+    "pandas": lambda _: pytest.importorskip("pandas").DataFrame(ROWS),
+    "polars": lambda _: pytest.importorskip("polars").DataFrame(ROWS),
+    "pyarrow": lambda _: pytest.importorskip("pyarrow").Table.from_pylist(ROWS),
+    "datasets": lambda _: dataset(),
+    "datasets, mapped files": saved,
+    "datasets, with indices": lambda folder: saved(folder).select([*range(202, -1, -1)]).select([*range(202, -1, -1)]),
+    "datasets, for torch": lambda folder: (pytest.importorskip("torch"), saved(folder).with_format("torch"))[1],
+    "datasets, iterable": lambda folder: saved(folder).to_iterable_dataset(),
+    "parquet": parquet_file,
+    "folder": saved_folder,
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_held_in_all_ways(fast: Any, tmp_path: pathlib.Path, holder: str) -> None:
     wanted = [
         {**expected(fast, rows, truncation=True, max_length=12, padding=True), "labels": [row["label"] for row in rows]}
         for rows in batches_of(ROWS, 64)
     ]
-    for name, data in holders(tmp_path):
-        with of_numpy(data, fast, text="text", batch_size=64, max_length=12) as batches:
-            found = list(batches)
-        assert len(found) == len(wanted), name
-        for batch, other in zip(found, wanted):
-            assert_equal(batch, other)
+    with of_numpy(HOLDERS[holder](tmp_path), fast, text="text", batch_size=64, max_length=12) as batches:
+        found = list(batches)
+    assert len(found) == len(wanted)
+    for batch, other in zip(found, wanted):
+        assert_equal(batch, other)
 
 
 def test_without_pyarrow(fast: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).p
 try:
     import yaml
 except ImportError:
-    print("skipped: Python has no module yaml (Debian: python3-yaml)")
+    print("skipped: all: Python has no module yaml (Debian: python3-yaml)")
     sys.exit(77)
 
 import leat_harness
@@ -524,7 +524,10 @@ def write_texts(folder):
     (folder / "texts" / "a-11.txt.bz2").write_bytes(bz2.compress(lines[2]) + bz2.compress(lines[3]) + b"garbage")
     (folder / "texts" / "sub" / "b.txt.xz").write_bytes(lzma.compress(lines[3]) + lzma.compress(lines[0]))
     (folder / "texts" / "sub" / "c.bin").write_bytes(b"not wanted\n")
-    for program in filter(shutil.which, ["zstd", "lz4"]):
+    for program in ["zstd", "lz4"]:
+        if not shutil.which(program):
+            leat_harness.note_skipped(f"texts packed by {program}", f"{program} is not installed")
+            continue
         packed = subprocess.run([program, "-c"], input=lines[1], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
         (folder / "texts" / "sub" / f"d.txt.{program}").write_bytes(packed.stdout + packed.stdout)
 

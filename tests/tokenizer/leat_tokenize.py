@@ -1,6 +1,6 @@
 """leatctl's tokenizer from outside: what it answers, what differs from what is wanted, a small
 runner of tests. A test file is a script with functions test_*(folder), `NAME.py BIN [PATTERN]`; exit
-status 77: all were skipped.
+status 77: all were skipped. What was skipped is printed as tests/suite.py reads it.
 """
 import json
 import os
@@ -122,7 +122,8 @@ def main(tests):
             result = test(folder) or "ok"
         except Skip as reason:
             n_skipped += 1
-            result = f"skipped: {reason}"
+            print(f"skipped: {name}: {reason}")
+            result = "skipped"
         except AssertionError as error:
             n_failed += 1
             result = f"FAILED\n{error}"

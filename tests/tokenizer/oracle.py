@@ -18,10 +18,10 @@ def require():
         python = os.environ.get("LEAT_ORACLE_PYTHON")
         if python and python != sys.executable:
             os.execv(python, [python, *sys.argv])
-        print(f"skipped: no Python module tokenizers (pip install tokenizers=={VERSION}, or LEAT_ORACLE_PYTHON=a Python that has it)")
+        print(f"skipped: all: no Python module tokenizers (pip install tokenizers=={VERSION}, or LEAT_ORACLE_PYTHON=a Python that has it)")
         sys.exit(77)
     if tokenizers.__version__ != VERSION:
-        print(f"skipped: tokenizers {tokenizers.__version__} is here, the oracle is {VERSION}")
+        print(f"skipped: all: tokenizers {tokenizers.__version__} is here, the oracle is {VERSION}")
         sys.exit(77)
     return tokenizers
 

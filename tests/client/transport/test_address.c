@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "client/transport/address.h"
+#include "tests/skip.h"
 
 static char root[] = "/tmp/leat-address-XXXXXX";
 
@@ -99,7 +100,7 @@ static void test_all_places_are_told(void **state) {
     (void)unsetenv("LEAT_SOCKET");
     (void)setenv("XDG_RUNTIME_DIR", "/nonexistent", 1);
     if (access("/run/leat", F_OK) == 0)
-        skip();
+        SKIP_CASE("/run/leat exists on this machine");
     assert_int_equal(try_connect(NULL, &err), -ECONNREFUSED);
     assert_non_null(strstr(err.message, "/nonexistent/leat/trainer.sock"));
     assert_non_null(strstr(err.message, "/run/leat/trainer.sock"));
@@ -149,7 +150,7 @@ static void test_denied(void **state) {
 
     (void)state;
     if (geteuid() != 0)
-        skip();
+        SKIP_CASE("only root can become another user");
     listener = make_socket("locked", "trainer.sock", 1);
     assert_int_equal(chmod(root, 0755), 0);
     assert_int_equal(chmod(below("locked/trainer.sock", path, sizeof(path)), 0660), 0);

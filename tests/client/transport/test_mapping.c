@@ -15,6 +15,7 @@
 #include "client/transport/mapping.h"
 #include "proto/base/rng.h"
 #include "proto/slot.h"
+#include "tests/skip.h"
 
 #define N_SLOTS      4
 #define PAGES        8 /* of a slot */
@@ -159,7 +160,7 @@ static void test_locked(void **state) {
     (void)state;
     begin(&ring, true);
     if (mlock(trainers(&ring, 0), ring.size) < 0)
-        skip();
+        SKIP_CASE("RLIMIT_MEMLOCK is too small for a ring");
     memset(trainers(&ring, 0), 7, ring.slot_bytes);
     leat_mapping_restore(ring.mapping, 0, ring.slot_bytes);
     memset(ring.daemon, DAEMON_WRITE + 1, ring.slot_bytes);

@@ -242,7 +242,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_streams, set_up, tear_down),
     };
 
-    if (take_pass_rights_away() < 0)
+    if (take_pass_rights_away() < 0) {
+        (void)printf("skipped: all: this kernel does not filter calls\n");
         return 77;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

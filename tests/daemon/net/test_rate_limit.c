@@ -17,6 +17,7 @@
 #include "daemon/net/rate_limit.h"
 #include "proto/base/clock.h"
 #include "tests/daemon/shared_control.h"
+#include "tests/skip.h"
 
 #define SECOND      UINT64_C(1000000000)
 #define OTHER       65534
@@ -222,7 +223,7 @@ static void test_others(void **state) {
 
     (void)state;
     if (geteuid() != 0)
-        skip(); /* only root can be two users */
+        SKIP_CASE("only root can be two users");
     (void)snprintf(path, sizeof(path), "%s/trainer.sock", server.folder);
     assert_int_equal(chmod(path, 0666), 0);
     assert_int_equal(chmod(server.folder, 0755), 0);
