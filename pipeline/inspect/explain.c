@@ -94,10 +94,9 @@ static void add_order(struct memory *memory, const struct leat_plan *plan) {
     memory->order = memory->n_waiting * sizeof(struct leat_ref);
     for (size_t i = 0; i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
-        uint64_t n_rows = 0, n_bytes = 0;
+        uint64_t n_rows, n_bytes;
 
-        if (stage->ops->holding)
-            stage->ops->holding(stage->config, &n_rows, &n_bytes);
+        leat_plan_holding(plan, stage, &n_rows, &n_bytes);
         memory->n_waiting += n_rows;
         memory->order += n_bytes;
     }

@@ -75,11 +75,9 @@ static double wait_records(const struct leat_plan *plan, const struct leat_measu
 
     for (size_t i = 0; i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
-        uint64_t n_rows = 0, n_bytes = 0;
+        uint64_t n_rows, n_bytes;
 
-        if (stage->filter_column >= 0 || !stage->ops->holding)
-            continue;
-        stage->ops->holding(stage->config, &n_rows, &n_bytes);
+        leat_plan_holding(plan, stage, &n_rows, &n_bytes);
         n_held += (double)n_rows;
         is_known |= n_rows > 0;
     }

@@ -155,12 +155,18 @@ static int try_loads(struct trial *trial, struct leat_error *err) {
 }
 
 static int feed(struct trial *trial, struct leat_block *block, struct leat_error *err) {
+    const struct leat_block_order *blocks = &trial->plan.blocks;
     uint64_t start_ns = busy(trial);
     int r = 0;
 
     for (uint32_t row = 0; r == 0 && row < block->n_rows; row++) {
+        size_t n_before = trial->result->n_rows + row;
+
         block->n_refs++;
-        r = leat_order_feed(&trial->order, leat_ref_row(block, row), err);
+        r = leat_order_feed(&trial->order,
+                            blocks->n_lanes > 0 ? n_before / blocks->block_size % blocks->n_lanes
+                                                : 0,
+                            leat_ref_row(block, row), err);
     }
     trial->is_done |= r > 0;
     trial->result->n_rows += block->n_rows;

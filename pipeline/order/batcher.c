@@ -101,39 +101,60 @@ static size_t bucket_of(const struct leat_plan *plan, struct leat_ref ref) {
 }
 
 static int on_close(struct leat_batch_refs *take_batch, void *user, struct leat_error *err) {
-    return leat_batcher_close(user, take_batch, err);
+    return leat_batch_lane_close(user, take_batch, err);
 }
 
 static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
-    struct leat_batcher *batcher = (struct leat_batcher *)sink;
-    const struct leat_plan *plan = batcher->plan;
+    struct leat_batch_lane *lane = (struct leat_batch_lane *)sink;
+    const struct leat_plan *plan = lane->batcher->plan;
 
     if (plan->bucketing && plan->bucketing->window > 0)
-        return leat_batcher_gather(batcher, ref, err);
-    return leat_open_batch_add(plan, &batcher->open[bucket_of(plan, ref)], ref, on_close, batcher,
-                               err);
+        return leat_batch_lane_gather(lane, ref, err);
+    return leat_open_batch_add(plan, &lane->open[bucket_of(plan, ref)], ref, on_close, lane, err);
 }
 
-int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err) {
-    int r = leat_batcher_flush_window(batcher, err);
+static int flush_lane(struct leat_batch_lane *lane, struct leat_error *err) {
+    int r = leat_batch_lane_flush_window(lane, err);
 
-    for (size_t i = 0; r == 0 && i < batcher->n_open; i++) {
-        struct leat_batch_refs *batch = take_open(&batcher->open[i]);
+    for (size_t i = 0; r == 0 && i < lane->batcher->n_open; i++) {
+        struct leat_batch_refs *batch = take_open(&lane->open[i]);
 
-        if (batch && batcher->plan->drop_last)
+        if (batch && lane->batcher->plan->drop_last)
             leat_batch_refs_free(batch);
         else if (batch)
-            r = leat_batcher_close(batcher, batch, err);
+            r = leat_batch_lane_close(lane, batch, err);
     }
     return r;
 }
 
+int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err) {
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < batcher->n_lanes; i++)
+        r = flush_lane(&batcher->lanes[i], err);
+    return r < 0 ? r : leat_batcher_end_turns(batcher, err);
+}
+
 /* ---- life ---- */
+
+static int init_lanes(struct leat_batcher *batcher, struct leat_error *err) {
+    batcher->lanes = calloc(batcher->n_lanes, sizeof(*batcher->lanes));
+    for (size_t i = 0; batcher->lanes && i < batcher->n_lanes; i++) {
+        struct leat_batch_lane *lane = &batcher->lanes[i];
+
+        lane->sink.push = push_batch;
+        lane->batcher = batcher;
+        lane->closed.last = &lane->closed.first;
+        lane->open = calloc(batcher->n_open, sizeof(*lane->open));
+        if (!lane->open)
+            return leat_error_oom(err);
+    }
+    return batcher->lanes ? 0 : leat_error_oom(err);
+}
 
 int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan,
                       const struct leat_sequence *wanted, struct leat_error *err) {
     *batcher = (struct leat_batcher){
-        .sink.push = push_batch,
         .plan = plan,
         .first_rank = wanted->first_rank,
         .n_ranks = wanted->n_ranks ? wanted->n_ranks : 1,
@@ -141,59 +162,76 @@ int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan
         .first_epoch = wanted->first_epoch,
         .first_step = wanted->first_step,
         .n_left = wanted->n_steps ? wanted->n_steps : UINT64_MAX,
+        .n_lanes = leat_plan_n_lanes(plan),
         .n_open = 1 + (plan->bucketing ? plan->bucketing->n_boundaries : 0),
     };
     if (batcher->world_size > 1)
         batcher->round_phase = wanted->round_phase % batcher->world_size;
     leat_batcher_init_lists(batcher);
-    batcher->open = calloc(batcher->n_open, sizeof(*batcher->open));
-    return batcher->open ? 0 : leat_error_oom(err);
+    return init_lanes(batcher, err);
+}
+
+static void deinit_lane(struct leat_batch_lane *lane, size_t n_open) {
+    for (size_t i = 0; lane->open && i < n_open; i++)
+        leat_batch_refs_free(lane->open[i].refs);
+    for (size_t i = 0; i < lane->n_gathered; i++)
+        leat_ref_drop(lane->gathered[i].ref);
+    free(lane->open);
+    free(lane->gathered);
 }
 
 void leat_batcher_deinit(struct leat_batcher *batcher) {
-    for (size_t i = 0; batcher->open && i < batcher->n_open; i++)
-        leat_batch_refs_free(batcher->open[i].refs);
-    for (size_t i = 0; i < batcher->n_gathered; i++)
-        leat_ref_drop(batcher->gathered[i].ref);
     leat_batcher_deinit_lists(batcher);
-    free(batcher->open);
-    free(batcher->gathered);
+    for (size_t i = 0; batcher->lanes && i < batcher->n_lanes; i++)
+        deinit_lane(&batcher->lanes[i], batcher->n_open);
+    free(batcher->lanes);
 }
 
 void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint64_t epoch) {
     const struct leat_bucketing *bucketing = batcher->plan->bucketing;
 
     batcher->epoch = epoch;
+    batcher->turn = 0;
     leat_batcher_start_rounds(batcher);
-    if (bucketing)
-        batcher->rng.state = leat_rng_key(seed, bucketing->seed, epoch, LEAT_RNG_BUCKET, 0);
+    for (size_t i = 0; bucketing && i < batcher->n_lanes; i++)
+        batcher->lanes[i].rng.state =
+            leat_rng_key(seed, bucketing->seed, epoch, LEAT_RNG_BUCKET, i << LEAT_RNG_LANE_SHIFT);
 }
 
 uint64_t leat_batcher_holds(const struct leat_plan *plan) {
     const struct leat_bucketing *bucketing = plan->bucketing;
+    uint64_t n_rows = plan->batch_size;
 
-    if (!bucketing)
-        return plan->batch_size;
-    return bucketing->window > 0 ? bucketing->window + plan->batch_size
-                                 : (bucketing->n_boundaries + 1) * plan->batch_size;
+    if (bucketing && bucketing->window > 0)
+        n_rows += bucketing->window;
+    else if (bucketing)
+        n_rows *= bucketing->n_boundaries + 1;
+    return leat_plan_n_lanes(plan) * n_rows;
+}
+
+static uint64_t lane_bytes(const struct leat_batch_lane *lane) {
+    uint64_t n_bytes = lane->closed.n_bytes + lane->gathered_capacity * sizeof(*lane->gathered);
+
+    for (size_t i = 0; i < lane->batcher->n_open; i++)
+        n_bytes += lane->open[i].refs ? refs_bytes(lane->open[i].capacity) : 0;
+    return n_bytes;
 }
 
 uint64_t leat_batcher_bytes(const struct leat_batcher *batcher) {
-    uint64_t n_bytes = batcher->queue.n_bytes + batcher->beyond.n_bytes +
-                       batcher->gathered_capacity * sizeof(*batcher->gathered);
+    uint64_t n_bytes = batcher->queue.n_bytes + batcher->beyond.n_bytes;
 
-    for (size_t i = 0; i < batcher->n_open; i++)
-        n_bytes += batcher->open[i].refs ? refs_bytes(batcher->open[i].capacity) : 0;
+    for (size_t i = 0; i < batcher->n_lanes; i++)
+        n_bytes += lane_bytes(&batcher->lanes[i]);
     return n_bytes;
 }
 
 /* While a window is cut into batches, its rows are there twice; and tables double. */
 uint64_t leat_batcher_max_bytes(const struct leat_plan *plan, uint64_t n_closed) {
     const struct leat_bucketing *bucketing = plan->bucketing;
-    uint64_t window = bucketing ? bucketing->window : 0;
+    uint64_t window = bucketing ? bucketing->window : 0, n_lanes = leat_plan_n_lanes(plan);
     uint64_t n_open = 1 + (bucketing ? bucketing->n_boundaries : 0);
     uint64_t n_rows = window > 0 ? window + plan->batch_size : 0;
 
-    return (n_open + n_closed) * refs_bytes(plan->batch_size) +
-           n_rows * (2 * sizeof(struct leat_gathered_row) + sizeof(struct leat_ref));
+    return (n_lanes * n_open + n_closed) * refs_bytes(plan->batch_size) +
+           n_lanes * n_rows * (2 * sizeof(struct leat_gathered_row) + sizeof(struct leat_ref));
 }

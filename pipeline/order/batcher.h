@@ -10,6 +10,10 @@
  * With `bucket: {boundaries}` each bucket has an open batch of its own. With `bucket: {window}`
  * rows are gathered, sorted by length and cut into batches from the shortest on, which are closed
  * in random order. What is left, less than a batch of the longest rows, is gathered again.
+ *
+ * Where the order has lanes (order.h), each has open batches and a window of its own. Its closed
+ * batches wait for their turn: a step is the next batch of the lane behind that of the step before.
+ * At the end of the epoch a lane that has no more batches drops out.
  */
 #pragma once
 
@@ -35,8 +39,18 @@ struct leat_batch_list {
     uint64_t n_bytes;
 };
 
-struct leat_batcher {
+/* Where the rows of a lane of the order become batches. */
+struct leat_batch_lane {
     struct leat_order_sink sink;
+    struct leat_batcher *batcher;
+    struct leat_open_batch *open;       /* [n_open of the batcher]: of each bucket */
+    struct leat_gathered_row *gathered; /* for the window; grows up to it and a batch */
+    size_t n_gathered, n_carried, gathered_capacity;
+    struct leat_rng rng;           /* for the order of batches of a window */
+    struct leat_batch_list closed; /* in order; they wait for their turn */
+};
+
+struct leat_batcher {
     const struct leat_plan *plan;
     uint64_t first_rank, n_ranks, world_size;
     uint64_t first_epoch, first_step;
@@ -49,11 +63,9 @@ struct leat_batcher {
     uint64_t round_start, round_end;
     uint64_t n_round_skipped;       /* steps of this round, so far */
     uint64_t next_epoch, next_step; /* behind the last in the queue */
-    struct leat_open_batch *open;   /* [n_open]: of each bucket */
+    struct leat_batch_lane *lanes;  /* [n_lanes] */
+    size_t n_lanes, turn;           /* whose batch is the next step */
     size_t n_open;
-    struct leat_gathered_row *gathered; /* for the window; grows up to it and a batch */
-    size_t n_gathered, n_carried, gathered_capacity;
-    struct leat_rng rng;           /* for the order of batches of a window */
     struct leat_batch_list round;  /* closed, in order; their round is not whole */
     struct leat_batch_list beyond; /* closed, in order, and not wanted yet */
     struct leat_batch_list queue;  /* closed, in order */
@@ -68,6 +80,7 @@ struct leat_sequence {
     uint64_t round_phase;
 };
 
+/* The batcher must stay where it is. */
 int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan,
                       const struct leat_sequence *wanted, struct leat_error *err);
 void leat_batcher_deinit(struct leat_batcher *batcher);
@@ -89,7 +102,7 @@ struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);
 /* Drops that batch of the queue and all behind it. */
 void leat_batcher_cut(struct leat_batcher *batcher, struct leat_batch_refs *first);
 
-/* The number of rows that wait in open batches and windows at most. */
+/* The number of rows that wait in open batches and windows of all lanes at most. */
 uint64_t leat_batcher_holds(const struct leat_plan *plan);
 /* Bytes of references that it has now; and that it and n_closed batches take at most. */
 uint64_t leat_batcher_bytes(const struct leat_batcher *batcher);

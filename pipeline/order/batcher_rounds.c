@@ -160,8 +160,9 @@ static int check_skipped(const struct leat_batcher *batcher, struct leat_error *
         (unsigned long long)batcher->round_start, (unsigned long long)batcher->step - 1);
 }
 
-int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *take_batch,
-                       struct leat_error *err) {
+/* Gives the batch the next number. */
+static int number_batch(struct leat_batcher *batcher, struct leat_batch_refs *take_batch,
+                        struct leat_error *err) {
     const struct leat_skips *skips = &batcher->plan->skips;
     uint64_t step = batcher->step++;
     bool is_skipped;
@@ -183,6 +184,37 @@ int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *tak
     r = check_skipped(batcher, err);
     if (r == 0)
         release_round(batcher);
+    return r;
+}
+
+/* ---- lanes ---- */
+
+int leat_batch_lane_close(struct leat_batch_lane *lane, struct leat_batch_refs *take_batch,
+                          struct leat_error *err) {
+    struct leat_batcher *batcher = lane->batcher;
+    struct leat_batch_refs *batch;
+    int r = 0;
+
+    append_batch(&lane->closed, take_batch);
+    while (r == 0 && (batch = take_first(&batcher->lanes[batcher->turn].closed))) {
+        batcher->turn = (batcher->turn + 1) % batcher->n_lanes;
+        r = number_batch(batcher, batch, err);
+    }
+    return r;
+}
+
+int leat_batcher_end_turns(struct leat_batcher *batcher, struct leat_error *err) {
+    size_t n_empty = 0;
+    int r = 0;
+
+    for (; r == 0 && n_empty < batcher->n_lanes;
+         batcher->turn = (batcher->turn + 1) % batcher->n_lanes) {
+        struct leat_batch_refs *batch = take_first(&batcher->lanes[batcher->turn].closed);
+
+        n_empty = batch ? 0 : n_empty + 1;
+        if (batch)
+            r = number_batch(batcher, batch, err);
+    }
     return r;
 }
 
@@ -301,6 +333,8 @@ void leat_batcher_init_lists(struct leat_batcher *batcher) {
 }
 
 void leat_batcher_deinit_lists(struct leat_batcher *batcher) {
+    for (size_t i = 0; batcher->lanes && i < batcher->n_lanes; i++)
+        empty_list(&batcher->lanes[i].closed);
     empty_list(&batcher->queue);
     empty_list(&batcher->round);
     empty_list(&batcher->beyond);

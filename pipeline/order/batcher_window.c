@@ -2,8 +2,8 @@
  * the batches are put in random order. See batcher.h.
  *
  * Rows of one length stay in the order in which they came. Draws are leat_rng_below(n) of one
- * stream an epoch, keyed (stream seed, seed, epoch, LEAT_RNG_BUCKET, 0): for each window a
- * Fisher-Yates from the back, the drawn one changing places with the last. The last, incomplete
+ * stream an epoch, keyed (stream seed, seed, epoch, LEAT_RNG_BUCKET, lane * 2^16): for each window
+ * a Fisher-Yates from the back, the drawn one changing places with the last. The last, incomplete
  * batch of an epoch comes behind all others.
  */
 #include <errno.h>
@@ -39,26 +39,26 @@ static int by_length(const void *a, const void *b) {
 }
 
 /* Cuts all gathered rows into batches; an incomplete one stays open. */
-static int cut_rows(struct leat_batcher *batcher, struct cut *cut, struct leat_error *err) {
-    size_t n = batcher->n_gathered, i;
+static int cut_rows(struct leat_batch_lane *lane, struct cut *cut, struct leat_error *err) {
+    size_t n = lane->n_gathered, i;
     int r = 0;
 
     if (n > 0)
-        qsort(batcher->gathered, n, sizeof(*batcher->gathered), by_length);
+        qsort(lane->gathered, n, sizeof(*lane->gathered), by_length);
     for (i = 0; r >= 0 && i < n; i++)
-        r = leat_open_batch_add(batcher->plan, &batcher->open[0], batcher->gathered[i].ref,
+        r = leat_open_batch_add(lane->batcher->plan, &lane->open[0], lane->gathered[i].ref,
                                 on_close, cut, err);
-    memmove(batcher->gathered, batcher->gathered + i, (n - i) * sizeof(*batcher->gathered));
-    batcher->n_gathered = n - i;
+    memmove(lane->gathered, lane->gathered + i, (n - i) * sizeof(*lane->gathered));
+    lane->n_gathered = n - i;
     return r;
 }
 
-static int close_all(struct leat_batcher *batcher, struct cut *cut, struct leat_error *err) {
-    bool shuffles = batcher->plan->bucketing->shuffles;
+static int close_all(struct leat_batch_lane *lane, struct cut *cut, struct leat_error *err) {
+    bool shuffles = lane->batcher->plan->bucketing->shuffles;
     int r = 0;
 
     for (size_t n = cut->n_batches; shuffles && n > 1; n--) {
-        size_t drawn = (size_t)leat_rng_below(&batcher->rng, n);
+        size_t drawn = (size_t)leat_rng_below(&lane->rng, n);
         struct leat_batch_refs *batch = cut->batches[drawn];
 
         cut->batches[drawn] = cut->batches[n - 1];
@@ -66,7 +66,7 @@ static int close_all(struct leat_batcher *batcher, struct cut *cut, struct leat_
     }
     for (size_t i = 0; i < cut->n_batches; i++)
         if (r == 0)
-            r = leat_batcher_close(batcher, cut->batches[i], err);
+            r = leat_batch_lane_close(lane, cut->batches[i], err);
         else
             leat_batch_refs_free(cut->batches[i]);
     free(cut->batches);
@@ -74,56 +74,56 @@ static int close_all(struct leat_batcher *batcher, struct cut *cut, struct leat_
 }
 
 /* The rows of the incomplete batch are gathered again, in front of those that follow. */
-static void gather_rest(struct leat_batcher *batcher) {
-    struct leat_open_batch *open = &batcher->open[0];
+static void gather_rest(struct leat_batch_lane *lane) {
+    struct leat_open_batch *open = &lane->open[0];
 
-    batcher->n_carried = open->refs ? open->refs->n_refs : 0;
-    batcher->n_gathered = batcher->n_carried;
-    for (uint32_t i = 0; i < batcher->n_carried; i++) {
-        struct leat_gathered_row *row = &batcher->gathered[i];
+    lane->n_carried = open->refs ? open->refs->n_refs : 0;
+    lane->n_gathered = lane->n_carried;
+    for (uint32_t i = 0; i < lane->n_carried; i++) {
+        struct leat_gathered_row *row = &lane->gathered[i];
 
         row->ref = open->refs->refs[i];
-        row->length =
-            leat_ref_elements(row->ref, batcher->plan->fields, batcher->plan->bucketing->column);
+        row->length = leat_ref_elements(row->ref, lane->batcher->plan->fields,
+                                        lane->batcher->plan->bucketing->column);
         row->place = i;
     }
     free(open->refs);
     *open = (struct leat_open_batch){.refs = NULL};
 }
 
-int leat_batcher_gather(struct leat_batcher *batcher, struct leat_ref ref, struct leat_error *err) {
-    const struct leat_bucketing *bucketing = batcher->plan->bucketing;
+int leat_batch_lane_gather(struct leat_batch_lane *lane, struct leat_ref ref,
+                           struct leat_error *err) {
+    const struct leat_bucketing *bucketing = lane->batcher->plan->bucketing;
     struct cut cut = {.batches = NULL};
     int r, closed;
 
-    if (!leat_array_reserve(&batcher->gathered, batcher->n_gathered + 1,
-                            &batcher->gathered_capacity)) {
+    if (!leat_array_reserve(&lane->gathered, lane->n_gathered + 1, &lane->gathered_capacity)) {
         leat_ref_drop(ref);
         return leat_error_oom(err);
     }
-    batcher->gathered[batcher->n_gathered] = (struct leat_gathered_row){
+    lane->gathered[lane->n_gathered] = (struct leat_gathered_row){
         .ref = ref,
-        .length = leat_ref_elements(ref, batcher->plan->fields, bucketing->column),
-        .place = (uint32_t)batcher->n_gathered,
+        .length = leat_ref_elements(ref, lane->batcher->plan->fields, bucketing->column),
+        .place = (uint32_t)lane->n_gathered,
     };
-    batcher->n_gathered++;
-    if (batcher->n_gathered - batcher->n_carried < bucketing->window)
+    lane->n_gathered++;
+    if (lane->n_gathered - lane->n_carried < bucketing->window)
         return 0;
-    r = cut_rows(batcher, &cut, err);
-    closed = close_all(batcher, &cut, err);
+    r = cut_rows(lane, &cut, err);
+    closed = close_all(lane, &cut, err);
     if (r >= 0)
-        gather_rest(batcher);
+        gather_rest(lane);
     return r < 0 ? r : closed;
 }
 
-int leat_batcher_flush_window(struct leat_batcher *batcher, struct leat_error *err) {
+int leat_batch_lane_flush_window(struct leat_batch_lane *lane, struct leat_error *err) {
     struct cut cut = {.batches = NULL};
     int r, closed;
 
-    if (!batcher->plan->bucketing || batcher->plan->bucketing->window == 0)
+    if (!lane->batcher->plan->bucketing || lane->batcher->plan->bucketing->window == 0)
         return 0;
-    r = cut_rows(batcher, &cut, err);
-    closed = close_all(batcher, &cut, err);
-    batcher->n_carried = 0;
+    r = cut_rows(lane, &cut, err);
+    closed = close_all(lane, &cut, err);
+    lane->n_carried = 0;
     return r < 0 ? r : closed;
 }

@@ -8,16 +8,24 @@
 struct leat_order_node {
     struct leat_order_sink sink;
     struct leat_order_sink out; /* for a stage that expands: counts what it passes on */
+    struct leat_order_sink *down;
     struct leat_order *order;
     const struct leat_plan_stage *stage;
+    size_t lane, index; /* index in plan->order */
     void *state;
     bool is_started, is_done;
 };
 
 /* ---- nodes ---- */
 
-static struct leat_order_sink *sink_below(struct leat_order *order, size_t index) {
-    return index + 1 < order->plan->n_order ? &order->nodes[index + 1].sink : &order->batcher.sink;
+static struct leat_order_node *node_of(const struct leat_order *order, size_t lane, size_t index) {
+    return &order->nodes[lane * order->plan->n_order + index];
+}
+
+/* The sink of that stage, or of the batcher behind the last one. */
+static struct leat_order_sink *sink_of(const struct leat_order *order, size_t lane, size_t index) {
+    return index < order->plan->n_order ? &node_of(order, lane, index)->sink
+                                        : &order->batcher.lanes[lane].sink;
 }
 
 static bool passes_filter(const struct leat_plan_stage *stage, struct leat_ref ref) {
@@ -29,20 +37,19 @@ static bool passes_filter(const struct leat_plan_stage *stage, struct leat_ref r
 static int push_node(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
     struct leat_order_node *node = (struct leat_order_node *)sink;
     struct leat_order *order = node->order;
-    size_t index = (size_t)(node - order->nodes);
-    struct leat_order_sink *down = sink_below(order, index);
+    size_t index = node->index;
     int r;
 
     if (node->stage->filter_column >= 0) {
         if (passes_filter(node->stage, ref))
-            return leat_order_push(down, ref, err);
+            return leat_order_push(node->down, ref, err);
         order->n_filtered += index > order->plan->repeat_at;
         leat_ref_drop(ref);
         return 0;
     }
     order->n_repeated += index == order->plan->repeat_at;
     r = node->stage->ops->push(node->stage->config, node->state, ref,
-                               node->stage->ops->expands ? &node->out : down, err);
+                               node->stage->ops->expands ? &node->out : node->down, err);
     if (index > order->plan->repeat_at)
         order->n_filtered += r == LEAT_ORDER_LEFT_OUT || node->stage->ops->expands;
     if (r == LEAT_ORDER_DONE)
@@ -55,65 +62,69 @@ static int push_out(struct leat_order_sink *sink, struct leat_ref ref, struct le
     struct leat_order_node *node =
         (struct leat_order_node *)((char *)sink - offsetof(struct leat_order_node, out));
     struct leat_order *order = node->order;
-    size_t index = (size_t)(node - order->nodes);
 
-    order->n_repeated += index > order->plan->repeat_at;
-    return leat_order_push(sink_below(order, index), ref, err);
+    order->n_repeated += node->index > order->plan->repeat_at;
+    return leat_order_push(node->down, ref, err);
 }
 
-static int start_nodes(struct leat_order *order, size_t end, uint64_t epoch, uint64_t pass,
+static int start_node(struct leat_order_node *node, uint64_t epoch, uint64_t pass,
+                      struct leat_error *err) {
+    const struct leat_stage_ops *ops = node->stage->ops;
+    struct leat_order_key key = {.seed = node->order->seed,
+                                 .epoch = epoch,
+                                 .pass = pass,
+                                 .index = node->stage->kind_index +
+                                          ((uint64_t)node->lane << LEAT_RNG_LANE_SHIFT),
+                                 .may_evict = node->order->may_evict};
+
+    if (node->stage->filter_column >= 0)
+        return 0;
+    node->state = calloc(1, ops->state_size ? ops->state_size : 1);
+    if (!node->state)
+        return leat_error_oom(err);
+    node->is_started = true;
+    node->is_done = false;
+    return ops->start ? ops->start(node->stage->config, node->state, &key, err) : 0;
+}
+
+/* The nodes of the first n_stages of each lane. */
+static int start_nodes(struct leat_order *order, size_t n_stages, uint64_t epoch, uint64_t pass,
                        struct leat_error *err) {
-    for (size_t i = 0; i < end; i++) {
-        struct leat_order_node *node = &order->nodes[i];
-        const struct leat_stage_ops *ops = node->stage->ops;
-        struct leat_order_key key = {.seed = order->seed,
-                                     .epoch = epoch,
-                                     .pass = pass,
-                                     .index = node->stage->kind_index,
-                                     .may_evict = order->may_evict};
-        int r = 0;
+    int r = 0;
 
-        if (node->stage->filter_column >= 0)
-            continue;
-        node->state = calloc(1, ops->state_size ? ops->state_size : 1);
-        if (!node->state)
-            return leat_error_oom(err);
-        node->is_started = true;
-        node->is_done = false;
-        if (ops->start)
-            r = ops->start(node->stage->config, node->state, &key, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    for (size_t lane = 0; lane < order->n_lanes; lane++)
+        for (size_t i = 0; r == 0 && i < n_stages; i++)
+            r = start_node(node_of(order, lane, i), epoch, pass, err);
+    return r;
 }
 
-static void stop_nodes(struct leat_order *order, size_t end) {
-    for (size_t i = 0; i < end; i++) {
-        struct leat_order_node *node = &order->nodes[i];
+static void stop_node(struct leat_order_node *node) {
+    if (!node->is_started)
+        return;
+    if (node->stage->ops->stop)
+        node->stage->ops->stop(node->stage->config, node->state);
+    free(node->state);
+    node->state = NULL;
+    node->is_started = false;
+}
 
-        if (!node->is_started)
-            continue;
-        if (node->stage->ops->stop)
-            node->stage->ops->stop(node->stage->config, node->state);
-        free(node->state);
-        node->state = NULL;
-        node->is_started = false;
-    }
+static void stop_nodes(struct leat_order *order, size_t n_stages) {
+    for (size_t lane = 0; lane < order->n_lanes; lane++)
+        for (size_t i = 0; i < n_stages; i++)
+            stop_node(node_of(order, lane, i));
 }
 
 static int finish_nodes(struct leat_order *order, size_t from, size_t end, struct leat_error *err) {
-    for (size_t i = from; i < end; i++) {
-        const struct leat_order_node *node = &order->nodes[i];
-        int r = 0;
+    int r = 0;
 
-        if (node->stage->filter_column < 0 && node->stage->ops->finish)
-            r = node->stage->ops->finish(node->stage->config, node->state, sink_below(order, i),
-                                         err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    for (size_t lane = 0; lane < order->n_lanes; lane++)
+        for (size_t i = from; r >= 0 && i < end; i++) {
+            const struct leat_order_node *node = node_of(order, lane, i);
+
+            if (node->stage->filter_column < 0 && node->stage->ops->finish)
+                r = node->stage->ops->finish(node->stage->config, node->state, node->down, err);
+        }
+    return r < 0 ? r : 0;
 }
 
 /* ---- the chain ---- */
@@ -124,16 +135,27 @@ int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
 
     *order = (struct leat_order){
         .plan = plan,
+        .n_lanes = leat_plan_n_lanes(plan),
         .seed = wanted->seed,
     };
     r = leat_batcher_init(&order->batcher, plan, wanted, err);
-    order->nodes = calloc(plan->n_order ? plan->n_order : 1, sizeof(*order->nodes));
+    if (r < 0)
+        return r;
+    order->nodes = calloc(order->n_lanes * plan->n_order + 1, sizeof(*order->nodes));
     if (!order->nodes)
-        r = leat_error_oom(err);
-    for (size_t i = 0; order->nodes && i < plan->n_order; i++)
-        order->nodes[i] = (struct leat_order_node){
-            .sink.push = push_node, .out.push = push_out, .order = order, .stage = plan->order[i]};
-    return r;
+        return leat_error_oom(err);
+    for (size_t lane = 0; lane < order->n_lanes; lane++)
+        for (size_t i = 0; i < plan->n_order; i++)
+            *node_of(order, lane, i) = (struct leat_order_node){
+                .sink.push = push_node,
+                .out.push = push_out,
+                .down = sink_of(order, lane, i + 1),
+                .order = order,
+                .stage = plan->order[i],
+                .lane = lane,
+                .index = i,
+            };
+    return 0;
 }
 
 void leat_order_deinit(struct leat_order *order) {
@@ -147,7 +169,7 @@ void leat_order_deinit(struct leat_order *order) {
 uint64_t leat_order_bytes(const struct leat_order *order) {
     uint64_t n_bytes = leat_batcher_bytes(&order->batcher);
 
-    for (size_t i = 0; i < order->plan->n_order; i++) {
+    for (size_t i = 0; i < order->n_lanes * order->plan->n_order; i++) {
         const struct leat_order_node *node = &order->nodes[i];
 
         if (node->is_started && node->stage->ops->state_bytes)
@@ -164,7 +186,7 @@ int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat
     return start_nodes(order, order->plan->n_order, epoch, 0, err);
 }
 
-/* True if a stage behind `repeat` wants no further pass. */
+/* True if a stage behind `repeat` wants no further pass. No such stage is in lanes. */
 static bool is_epoch_done(const struct leat_order *order) {
     for (size_t i = order->plan->repeat_at + 1; i < order->plan->n_order; i++)
         if (order->nodes[i].is_done)
@@ -172,10 +194,9 @@ static bool is_epoch_done(const struct leat_order *order) {
     return false;
 }
 
-int leat_order_feed(struct leat_order *order, struct leat_ref ref, struct leat_error *err) {
-    struct leat_order_sink *top =
-        order->plan->n_order ? &order->nodes[0].sink : &order->batcher.sink;
-    int r = leat_order_push(top, ref, err);
+int leat_order_feed(struct leat_order *order, size_t lane, struct leat_ref ref,
+                    struct leat_error *err) {
+    int r = leat_order_push(sink_of(order, lane, 0), ref, err);
 
     if (r != LEAT_ORDER_DONE)
         return r;

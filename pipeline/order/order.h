@@ -2,6 +2,8 @@
  * the run's.
  *
  * References are pushed in at the top, in the order of the data; each stage passes on what it will.
+ * A `shuffle` with `lanes` deals the blocks of a pass to lanes. Each lane has a chain of its own,
+ * and the batcher takes their batches by turns. Else there is one lane.
  */
 #pragma once
 
@@ -11,7 +13,8 @@ struct leat_order_node;
 
 struct leat_order {
     const struct leat_plan *plan;
-    struct leat_order_node *nodes; /* [plan->n_order] */
+    struct leat_order_node *nodes; /* [n_lanes][plan->n_order] */
+    size_t n_lanes;
     struct leat_batcher batcher;
     uint64_t seed;
     bool may_evict; /* see leat_order_key */
@@ -21,6 +24,7 @@ struct leat_order {
     uint32_t n_idle_passes; /* passes in a row that left no row */
 };
 
+/* The order must stay where it is. */
 int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
                     const struct leat_sequence *wanted, struct leat_error *err);
 void leat_order_deinit(struct leat_order *order);
@@ -31,10 +35,11 @@ uint64_t leat_order_bytes(const struct leat_order *order);
 /* Starts an epoch: all stages and the numbering of steps. */
 int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat_error *err);
 
-/* 0; LEAT_ORDER_DONE: this pass needs no more rows; LEAT_ORDER_EPOCH_DONE: nor any further pass of
- * the epoch. */
+/* Pushes a row into that lane. 0; LEAT_ORDER_DONE: this pass needs no more rows;
+ * LEAT_ORDER_EPOCH_DONE: nor any further pass of the epoch. */
 #define LEAT_ORDER_EPOCH_DONE 2
-int leat_order_feed(struct leat_order *order, struct leat_ref ref, struct leat_error *err);
+int leat_order_feed(struct leat_order *order, size_t lane, struct leat_ref ref,
+                    struct leat_error *err);
 
 /* Ends a pass, once its rows are in. *with_next in: another pass of `repeat` is wanted; out: it
  * follows: what stands before `repeat` was flushed and started anew. Else everything was flushed,

@@ -27,6 +27,13 @@ static int check_source(const struct leat_plan *plan, const struct leat_plan_sta
                           plan->source_ops->name);
         return fail_at_stage(plan, stage, err);
     }
+    if (plan->blocks.n_lanes > 0 && !plan->cache_path) {
+        leat_config_error(stage->config, "lanes", err,
+                          "needs the numbers of records beforehand: give the stream a `cache`, and "
+                          "make it with `leatctl cache warm %s`",
+                          plan->spec->file ? plan->spec->file : "FILE");
+        return fail_at_stage(plan, stage, err);
+    }
     if (plan->is_compressed && !plan->cache_path) {
         leat_config_error(stage->config, "blocks", err,
                           "%s is compressed, and so can be read from front to back alone: give "
@@ -51,6 +58,25 @@ static int check_place(const struct leat_plan *plan, size_t at, struct leat_erro
     return fail_at_stage(plan, plan->order[at], err);
 }
 
+/* Stages behind `lanes` are there once for each lane. Those that must see all rows in one order
+ * cannot be. */
+static int check_lanes(const struct leat_plan *plan, size_t at, struct leat_error *err) {
+    for (size_t i = at + 1; plan->blocks.n_lanes > 0 && i < plan->n_order; i++) {
+        const struct leat_plan_stage *stage = plan->order[i];
+        bool is_full = stage->ops->evicts_above && stage->ops->evicts_above(stage->config) > 0;
+
+        if (stage->filter_column >= 0 || !(stage->ops->picks_by_order || is_full))
+            continue;
+        leat_config_error(stage->config, is_full ? "global" : NULL, err,
+                          "it stands behind `shuffle: {lanes}`, where each lane has order stages "
+                          "of its own, and would see the rows of one lane alone: %s",
+                          is_full ? "shuffle with `buffer_size`"
+                                  : "leave it out, or leave out `lanes`");
+        return fail_at_stage(plan, stage, err);
+    }
+    return 0;
+}
+
 int leat_plan_find_blocks(struct leat_plan *plan, struct leat_error *err) {
     for (size_t i = 0; i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
@@ -62,13 +88,15 @@ int leat_plan_find_blocks(struct leat_plan *plan, struct leat_error *err) {
         stage->ops->reads(stage->config, &order);
         if (order.block_size == 0)
             continue;
+        plan->blocks = order;
+        plan->blocks.index = stage->kind_index;
         r = check_place(plan, i, err);
         if (r == 0)
             r = check_source(plan, stage, err);
+        if (r == 0)
+            r = check_lanes(plan, i, err);
         if (r < 0)
             return r;
-        plan->blocks = order;
-        plan->blocks.index = stage->kind_index;
     }
     return 0;
 }

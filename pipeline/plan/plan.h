@@ -155,6 +155,20 @@ struct leat_fast_forward_rule {
     const char *looks, *drops;
 };
 struct leat_fast_forward_rule leat_plan_fast_forward(const struct leat_plan *plan);
+/* The number of lanes of the order (order/order.h). */
+static inline size_t leat_plan_n_lanes(const struct leat_plan *plan) {
+    return plan->blocks.n_lanes > 0 ? plan->blocks.n_lanes : 1;
+}
+/* Rows that an order stage holds at most, and bytes of its state, of all lanes. */
+static inline void leat_plan_holding(const struct leat_plan *plan,
+                                     const struct leat_plan_stage *stage, uint64_t *ret_rows,
+                                     uint64_t *ret_bytes) {
+    *ret_rows = *ret_bytes = 0;
+    if (stage->filter_column < 0 && stage->ops->holding)
+        stage->ops->holding(stage->config, ret_rows, ret_bytes);
+    *ret_rows *= leat_plan_n_lanes(plan);
+    *ret_bytes *= leat_plan_n_lanes(plan);
+}
 /* The first stage that gives other values in each epoch, or with another seed; NULL: none does. */
 const struct leat_plan_stage *leat_plan_find_varying(const struct leat_plan *plan);
 /* The source of that file. */

@@ -3,14 +3,14 @@
 
 #include "pipeline/order/batcher.h"
 
-static void add_held_rows(struct leat_horizon *horizon, const struct leat_plan_stage *stage) {
-    uint64_t n_rows = 0, n_bytes = 0;
+static void add_held_rows(struct leat_horizon *horizon, const struct leat_plan *plan,
+                          const struct leat_plan_stage *stage) {
+    uint64_t n_rows, n_bytes;
 
-    if (stage->filter_column >= 0 || !stage->ops->holding)
-        return;
-    stage->ops->holding(stage->config, &n_rows, &n_bytes);
+    leat_plan_holding(plan, stage, &n_rows, &n_bytes);
     horizon->n_rows += n_rows;
-    if (stage->ops->evicts_above && stage->ops->evicts_above(stage->config) > 0)
+    if (stage->filter_column < 0 && stage->ops->evicts_above &&
+        stage->ops->evicts_above(stage->config) > 0)
         horizon->n_rows = UINT64_MAX / 2; /* The stage takes a whole pass. */
 }
 
@@ -30,7 +30,7 @@ void leat_horizon_init(struct leat_horizon *horizon, const struct leat_plan *pla
         return;
     horizon->n_rows = plan->prefetch_size * world_size * plan->batch_size;
     for (size_t i = 0; i < plan->n_order; i++)
-        add_held_rows(horizon, plan->order[i]);
+        add_held_rows(horizon, plan, plan->order[i]);
     horizon->n_rows += leat_batcher_holds(plan);
 }
 

@@ -118,7 +118,8 @@ static int push_rows(struct leat_ordering *ordering, const struct leat_row_item 
     int r = LEAT_PASS_GOES_ON;
 
     for (uint32_t n = item->n_rows; r == LEAT_PASS_GOES_ON && n > 0; n--) {
-        r = leat_pass_push(&ordering->pass, leat_queue_entry_take_row(item->entry), err);
+        r = leat_pass_push(&ordering->pass, item->entry->order_lane,
+                           leat_queue_entry_take_row(item->entry), err);
         if (!wants_batches(ordering))
             break;
     }

@@ -13,14 +13,13 @@ static uint64_t held_rows(const struct leat_plan *plan) {
 
     for (size_t i = 0; i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
-        uint64_t n_rows = 0, n_bytes = 0;
+        uint64_t n_rows, n_bytes;
 
         if (stage->filter_column >= 0)
             continue;
         if (stage->ops->evicts_above && stage->ops->evicts_above(stage->config) > 0)
             return UINT64_MAX;
-        if (stage->ops->holding)
-            stage->ops->holding(stage->config, &n_rows, &n_bytes);
+        leat_plan_holding(plan, stage, &n_rows, &n_bytes);
         n_held += n_rows;
     }
     return n_held;

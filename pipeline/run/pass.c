@@ -45,12 +45,13 @@ static int fail_order(struct leat_pass *pass, const struct leat_error *err) {
     return LEAT_PASS_STALLS;
 }
 
-int leat_pass_push(struct leat_pass *pass, struct leat_ref take_ref, struct leat_error *err) {
+int leat_pass_push(struct leat_pass *pass, size_t lane, struct leat_ref take_ref,
+                   struct leat_error *err) {
     int r;
 
     pass->n_pass_rows++;
     pass->n_rows++;
-    r = leat_order_feed(&pass->order, take_ref, err);
+    r = leat_order_feed(&pass->order, lane, take_ref, err);
     if (r == 0)
         return LEAT_PASS_GOES_ON;
     if (r < 0)

@@ -196,18 +196,21 @@ struct leat_order_key {
     uint64_t seed; /* of the stream */
     uint64_t epoch;
     uint64_t pass;  /* of `repeat` within the epoch */
-    uint64_t index; /* of the stage among its kind */
+    uint64_t index; /* of the stage among its kind, plus lane * 2^16 */
     bool may_evict; /* the run evicts and reloads waiting blocks: the stage need not bound memory */
 };
 
 /* The order in which the source is read if not from front to back: blocks of records in random
  * order. */
-#define LEAT_BLOCK_SIZE_MAX (1 << 24)
+#define LEAT_BLOCK_SIZE_MAX  (1 << 24)
+#define LEAT_ORDER_LANES_MAX 4096
+#define LEAT_RNG_LANE_SHIFT  16 /* lane * 2^16 is added to the index of random choices in a lane */
 struct leat_block_order {
     uint64_t block_size; /* 0: from front to back */
     uint64_t seed;       /* of the stage */
     uint64_t index;      /* of the stage among its kind */
     bool reshuffles;     /* each epoch and pass */
+    size_t n_lanes;      /* that the blocks are dealt to; 0: all records are in one order */
 };
 
 /* What files of a source are called, and an argument that follows from such a name. */

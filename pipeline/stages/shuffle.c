@@ -17,9 +17,12 @@
  * from all over it. Draws for blocks are of a stream of their own: LEAT_RNG_BLOCKS in place of
  * LEAT_RNG_SHUFFLE, pass * 2^32 + which shuffle, with the number of the pass over the data.
  *
+ * With `lanes` the blocks of that order are dealt to lanes, the i-th (from 0) to lane i % lanes.
+ * Each lane has a reservoir of its own, and so has each stage behind it (order/order.h).
+ *
  * Draws are leat_rng_below(n) of one SplitMix64 stream keyed by (stream
- * seed, seed, epoch, LEAT_RNG_SHUFFLE, pass * 2^32 + which shuffle of the spec this is):
- * tests/reference/ does the same in Python.
+ * seed, seed, epoch, LEAT_RNG_SHUFFLE, pass * 2^32 + lane * 2^16 + which shuffle of the spec this
+ * is): tests/reference/ does the same in Python.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,6 +37,7 @@ struct shuffle {
     bool is_global;
     bool reads_blocks;
     int64_t block_size;
+    int64_t lanes;
     int64_t max_bytes;
     int64_t seed;
     bool reshuffle_each_epoch;
@@ -64,6 +68,14 @@ static const struct leat_arg args[] = {
              "with `blocks`: records of a block; each file begins one. Smaller ones mix better, "
              "larger ones are read faster",
              .fallback = DEFAULT_BLOCK_SIZE, .min = 1, .max = LEAT_BLOCK_SIZE_MAX),
+    LEAT_ARG(
+        shuffle, lanes, INT,
+        "with `blocks`: each epoch deals the blocks to so many lanes, each with a reservoir and "
+        "batches of its own, and steps take the lanes' batches by turns; so a node of many "
+        "reads little more than the lanes of its ranks. Needs a complete `cache` "
+        "(`leatctl cache warm`), and at least as many blocks; best a multiple of the world "
+        "size",
+        .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,
              "with `global`: what a pass may take in memory; of a larger one the stream keeps "
              "lengths alone, and reads the rest as batches need it from its `cache`, so that that "
@@ -94,6 +106,8 @@ static int check(struct leat_config *config, struct leat_error *err) {
                                  "has no effect with `global`: all records are shuffled anyway");
     if (!self->reads_blocks && leat_config_given(config, "block_size"))
         return leat_config_error(config, "block_size", err, "has an effect only with `blocks`");
+    if (!self->reads_blocks && leat_config_given(config, "lanes"))
+        return leat_config_error(config, "lanes", err, "has an effect only with `blocks`");
     return 0;
 }
 
@@ -224,7 +238,8 @@ static void reads(const struct leat_config *config, struct leat_block_order *ret
     *ret_order =
         (struct leat_block_order){.block_size = self->reads_blocks ? (uint64_t)self->block_size : 0,
                                   .seed = (uint64_t)self->seed,
-                                  .reshuffles = self->reshuffle_each_epoch};
+                                  .reshuffles = self->reshuffle_each_epoch,
+                                  .n_lanes = (size_t)self->lanes};
 }
 
 static uint64_t evicts_above(const struct leat_config *config) {

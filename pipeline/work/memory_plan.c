@@ -137,11 +137,9 @@ static void add_held(const struct leat_plan *plan, double most_rows, double *n_r
                      uint64_t *n_bytes) {
     for (size_t i = 0; i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
-        uint64_t rows = 0, bytes = 0;
+        uint64_t rows, bytes;
 
-        if (stage->filter_column >= 0 || !stage->ops->holding)
-            continue;
-        stage->ops->holding(stage->config, &rows, &bytes);
+        leat_plan_holding(plan, stage, &rows, &bytes);
         if (is_full_shuffle(stage))
             bytes = set_bytes(plan, bytes);
         *n_rows += (plan->has_repeat && plan->repeat_at < i) || (double)rows < most_rows

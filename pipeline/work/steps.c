@@ -107,6 +107,8 @@ static const char *find_varying(const struct leat_plan *plan,
 
     if (is_reordered && plan->mixing->exhausted != LEAT_EXHAUSTED_DROP)
         return "mix";
+    if (plan->blocks.n_lanes > 1) /* Which lane has the last block of a file is drawn. */
+        return "lanes";
     for (size_t i = 0; i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
         const struct leat_stage_ops *ops = stage->ops;

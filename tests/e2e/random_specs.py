@@ -1,7 +1,8 @@
 """Streams drawn at random from all sources and stages, over small nasty data: for tests that hold for each of them.
 
 `write(folder)` makes the files; `draw(rng, folder)` gives a stream as a configuration has it. The same rng gives the
-same. A stream that leat refuses, or that has no batches, is the caller's to leave out.
+same. A stream that leat refuses, or that has no batches, is the caller's to leave out. One that has_lanes() needs
+`leatctl cache warm` before it runs.
 """
 import gzip
 import json
@@ -162,3 +163,23 @@ def draw(rng, folder):
         stages += maybe(rng, 0.2, [{"bucket": {"input": "ids", **rng.choice([{"boundaries": [8, 20]}, {"window": 50}])}}])
         stages.append({"pad": {"input": "ids", "longest": True, "value": 0, "mask": "mask"}})
     return {"source": source(rng, folder, state), **options, "stages": [*stages, batch(rng, has_tokens)]}
+
+
+def with_lanes(rng, stream, folder):
+    """The stream with a shuffle that has lanes, as the first stage that looks at order; None: it cannot have one."""
+    text = json.dumps(stream)
+    if "mix" in stream["source"] or "random" in text or "select" not in text:
+        return None
+    shuffle_ = {"blocks": True, "block_size": rng.choice([1, 5, 16]), "buffer_size": rng.choice([1, 7, 40]),
+                "lanes": rng.choice([1, 2, 3, 8]), "seed": rng.randrange(5), "reshuffle_each_epoch": rng.random() < 0.8}
+    stages = []
+    for stage in stream["stages"]:
+        (name, args), = stage.items()
+        if name in ("take", "skip", "dedup") or (name == "shuffle" and args.get("global")):
+            continue
+        stages += [stage, *[{"shuffle": shuffle_}] * (name == "select")]
+    return {**stream, "cache": {"path": str(folder / "cache")}, "stages": stages}
+
+
+def has_lanes(stream):
+    return any("lanes" in stage.get("shuffle", {}) for stage in stream["stages"])

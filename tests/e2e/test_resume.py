@@ -35,6 +35,8 @@ def undisturbed(folder, stream):
     """All batches; None: it is no stream for this test."""
     file = folder / "undisturbed.yaml"
     file.write_text(data.yaml_text({"s": stream}))
+    if random_specs.has_lanes(stream):
+        ctl("cache", "warm", file, check=False)
     done = ctl("run", file, "--no-daemon", "--epochs", EPOCHS, "--format", "jsonl", check=False)
     return batches_of(done.stdout) if done.returncode == 0 else None
 
@@ -42,6 +44,8 @@ def undisturbed(folder, stream):
 def draw(rng, folder):
     while True:
         stream = random_specs.draw(rng, folder)
+        if rng.random() < 0.3:
+            stream = random_specs.with_lanes(rng, stream, folder) or stream
         batches = undisturbed(folder, stream)
         if batches:
             return stream, batches

@@ -60,7 +60,7 @@ def bucket_of(boundaries, length):
 def by_window(rows, bucket, cutter, key):
     """Sorted windows, cut from the shortest on; what is left goes into the next window."""
     rng = leat_order.Rng(leat_order.rng_key(key["seed"], bucket["args"].get("seed", 0), key["epoch"],
-                                            leat_order.BUCKET, 0))
+                                            leat_order.BUCKET, key["lane"] << 16))
     carried, gathered = [], []
 
     def window():
@@ -82,7 +82,7 @@ def by_window(rows, bucket, cutter, key):
 
 
 def batches(rows, args, columns, bucket, key):
-    """Lists of rows. bucket: its column and arguments, or None; key: seed and epoch."""
+    """Lists of rows. bucket: its column and arguments, or None; key: seed, epoch and lane."""
     args = args or {"batch_size": 1}
     cutter = Cutter(args, columns)
     if bucket and "window" in bucket["args"]:

@@ -71,12 +71,17 @@ def shuffle(rows, args, key):
         kept.pop()
 
 
+def n_lanes_of(orders):
+    """To how many lanes a pass is dealt; 0: none."""
+    return max([args.get("lanes", 0) for name, args, _ in orders if name == "shuffle"], default=0)
+
+
 def read_blocks(records, orders, key):
-    """All (number, record) of a pass in the order in which they are read: with `shuffle {blocks: true}` blocks
-    of each file in random order, drawn as the rest of a reservoir is."""
+    """All (number, record, lane) of a pass in the order in which they are read: with `shuffle {blocks: true}` blocks
+    of each file in random order, drawn as the rest of a reservoir is, and dealt to lanes, if there are some."""
     wanted = [(args, index) for name, args, index in orders if name == "shuffle" and args.get("blocks")]
     if not wanted:
-        return records
+        return ((number, record, 0) for number, record in records)
     (args, index), = wanted
     again = args.get("reshuffle_each_epoch", True)
     epoch, place = (key["epoch"], key["pass"]) if again else (0, 0)
@@ -92,7 +97,10 @@ def read_blocks(records, orders, key):
         blocks.append(left[drawn])
         left[drawn] = left[-1]
         left.pop()
-    return itertools.chain.from_iterable(blocks)
+    n_lanes = args.get("lanes", 1)
+    if n_lanes > len(blocks):
+        raise SystemExit(f"{n_lanes} lanes of {len(blocks)} blocks")
+    return ((number, record, i % n_lanes) for i, block in enumerate(blocks) for number, record in block)
 
 
 def take(rows, args, _key):
@@ -124,7 +132,19 @@ ORDERS = {"shuffle": shuffle, "take": take, "skip": skip, "dedup": dedup,
           "chunk": leat_cuts.chunk, "pack": leat_cuts.pack}
 
 
-def chain(read_pass, stages, seed, epoch):
+def take_turns(lanes):
+    """The next of each lane by turns; one that has no more drops out."""
+    lanes = list(lanes)
+    while lanes:
+        for lane in list(lanes):
+            item = next(lane, None)
+            if item is None:
+                lanes.remove(lane)
+            else:
+                yield item
+
+
+def chain(read_pass, stages, seed, epoch, lane=0):
     """read_pass(n): the rows of the n-th pass over the data. stages: (name, args, ordinal among its
     name) of all ORDER stages, `keep` for filters that stand behind one."""
     def through(rows, some, place):
@@ -132,7 +152,7 @@ def chain(read_pass, stages, seed, epoch):
             if name == "keep":
                 rows = filter(args, rows)
             else:
-                key = {"seed": seed, "epoch": epoch, "pass": place, "index": index}
+                key = {"seed": seed, "epoch": epoch, "pass": place, "index": index + (lane << 16)}
                 rows = ORDERS[name](rows, args, key)
         return rows
 

@@ -326,9 +326,9 @@ class Plan:
 
     def read_lane(self, source, n_files, context, place=0):
         key = {"seed": self.seed_of(context), "epoch": context["epoch"], "pass": place}
-        for number, record in leat_order.read_blocks(enumerate(source.records()), self.orders, key):
+        for number, record, lane in leat_order.read_blocks(enumerate(source.records()), self.orders, key):
             row = {"file": record.file + n_files, "offset": record.offset, "raw": record.raw,
-                   "is_skipped": self.skips.has_record(number, record)}
+                   "lane": lane, "is_skipped": self.skips.has_record(number, record)}
             try:
                 values = self.values_of(record, record.source or source, row, context)
                 row.update((column, values[name]) for name, column in self.source_columns.items() if values)
@@ -340,13 +340,21 @@ class Plan:
             if kept:
                 yield row
 
+    def lane_batches(self, lane, context):
+        """Batches of one lane; None: there are no lanes."""
+        def read_pass(place):
+            return (row for row in self.read_pass(context, place) if lane in (None, row["lane"]))
+        key = {"seed": self.seed_of(context), "epoch": context["epoch"], "lane": lane or 0}
+        rows = leat_order.chain(read_pass, self.orders, key["seed"], key["epoch"], key["lane"])
+        return leat_batches.batches(rows, self.batch, self.columns, self.bucket, key)
+
     def batches(self, epoch, seed=None, world_size=1):
         """(step, n_rows, tensors) of an epoch, over all ranks."""
         context = {"epoch": epoch, "seed": seed}
         self.epoch = epoch
-        rows = leat_order.chain(lambda place: self.read_pass(context, place), self.orders, self.seed_of(context), epoch)
-        key = {"seed": self.seed_of(context), "epoch": epoch}
-        every = leat_batches.batches(rows, self.batch, self.columns, self.bucket, key)
+        n_lanes = leat_order.n_lanes_of(self.orders)
+        every = leat_order.take_turns(self.lane_batches(lane, context) for lane in range(n_lanes)) if n_lanes else (
+            self.lane_batches(None, context))
         for step, batch in leat_rounds.ranked(every, self.uneven, world_size, self.skips, epoch):
             yield step, len(batch), [self.tensor(name, column, batch)
                                      for name, column in self.columns.items()]

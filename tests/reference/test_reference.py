@@ -23,6 +23,7 @@ except ImportError:
 import leat_harness
 import leat_reference
 import nasty
+import random_specs
 from leat_harness import ROOT, Daemon, run_digest
 
 TEMPLATE = {"template": {"output": "doc", "join": " ",
@@ -71,6 +72,8 @@ def check(folder, stream, *runs, daemon=True):
     write_data(folder)
     file = folder / "stream.yaml"
     file.write_text(yaml.safe_dump({"streams": {"s": stream}}, sort_keys=False, allow_unicode=True))
+    if random_specs.has_lanes(stream):
+        leat_harness.ctl("cache", "warm", file)
     counts = []
     for run in (runs or [{}])[-1 if leat_harness.SLOW > 1 else 0:]:
         expected, n_batches, n_rows = leat_reference.run(file, **run)
@@ -170,6 +173,40 @@ def test_blocks(folder):
     check(folder, csv_stream(*id_, {"repeat": {"count": 2}}, blocks), {"epochs": 2}, daemon=False)
     blocks["shuffle"].update(reshuffle_each_epoch=True)
     check(folder, csv_stream(*id_, blocks, {"repeat": {"count": 3}}, {"filter": {"input": "id", "min": 5}}), *RUNS)
+
+
+def test_lanes(folder):
+    id_ = [{"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}}]
+    for size, n in ((1, 16), (7, 8), (40, 7), (1000, 1)):
+        lanes = {"shuffle": {"blocks": True, "block_size": size, "buffer_size": 30, "lanes": n, "seed": 3}}
+        check(folder, csv_stream(*id_, lanes, seed=4, cache={"path": "cache"}), *RUNS, daemon=size == 7)
+    lanes["shuffle"].update(block_size=9, lanes=5, reshuffle_each_epoch=False)
+    cached = {"cache": {"path": "cache"}}
+    check(folder, csv_stream(*id_, {"repeat": {"count": 2}}, lanes, **cached, skip_records=[5, "20-40"]), {"epochs": 2}, daemon=False)
+    lanes["shuffle"].update(reshuffle_each_epoch=True)
+    again = {"shuffle": {"buffer_size": 20, "seed": 1}}
+    check(folder, csv_stream(*id_, lanes, again, {"repeat": {"count": 3}}, {"filter": {"input": "id", "min": 5}}, **cached,
+                             uneven="pad"), *RUNS, {"rank": 2, "world_size": 3})
+    for args in ({"boundaries": [3, 9]}, {"window": 20, "seed": 2}):
+        check(folder, documents(*LENGTHS, lanes, {"bucket": {"input": "ids", **args}}, **cached), {"epochs": 2}, RUNS[-1])
+
+
+def test_random_lanes(folder):
+    """Random streams with lanes, on one machine and as one of several ranks."""
+    random_specs.write(folder)
+    rng, n, file = random.Random(5), 0, folder / "lanes.yaml"
+    while n < 12 // leat_harness.SLOW:
+        stream = random_specs.with_lanes(rng, random_specs.draw(rng, folder), folder)
+        if not stream or "dirty" in json.dumps(stream):
+            continue  # The reference knows no lines that are no JSON.
+        file.write_text(yaml.safe_dump({"streams": {"s": stream}}, sort_keys=False, allow_unicode=True))
+        if leat_harness.ctl("cache", "warm", file, check=False).returncode != 0 or (
+                leat_harness.ctl("run", file, "--no-daemon", "--world-size", 3, "--rank", 0, check=False).returncode != 0):
+            continue  # too few blocks, or too few batches
+        for run in [{"epochs": 2}, {"rank": n % 3, "world_size": 3}]:
+            args = [x for key, value in run.items() for x in ("--" + key.replace("_", "-"), value)]
+            assert run_digest(file, *args, "--no-daemon") == leat_reference.run(file, **run)[0], stream
+        n += 1
 
 
 def test_order_stays_the_same(folder):

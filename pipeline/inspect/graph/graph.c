@@ -223,11 +223,10 @@ static void add_order(struct leat_graph *graph) {
         add_node(graph, LEAT_GRAPH_MIX, plan->source_ops->name);
     for (size_t i = 0; i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
-        uint64_t n_rows = 0;
+        uint64_t n_rows;
 
         node = add_stage(graph, LEAT_GRAPH_ORDER, stage);
-        if (stage->ops->holding)
-            stage->ops->holding(stage->config, &n_rows, &node->memory_bytes);
+        leat_plan_holding(plan, stage, &n_rows, &node->memory_bytes);
         node->memory = node->memory_bytes > 0 ? "its state, without the blocks of its rows" : "";
     }
     node = add_either(graph, LEAT_GRAPH_BATCH, "batch", "batch");

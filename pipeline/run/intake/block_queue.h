@@ -34,6 +34,7 @@ struct leat_queue_entry {
     uint32_t next_row, next_bad;
     uint32_t from_record,
         to_record;           /* range of records that rows are taken of; 0, UINT32_MAX: all */
+    uint32_t order_lane;     /* to which its rows go */
     bool is_for_cache;       /* Its rows do not go to the order. */
     struct leat_job *parked; /* PARKED: has the block and its scratch memory */
     struct leat_error error; /* of the MAP job; PASS_END: of reading */

@@ -37,6 +37,7 @@ void leat_run_cache_init(struct leat_run_cache *cache, struct leat_plan *plan,
     };
     leat_cache_items_init(&cache->items);
     init_index(cache, options);
+    cache->only_reads |= plan->blocks.n_lanes > 0 && !options->only_builds;
     cache->state = cache->folder ? LEAT_RUN_CACHE_CLOSED : LEAT_RUN_CACHE_SCANNED;
 }
 

@@ -243,6 +243,7 @@ static int add_frame(struct leat_intake *intake, struct leat_lane *lane,
                                 .frame = *frame,
                                 .from_record = part->from,
                                 .to_record = part->to,
+                                .order_lane = part->lane,
                                 .is_for_cache = intake->spans.is_building,
                             });
 
@@ -273,6 +274,17 @@ static void start_reading(struct leat_intake *intake, struct leat_lane *lane) {
                              last ? last->record + last->span.n_records : 0);
 }
 
+/* To count the records, a run would read all of the source. */
+static int fail_uncounted(const struct leat_intake *intake, struct leat_error *err) {
+    const char *file = intake->plan->spec->file;
+
+    return leat_error_set(err, -ENODATA,
+                          "shuffle.lanes needs the numbers of records, and %s has no complete "
+                          "cache of this data and these stages: make it with `leatctl cache warm "
+                          "%s`, or prepare the data",
+                          intake->cache.folder, file ? file : "FILE");
+}
+
 /* The same for a source that is read block by block in random order. Its cache is used only once it
  * is complete, as blocks come from all over the source. */
 static int queue_spans(struct leat_intake *intake, struct leat_lane *lane,
@@ -283,6 +295,8 @@ static int queue_spans(struct leat_intake *intake, struct leat_lane *lane,
     struct leat_span_part part;
     int r;
 
+    if ((!file || !file->is_complete) && intake->plan->blocks.n_lanes > 0)
+        return fail_uncounted(intake, err);
     if (!file || !file->is_complete) {
         if (file && leat_run_cache_has_more_to_come(&intake->cache, &view))
             return 0;

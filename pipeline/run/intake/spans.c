@@ -134,8 +134,15 @@ static int take_numbers(struct leat_run_spans *spans, const struct leat_cache_fi
 int leat_run_spans_start_pass(struct leat_run_spans *spans, const struct leat_cache_file *file,
                               uint64_t generation, uint64_t epoch, uint64_t pass,
                               struct leat_error *err) {
+    size_t n_lanes = leat_plan_n_lanes(spans->plan);
     int r = take_numbers(spans, file, generation, err);
 
+    if (r == 0 && spans->plan->blocks.n_lanes > spans->table.n_spans)
+        return leat_error_set(err, -EINVAL,
+                              "shuffle.lanes (%zu) are more than the data has blocks: %zu, of "
+                              "block_size (%llu) records: give fewer lanes, or smaller blocks",
+                              n_lanes, spans->table.n_spans,
+                              (unsigned long long)spans->plan->blocks.block_size);
     if (r == 0 && !spans->order && draw(spans, epoch, pass) < 0)
         r = leat_error_oom(err);
     return r;
@@ -159,6 +166,7 @@ bool leat_run_spans_next_part(const struct leat_run_spans *spans,
     *ret_part = (struct leat_span_part){
         .frame = frame,
         .from = (uint32_t)(from - frame->record),
+        .lane = (uint32_t)(spans->at % leat_plan_n_lanes(spans->plan)),
         .to = end < frame_end ? (uint32_t)(end - frame->record) : UINT32_MAX,
         .is_whole = from == frame->record && end >= frame_end,
     };

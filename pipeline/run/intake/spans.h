@@ -6,6 +6,7 @@
  * built first, from front to back, and none of those rows goes to the order. Then frames are queued
  * instead of pieces; of frames at the ends of a block only the rows of the block count. If the
  * cache cannot be built, the run goes on without. All three give the same rows in the same order.
+ * A source whose blocks are dealt to lanes needs a complete cache, and fails without.
  *
  * Owner: the run's thread.
  */
@@ -34,6 +35,7 @@ struct leat_run_spans {
 struct leat_span_part {
     const struct leat_cache_frame *frame;
     uint32_t from, to;
+    uint32_t lane; /* of the order */
     bool is_whole;
 };
 
@@ -63,7 +65,7 @@ enum leat_span_scan leat_run_spans_end_scan(struct leat_run_spans *spans,
 void leat_run_spans_start_building(struct leat_run_spans *spans);
 void leat_run_spans_end_building(struct leat_run_spans *spans);
 /* Takes the numbers of records from a complete cache file, and draws the order of that pass. 0 or
- * -errno. */
+ * -errno. -EINVAL: there are fewer blocks than lanes. */
 int leat_run_spans_start_pass(struct leat_run_spans *spans, const struct leat_cache_file *file,
                               uint64_t generation, uint64_t epoch, uint64_t pass,
                               struct leat_error *err);

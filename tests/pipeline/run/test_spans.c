@@ -271,6 +271,10 @@ static void test_changing_data(void **state) {
 
 /* ---- refused ---- */
 
+#define LANED(n)                                                                                   \
+    "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n- shuffle: {blocks: true, "      \
+    "block_size: 40, buffer_size: 10, lanes: " #n "}\n- batch: {batch_size: 13}"
+
 static void test_refused(void **state) {
     struct blob packed, text = {.data = NULL};
 
@@ -303,6 +307,36 @@ static void test_refused(void **state) {
                "stream a `cache`"));
     blob_free(&packed);
     blob_free(&text);
+}
+
+/* What lanes refuse, with the command that counts records. */
+static void test_lanes_refused(void **state) {
+    struct drive how = {.options = {.n_epochs = 1}}, builds = {.options = {.only_builds = true}};
+    struct driven driven;
+
+    (void)state;
+    remove_caches();
+    write_files(700, 1, 1300);
+    assert_non_null(strstr(
+        stream_error(
+            CSV, "on_error: skip",
+            "- shuffle: {blocks: true, buffer_size: 5, lanes: 2}\n- batch: {batch_size: 1}"),
+        "stages[0].shuffle.lanes: needs the numbers of records beforehand: give the stream a "
+        "`cache`, and make it with `leatctl cache warm "));
+    check_refused("{\"a\": 1}\n", "- shuffle: {buffer_size: 5, lanes: 2}\n- batch: {batch_size: 1}",
+                  "x.yaml:5:42: streams.x.stages[0].shuffle.lanes: has an effect only with "
+                  "`blocks`");
+    driven = drive_stream(CSV, "on_error: skip\n    " CACHE, LANED(3), &how);
+    assert_int_equal(driven.error.code, -ENODATA);
+    assert_non_null(strstr(driven.error.message, "`leatctl cache warm "));
+    (void)drive_stream(CSV, "on_error: skip\n    " CACHE, LANED(3), &builds);
+    driven = drive_stream(CSV, "on_error: skip\n    " CACHE, LANED(3), &how);
+    assert_string_equal(driven.error.message, "");
+    driven = drive_stream(CSV, "on_error: skip\n    " CACHE, LANED(60), &how);
+    assert_int_equal(driven.error.code, -EINVAL);
+    assert_non_null(strstr(driven.error.message, "shuffle.lanes (60) are more than the data has "
+                                                 "blocks: 52, of block_size (40) records"));
+    remove_caches();
 }
 
 /* A compressed file behind others is met when it is read; with a cache it is no matter. */
@@ -348,7 +382,7 @@ int main(void) {
         cmocka_unit_test(test_definition),       cmocka_unit_test(test_one_sequence),
         cmocka_unit_test(test_goes_on_building), cmocka_unit_test(test_no_cache_folder),
         cmocka_unit_test(test_changing_data),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_compressed),       cmocka_unit_test(test_lanes_refused),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

@@ -132,6 +132,10 @@ static void test_unknown(void **state) {
                    CASTS "- select: {fields: [id]}\n- dedup: {input: id}\n"
                          "- batch: {batch_size: 5}",
                    "`dedup`");
+    assert_unknown("cache: {path: .}",
+                   CASTS "- select: {fields: [id]}\n- shuffle: {blocks: true, buffer_size: 5, "
+                         "lanes: 2}\n- batch: {batch_size: 5}",
+                   "from epoch to epoch, because of `lanes`");
     assert_unknown("", plain, "kept by a `cache` or an `index`");
     assert_null(strstr(look("index: off", plain, 1).reason, "`index`"));
     remove_caches();

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""`shuffle: {lanes}`: the sequence of steps never depends on the world, and what cannot be dealt is refused.
+
+    test_lanes.py BIN [PATTERN]
+"""
+import json
+
+import data
+from leat_harness import Daemon, ctl, main
+
+IDS = [{"cast": {"input": "id", "dtype": "int64"}}, {"select": {"fields": ["id", "l"]}}]
+LANES = {"shuffle": {"blocks": True, "block_size": 16, "buffer_size": 60, "lanes": 12}}
+PAD = {"pad": {"input": "l", "longest": True, "value": 0}}
+BATCH = {"batch": {"batch_size": 7}}
+STREAMS = {
+    "batch": ({}, [*IDS, LANES, PAD, BATCH]),
+    "pad": ({"uneven": "pad"}, [*IDS, LANES, PAD, BATCH]),
+    "drop_last": ({}, [*IDS, LANES, PAD, {"batch": {"batch_size": 7, "drop_last": True}}]),
+    "twice": ({}, [*IDS, LANES, {"shuffle": {"buffer_size": 20}}, {"repeat": {"count": 2}}, PAD, BATCH]),
+    "filter": ({}, [*IDS, LANES, {"filter": {"input": "id", "min": 500}}, PAD, BATCH]),
+    "bucket": ({}, [*IDS, LANES, {"bucket": {"input": "l", "window": 50}}, PAD, BATCH]),
+    "boundaries": ({}, [*IDS, LANES, {"bucket": {"input": "l", "boundaries": [4, 8]}}, PAD, BATCH]),
+    "tokens": ({}, [*IDS, LANES, PAD, {"batch": {"max_tokens": 90, "max_rows": 20}}]),
+    "pack": ({}, [{"select": {"fields": ["l"]}}, LANES, {"pack": {"fields": ["l"], "length": 64, "value": 0}}, {"batch": {"batch_size": 3}}]),
+}
+
+
+def write(folder, name="batch", is_bad=False, n=2003, **changes):
+    options, stages = STREAMS[name]
+    with open(folder / "rows.jsonl", "w") as file:
+        for i in range(n):
+            values = "x" if is_bad and i % 97 == 5 else list(range(i * 7 % 13 + 1))
+            file.write(json.dumps({"id": str(i), "l": values}) + "\n")
+    file = folder / "s.yaml"
+    file.write_text(data.yaml_text({"s": {
+        "source": {"jsonl": {"paths": ["rows.jsonl"], "fields": {"id": "text", "l": "int32[]"}}}, "block_bytes": 4096,
+        "on_error": "skip" if is_bad else "fail", "cache": {"path": "cache"}, **options, "stages": stages, **changes}}))
+    return file
+
+
+def lines_of(output):
+    lines = [json.loads(line) for line in output.splitlines()]
+    return {(line["epoch"], line["step"]): line["digest"] for line in lines if "digest" in line and "step" in line}
+
+
+def steps_run(file, rank, world_size):
+    return lines_of(ctl("run", file, "--no-daemon", "--rank", rank, "--world-size", world_size, "--epochs", 2,
+                        "--format", "jsonl").stdout)
+
+
+def test_any_world(folder):
+    """The ranks of any world have between them the steps of one machine."""
+    for name in STREAMS:
+        is_bad = name in ("pad", "bucket", "pack")
+        file = write(folder, name, is_bad)
+        ctl("cache", "warm", file)
+        every = steps_run(file, 0, 1)
+        n_steps = [1 + max(step for epoch, step in every if epoch == at) for at in range(2)]
+        for world_size in [2, 3, 4, 7, 8]:
+            steps = {}
+            for rank in range(world_size):
+                steps.update(steps_run(file, rank, world_size))
+            if name == "pad":
+                assert all(steps[place] == digest for place, digest in every.items()), world_size
+                continue
+            assert steps == {(epoch, step): digest for (epoch, step), digest in every.items()
+                             if step < n_steps[epoch] // world_size * world_size}, (name, world_size)
+
+
+def test_worlds_that_change(folder):
+    """4 ranks stop in mid-epoch, 3 go on, then 4 again: together they see what one machine sees."""
+    for name in ("batch", "bucket"):
+        file = write(folder, name)
+        ctl("cache", "warm", file)
+        every, seen, position = steps_run(file, 0, 1), {}, []
+        with Daemon(folder, file) as daemon:
+            for world_size, n in [(4, 17), (3, 20), (4, 10**6)]:
+                texts = set()
+                for rank in range(world_size):
+                    args = ["--rank", rank, "--world-size", world_size, "--format", "jsonl", "--batches", n, "--epochs", 1]
+                    done = daemon.pull("s", *args, *position, "--save-position", folder / "position")
+                    seen.update(lines_of(done.stdout))
+                    texts.add((folder / "position").read_text())
+                assert len(texts) == 1, texts
+                position = ["--position", texts.pop().strip()]
+        n_steps = 1 + max(step for epoch, step in every if epoch == 0)
+        expected = {place: digest for place, digest in every.items() if place[0] == 0}
+        assert len(seen) > n_steps - 4 and all(expected[place] == digest for place, digest in seen.items()), name
+
+
+def test_refused(folder):
+    """What is wrong, and the command that mends it."""
+    def error_of(file, *args, **changes):
+        done = ctl("run", file, "--no-daemon", *args, check=False)
+        assert done.returncode != 0, changes
+        return done.stderr.decode()
+
+    file = write(folder)
+    error = error_of(file)
+    assert "has no complete cache of this data and these stages: make it with `leatctl cache warm " in error, error
+    with Daemon(folder, file) as daemon:
+        done = daemon.pull("s", "--rank", 1, "--world-size", 4, check=False)
+        assert done.returncode != 0 and "`leatctl cache warm " in done.stderr.decode(), done.stderr
+    ctl("cache", "warm", file)
+    error = error_of(file, "--rank", 8, "--world-size", 8)
+    assert "rank 8 is outside 0..7" in error, error
+    write(folder, n=100)
+    ctl("cache", "warm", file)
+    error = error_of(file)
+    assert "shuffle.lanes (12) are more than the data has blocks: 7, of block_size (16) records" in error, error
+    file = write(folder, cache=None)
+    error = error_of(file)
+    assert "shuffle.lanes: needs the numbers of records beforehand: give the stream a `cache`" in error, error
+    file = write(folder, stages=[*IDS, {"shuffle": {**LANES["shuffle"], "lanes": 0}}, PAD, BATCH])
+    assert "shuffle.lanes: 0 is outside 1..4096" in error_of(file), error_of(file)
+    for stage in ({"take": {"count": 5}}, {"skip": {"count": 5}}, {"dedup": {"input": "id"}}, {"shuffle": {"global": True}}):
+        error = error_of(write(folder, stages=[*IDS, LANES, stage, PAD, BATCH]))
+        assert "it stands behind `shuffle: {lanes}`, where each lane has order stages of its own" in error, error
+
+
+if __name__ == "__main__":
+    main(globals())
