@@ -39,8 +39,11 @@ install(CODE "
         configure_file(${CMAKE_SOURCE_DIR}/systemd/\${unit}.in ${CMAKE_BINARY_DIR}/systemd/\${unit} @ONLY)
     endforeach()")
 install(FILES ${CMAKE_BINARY_DIR}/systemd/leatd.service systemd/leatd.socket systemd/leatd-copy.socket
-        systemd/leatd-control.socket systemd/leatd-http.socket systemd/leatd-failed.target
+        systemd/leatd-control.socket systemd/leatd-http.socket systemd/leatd-failed.target systemd/leat-stunnel.service
         DESTINATION lib/systemd/system)
+# Tunnels end on machines that have no daemon, where leatctl examines them.
+install(FILES systemd/leat-stunnel@.service systemd/leat-ssh@.service DESTINATION lib/systemd/system COMPONENT leatctl)
+install(DIRECTORY config/tunnel DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leatctl/examples COMPONENT leatctl)
 # The same without root: units of a user's own service manager.
 install(FILES ${CMAKE_BINARY_DIR}/systemd/user/leatd.service systemd/user/leatd.socket systemd/user/leatd-copy.socket
         systemd/user/leatd-control.socket systemd/leatd-failed.target DESTINATION lib/systemd/user)

@@ -334,5 +334,21 @@ def test_user_units(folder):
     assert done.returncode == 0 and not complaints, (done.returncode, done.stderr.decode())
 
 
+def test_tunnel_units(folder):
+    """What they run is there, and they may do little."""
+    for program in ("systemd-analyze", "stunnel4", "ssh"):
+        leat_harness.require(program)
+    units = []
+    for name in ("leat-stunnel.service", "leat-stunnel@.service", "leat-ssh@.service"):
+        shutil.copy(ROOT / "systemd" / name, folder)
+        units.append(str(folder / name.replace("@.", "@far.")))
+    done = subprocess.run(["systemd-analyze", "--man=no", "verify", *units], capture_output=True, timeout=HANG_S,
+                          env={**os.environ, "SYSTEMD_UNIT_PATH": f"{folder}:{ROOT / 'systemd'}:"})
+    complaints = [line for line in done.stderr.decode().splitlines() if "leat-" in line]
+    assert done.returncode == 0 and not complaints, complaints
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=30", *units], capture_output=True, timeout=HANG_S)
+    assert done.returncode == 0, done.stdout.decode()
+
+
 if __name__ == "__main__":
     leat_harness.main(globals())

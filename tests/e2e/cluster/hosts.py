@@ -6,6 +6,7 @@ the file system. `nsenter --net` enters them, since `ip netns exec` would hide w
 import contextlib
 import json
 import os
+import pathlib
 import subprocess
 
 from leat_harness import HANG_S, Daemon, Skip, require
@@ -34,6 +35,16 @@ class Host:
         if check and done.returncode != 0:
             raise AssertionError(f"{self.name}: {' '.join(map(str, words))}: status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
         return done
+
+    def listens(self, port):
+        """A program here accepts connections at this TCP port."""
+        lines = pathlib.Path(f"/proc/{self.keeper.pid}/net/tcp").read_text().splitlines()[1:]
+        return any(int(line.split()[1].split(":")[1], 16) == port and line.split()[3] == "0A" for line in lines)
+
+    def listens_at(self, path):
+        """A program here accepts connections at this Unix socket; its file is there some time before."""
+        lines = pathlib.Path(f"/proc/{self.keeper.pid}/net/unix").read_text().splitlines()[1:]
+        return any(line.split()[3] == "00010000" and line.endswith(f" {path}") for line in lines)
 
     def end(self):
         self.keeper.communicate()
