@@ -86,13 +86,17 @@ class Terminal:
     def __init__(self, command, n_rows=24, n_columns=80, env=None):
         self.screen = Screen(n_rows, n_columns)
         self.raw = b""
+        is_known, tells = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", n_rows, n_columns, 0, 0))
+            os.read(is_known, 1)
             os.execvpe(str(command[0]), [str(word) for word in command],
                        {**os.environ, "TERM": "xterm-256color", **(env or {})})
         self.resize(n_rows, n_columns)
-        self.before = termios.tcgetattr(self.fd)
+        self.before = termios.tcgetattr(self.fd)  # the program changes it, so it waits for this
+        os.write(tells, b"x")
+        os.close(is_known)
+        os.close(tells)
         self.status = None
 
     def resize(self, n_rows, n_columns):
@@ -137,9 +141,8 @@ class Terminal:
             if pid:
                 self.status = status
             assert time.monotonic() < deadline, "it does not end"
-        while self.read(0):
-            if not select.select([self.fd], [], [], 0)[0]:
-                break
+        while self.read():  # what it wrote last may come after its end; nobody else has the terminal
+            assert time.monotonic() < deadline, "its terminal does not end"
         return os.waitstatus_to_exitcode(self.status)
 
     def __enter__(self):

@@ -105,6 +105,7 @@ def test_answers(folder):
     """On a Unix socket and on TCP: the same; both formats; what the verb says."""
     port = free_port()
     for listen, where in ((f"unix:{folder}/http.sock", folder / "http.sock"), (f"127.0.0.1:{port}", port)):
+        began = time.monotonic()
         with Daemon(folder, configuration(folder, http_listen=listen)) as daemon:
             daemon.pull("titanic", "--epochs", 2)
             await_figures(where)
@@ -131,7 +132,8 @@ def test_answers(folder):
             assert reply["figures"]["n_batches"] == n and {s["name"] for s in reply["streams"]} == {"titanic", NASTY}
             after = reply["samples"][0]["at"]
             assert json.loads(get(where, f"/history.json?after={after}")[2])["samples"][0]["at"] != after
-            assert json.loads(get(where, "/history.json?tens=1")[2])["samples"] == []
+            tens = json.loads(get(where, "/history.json?tens=1")[2])["samples"]
+            assert len(tens) <= (time.monotonic() - began) / 10, (tens, time.monotonic() - began)
         assert not (folder / "http.sock").exists()
 
 

@@ -72,6 +72,8 @@ def check_pools(daemon):
     """What the statistics say of themselves, and against what is counted of the daemon."""
     names = {"source", "scratch", "blocks", "workspaces"}
     for stream in json.loads(daemon.ctl("stats", "--json").stdout):
+        if stream["n_batches"] == 0:
+            continue  # its trainers were refused, or ended before it had worked for them
         for pool in stream["pools"]:
             assert pool["n_hits"] + pool["n_misses"] == pool["n_allocations"], pool
             assert pool["current_bytes"] <= pool["peak_bytes"], pool
@@ -88,16 +90,18 @@ def test_eight_trainers_of_four_streams(folder):
                                         seed=i) for i in range(8)]
             try:
                 trainers.run(daemon, pullers, watch, 2.5)
-                trainers.run(daemon, pullers, watch, HANG_S,
-                             until=lambda: all(t.has_an_answer() for t in pullers))
+                trainers.run(daemon, pullers, watch, HANG_S, until=lambda: all(
+                    t.n_batches > 0 if fits else t.has_an_answer() for t in pullers))
             finally:
                 for puller in pullers:
                     puller.end()
             figures = watch.figures()
             print(" ", {key: figures[key] for key in ("limit", "hwm", "share", "counted_peak")}, flush=True)
             refused = [message for t in pullers for message in t.messages]
-            assert not (fits and refused) and all("memory_limit" in message for message in refused), refused
-            assert all(t.has_an_answer() for t in pullers), [(t.stream, t.pace, t.n_batches) for t in pullers]
+            # a trainer that comes while others grow into free memory waits five seconds for a part of it, and asks again
+            assert all("memory_limit" in message for message in refused), refused
+            assert all(t.n_batches > 0 if fits else t.has_an_answer() for t in pullers), \
+                [(t.stream, t.pace, t.n_batches) for t in pullers]
             assert IS_SANITIZED or figures["share"] <= 1.1, figures  # its own memory is several times ours
             assert figures["counted_peak"] <= 1.1 * limit, figures
             check_pools(daemon)

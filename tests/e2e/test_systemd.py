@@ -75,11 +75,11 @@ class Service:
         assert message in self.messages, f"no {message} within {HANG_S:g} s: {self.text()}"
         return time.monotonic()
 
-    def hears_like(self, start):
-        """The first message that begins so, now or later."""
-        end = time.monotonic() + HANG_S
-        while time.monotonic() < end:
-            found = [message for message in self.messages if message.startswith(start)]
+    def hears_like(self, start, end=""):
+        """The first message that begins and ends so, now or later."""
+        latest = time.monotonic() + HANG_S
+        while time.monotonic() < latest:
+            found = [message for message in self.messages if message.startswith(start) and message.endswith(end)]
             if found:
                 return found[0]
             if select.select([self.notify], [], [], 0.1)[0]:
@@ -220,7 +220,7 @@ def test_stalled(folder):
     stream = data.numbers_stream(["numbers.csv"])
     stream["stages"].insert(0, {"exec": {"command": [sys.executable, "-S", "helper.py"], "schema": {"id": "int64"},
                                          "deadline": 1000}})
-    with Service(folder, list(TYPES.items()), 3, {"slow": stream}, worker_timeout="1s") as service:
+    with Service(folder, list(TYPES.items()), 3, {"slow": stream}, worker_timeout="5s") as service:
         assert service.hears("READY=1")
         client = service.pull("slow", "--epochs", "1")
         env = {"LEAT_SOCKET": str(folder)}
@@ -236,7 +236,7 @@ def test_stalled(folder):
         for _ in range(2):
             service.messages.clear()
             assert service.hears("WATCHDOG=1")
-        assert service.hears_like("STATUS=").endswith("1 task stalled")
+        service.hears_like("STATUS=", "1 task stalled")
         ctl("pull", "s", env=env)  # the others go on
         (folder / "go").touch()
         assert client.wait(HANG_S) == 0

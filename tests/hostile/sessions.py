@@ -83,6 +83,7 @@ def open_to_all(world):
 def ask_spec(world):
     """As the daemon sends it: the bytes of a StreamSpec."""
     with kinds.Client(world, kinds.CONTROL) as client:
+        client.socket.settimeout(HANG_S)
         client.say(kinds.request(9, kinds.text(1, b"s")))
         reply = client.hear()[4:]
         assert reply[0] == 0x42, reply[:50]  # field 8

@@ -104,9 +104,17 @@ def other_number(rank: int, folder: pathlib.Path) -> None:
     stream.state_dict()
 
 
+def meet(base: pathlib.Path, what: str, rank: int) -> None:
+    """Until all ranks are as far."""
+    (base / f"{rank} {what}").touch()
+    while len(list(base.glob(f"* {what}"))) < int(os.environ["TEST_SIZE"]):
+        time.sleep(0.05)
+
+
 def one_without(rank: int, folder: pathlib.Path) -> None:
     mute = rank == int(os.environ["TEST_MUTE"])
-    stream = pipeline(folder).open(agree=False) if mute else pipeline(folder).open(agree_timeout=2)
+    meet(folder.parents[1], "begins", rank)  # or a rank that is slow to start would be missed, too
+    stream = pipeline(folder).open(agree=False) if mute else pipeline(folder).open(agree_timeout=5)
     try:
         train(stream)
     except leat.AgreementError:
@@ -173,9 +181,7 @@ def main(by: str, names: str, size: str, port: str, base: str, rank: str) -> Non
             print(f"{name}: trained", flush=True)
         except leat.AgreementError as error:
             print(f"{name}: AgreementError: {error}", flush=True)
-    (pathlib.Path(base) / f"{rank} is done").touch()
-    while len(list(pathlib.Path(base).glob("* is done"))) < int(size):  # stores end with rank 0
-        time.sleep(0.05)
+    meet(pathlib.Path(base), "is done", int(rank))  # stores end with rank 0
     if "one_without" in names:
         os._exit(0)  # what ends groups may wait for ranks
     end()
@@ -198,7 +204,7 @@ def ranks_of(by: str, names: list[str], folder: pathlib.Path, size: int = 2, **v
     """For each rank what became of these."""
     port = free_port()
     known = {key: text for key, text in os.environ.items() if not key.startswith(("OMPI", "SLURM", "PMI"))}
-    environment = {**known, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", **variables}
+    environment = {**known, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "TEST_SIZE": str(size), **variables}
     command = [sys.executable, __file__, by, ",".join(names), str(size), port, str(folder / by)]
     ranks = [[*command, str(rank)] for rank in range(size)]
     if by == "mpi":  # mpirun ends all of them, if one fails

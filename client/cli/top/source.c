@@ -11,20 +11,16 @@
 #include "client/cli/base/daemon/control.h"
 #include "proto/base/clock.h"
 
-#define ANSWER_MS 2000 /* Nobody waits at a screen for longer. */
-
-int leat_top_source_open(struct leat_top_source *source, uint32_t interval_ms,
+int leat_top_source_open(struct leat_top_source *source, uint32_t interval_ms, int answer_ms,
                          struct leat_error *err) {
     int status;
 
     *source = (struct leat_top_source){
-        .subscription.fd = -1, .questions = -1, .interval_ms = interval_ms};
+        .subscription.fd = -1, .questions = -1, .interval_ms = interval_ms, .answer_ms = answer_ms};
     status = leat_cli_control_open(NULL, &source->questions, err);
     if (status != LEAT_CLI_OK)
         return status;
-    status = leat_cli_subscription_begin(&source->subscription, NULL, interval_ms, err);
-    source->subscription.timeout_ms = (int)interval_ms + ANSWER_MS;
-    return status;
+    return leat_cli_subscription_begin(&source->subscription, NULL, interval_ms, err);
 }
 
 void leat_top_source_close(struct leat_top_source *source) {
@@ -55,8 +51,8 @@ static Leat__ControlReply *ask(struct leat_top_source *source, Leat__ControlRequ
     Leat__ControlReply *reply = NULL;
 
     (void)leat_cli_control_ask(source->questions, verb,
-                               verb == LEAT__CONTROL_REQUEST__VERB_STATS ? &stats : NULL, ANSWER_MS,
-                               &reply, err);
+                               verb == LEAT__CONTROL_REQUEST__VERB_STATS ? &stats : NULL,
+                               source->answer_ms, &reply, err);
     return reply;
 }
 
@@ -125,6 +121,7 @@ static int take_update(struct leat_top_source *source, Leat__ControlReply **ret_
     Leat__ControlReply *reply;
     int status;
 
+    source->subscription.timeout_ms = (int)source->interval_ms + source->answer_ms;
     do {
         reply = leat_cli_subscription_next(&source->subscription, &status, err);
         if (reply && *ret_reply)

@@ -11,7 +11,8 @@ struct leat_top_source {
     struct leat_cli_subscription subscription; /* fd -1: none */
     int questions;                             /* a connection for them; -1: none */
     uint32_t interval_ms;
-    bool asks; /* there is no subscription: ask each interval */
+    int answer_ms; /* A daemon that takes longer is taken as gone. */
+    bool asks;     /* there is no subscription: ask each interval */
 };
 
 /* What came: update->update is set; trainers may be NULL. */
@@ -20,7 +21,7 @@ struct leat_top_sample {
 };
 
 /* An exit status; to be closed in any case. */
-int leat_top_source_open(struct leat_top_source *source, uint32_t interval_ms,
+int leat_top_source_open(struct leat_top_source *source, uint32_t interval_ms, int answer_ms,
                          struct leat_error *err);
 void leat_top_source_close(struct leat_top_source *source);
 /* To be polled for the next update; -1: after an interval take one all the same. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "client/cli/base/arguments.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/interrupt.h"
 #include "client/cli/base/output.h"
 #include "client/cli/top/screen.h"
@@ -22,6 +23,7 @@
 #define INTERVAL_S    1
 #define PLAIN_COLUMNS 132 /* of what is printed to no terminal */
 #define AWAY_MS       1000
+#define ANSWER_MS     2000 /* Nobody waits at a screen for longer. */
 
 struct top {
     struct leat_top_source source;
@@ -112,7 +114,8 @@ static size_t plain_columns(void) {
 static int print(struct top *top, const struct leat_cli_arguments *arguments,
                  struct leat_error *err) {
     bool is_endless = arguments->json && !arguments->once;
-    int status = leat_top_source_open(&top->source, interval_ms(arguments), err);
+    int status = leat_top_source_open(&top->source, interval_ms(arguments),
+                                      LEAT_CLI_CONTROL_TIMEOUT_MS, err);
 
     top->view.is_whole = true;
     top->view.has_colour = leat_cli_terminal_has_colour(stdout);
@@ -157,7 +160,7 @@ static void come_back(struct top *top) {
     struct leat_error err = LEAT_ERROR_INIT;
     uint32_t ms = top->source.interval_ms;
 
-    if (leat_top_source_open(&top->source, ms, &err) != LEAT_CLI_OK) {
+    if (leat_top_source_open(&top->source, ms, ANSWER_MS, &err) != LEAT_CLI_OK) {
         go_away(top, &err);
         top->source.interval_ms = ms;
         return;
@@ -233,12 +236,14 @@ static void step(struct top *top) {
 
 static int show(struct top *top, const struct leat_cli_arguments *arguments,
                 struct leat_error *err) {
-    int status = leat_top_source_open(&top->source, interval_ms(arguments), err);
+    int status = leat_top_source_open(&top->source, interval_ms(arguments),
+                                      LEAT_CLI_CONTROL_TIMEOUT_MS, err);
 
     if (status == LEAT_CLI_OK)
         status = next_sample(top, err); /* what is refused is told before the screen is taken */
     if (status != LEAT_CLI_OK)
         return status;
+    top->source.answer_ms = ANSWER_MS;
     top->view.has_colour = leat_cli_terminal_has_colour(stdout);
     if (leat_screen_open(&top->screen, err) < 0)
         status = LEAT_CLI_FAILURE;
