@@ -78,6 +78,36 @@ def test_attempts(folder):
     assert leat_harness.run_digest(caches) == leat_harness.run_digest(config)
 
 
+SLOW = """
+import json, sys, time
+for line in sys.stdin:
+    time.sleep(0.01)
+    print(json.dumps({"_leat": json.loads(line)["_leat"], "slow": 1}), flush=True)
+"""
+
+
+def test_end_with(folder):
+    """A shard is given up when the process ends that it is made for, also by SIGKILL; nothing of it stays."""
+    csv, shards = data.titanic(folder, N_ROWS), folder / "shards"
+    (folder / "slow.py").write_text(SLOW)
+    program = {"command": [sys.executable, "slow.py"], "inputs": ["PassengerId"], "schema": {"slow": "int64"}}
+    stages = [{"exec": program}, {"select": {"fields": ["slow"]}}, {"batch": {"batch_size": 32}}]
+    config = folder / "slow.yaml"
+    stream = {"source": {"csv": {"paths": [str(csv)]}}, "block_bytes": 4096, "stages": stages}
+    config.write_text(data.yaml_text({"s": stream}))
+    owner = subprocess.Popen(["sleep", "infinity"])
+    command = [BIN / "leatctl", "prepare", config, "--shard", "0/2", "-o", shards, "--end-with", str(owner.pid)]
+    attempt = subprocess.Popen(command, stderr=subprocess.PIPE)
+    leat_harness.wait_until(lambda: shards.exists() and list(shards.iterdir()), "a shard is being made")
+    owner.kill()
+    owner.wait()
+    _, told = attempt.communicate(timeout=leat_harness.HANG_S)
+    assert attempt.returncode == 130 and b"interrupted; another attempt begins anew" in told, told
+    assert not list(shards.iterdir())
+    refused = subprocess.run(command, capture_output=True)
+    assert refused.returncode == 1 and b"there is no such process" in refused.stderr, refused
+
+
 def seal(config, folder, check=True):
     return ctl("prepare", config, "--seal", "-o", folder, check=check)
 

@@ -27,6 +27,7 @@ NEEDS = {
     "mlx_distributed": ["mlx"],
     "instruction_tuning": ["torch", "transformers"],
 }
+NEEDS_TO_PREPARE = {"dask_prepare": ["distributed"]}
 HANG_S = 600  # they take seconds; imports on a busy machine take longer than that
 LAUNCHED = ("RANK", "WORLD_SIZE", "MLX_RANK", "LEAT_SOCKET", "XDG_RUNTIME_DIR")
 
@@ -49,11 +50,15 @@ def run(script: pathlib.Path, folder: pathlib.Path) -> tuple[int, str]:
         return process.returncode, output.read()
 
 
-@pytest.mark.parametrize("name", NEEDS)
-def test_trains(name: str, tmp_path: pathlib.Path) -> None:
-    missing = [package for package in NEEDS[name] if importlib.util.find_spec(package) is None]
+def require(packages: list[str]) -> None:
+    missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_trains(name: str, tmp_path: pathlib.Path) -> None:
+    require(NEEDS[name])
     if name == "torch_distributed" and int(importlib.metadata.version("torch").partition(".")[0]) < 2:
         pytest.skip("needs torch 2: before, torchrun is not to be called from Python with its defaults")
     status, output = run(EXAMPLES / f"{name}.py", tmp_path)
@@ -63,5 +68,12 @@ def test_trains(name: str, tmp_path: pathlib.Path) -> None:
     wait_until(lambda: not list(tmp_path.glob("leat-*")), "the daemons of the example end, and their folders are gone")
 
 
+@pytest.mark.parametrize("name", NEEDS_TO_PREPARE)
+def test_prepares(name: str, tmp_path: pathlib.Path) -> None:
+    require(NEEDS_TO_PREPARE[name])
+    status, output = run(EXAMPLES / f"{name}.py", tmp_path)
+    assert status == 0 and "4 shards of 891 rows" in output, output[-8000:]
+
+
 def test_each_example_is_tested() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(NEEDS)
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*NEEDS, *NEEDS_TO_PREPARE}

@@ -2,11 +2,16 @@
  * of the flag and the wait interrupts nothing, so an alarm follows that interrupts the wait. */
 #include "client/cli/base/interrupt.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t was_seen, was_pipe;
+static int pidfd = -1; /* of the process to end with; open until this one ends */
 
 static void on_signal(int signal_number) {
     struct sigaction standard = {.sa_handler = SIG_DFL};
@@ -39,8 +44,18 @@ void leat_cli_interrupt_watch(void) {
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
+int leat_cli_interrupt_end_with(uint64_t pid, struct leat_error *err) {
+    pidfd = pidfd_open((pid_t)pid, 0);
+    if (pidfd >= 0)
+        return 0;
+    return leat_error_set(err, -errno, "--end-with %llu: %s", (unsigned long long)pid,
+                          errno == ESRCH ? "there is no such process" : strerror(errno));
+}
+
 bool leat_cli_interrupt_seen(void) {
-    return was_seen != 0;
+    struct pollfd process = {.fd = pidfd, .events = POLLIN};
+
+    return was_seen || (pidfd >= 0 && poll(&process, 1, 0) > 0);
 }
 
 bool leat_cli_interrupt_was_pipe(void) {

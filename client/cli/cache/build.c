@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "client/cli/base/arguments.h"
+#include "client/cli/base/interrupt.h"
 #include "client/cli/base/output.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/stream_file.h"
@@ -235,6 +236,8 @@ static int prepare_main(const struct leat_cli_arguments *arguments, struct leat_
         return shards_seal(arguments, err);
     if (leat_cli_shard_parse(arguments->shard, &options.shard, &options.n_shards, err) < 0)
         return LEAT_CLI_USAGE;
+    if (arguments->pid.is_given && leat_cli_interrupt_end_with(arguments->pid.value, err) < 0)
+        return LEAT_CLI_FAILURE;
     return prepare_shard(arguments, &options, err);
 }
 
@@ -321,6 +324,9 @@ static const struct leat_cli_option prepare_options[] = {
                     .value = "KIND", .choices = leat_cli_job_kinds),
     LEAT_CLI_OPTION(STRING, "output", output, "the folder of the shards", .letter = 'o',
                     .value = "DIR"),
+    LEAT_CLI_OPTION(NUMBER, "end-with", pid,
+                    "give a shard up when that process ends, however it ends", .value = "PID",
+                    .min = 1, .max = INT32_MAX),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,

@@ -5,6 +5,7 @@ They are searched in the folder $LEAT_BIN, in the package (of a wheel), beside t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -15,6 +16,8 @@ from typing import Any
 from .errors import DaemonError, Error, NotFoundError, SpecError, from_code
 
 _USAGE = 2  # leatctl's exit status for a wrong command line
+_INTERRUPTIBLE_S = 0.5  # interrupts of Ray's are seen between two waits
+_STOP_TIMEOUT_S = 5.0
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -66,9 +69,26 @@ def leatctl(*arguments: str, keep: int | None = None) -> str:
     """
     command = [find("leatctl"), *arguments]
     kept = () if keep is None else (keep,)
-    done = subprocess.run(
-        command, capture_output=True, stdin=subprocess.DEVNULL, text=True, encoding="utf-8", pass_fds=kept
-    )
-    if done.returncode != 0:
-        _raise_error(arguments, done.stdout, done.stderr, SpecError if done.returncode == _USAGE else DaemonError)
-    return done.stdout
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, encoding="utf-8", pass_fds=kept
+    ) as process:
+        output, complaint = _communicate(process)
+    if process.returncode != 0:
+        _raise_error(arguments, output, complaint, SpecError if process.returncode == _USAGE else DaemonError)
+    return output
+
+
+def _communicate(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """An exception, such as Ctrl-C, ends the process, which removes what it has not completed."""
+    try:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=_INTERRUPTIBLE_S)
+    except BaseException:
+        process.terminate()
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        raise

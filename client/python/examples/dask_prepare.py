@@ -1,0 +1,38 @@
+"""A set of data that Dask prepares in shards, and a look at what trainers read from it.
+
+    python dask_prepare.py                           # two workers on this machine
+    python dask_prepare.py tcp://scheduler:8786      # those of a cluster: all hosts see the file, its data and the set
+
+Any other executor will do in place of Dask's: concurrent.futures.ProcessPoolExecutor(), MPIPoolExecutor() of
+mpi4py.futures, or submitit.AutoExecutor("jobs").
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from distributed import Client, LocalCluster
+
+import leat
+
+FILE = Path(__file__).resolve().parents[3] / "config" / "titanic.yaml"
+N_SHARDS = 4
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # on a cluster: a folder that all hosts share
+        output = Path(folder) / "set"
+        address = sys.argv[1] if sys.argv[1:] else LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        with Client(address) as client:
+            made = leat.cluster.prepare(FILE, output, shards=N_SHARDS, executor=client.get_executor())
+            if not sys.argv[1:]:
+                client.shutdown()
+        print(f"{made.n_shards} shards of {made.n_rows} rows, {made.n_bytes} bytes")
+        batches = leat.from_yaml(FILE).options(cache={"prepared": output})  # in YAML, `cache: {prepared: DIR}`
+        assert sum(batch.n_rows for batch in batches) == made.n_rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Sets of data that many machines prepare: `leat.cluster.prepare`.
+
+    with ProcessPoolExecutor() as pool:
+        leat.cluster.prepare("train.yaml", "/shared/set", shards=64, executor=pool)
+
+The set is then read by `cache: {prepared: /shared/set}`, with the same batches and positions, without the source. A shard gets
+its name when it is complete, so any number of attempts at it do no harm, and shards that are complete stay.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import json
+import logging
+import operator
+import os
+import socket
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from . import programs
+from .errors import DataError, Error, SpecError
+
+_POLL_S = 0.5  # for jobs that cannot be waited for
+_LASTING = (DataError, SpecError)  # errors that another attempt meets as well
+
+_log = logging.getLogger("leat.cluster")
+
+
+class Executor(Protocol):
+    """What submits a call to another process: any of concurrent.futures, or one with jobs as submitit's, which have `done()`,
+    `result()` and `cancel()`."""
+
+    def submit(self, function: Any, /, *arguments: Any) -> Any: ...
+
+
+class PreparedSet(NamedTuple):
+    """A sealed set. `n_bytes`: of its shards."""
+
+    folder: str
+    n_shards: int
+    n_blocks: int
+    n_records: int
+    n_rows: int
+    n_bytes: int
+
+
+class _Report(NamedTuple):
+    """What an attempt came to: on which host, and leatctl's answer, or its error."""
+
+    host: str
+    answer: dict[str, Any]
+    error: Error | None
+
+
+def prepare(
+    file: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    shards: int,
+    executor: Executor,
+    stream: str | None = None,
+    attempts: int = 5,
+    workers: int = 1,
+) -> PreparedSet:
+    """Prepares a stream of a file in shards, one task for each, and seals the set.
+
+    Each host of the executor needs leat, and `file`, its data and the folder `output` under the same paths.
+
+    executor: of concurrent.futures, Dask's `client.get_executor()`, mpi4py's `MPIPoolExecutor`, one of submitit, which makes a
+        job array. It is not shut down.
+    stream: its name in the file (default: the only one).
+    attempts: at a shard, each of which may come to another host. What is wrong with the stream or the data fails at the first.
+    workers: threads for a shard.
+
+    An error names the shard and the host, and is the first one of the shard that failed; then, as after an exception such as
+    Ctrl-C, the other tasks are cancelled, and the set is not sealed. A task that runs already is ended if the executor can do
+    that, else it completes its shard.
+    """
+    n_shards, n_attempts = _number("shards", shards, 2, 100000), _number("attempts", attempts, 1, 1000)
+    words = ["-o", os.path.abspath(output), os.path.abspath(file), *([stream] if stream else [])]
+    threads = str(_number("workers", workers, 1, 1024))
+    if not callable(getattr(executor, "submit", None)):
+        raise SpecError(f"an executor with submit() is wanted, not {executor!r}", path="executor")
+    tasks = {
+        f"shard {i}/{n_shards}": [*words, "--shard", f"{i}/{n_shards}", "--workers", threads] for i in range(n_shards)
+    }
+    _run_all(executor, tasks, n_attempts)
+    sealed = _run_all(executor, {"the seal": [*words, "--seal"]}, n_attempts)["the seal"]
+    return PreparedSet(**{name: sealed[name] for name in PreparedSet._fields})
+
+
+def _number(name: str, given: int, least: int, most: int) -> int:
+    number = operator.index(given)
+    if not least <= number <= most:
+        raise SpecError(f"{number} is outside {least}..{most}", path=name)
+    return number
+
+
+# ---- in a process of the executor ----
+
+
+def _attempt(words: Sequence[str]) -> _Report:
+    """Makes a shard, or seals. leatctl ends with this process."""
+    host = socket.gethostname()
+    try:
+        answer = programs.leatctl("prepare", *words, "--json", "--end-with", str(os.getpid()))
+        return _Report(host, json.loads(answer), None)
+    except Error as error:
+        return _Report(host, {}, error)
+
+
+# ---- in the process of the caller ----
+
+
+class _Task:
+    """The attempts at a shard, or at the seal."""
+
+    def __init__(self, name: str, words: Sequence[str]) -> None:
+        self.name = name
+        self.words = words
+        self.n_attempts = 0
+        self.is_told = False  # the last error is leatctl's
+        self.first: Error | None = None
+
+    def begin(self, pool: Executor) -> Any:
+        self.n_attempts += 1
+        return pool.submit(_attempt, self.words)
+
+    def take(self, job: Any) -> dict[str, Any] | None:
+        """The answer of a job that is done; None: it failed."""
+        self.is_told = False
+        try:
+            report = _Report(*job.result())
+        except Exception as error:  # of any class: the executor lost the job, or could not start it
+            self._fail(Error(f"{self.name}: the executor: {type(error).__name__}: {error}"))
+            return None
+        if report.error is None:
+            return report.answer
+        self.is_told = True
+        report.error.message = f"{self.name} on {report.host}: {report.error.message}"
+        self._fail(report.error)
+        return None
+
+    def begin_again(self, pool: Executor, n_attempts: int) -> Any:
+        """Begins another attempt. The first error is raised if that is of no use, or not possible."""
+        assert self.first is not None
+        if self.n_attempts >= n_attempts or isinstance(self.first, _LASTING):
+            raise self.first
+        try:
+            return self.begin(pool)
+        except Exception as error:  # a broken pool takes no more
+            raise self.first from error
+
+    def _fail(self, error: Error) -> None:
+        _log.warning("attempt %d: %s", self.n_attempts, error)
+        self.first = self.first or error
+
+
+def _run_all(pool: Executor, tasks: dict[str, Sequence[str]], n_attempts: int) -> dict[str, dict[str, Any]]:
+    """The answers, by the names of the tasks. Also fails after so many errors of leatctl in all tasks before any of them has
+    succeeded: the others would fail, too."""
+    answers: dict[str, dict[str, Any]] = {}
+    running: dict[Any, _Task] = {}
+    n_told = 0
+    batch = getattr(pool, "batch", contextlib.nullcontext)  # submitit's: all of them are one job array
+    try:
+        with batch():
+            running.update((task.begin(pool), task) for task in (_Task(*item) for item in tasks.items()))
+        while running:
+            for job in _done(running):
+                task = running.pop(job)
+                answer = task.take(job)
+                if answer is not None:
+                    answers[task.name] = answer
+                    continue
+                n_told += task.is_told
+                is_hopeless = not answers and n_told >= n_attempts
+                running[task.begin_again(pool, 0 if is_hopeless else n_attempts)] = task
+    except BaseException:
+        for job in running:
+            with contextlib.suppress(Exception):
+                job.cancel()
+        raise
+    return answers
+
+
+def _done(jobs: Iterable[Any]) -> list[Any]:
+    """Waits for some of the jobs."""
+    known = list(jobs)
+    if all(isinstance(job, concurrent.futures.Future) for job in known):
+        return list(concurrent.futures.wait(known, return_when=concurrent.futures.FIRST_COMPLETED).done)
+    while not (done := [job for job in known if job.done()]):
+        time.sleep(_POLL_S)
+    return done
