@@ -1,4 +1,4 @@
-# Debian's packages, each as a pkg-config target; libbz2 has no .pc file.
+# Debian's packages, each as a pkg-config target; libbz2, libsnappy and libcsv have no .pc file.
 find_package(PkgConfig REQUIRED)
 find_package(Python3 COMPONENTS Interpreter REQUIRED) # makes the tables of Unicode
 pkg_check_modules(libuv REQUIRED IMPORTED_TARGET libuv)
@@ -8,6 +8,7 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(lzma REQUIRED IMPORTED_TARGET liblzma)
+pkg_check_modules(brotli REQUIRED IMPORTED_TARGET libbrotlidec)
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(kissfft REQUIRED IMPORTED_TARGET kissfft-float)
@@ -21,7 +22,12 @@ find_path(LEAT_BZIP2_INCLUDE bzlib.h REQUIRED)
 add_library(leat_bzip2 INTERFACE)
 target_link_libraries(leat_bzip2 INTERFACE ${LEAT_BZIP2})
 target_include_directories(leat_bzip2 INTERFACE ${LEAT_BZIP2_INCLUDE})
-find_library(LEAT_LIBCSV csv REQUIRED) # it has no .pc file
+find_library(LEAT_SNAPPY snappy REQUIRED)
+find_path(LEAT_SNAPPY_INCLUDE snappy-c.h REQUIRED)
+add_library(leat_snappy INTERFACE)
+target_link_libraries(leat_snappy INTERFACE ${LEAT_SNAPPY})
+target_include_directories(leat_snappy INTERFACE ${LEAT_SNAPPY_INCLUDE})
+find_library(LEAT_LIBCSV csv REQUIRED)
 find_path(LEAT_LIBCSV_INCLUDE csv.h REQUIRED)
 add_library(leat_libcsv INTERFACE)
 target_link_libraries(leat_libcsv INTERFACE ${LEAT_LIBCSV})

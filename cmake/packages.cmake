@@ -69,7 +69,7 @@ function(leat_package name section summary text)
 endfunction()
 
 leat_package(leatd science "carries batches to trainers: the daemon"
-    "leatd reads CSV, JSONL, Arrow and plain text, turns records into token
+    "leatd reads CSV, JSONL, Arrow, Parquet and plain text, turns records into token
 batches on a pool of workers, and hands them through shared memory to every
 trainer of the machine. What a trainer sees depends on specification, data,
 seed and epoch alone: not on timing, workers, restarts or other trainers.

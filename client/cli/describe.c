@@ -183,7 +183,7 @@ const struct leat_cli_command leat_cli_describe_command = {
     .summary = "show types, values and lengths of the columns of a stream",
     .description =
         "Describes the columns of FILE's stream after its per-record stages, or of a FILE of\n"
-        "data (.csv, .jsonl, .arrow, .txt or another suffix of a source, compressed or not).\n"
+        "data (.csv, .jsonl, .parquet, .txt or another suffix of a source, compressed or not).\n"
         "It shows types, empty values, lengths, the mean and standard deviation of numbers\n"
         "over all records, and a histogram of the tokens that `tokenize` makes. `normalize:\n"
         "{stats: FILE}` reads the output of --json.\n\n"

@@ -194,3 +194,56 @@ void arrow_view_deinit(struct arrow_view *view) {
     free(view->places);
     free(view->starts);
 }
+
+/* ---- any bytes ---- */
+
+static void parse_twice(struct source *source, const struct arrow_view *view) {
+    struct leat_text whole = {.data = NULL}, pieces = {.data = NULL};
+    struct leat_error err = LEAT_ERROR_INIT, again = LEAT_ERROR_INIT;
+    int r;
+
+    r = source_parse(source, view->frames, view->n_bytes, 0, false, &whole, &err);
+    if (source_parse(source, view->frames, view->n_bytes, 100, false, &pieces, &again) != r ||
+        whole.n_bytes != pieces.n_bytes ||
+        (whole.n_bytes && memcmp(whole.data, pieces.data, whole.n_bytes) != 0))
+        abort();
+    free(whole.data);
+    free(pieces.data);
+}
+
+static void enter(const struct source *source, const uint8_t *data, size_t size,
+                  const struct leat_input_limits *limits, const struct arrow_view *view) {
+    size_t frame = data[size / 2] % view->n_frames, start = view->starts[frame];
+    struct arrow_view rest;
+    bool is_limited; /* memory may be larger when more was read before */
+
+    if (view->places[frame] == 0)
+        return;
+    arrow_see(source, data, size, ARROW_FILE, limits, view->places[frame], &rest);
+    is_limited = strstr(rest.err.message, "max_window_bytes") ||
+                 strstr(view->err.message, "max_window_bytes");
+    if (!is_limited &&
+        (rest.r != view->r || rest.n_bytes != view->n_bytes - start ||
+         (rest.n_bytes && memcmp(rest.frames, view->frames + start, rest.n_bytes) != 0)))
+        abort();
+    arrow_view_deinit(&rest);
+}
+
+void arrow_fuzz(const char *kind, const char *args, const uint8_t *data, size_t size,
+                const struct leat_input_limits *limits) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct arrow_view view;
+    struct source source;
+
+    if (source_init(&source, kind, args, &err) < 0)
+        abort();
+    arrow_see(&source, data, size, ARROW_FILE, limits, 0, &view);
+    if (view.n_frames > 0 && view.n_frames < ARROW_ROWS_MAX &&
+        source_probe(&source, view.frames, view.n_bytes, true, &err) == 0) {
+        parse_twice(&source, &view);
+        enter(&source, data, size, limits, &view);
+        arrow_go_on(&source, data, size, ARROW_FILE, limits, &view);
+    }
+    arrow_view_deinit(&view);
+    source_deinit(&source);
+}

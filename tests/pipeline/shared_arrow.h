@@ -1,5 +1,5 @@
-/* shared_arrow.h: what the source `arrow` sees in bytes, as a file or through a pipe; for its tests
- * and its fuzz target. */
+/* shared_arrow.h: what the sources `arrow` and `parquet` see in bytes, as a file or through a pipe;
+ * for their tests and fuzz targets. */
 #pragma once
 
 #include "tests/pipeline/shared_source.h"
@@ -27,4 +27,9 @@ void arrow_see(const struct source *source, const void *bytes, size_t n_bytes, e
  * rows: aborts if there comes something else than in the view, of which there is some. */
 void arrow_go_on(const struct source *source, const void *bytes, size_t n_bytes, enum arrow_how how,
                  const struct leat_input_limits *limits, const struct arrow_view *view);
+/* Any bytes as a file of the source: aborts if what is seen from the place of a record on is not
+ * what comes behind it, if the records make other rows in small pieces, or as arrow_go_on(). */
+#define ARROW_ROWS_MAX 2000 /* a file may say that it has millions, which take most of the time */
+void arrow_fuzz(const char *kind, const char *args, const uint8_t *data, size_t size,
+                const struct leat_input_limits *limits);
 void arrow_view_deinit(struct arrow_view *view);

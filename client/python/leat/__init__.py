@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING
 
 # The module of each public name.
 _PLACES = {
-    "pipeline": ["Pipeline", "LeftOutWarning", "open", "concat", "mix", "csv", "jsonl", "text", "arrow", "source", "from_yaml"],
+    "pipeline": ["Pipeline", "LeftOutWarning", "open", "concat", "mix", "csv", "jsonl", "text", "arrow", "parquet",
+                 "source", "from_yaml"],
     "daemon": ["connect", "shutdown"],
     "stream": ["Stream"],
     "batch": ["Batch", "Tensor"],
@@ -53,7 +54,7 @@ __version__ = "0.1.0"
 __all__ = ["__version__", *_PLACE_OF]
 
 if TYPE_CHECKING:  # `X as X` makes X an export for type checkers
-    from ._stages import arrow as arrow, csv as csv, jsonl as jsonl, text as text
+    from ._stages import arrow as arrow, csv as csv, jsonl as jsonl, parquet as parquet, text as text
     from .batch import Batch as Batch, Tensor as Tensor
     from .daemon import connect as connect, shutdown as shutdown
     from .loader import DataLoader as DataLoader, dataloader as dataloader

@@ -19,6 +19,12 @@
 
 struct leat_arrow_dictionary;
 
+/* A text that stands elsewhere. */
+struct leat_arrow_view {
+    const uint8_t *bytes;
+    uint64_t n_bytes;
+};
+
 enum leat_arrow_part {
     LEAT_ARROW_WHOLE,
     LEAT_ARROW_VALIDITY, /* of a struct, without its children */
@@ -43,6 +49,7 @@ struct leat_arrow_array {
     const uint8_t *ends; /* offsets: n_loaded + 1 of them */
     const uint8_t *data; /* values, text, or the bits of booleans as above */
     uint64_t data_from;  /* of text: which of its bytes data[0] is */
+    const struct leat_arrow_view *views; /* not NULL: the texts, in place of ends and data */
 };
 
 #define LEAT_ARROW_CHUNKS_MAX 65536 /* batches of one dictionary */
@@ -160,6 +167,11 @@ static inline const uint8_t *leat_arrow_text(const struct leat_arrow_array *arra
                                              uint64_t *ret_n_bytes) {
     uint64_t first;
 
+    if (array->views) {
+        LEAT_ARROW_EXPECT(row >= array->from && row - array->from < array->n_loaded);
+        *ret_n_bytes = array->views[row - array->from].n_bytes;
+        return array->views[row - array->from].bytes;
+    }
     *ret_n_bytes = leat_arrow_items(array, row, &first);
     return array->data + (first - array->data_from);
 }

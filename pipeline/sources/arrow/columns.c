@@ -61,14 +61,8 @@ static void set_cell(struct leat_arrow_slot *slot, const struct leat_arrow_field
 
 /* ---- which columns ---- */
 
-/* The structs down to a field, and the field. */
-struct way {
-    const struct leat_arrow_field *fields[LEAT_ARROW_DEPTH_MAX];
-    uint32_t n_fields;
-};
-
 static int init_chain(struct leat_arrow_columns *columns, struct leat_arrow_column *column,
-                      const struct way *way, struct leat_error *err) {
+                      const struct leat_arrow_way *way, struct leat_error *err) {
     column->chain = calloc(way->n_fields, sizeof(*column->chain));
     if (!column->chain)
         return leat_error_oom(err);
@@ -91,7 +85,7 @@ static int init_chain(struct leat_arrow_columns *columns, struct leat_arrow_colu
 }
 
 static int add_column(struct leat_arrow_columns *columns, const char *name, bool is_json,
-                      const struct way *way, struct leat_error *err) {
+                      const struct leat_arrow_way *way, struct leat_error *err) {
     struct leat_arrow_layout *layout = &columns->layout;
     uint32_t n = layout->n_slots;
     struct leat_arrow_column *column;
@@ -122,8 +116,8 @@ static int add_column(struct leat_arrow_columns *columns, const char *name, bool
 }
 
 /* Adds the field or, if it is a struct, the fields in it. */
-static int add_all(struct leat_arrow_columns *columns, struct way *way, const char *prefix,
-                   struct leat_error *err) {
+static int add_all(struct leat_arrow_columns *columns, struct leat_arrow_way *way,
+                   const char *prefix, struct leat_error *err) {
     const struct leat_arrow_field *field = way->fields[way->n_fields - 1], *child = field + 1;
     struct leat_text name = {.data = NULL};
     int r = 0;
@@ -164,7 +158,7 @@ static bool take_key(const char **path, const char *key) {
 
 /* Finds the field of that path among the siblings in [first, end). */
 static bool find(const struct leat_arrow_field *first, const struct leat_arrow_field *end,
-                 const char *path, struct way *way) {
+                 const char *path, struct leat_arrow_way *way) {
     for (const struct leat_arrow_field *field = first; field < end; field += field->n_fields) {
         const char *rest = path;
 
@@ -179,6 +173,12 @@ static bool find(const struct leat_arrow_field *first, const struct leat_arrow_f
         way->n_fields--;
     }
     return false;
+}
+
+bool leat_arrow_find(const struct leat_arrow_schema *schema, const char *path,
+                     struct leat_arrow_way *ret_way) {
+    ret_way->n_fields = 0;
+    return find(schema->fields, schema->fields + schema->n_fields, path, ret_way);
 }
 
 static int no_such(const struct leat_arrow_columns *columns,
@@ -198,10 +198,9 @@ static int no_such(const struct leat_arrow_columns *columns,
 
 static int add_selection(struct leat_arrow_columns *columns,
                          const struct leat_arrow_selection *selection, struct leat_error *err) {
-    const struct leat_arrow_field *fields = columns->schema->fields;
-    struct way way = {.n_fields = 0};
+    struct leat_arrow_way way;
 
-    if (!find(fields, fields + columns->schema->n_fields, selection->path, &way))
+    if (!leat_arrow_find(columns->schema, selection->path, &way))
         return no_such(columns, selection, err);
     return add_column(columns, selection->name, selection->is_json, &way, err);
 }
@@ -220,7 +219,7 @@ int leat_arrow_columns_init(struct leat_arrow_columns *columns,
         r = add_selection(columns, &selections[i], err);
     for (uint32_t i = 0; r == 0 && n_selections == 0 && i < schema->n_fields;
          i += schema->fields[i].n_fields) {
-        struct way way = {.fields = {&schema->fields[i]}, .n_fields = 1};
+        struct leat_arrow_way way = {.fields = {&schema->fields[i]}, .n_fields = 1};
 
         r = add_all(columns, &way, "", err);
     }
@@ -243,6 +242,7 @@ void leat_arrow_columns_deinit(struct leat_arrow_columns *columns) {
     free(columns->places);
     leat_arrow_dictionaries_deinit(&columns->dictionaries);
     leat_arrow_layout_deinit(&columns->layout);
+    *columns = (struct leat_arrow_columns){.columns = NULL};
 }
 
 /* ---- in a batch ---- */

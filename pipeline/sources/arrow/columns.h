@@ -12,6 +12,13 @@
 struct leat_arrow_selection {
     const char *name, *path;
     bool is_json; /* any value becomes JSON text; text stays as it is */
+    bool is_text; /* it is declared as text */
+};
+
+/* The structs down to a field, and the field. */
+struct leat_arrow_way {
+    const struct leat_arrow_field *fields[LEAT_ARROW_DEPTH_MAX];
+    uint32_t n_fields;
 };
 
 struct leat_arrow_column {
@@ -36,6 +43,9 @@ int leat_arrow_columns_init(struct leat_arrow_columns *columns,
                             const struct leat_arrow_schema *schema,
                             const struct leat_arrow_selection *selections, size_t n_selections,
                             struct leat_error *err);
+/* Finds the field of a path. False: there is none. */
+bool leat_arrow_find(const struct leat_arrow_schema *schema, const char *path,
+                     struct leat_arrow_way *ret_way);
 void leat_arrow_columns_deinit(struct leat_arrow_columns *columns);
 
 /* Finds the columns in a batch. */

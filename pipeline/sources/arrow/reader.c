@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "pipeline/sources/arrow/index.h"
 
-#define PLACE_BITS   32
 #define WHOLE_BYTES  (4U << 20) /* a body up to this size is read at once */
 #define WINDOW_BYTES (4U << 20) /* of all buffers together */
 #define WINDOW_MIN   4096U
@@ -31,14 +29,7 @@ struct reader {
     uint8_t *whole;
     size_t capacity;
 
-    /* the position */
-    uint64_t row;       /* the next, of the file */
-    uint64_t group_row; /* the first of its group */
-    uint64_t n_group;   /* bytes of its frames so far */
-    uint64_t n_to_skip; /* bytes to discard in front of the next */
-    size_t out_at;      /* in rows.out */
-    bool is_begun;      /* the header was made, or is not wanted */
-    bool has_ended;
+    struct leat_arrow_groups groups;
 };
 
 static void reader_free(void *reader) {
@@ -71,24 +62,18 @@ static int take_schema(struct reader *self, struct leat_error *err) {
     return r;
 }
 
-static int begin(struct reader *self, struct leat_error *err) {
-    int r = 0;
+static int begin(void *reader, struct leat_error *err) {
+    struct reader *self = reader;
+    int r;
 
-    if (!self->has_schema) {
-        r = leat_arrow_stream_begin(&self->stream, err);
-        if (r == 0)
-            r = leat_arrow_stream_next(&self->stream, err);
-        if (r == LEAT_ARROW_END)
-            return leat_error_set(err, -EBADMSG, "is cut short: it has no schema");
-        if (r == 0)
-            r = take_schema(self, err);
-    }
-    if (r != 0 || self->is_begun)
-        return r;
-    self->is_begun = true;
-    r = leat_arrow_rows_make_header(&self->rows, err);
-    self->n_group = self->rows.n_out;
-    return r;
+    if (self->has_schema)
+        return 0;
+    r = leat_arrow_stream_begin(&self->stream, err);
+    if (r == 0)
+        r = leat_arrow_stream_next(&self->stream, err);
+    if (r == LEAT_ARROW_END)
+        return leat_error_set(err, -EBADMSG, "is cut short: it has no schema");
+    return r == 0 ? take_schema(self, err) : r;
 }
 
 /* ---- batches ---- */
@@ -160,15 +145,16 @@ static int enter_batch(struct reader *self, struct leat_error *err) {
     uint64_t first_row = 0;
     int r;
 
-    if (self->has_batch && self->row >= self->first_row &&
-        self->row - self->first_row < self->n_rows)
+    if (self->has_batch && self->groups.row >= self->first_row &&
+        self->groups.row - self->first_row < self->n_rows)
         return 0;
     self->has_batch = false;
-    r = leat_arrow_index_find(&self->index, &self->stream, &self->columns.dictionaries, self->row,
-                              &first_row, err);
+    r = leat_arrow_index_find(&self->index, &self->stream, &self->columns.dictionaries,
+                              self->groups.row, &first_row, err);
     if (r != 0)
         return r;
-    if (self->row < first_row || self->row - first_row >= self->stream.message.batch.n_rows)
+    if (self->groups.row < first_row ||
+        self->groups.row - first_row >= self->stream.message.batch.n_rows)
         return leat_error_set(err, -EBADMSG,
                               "its batch has rows %llu to %llu: the file was changed",
                               (unsigned long long)first_row + 1,
@@ -176,95 +162,38 @@ static int enter_batch(struct reader *self, struct leat_error *err) {
     return bind_batch(self, first_row, err);
 }
 
-/* ---- rows ---- */
-
-static int make_rows(struct reader *self, struct leat_error *err) {
-    uint64_t n_rows = 0, at, room = 0;
-    int r = enter_batch(self, err);
-
-    if (r != 0)
-        return r;
-    at = self->row - self->first_row;
-    if (self->n_group < LEAT_ARROW_GROUP_BYTES)
-        room = LEAT_ARROW_GROUP_BYTES - self->n_group;
-    r = leat_arrow_rows_make(&self->rows, &self->body, at, self->n_rows - at, room,
-                             self->row == self->group_row, &n_rows, err);
-    if (r < 0)
-        return r;
-    if (n_rows == 0)
-        return LEAT_INPUT_HOLE;
-    self->row += n_rows;
-    self->n_group += self->rows.n_out;
-    return 0;
-}
-
-/* Says in which batch the fault is. */
-static int locate(const struct reader *self, const struct leat_error *fault,
-                  struct leat_error *err) {
-    if (!self->has_schema)
-        return leat_error_set(err, fault->code, "%s", fault->message);
-    return leat_error_set(err, fault->code, "the record batch with row %llu: %s",
-                          (unsigned long long)self->row + 1, fault->message);
-}
-
-/* Puts more frames into `rows`. 0, LEAT_INPUT_HOLE, LEAT_INPUT_WAITING or LEAT_ARROW_END. */
-static int make(struct reader *self, struct leat_error *err) {
+static int make(void *reader, uint64_t room, bool must, uint64_t *ret_n_rows,
+                struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
-    bool was_begun = self->is_begun;
-    int r = 0;
+    struct reader *self = reader;
+    int r = enter_batch(self, &fault);
+    uint64_t at;
 
-    self->out_at = self->rows.n_out = 0;
-    if (!self->has_schema || !was_begun)
-        r = begin(self, &fault);
-    if (r == 0 && was_begun)
-        r = make_rows(self, &fault);
+    if (r == 0) {
+        at = self->groups.row - self->first_row;
+        r = leat_arrow_rows_make(&self->rows, &self->body, at, self->n_rows - at, room, must,
+                                 ret_n_rows, &fault);
+    }
     if (r < 0)
-        self->rows.n_out = 0;
-    return r < 0 ? locate(self, &fault, err) : r;
+        leat_error_set(err, fault.code, "the record batch with row %llu: %s",
+                       (unsigned long long)self->groups.row + 1, fault.message);
+    return r;
 }
 
 static int reader_read(void *reader, void *data, size_t size, size_t *ret_n,
                        struct leat_error *err) {
+    static const struct leat_arrow_maker maker = {.begin = begin, .make = make};
     struct reader *self = reader;
-    size_t n;
-    int r;
 
-    *ret_n = 0;
-    while (self->out_at == self->rows.n_out && !self->has_ended) {
-        r = make(self, err);
-        self->has_ended = r == LEAT_ARROW_END;
-        if (r != 0 && r != LEAT_ARROW_END)
-            return r;
-        n = self->rows.n_out < self->n_to_skip ? self->rows.n_out : (size_t)self->n_to_skip;
-        self->out_at = n;
-        self->n_to_skip -= n;
-    }
-    n = self->rows.n_out - self->out_at;
-    n = n < size ? n : size;
-    if (n > 0)
-        memcpy(data, self->rows.out + self->out_at, n);
-    self->out_at += n;
-    *ret_n = n;
-    return 0;
+    return leat_arrow_groups_read(&self->groups, &maker, self, data, size, ret_n, err);
 }
 
 static void reader_go(void *reader, uint64_t place) {
-    struct reader *self = reader;
-
-    self->row = self->group_row = place >> PLACE_BITS;
-    self->n_to_skip = place & ((UINT64_C(1) << PLACE_BITS) - 1);
-    self->n_group = 0;
-    self->out_at = self->rows.n_out = 0;
-    self->is_begun = self->row > 0;
-    self->has_ended = false;
+    leat_arrow_groups_go(&((struct reader *)reader)->groups, place);
 }
 
 static uint64_t reader_cross(void *reader) {
-    struct reader *self = reader;
-
-    self->group_row = self->row;
-    self->n_group = 0;
-    return self->row << PLACE_BITS;
+    return leat_arrow_groups_cross(&((struct reader *)reader)->groups);
 }
 
 /* ---- */
@@ -277,8 +206,9 @@ static uint64_t reader_offset(const void *reader) {
         return leat_input_offset(self->stream.file);
     if (!self->has_batch)
         return self->stream.at;
-    return self->body.at + (uint64_t)((double)n_body * (double)(self->row - self->first_row) /
-                                      (double)(self->n_rows + 1));
+    return self->body.at +
+           (uint64_t)((double)n_body * (double)(self->groups.row - self->first_row) /
+                      (double)(self->n_rows + 1));
 }
 
 static size_t reader_memory(const void *reader) {
@@ -310,6 +240,7 @@ int leat_arrow_open(struct leat_input *take_file, const struct leat_input_limits
     self->limits = *limits;
     self->selections = selections;
     self->n_selections = n_selections;
+    self->groups.rows = &self->rows;
     self->stream.file = take_file;
     self->stream.max_memory = limits->max_window_bytes;
     return leat_input_new_of_records(take_file, &ops, self, ret_input, err);

@@ -91,7 +91,8 @@ static uint64_t measure_json(struct leat_arrow_rows *rows, struct leat_arrow_col
     return column->json.n_bytes - n;
 }
 
-/* Returns how many rows it measured: fewer than n if their JSON becomes large. */
+/* Returns how many rows it measured: fewer than n if they are more than a group holds, or their
+ * JSON becomes large. */
 static uint32_t measure_column(struct leat_arrow_rows *rows, uint32_t index, uint64_t from,
                                uint32_t n, uint32_t *lengths) {
     const struct leat_arrow_slot *slot = &rows->columns->layout.slots[index];
@@ -99,12 +100,13 @@ static uint32_t measure_column(struct leat_arrow_rows *rows, uint32_t index, uin
     const struct leat_arrow_array *array = leat_arrow_leaf(column);
     size_t size = leat_arrow_number_size(slot->number);
     bool may_be_null = leat_arrow_column_may_be_null(column);
+    uint64_t n_bytes = 0;
 
     column->json.n_bytes = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint64_t length;
 
-        if (column->json.n_bytes > JSON_BYTES)
+        if (column->json.n_bytes > JSON_BYTES || n_bytes > LEAT_ARROW_GROUP_BYTES)
             return i;
 
         if (may_be_null && leat_arrow_column_is_null(column, from + i))
@@ -118,6 +120,7 @@ static uint32_t measure_column(struct leat_arrow_rows *rows, uint32_t index, uin
         lengths[i] = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
         rows->sizes[i] +=
             length == LEAT_ARROW_LACKS_ITEM && slot->cell == LEAT_ARROW_CELL_LIST ? 0 : length;
+        n_bytes += rows->sizes[i];
     }
     return n;
 }
@@ -349,22 +352,30 @@ static uint32_t fit(const struct leat_arrow_rows *rows, uint32_t n, uint64_t roo
     return n;
 }
 
+int leat_arrow_rows_put(struct leat_arrow_rows *rows, uint64_t row, uint64_t n_loaded,
+                        uint64_t room, bool must, uint64_t *ret_n_rows, struct leat_error *err) {
+    uint32_t n = n_loaded < rows->max_rows ? (uint32_t)n_loaded : rows->max_rows;
+    int r = measure(rows, row, &n, err);
+
+    *ret_n_rows = r == 0 ? fit(rows, n, room, must) : 0;
+    return r == 0 ? put_rows(rows, row, (uint32_t)*ret_n_rows, err) : r;
+}
+
 int leat_arrow_rows_make(struct leat_arrow_rows *rows, const struct leat_arrow_body *body,
                          uint64_t row, uint64_t n_left, uint64_t room, bool must,
                          uint64_t *ret_n_rows, struct leat_error *err) {
     uint32_t n;
     int r = choose(rows, body, row, n_left, &n, err);
 
+    *ret_n_rows = 0;
     if (r == 0 && n == 0) { /* it is too long, whatever its length */
         rows->sizes[0] = UINT64_MAX;
-        n = 1;
-    } else if (r == 0) {
-        r = leat_arrow_columns_load(rows->columns, body, row, n, err);
-        if (r == 0)
-            r = measure(rows, row, &n, err);
+        *ret_n_rows = fit(rows, 1, room, must);
+        return put_rows(rows, row, (uint32_t)*ret_n_rows, err);
     }
-    *ret_n_rows = r == 0 ? fit(rows, n, room, must) : 0;
-    return r == 0 ? put_rows(rows, row, (uint32_t)*ret_n_rows, err) : r;
+    if (r == 0)
+        r = leat_arrow_columns_load(rows->columns, body, row, n, err);
+    return r == 0 ? leat_arrow_rows_put(rows, row, n, room, must, ret_n_rows, err) : r;
 }
 
 int leat_arrow_rows_make_header(struct leat_arrow_rows *rows, struct leat_error *err) {

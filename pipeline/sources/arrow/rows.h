@@ -9,6 +9,8 @@
 
 #include "pipeline/sources/arrow/columns.h"
 
+#define LEAT_ARROW_GROUP_BYTES (UINT32_C(256) << 10) /* of frames in one group (groups.h) */
+
 struct leat_arrow_rows {
     struct leat_arrow_columns *columns;
     uint64_t max_record_bytes;
@@ -29,6 +31,10 @@ int leat_arrow_rows_init(struct leat_arrow_rows *rows, struct leat_arrow_columns
 void leat_arrow_rows_deinit(struct leat_arrow_rows *rows);
 size_t leat_arrow_rows_memory(const struct leat_arrow_rows *rows);
 
+/* Makes frames of some of the n_loaded > 0 loaded rows from `row` on, as long as they have at most
+ * `room` bytes; with `must` at least one. */
+int leat_arrow_rows_put(struct leat_arrow_rows *rows, uint64_t row, uint64_t n_loaded,
+                        uint64_t room, bool must, uint64_t *ret_n_rows, struct leat_error *err);
 /* Makes frames of some of the n_left > 0 rows from `row` on, as long as they have at most `room`
  * bytes; with `must` at least one. */
 int leat_arrow_rows_make(struct leat_arrow_rows *rows, const struct leat_arrow_body *body,

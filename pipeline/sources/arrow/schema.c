@@ -250,7 +250,7 @@ static int add_fields(const struct parsing *parsing, const struct leat_flat_vect
     return r;
 }
 
-static int set_keys(struct leat_arrow_schema *schema, struct leat_error *err) {
+int leat_arrow_schema_set_keys(struct leat_arrow_schema *schema, struct leat_error *err) {
     struct leat_text keys = {.data = NULL};
     size_t at = 0;
 
@@ -288,7 +288,7 @@ int leat_arrow_schema_parse(const struct leat_flat_table *message, int version,
     if (r == 0 && message->buffer->is_bad)
         r = fault(&parsing, "it refers to what lies outside of it");
     if (r == 0)
-        r = set_keys(ret_schema, err);
+        r = leat_arrow_schema_set_keys(ret_schema, err);
     if (r < 0)
         leat_arrow_schema_deinit(ret_schema);
     return r;

@@ -82,4 +82,6 @@ struct leat_arrow_schema {
  * leat does not read it. */
 int leat_arrow_schema_parse(const struct leat_flat_table *message, int version,
                             struct leat_arrow_schema *ret_schema, struct leat_error *err);
+/* Makes the keys of the fields from their names. */
+int leat_arrow_schema_set_keys(struct leat_arrow_schema *schema, struct leat_error *err);
 void leat_arrow_schema_deinit(struct leat_arrow_schema *schema);

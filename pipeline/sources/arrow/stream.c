@@ -96,9 +96,7 @@ static int no_arrow(const struct leat_arrow_stream *stream, struct leat_error *e
     const uint8_t *head = stream->bytes;
 
     if (memcmp(head, "PAR1", 4) == 0)
-        return leat_error_set(err, -EBADMSG,
-                              "is a Parquet file, which leat does not read: write it as an Arrow "
-                              "stream, as `datasets` and pyarrow.ipc do");
+        return leat_error_set(err, -EBADMSG, "is a Parquet file, which the source `parquet` reads");
     if (memcmp(head, "FEA1", 4) == 0)
         return leat_error_set(err, -EBADMSG,
                               "is a file of Feather version 1: write it as version 2");

@@ -9,9 +9,8 @@
 #pragma once
 
 #include "pipeline/io/input.h"
+#include "pipeline/sources/arrow/groups.h"
 #include "pipeline/sources/arrow/message.h"
-
-#define LEAT_ARROW_END 4 /* from next: there are no more messages */
 
 struct leat_arrow_stream {
     struct leat_input *file;

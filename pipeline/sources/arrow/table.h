@@ -1,0 +1,58 @@
+/* table.h: what sources of columnar files have in common: arguments, fields, header, records.
+ *
+ * Such a file stores column after column. A record reader (groups.h) turns rows into records while
+ * the file is scanned, so blocks, places and record numbers work as they do for other sources. A
+ * record's line is its row number. The frame in front of the first record lists the columns.
+ */
+#pragma once
+
+#include "pipeline/sources/arrow/columns.h"
+#include "pipeline/sources/shared_jsonl_fields.h"
+#include "pipeline/stage/planner.h"
+
+/* The config of such a source. */
+struct leat_table {
+    struct leat_source_config source;
+    struct leat_text_map declared;
+    struct leat_text_map missing;
+
+    struct leat_jsonl_fields fields;         /* by slot; set by probe */
+    struct leat_arrow_selection *selections; /* [declared.n_items] */
+    char **paths;                            /* of the selections */
+    struct leat_arrow_layout layout;         /* of the first file */
+};
+
+#define LEAT_TABLE_ARGS(types)                                                                     \
+    LEAT_SOURCE_ARGS("replace"),                                                                   \
+        LEAT_ARG_NAMED("fields", leat_table, declared, MAP,                                        \
+                       "the columns that are wanted, others are not read: `label: int64`, "        \
+                       "`text: text`, `vec: float32[]`, `messages: json` (a struct or list of "    \
+                       "anything, as JSON; text as it is), or under another name `lang: "          \
+                       "\"meta.lang text\"` (a dot in a name is written \\.); default: all "       \
+                       "columns, structs as `outer.inner`, with the types that they have; lists "  \
+                       "of anything but numbers are JSON" types,                                   \
+                       .min = 1, .max = LEAT_FIELDS_MAX),                                          \
+        LEAT_ARG(leat_table, missing, MAP,                                                         \
+                 "what stands in for values that are null: `stars: 0`; without it texts and "      \
+                 "lists are empty then, and a record without a number or boolean is bad",          \
+                 .min = 1, .max = LEAT_FIELDS_MAX)
+
+/* These are the functions of struct leat_stage_ops. */
+int leat_table_check(struct leat_config *config, struct leat_error *err);
+void leat_table_unload(struct leat_config *config);
+void leat_table_cutter(const struct leat_config *config, struct leat_cutter *ret_cutter);
+int leat_table_probe(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
+                     const char *file, struct leat_planner *planner, struct leat_error *err);
+int leat_table_begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
+                          bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
+                          struct leat_error *err);
+int leat_table_parse(const struct leat_config *config, struct leat_map *map,
+                     struct leat_error *err);
+void leat_table_show(const struct leat_config *config, const uint8_t *record, size_t n_bytes,
+                     struct leat_text *text);
+
+/* All of them, and how a source loads. */
+#define LEAT_TABLE_OPS                                                                             \
+    .check = leat_table_check, .load = leat_source_load, .unload = leat_table_unload,              \
+    .probe = leat_table_probe, .cutter = leat_table_cutter, .begin_file = leat_table_begin_file,   \
+    .parse = leat_table_parse, .show = leat_table_show

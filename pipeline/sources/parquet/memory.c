@@ -1,0 +1,70 @@
+/* parquet/memory.c: see parquet/memory.h. */
+#include "pipeline/sources/parquet/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_MIN 256U
+
+static int too_much(const struct leat_parquet_memory *memory, uint64_t n_bytes,
+                    struct leat_error *err) {
+    return leat_error_set(err, -EBADMSG,
+                          "wants %llu bytes at once, and all columns have at most "
+                          "max_window_bytes (%llu): raise it, or select fewer columns",
+                          (unsigned long long)n_bytes, (unsigned long long)memory->max_bytes);
+}
+
+struct leat_parquet_block *leat_parquet_block_new(struct leat_parquet_memory *memory,
+                                                  uint64_t n_bytes, struct leat_error *err) {
+    struct leat_parquet_block *block;
+
+    if (n_bytes > memory->max_bytes - memory->n_bytes) {
+        too_much(memory, n_bytes, err);
+        return NULL;
+    }
+    block = malloc(sizeof(*block) + (size_t)n_bytes + LEAT_PARQUET_SLACK);
+    if (!block) {
+        leat_error_oom(err);
+        return NULL;
+    }
+    block->next = NULL;
+    block->n_bytes = (size_t)n_bytes;
+    memset(block->data + n_bytes, 0, LEAT_PARQUET_SLACK);
+    memory->n_bytes += n_bytes;
+    return block;
+}
+
+struct leat_parquet_block *leat_parquet_blocks_free(struct leat_parquet_memory *memory,
+                                                    struct leat_parquet_block *blocks) {
+    while (blocks) {
+        struct leat_parquet_block *next = blocks->next;
+
+        memory->n_bytes -= blocks->n_bytes;
+        free(blocks);
+        blocks = next;
+    }
+    return NULL;
+}
+
+int leat_parquet_block_reserve(struct leat_parquet_memory *memory,
+                               struct leat_parquet_block **block, uint64_t n_bytes,
+                               struct leat_error *err) {
+    uint64_t n_old = *block ? (*block)->n_bytes : 0;
+    struct leat_parquet_block *grown;
+
+    if (*block && n_bytes <= n_old)
+        return 0;
+    if (n_bytes < BLOCK_MIN)
+        n_bytes = BLOCK_MIN;
+    if (n_old > 0 && n_bytes < 2 * n_old && 2 * n_old <= memory->max_bytes - memory->n_bytes)
+        n_bytes = 2 * n_old;
+    grown = leat_parquet_block_new(memory, n_bytes, err);
+    if (!grown)
+        return err->code;
+    if (n_old > 0)
+        memcpy(grown->data, (*block)->data, (size_t)n_old);
+    (void)leat_parquet_blocks_free(memory, *block);
+    *block = grown;
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* parquet/memory.h: the memory of pages and values of all columns, bounded together.
+ *
+ * Owner: the reader.
+ */
+#pragma once
+
+#include "proto/base/error.h"
+
+#define LEAT_PARQUET_SLACK 16 /* zero bytes behind each block, which bit readers may see */
+
+struct leat_parquet_memory {
+    uint64_t n_bytes, max_bytes;
+};
+
+struct leat_parquet_block {
+    struct leat_parquet_block *next;
+    size_t n_bytes;
+    uint8_t data[];
+};
+
+/* NULL: memory ran out, or there is more than max_bytes: -EBADMSG. */
+struct leat_parquet_block *leat_parquet_block_new(struct leat_parquet_memory *memory,
+                                                  uint64_t n_bytes, struct leat_error *err);
+/* Frees the list. */
+struct leat_parquet_block *leat_parquet_blocks_free(struct leat_parquet_memory *memory,
+                                                    struct leat_parquet_block *blocks);
+/* Makes *block hold n_bytes at least; what is in it stays. 0 or -errno, which changes nothing. */
+int leat_parquet_block_reserve(struct leat_parquet_memory *memory,
+                               struct leat_parquet_block **block, uint64_t n_bytes,
+                               struct leat_error *err);
