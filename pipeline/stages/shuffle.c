@@ -17,7 +17,10 @@
  * from all over it. Draws for blocks are of a stream of their own: LEAT_RNG_BLOCKS in place of
  * LEAT_RNG_SHUFFLE, pass * 2^32 + which shuffle, with the number of the pass over the data.
  *
- * With `lanes` the blocks of that order are dealt to lanes, the i-th (from 0) to lane i % lanes.
+ * With `lanes` the blocks of that order are dealt to lanes, each to the one that has the fewest
+ * records so far, the first of several. Then lanes are numbered from the one with the most records,
+ * of equals from the first. So they differ by a block at most, and the last ones drop out first: in
+ * a world that divides `lanes`, with batches of a block and more, no rank needs another's lanes.
  * Each lane has a reservoir of its own, and so has each stage behind it (order/order.h).
  *
  * Draws are leat_rng_below(n) of one SplitMix64 stream keyed by (stream

@@ -46,6 +46,7 @@ struct leat_scan {
     uint64_t piece_offset;    /* of the carried bytes */
     uint64_t line;            /* of the carried bytes, from 1 */
     uint64_t record;          /* records of the pass that were handed out */
+    uint64_t n_file_records;  /* of them of the file */
     uint8_t *carry;           /* the beginning of a record that is not whole yet */
     size_t n_carry, carry_capacity;
     bool is_skipping; /* It skips the rest of a line that began with a record too long. */
@@ -66,8 +67,8 @@ struct leat_scan {
     size_t horizon_file;
 };
 
-/* A piece of whole records. Where it is cut depends only on where it starts, unless it comes
- * through a FIFO. Owner: the run, then the MAP job. */
+/* A piece of whole records, in a source with lanes of one block (plan->blocks). Where it is cut
+ * depends only on where it starts, unless it comes through a FIFO. Owner: the run, then the MAP job. */
 struct leat_piece {
     struct leat_buffer *buffer; /* NULL: it was not read, or it is count-only */
     struct leat_cache_span span;
@@ -100,10 +101,11 @@ struct leat_scan_job {
  * one. */
 void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
                      const struct leat_opener *opener, bool may_read_once);
-/* Starts a pass behind that piece, with which its first n_records end. */
+/* Starts a pass behind that piece, with which its first n_records end, n_file_records of which are
+ * of its file. */
 void leat_scan_start_behind(struct leat_scan *scan, struct leat_plan *plan,
                             const struct leat_opener *opener, const struct leat_cache_span *last,
-                            uint64_t n_records);
+                            uint64_t n_records, uint64_t n_file_records);
 void leat_scan_stop(struct leat_scan *scan);
 /* Reads only the files from first_file up to end_file. */
 void leat_scan_limit(struct leat_scan *scan, size_t first_file, size_t end_file);

@@ -4,9 +4,12 @@
     test_lanes.py BIN [PATTERN]
 """
 import json
+import os
+import subprocess
 
 import data
-from leat_harness import Daemon, ctl, main
+import leat_harness
+from leat_harness import HANG_S, Daemon, ctl, main
 
 IDS = [{"cast": {"input": "id", "dtype": "int64"}}, {"select": {"fields": ["id", "l"]}}]
 LANES = {"shuffle": {"blocks": True, "block_size": 16, "buffer_size": 60, "lanes": 12}}
@@ -86,6 +89,30 @@ def test_worlds_that_change(folder):
         n_steps = 1 + max(step for epoch, step in every if epoch == 0)
         expected = {place: digest for place, digest in every.items() if place[0] == 0}
         assert len(seen) > n_steps - 4 and all(expected[place] == digest for place, digest in seen.items()), name
+
+
+def bytes_read(file, rank, world_size):
+    """Of all files, by the system's count for the process; the cache is what is large."""
+    with subprocess.Popen([leat_harness.BIN / "leatctl", "run", file, "--no-daemon", "--rank", str(rank), "--world-size",
+                           str(world_size)], stdout=subprocess.DEVNULL) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        counts = dict(line.split(": ") for line in open(f"/proc/{process.pid}/io", encoding="ascii").read().splitlines())
+        assert process.wait(HANG_S) == 0
+    return int(counts["rchar"])
+
+
+def test_reads_its_own_lanes(folder):
+    """Rank 0 of 6 reads little more than a sixth of the cache, whose frames are blocks."""
+    file = folder / "s.yaml"
+    rows = "".join(json.dumps({"l": [(i * k) % 251 for k in range(400)]}) + "\n" for i in range(4000))
+    (folder / "rows.jsonl").write_text(rows)
+    stages = [LANES, {"pad": {"input": "l", "length": 400, "value": 0}}, {"batch": {"batch_size": 16}}]
+    file.write_text(data.yaml_text({"s": {"source": {"jsonl": {"paths": ["rows.jsonl"], "fields": {"l": "int32[]"}}},
+                                          "cache": {"path": "cache"}, "stages": stages}}))
+    ctl("cache", "warm", file)
+    n_own, n_all = bytes_read(file, 0, 6), bytes_read(file, 0, 1)
+    n_base = n_all - sum(path.stat().st_size for path in (folder / "cache").iterdir())
+    assert (n_own - n_base) / (n_all - n_base) < 0.25, (n_own, n_all, n_base)
 
 
 def test_refused(folder):

@@ -3,6 +3,7 @@
 Written from the documentation (proto/base/rng.h, the arguments of the stages), not from the C code.
 An ORDER stage is a generator over what comes before it, made anew for each pass.
 """
+import heapq
 import itertools
 
 import leat_cuts
@@ -100,7 +101,20 @@ def read_blocks(records, orders, key):
     n_lanes = args.get("lanes", 1)
     if n_lanes > len(blocks):
         raise SystemExit(f"{n_lanes} lanes of {len(blocks)} blocks")
-    return ((number, record, i % n_lanes) for i, block in enumerate(blocks) for number, record in block)
+    return ((number, record, lane) for lane, block in zip(deal([len(block) for block in blocks], n_lanes), blocks)
+            for number, record in block)
+
+
+def deal(sizes, n_lanes):
+    """The lane of each block: each goes to the lane with the fewest records; then lanes are numbered from the one with the most."""
+    hands, dealt = [(0, lane) for lane in range(n_lanes)], []
+    for size in sizes:
+        n, lane = hands[0]
+        dealt.append(lane)
+        heapq.heapreplace(hands, (n + size, lane))
+    ranked = sorted(hands, key=lambda hand: (-hand[0], hand[1]))
+    numbers = {lane: number for number, (_, lane) in enumerate(ranked)}
+    return [numbers[lane] for lane in dealt]
 
 
 def take(rows, args, _key):

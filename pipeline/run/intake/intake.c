@@ -262,6 +262,17 @@ static int add_frame(struct leat_intake *intake, struct leat_lane *lane,
                : leat_error_oom(err);
 }
 
+/* Records of the last frame's file, up to its end. */
+static uint64_t n_file_records(const struct leat_cache_file *file,
+                               const struct leat_cache_frame *last) {
+    uint64_t n = 0;
+
+    for (const struct leat_cache_frame *frame = last;
+         frame >= file->frames && frame->span.file == last->span.file; frame--)
+        n += frame->span.n_records;
+    return n;
+}
+
 static void start_reading(struct leat_intake *intake, struct leat_lane *lane) {
     bool is_shard;
     size_t file;
@@ -271,7 +282,8 @@ static void start_reading(struct leat_intake *intake, struct leat_lane *lane) {
     if (is_shard)
         leat_reader_start_file(&lane->reader, file);
     leat_reader_start_behind(&lane->reader, last ? &last->span : NULL,
-                             last ? last->record + last->span.n_records : 0);
+                             last ? last->record + last->span.n_records : 0,
+                             last ? n_file_records(intake->cache.file, last) : 0);
 }
 
 /* To count the records, a run would read all of the source. */

@@ -105,10 +105,11 @@ void leat_reader_restart(struct leat_reader *reader) {
 }
 
 void leat_reader_start_behind(struct leat_reader *reader, const struct leat_cache_span *span,
-                              uint64_t n_records) {
+                              uint64_t n_records, uint64_t n_file_records) {
     reader->end_record = n_records;
     if (span)
-        leat_scan_start_behind(&reader->scan, reader->plan, reader->opener, span, n_records);
+        leat_scan_start_behind(&reader->scan, reader->plan, reader->opener, span, n_records,
+                               n_file_records);
 }
 
 void leat_reader_start_file(struct leat_reader *reader, size_t file) {

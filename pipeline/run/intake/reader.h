@@ -50,10 +50,10 @@ bool leat_reader_skips(struct leat_reader *reader, uint64_t epoch, uint64_t pass
                        uint64_t now_epoch);
 /* Reads the same pass again from its start. */
 void leat_reader_restart(struct leat_reader *reader);
-/* Reads the pass from behind that span, with which its first n_records end; span NULL: from its
- * start. */
+/* Reads the pass from behind that span, with which its first n_records end, n_file_records of which
+ * are of its file; span NULL: from its start. */
 void leat_reader_start_behind(struct leat_reader *reader, const struct leat_cache_span *span,
-                              uint64_t n_records);
+                              uint64_t n_records, uint64_t n_file_records);
 /* Reads the pass from that file on. */
 void leat_reader_start_file(struct leat_reader *reader, size_t file);
 

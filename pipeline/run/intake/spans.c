@@ -21,10 +21,14 @@ static void forget(struct leat_run_spans *spans) {
 void leat_run_spans_deinit(struct leat_run_spans *spans) {
     leat_span_table_deinit(&spans->table);
     free(spans->order);
+    free(spans->lanes);
 }
 
 uint64_t leat_run_spans_bytes(const struct leat_run_spans *spans) {
-    return spans->table_bytes + (spans->order ? spans->table.n_spans * sizeof(*spans->order) : 0);
+    size_t n_bytes =
+        (spans->order ? sizeof(*spans->order) : 0) + (spans->lanes ? sizeof(*spans->lanes) : 0);
+
+    return spans->table_bytes + spans->table.n_spans * n_bytes;
 }
 
 static struct leat_rng start_rng(const struct leat_run_spans *spans, uint64_t epoch,
@@ -44,6 +48,73 @@ static void swap(uint32_t *a, uint32_t *b) {
     *b = before;
 }
 
+/* ---- lanes ---- */
+
+struct hand {
+    uint64_t n_records;
+    size_t lane;
+};
+
+static bool is_less(const struct hand *a, const struct hand *b) {
+    return a->n_records < b->n_records || (a->n_records == b->n_records && a->lane < b->lane);
+}
+
+/* Restores the heap, whose least is at 0, after that one has grown. */
+static void sift_down(struct hand *hands, size_t n) {
+    for (size_t i = 0, least = 0;; i = least) {
+        struct hand hand = hands[i];
+
+        for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < n; k++)
+            least = is_less(&hands[k], &hands[least]) ? k : least;
+        if (least == i)
+            return;
+        hands[i] = hands[least];
+        hands[least] = hand;
+    }
+}
+
+/* The lane with the most records first. */
+static int by_records(const void *a, const void *b) {
+    const struct hand *x = a, *y = b;
+
+    if (x->n_records != y->n_records)
+        return (x->n_records < y->n_records) - (x->n_records > y->n_records);
+    return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+/* Deals the spans of the order: each goes to the lane that has the fewest records so far. Then
+ * lanes are numbered from the one with the most. */
+static void deal(struct leat_run_spans *spans, struct hand *hands, size_t n_lanes) {
+    uint16_t numbers[LEAT_ORDER_LANES_MAX];
+
+    for (size_t i = 0; i < n_lanes; i++)
+        hands[i] = (struct hand){.lane = i};
+    for (size_t i = 0; i < spans->table.n_spans; i++) {
+        spans->lanes[i] = (uint16_t)hands[0].lane;
+        hands[0].n_records += spans->table.spans[spans->order[i]].place.n_records;
+        sift_down(hands, n_lanes);
+    }
+    qsort(hands, n_lanes, sizeof(*hands), by_records);
+    for (size_t i = 0; i < n_lanes; i++)
+        numbers[hands[i].lane] = (uint16_t)i;
+    for (size_t i = 0; i < spans->table.n_spans; i++)
+        spans->lanes[i] = numbers[spans->lanes[i]];
+}
+
+static int draw_lanes(struct leat_run_spans *spans) {
+    size_t n_lanes = spans->plan->blocks.n_lanes;
+    struct hand *hands;
+
+    if (n_lanes == 0)
+        return 0;
+    hands = calloc(n_lanes, sizeof(*hands));
+    spans->lanes = calloc(spans->table.n_spans, sizeof(*spans->lanes));
+    if (hands && spans->lanes)
+        deal(spans, hands, n_lanes);
+    free(hands);
+    return hands && spans->lanes ? 0 : -ENOMEM;
+}
+
 static int draw(struct leat_run_spans *spans, uint64_t epoch, uint64_t pass) {
     size_t n = spans->table.n_spans;
     uint32_t *order = reallocarray(NULL, n ? n : 1, sizeof(*order));
@@ -59,12 +130,14 @@ static int draw(struct leat_run_spans *spans, uint64_t epoch, uint64_t pass) {
     for (size_t i = 0; i < n / 2; i++)
         swap(&order[i], &order[n - 1 - i]);
     spans->order = order;
-    return 0;
+    return draw_lanes(spans);
 }
 
 void leat_run_spans_next_pass(struct leat_run_spans *spans) {
     free(spans->order);
+    free(spans->lanes);
     spans->order = NULL;
+    spans->lanes = NULL;
     spans->at = 0;
     spans->n_done = 0;
     spans->is_building = false;
@@ -166,7 +239,7 @@ bool leat_run_spans_next_part(const struct leat_run_spans *spans,
     *ret_part = (struct leat_span_part){
         .frame = frame,
         .from = (uint32_t)(from - frame->record),
-        .lane = (uint32_t)(spans->at % leat_plan_n_lanes(spans->plan)),
+        .lane = spans->lanes ? spans->lanes[spans->at] : 0,
         .to = end < frame_end ? (uint32_t)(end - frame->record) : UINT32_MAX,
         .is_whole = from == frame->record && end >= frame_end,
     };

@@ -27,6 +27,7 @@ struct leat_run_spans {
     uint64_t generation;          /* of the run's cache */
     bool is_building;             /* The scanner reads for the cache alone. */
     uint32_t *order; /* [table.n_spans]: of the pass that is read; NULL: not drawn yet */
+    uint16_t *lanes; /* [table.n_spans]: of the order, of the spans in `order`; NULL: all go to 0 */
     size_t at;       /* in order: the next span whose frames are queued */
     uint32_t n_done; /* records of that span that are queued */
 };
