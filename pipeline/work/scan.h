@@ -68,7 +68,8 @@ struct leat_scan {
 };
 
 /* A piece of whole records, in a source with lanes of one block (plan->blocks). Where it is cut
- * depends only on where it starts, unless it comes through a FIFO. Owner: the run, then the MAP job. */
+ * depends only on where it starts, unless it comes through a FIFO. Owner: the run, then the MAP
+ * job. */
 struct leat_piece {
     struct leat_buffer *buffer; /* NULL: it was not read, or it is count-only */
     struct leat_cache_span span;

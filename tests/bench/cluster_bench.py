@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What one node of many costs: the CPU time of rank 0 of 8 and of 64 against that of a lone trainer.
+"""What one node of many costs: CPU time, and bytes that are read, of rank 0 of 8 and of 64 against a lone trainer's.
 
     cluster_bench.py BIN [--megabytes N] [--rounds N] [--case NAME]
 
 BIN holds leatctl. For each case, first the steps of rank 0 must have the digests that they have in world 1. Then `leatctl run
 --no-daemon` is measured, user and system time together; of the rounds the least counts. Prints a JSON object: seconds of
-world 1, and for each world the share of these that its rank 0 takes. `pack` has an index from an earlier run.
+world 1, and for each world the share of these that its rank 0 takes. `pack` has an index from an earlier run. `lanes` is a
+prepared set of 8 times the data, as what is read once is a part of that; its bytes are those that the process reads of all files.
 """
 import argparse
 import json
@@ -30,6 +31,8 @@ CASES = {
     "blocks": ("jsonl", [*TOKENIZE, *PAD, {"shuffle": {"blocks": True, "block_size": 64, "buffer_size": 4096}}, *BATCH]),
     "pack": ("jsonl", [*TOKENIZE, {"select": {"fields": ["ids"]}}, {"shuffle": {"buffer_size": 4096}},
                        {"pack": {"fields": ["ids"], "length": 512}}, {"batch": {"batch_size": 8}}]),
+    "lanes": ("jsonl", [*TOKENIZE, *PAD, {"shuffle": {"blocks": True, "block_size": 64, "buffer_size": 4096, "lanes": 64}},
+                        {"batch": {"batch_size": 64}}]),
     "numbers": ("csv", [*NUMBERS, {"shuffle": {"buffer_size": 4096}}, {"batch": {"batch_size": 256}}]),
 }
 
@@ -48,14 +51,16 @@ def make_documents(folder, n_bytes):
 
 
 def run(options, config, world, *args):
-    """What it printed, and seconds of CPU."""
+    """What it printed, seconds of CPU, and bytes that it read."""
     command = [str(options.bin / "leatctl"), "run", str(config), "--no-daemon", "--rank", "0", "--world-size", str(world), *args]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         text = process.stdout.read()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        counts = dict(line.split(": ") for line in pathlib.Path(f"/proc/{process.pid}/io").read_text().splitlines())
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, command
-    return text, usage.ru_utime + usage.ru_stime
+    return text, usage.ru_utime + usage.ru_stime, int(counts["rchar"])
 
 
 def steps_of(options, config, world):
@@ -71,16 +76,27 @@ def check(options, config):
         assert own and all(every[step] == digest for step, digest in own.items()), (config, world)
 
 
+def prepare(options, folder, config):
+    for args in (["--shard", "0/2"], ["--shard", "1/2"], ["--seal"]):
+        subprocess.run([str(options.bin / "leatctl"), "prepare", str(config), "-o", str(folder / "set"), *args], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def measure(options, folder, name):
     kind, stages = CASES[name]
     config = folder / f"{name}.yaml"
-    stream = {"source": {kind: {"paths": [f"data.{kind}"]}}, "index": str(folder / "index") if name == "pack" else "off",
-              "stages": stages}
+    files = [f"data.{kind}"] * (8 if name == "lanes" else 1)
+    stream = {"source": {kind: {"paths": files}}, "index": str(folder / "index") if name == "pack" else "off", "stages": stages,
+              **({"cache": {"prepared": "set"}} if name == "lanes" else {})}
     (folder / "index").mkdir(exist_ok=True)
     config.write_text("streams:\n  s: " + json.dumps(stream) + "\n")
+    if name == "lanes":
+        prepare(options, folder, config)
     check(options, config)
-    least = {world: min(run(options, config, world, "--json")[1] for _ in range(options.rounds)) for world in [1, *WORLDS]}
-    return {"world_1_s": round(least[1], 3), **{f"rank_0_of_{world}": round(least[world] / least[1], 3) for world in WORLDS}}
+    runs = {world: [run(options, config, world, "--json")[1:] for _ in range(options.rounds)] for world in [1, *WORLDS]}
+    least = {world: [min(values) for values in zip(*runs[world])] for world in runs}
+    return {"world_1_s": round(least[1][0], 3), **{f"rank_0_of_{world}": round(least[world][0] / least[1][0], 3) for world in WORLDS},
+            "world_1_bytes": least[1][1], **{f"bytes_0_of_{world}": round(least[world][1] / least[1][1], 3) for world in WORLDS}}
 
 
 def main():
