@@ -1,31 +1,44 @@
 """Hosts of a cluster on one machine: network namespaces that a bridge joins, which stands in a namespace of its own.
 
 A namespace lives as long as the process that keeps it, and that ends with the test, however the test ends. The hosts share
-the file system. `nsenter --net` enters them, since `ip netns exec` would hide what the test has mounted.
+the file system but for what is mounted in one of them, and know each other's names. `nsenter --net` enters them, since
+`ip netns exec` would hide what the test has mounted.
 """
 import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import tempfile
+import time
 
 from leat_harness import HANG_S, Daemon, Skip, require
 
-KEEP = 'hostname "$0" && ip link set lo up && echo up && exec cat'
+KEEP = """hostname "$0" && ip link set lo up && mount --bind "$1" /etc/hosts && mount --bind /dev/null /etc/resolv.conf && echo up && exec cat"""
+
+
+def net_of(pid):
+    """The network namespace of a process; None: it has ended."""
+    try:
+        return os.stat(f"/proc/{pid}/ns/net").st_ino
+    except OSError:
+        return None
 
 
 class Host:
-    """A network namespace with a host name: `host.command(...)` runs there, under any user of this machine."""
+    """A network namespace with a host name and mounts of its own: `host.command(...)` runs there."""
 
-    def __init__(self, name):
+    def __init__(self, name, hosts_file):
         self.name, self.address = name, None
-        self.keeper = subprocess.Popen(["unshare", "--net", "--uts", "sh", "-c", KEEP, name], stdin=subprocess.PIPE,
+        self.keeper = subprocess.Popen(["unshare", "--net", "--uts", "--mount", "sh", "-c", KEEP, name, hosts_file], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if self.keeper.stdout.readline() != "up\n":
             raise Skip(f"no network namespace can be made here: {self.keeper.communicate()[1].strip()}")
 
     def command(self, *words):
-        return ["nsenter", f"--net=/proc/{self.keeper.pid}/ns/net", f"--uts=/proc/{self.keeper.pid}/ns/uts", "--", *map(str, words)]
+        spaces = [f"--{kind}=/proc/{self.keeper.pid}/ns/{file}" for kind, file in (("net", "net"), ("uts", "uts"), ("mount", "mnt"))]
+        return ["nsenter", *spaces, f"--wd={os.getcwd()}", "--", *map(str, words)]
 
     def popen(self, *words, **options):
         return subprocess.Popen(self.command(*words), **options)
@@ -46,6 +59,18 @@ class Host:
         lines = pathlib.Path(f"/proc/{self.keeper.pid}/net/unix").read_text().splitlines()[1:]
         return any(line.split()[3] == "00010000" and line.endswith(f" {path}") for line in lines)
 
+    def kill_all(self):
+        """As if the host lost its power: all processes here end at once."""
+        own = os.stat(f"/proc/{self.keeper.pid}/ns/net").st_ino
+        while True:
+            found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != self.keeper.pid and net_of(pid) == own]
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if not found:
+                return
+            time.sleep(0.02)
+
     def end(self):
         self.keeper.communicate()
 
@@ -58,10 +83,15 @@ def cluster(n_hosts):
     if os.geteuid() != 0:
         raise Skip("only root can make network namespaces")
     with contextlib.ExitStack() as stack:
+        names = stack.enter_context(tempfile.NamedTemporaryFile("w"))
+        names.write("127.0.0.1 localhost\n" + "".join(f"10.77.0.{i + 1} n{i}\n" for i in range(n_hosts)))
+        names.flush()
+
         def add(name):
-            host = Host(name)
+            host = Host(name, names.name)
             stack.callback(host.end)
             return host
+
         switch = add("switch")
         switch.run("ip", "link", "add", "bridge", "type", "bridge")
         switch.run("ip", "link", "set", "bridge", "up")
