@@ -14,9 +14,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import data
 import hosts
 import leat_harness
-from leat_harness import BIN, ctl, require, wait_until
+from leat_harness import BIN, ROOT, ctl, require, wait_until
 
 N_NODES, N_SHARDS = 4, 6
+EXAMPLES = ROOT / "config" / "cluster"
 CONFIG = """\
 ClusterName=leat
 SlurmctldHost=n0
@@ -116,6 +117,29 @@ def test_array(folder):
     config.write_text(data.yaml_text({"s": data.titanic_stream(csv, block_bytes=16384, cache={"prepared": str(shards)})}))
     csv.unlink()
     assert leat_harness.run_digest(config) == alone
+
+
+def test_train(folder):
+    """config/cluster/slurm.sh: a daemon and a rank on each node."""
+    csv, config, job = data.titanic(folder, 2000), folder / "train.yaml", folder / "slurm.sh"
+    config.write_text(data.yaml_text({"s": data.titanic_stream(csv)}))
+    text = (EXAMPLES / "slurm.sh").read_text()
+    assert "python3 train.py" in text and f"--nodes={N_NODES}" in text
+    job.write_text(text.replace("python3 train.py", "leatctl pull s --format jsonl"))
+    (folder / "node.sh").write_text((EXAMPLES / "node.sh").read_text())
+    (folder / "node.sh").chmod(0o755)
+    with hosts.cluster(N_NODES) as nodes, contextlib.ExitStack() as stack:
+        for node in nodes:
+            stack.callback(node.kill_all)
+        slurm = Slurm(folder, stack, nodes)
+        slurm.env.update(PATH=f"{BIN}:{slurm.env['PATH']}", TMPDIR=str(folder))
+        number = slurm.ask("sbatch", "--parsable", "--chdir", folder, job, check=True).strip()
+        wait_until(lambda: not slurm.ask("squeue", "-h", "-j", number).strip(), slurm.told)
+        assert "JobState=COMPLETED" in slurm.ask("scontrol", "show", "job", number), slurm.told()
+    alone = hosts.steps_of(ctl("run", config, "--format", "jsonl").stdout.splitlines())
+    lines = [line for line in (folder / f"slurm-{number}.out").read_text().splitlines() if line.startswith("{")]
+    assert hosts.steps_of(lines) == hosts.whole_rounds(alone, N_NODES)
+    assert not list(folder.glob("leat.*")), "the sockets are gone"
 
 
 if __name__ == "__main__":

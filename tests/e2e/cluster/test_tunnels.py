@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import data
 import hosts
 import leat_harness
+import sshd
 from leat_harness import BIN, HANG_S, ROOT, require, wait_until
 
 EXAMPLES = ROOT / "config" / "tunnel"
@@ -163,27 +164,11 @@ def test_stunnel(folder):
 
 
 def test_ssh(folder):
-    ssh, sshd = require("ssh"), pathlib.Path("/usr/sbin/sshd")
-    if not sshd.exists():
-        raise leat_harness.Skip("sshd is not installed (openssh-server)")
-    pathlib.Path("/run/sshd").mkdir(exist_ok=True)  # sshd wants it
+    ssh = require("ssh")
     with contextlib.ExitStack() as stack:
         pair = Pair(folder, stack, 22)
-        for name in ("host", "key", "stranger"):
-            subprocess.run([require("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
-        (folder / "known").write_text(f"{pair.far.address} {(folder / 'host.pub').read_text()}")
-        (folder / "other-host").write_text(f"{pair.far.address} {(folder / 'stranger.pub').read_text()}")
         may = next(line for line in (EXAMPLES / "ssh_config").read_text().splitlines() if "ssh-ed25519" in line).split()[1]
-        (folder / "authorized").write_text(f"{may} {(folder / 'key.pub').read_text()}")
-        config = folder / "sshd_config"
-        config.write_text(f"""\
-ListenAddress {pair.far.address}
-HostKey {folder / "host"}
-AuthorizedKeysFile {folder / "authorized"}
-PidFile none
-StrictModes no
-PasswordAuthentication no
-""")
+        server = sshd.write(folder, pair.far, may)
 
         def tunnel(key="key", known="known"):
             text = (EXAMPLES / "ssh_config").read_text()
@@ -192,8 +177,7 @@ PasswordAuthentication no
                 assert old in text, old
                 text = "\n".join(line if line.startswith("#") else line.replace(old, new) for line in text.split("\n"))
             (folder / "ssh_config").write_text(text)
-            return Tunnel(pair, pair.far.command(sshd, "-D", "-e", "-f", config),
-                          pair.near.command(ssh, "-N", "-F", folder / "ssh_config", "-i", folder / key, "NAME"))
+            return Tunnel(pair, server, pair.near.command(ssh, "-N", "-F", folder / "ssh_config", "-i", folder / key, "NAME"))
         pair.check_cut(tunnel())
         for values, why in (({"key": "stranger"}, "Permission denied"), ({"known": "other-host"}, "Host key verification failed")):
             with tunnel(**values) as refused:
