@@ -18,8 +18,9 @@
 #include "client/transport/address.h"
 
 #define SHOW                                                                                       \
-    "systemctl show leatd.service --no-pager --property=LoadState,ActiveState,Result,NRestarts,"   \
+    "systemctl show '%s' --no-pager --property=LoadState,ActiveState,Result,NRestarts,"            \
     "NeedDaemonReload 2>/dev/null"
+#define UNIT_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:-_.@"
 
 #define STREAMS_MAX 16 /* findings about streams */
 
@@ -272,11 +273,7 @@ void leat_doctor_daemon(struct leat_doctor *doctor) {
 
 /* ---- its unit ---- */
 
-struct unit {
-    char load[32], active[32], result[32], restarts[32], reload[32];
-};
-
-static void take_property(struct unit *unit, char *line) {
+static void take_property(struct leat_doctor_unit *unit, char *line) {
     const struct {
         const char *key;
         char *value;
@@ -292,21 +289,26 @@ static void take_property(struct unit *unit, char *line) {
             (void)snprintf(properties[i].value, 32, "%.31s", line + strlen(properties[i].key));
 }
 
-static bool read_unit(struct unit *ret_unit) {
-    FILE *pipe = access("/run/systemd/system", F_OK) == 0 ? popen(SHOW, "re") : NULL;
-    char line[256];
+bool leat_doctor_read_unit(const char *name, struct leat_doctor_unit *ret_unit) {
+    char line[256], command[512];
+    FILE *pipe = NULL;
 
-    *ret_unit = (struct unit){.load = ""};
+    *ret_unit = (struct leat_doctor_unit){.load = ""};
+    if (strspn(name, UNIT_LETTERS) != strlen(name) || *name == '-' ||
+        (size_t)snprintf(command, sizeof(command), SHOW, name) >= sizeof(command))
+        return false;
+    if (access("/run/systemd/system", F_OK) == 0)
+        pipe = popen(command, "re");
     while (pipe && fgets(line, sizeof(line), pipe))
         take_property(ret_unit, line);
     return pipe && pclose(pipe) == 0 && ret_unit->active[0];
 }
 
 void leat_doctor_unit(struct leat_doctor *doctor) {
-    struct unit unit;
+    struct leat_doctor_unit unit;
     bool has_failed, is_odd;
 
-    if (!read_unit(&unit)) {
+    if (!leat_doctor_read_unit("leatd.service", &unit)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "systemd", "leatd.service",
                         "systemd does not run here, or does not answer");
         return;

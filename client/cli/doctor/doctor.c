@@ -21,8 +21,9 @@ static const struct {
 };
 
 static void (*const examinations[])(struct leat_doctor *doctor) = {
-    leat_doctor_sockets, leat_doctor_kernel, leat_doctor_limits,        leat_doctor_groups,
-    leat_doctor_daemon,  leat_doctor_unit,   leat_doctor_configuration, leat_doctor_folders,
+    leat_doctor_sockets, leat_doctor_kernel,        leat_doctor_limits,
+    leat_doctor_groups,  leat_doctor_daemon,        leat_doctor_unit,
+    leat_doctor_tunnels, leat_doctor_configuration, leat_doctor_folders,
 };
 
 void leat_doctor_add(struct leat_doctor *doctor, enum leat_doctor_state state, const char *area,
@@ -122,9 +123,13 @@ static int doctor_main(const struct leat_cli_arguments *arguments, struct leat_e
         leat_error_oom(err);
         return LEAT_CLI_FAILURE;
     }
-    doctor->file = arguments->operand;
-    for (size_t i = 0; i < sizeof(examinations) / sizeof(*examinations); i++)
-        examinations[i](doctor);
+    if (leat_doctor_is_tunnel(arguments->operand)) {
+        leat_doctor_tunnel(doctor, arguments->operand);
+    } else {
+        doctor->file = arguments->operand;
+        for (size_t i = 0; i < sizeof(examinations) / sizeof(*examinations); i++)
+            examinations[i](doctor);
+    }
     if (arguments->json)
         add_findings_json(doctor, &text);
     else
@@ -142,13 +147,16 @@ const struct leat_cli_command leat_cli_doctor_command = {
     .summary = "find what keeps leat from working here, and how to mend it",
     .description =
         "Checks what leat needs from the kernel, limits, memory, sockets and the rights to\n"
-        "use them, the daemon with its streams and its unit, its configuration (or FILE), and\n"
-        "the folders of caches and state as the daemon sees them. Each line is ok, warn (it\n"
-        "works, but not well or not for long), fail (it does not work) or unseen (this user\n"
-        "cannot see it; root often can). The next line says how to mend it. Nothing is\n"
+        "use them, the daemon with its streams and its unit, tunnels for trainers of other\n"
+        "machines, its configuration (or FILE), and the folders of caches and state as the daemon\n"
+        "sees them. If FILE is a stunnel.conf (NAME.conf), that tunnel alone is checked. Each "
+        "line\n"
+        "is ok, warn (it works, but not well or not for long), fail (it does not work) or unseen\n"
+        "(this user cannot see it; root often can). The next line says how to mend it. Nothing is\n"
         "changed. The exit status is 1 if anything fails.",
     .operand = "[FILE]",
     .examples = "  leatctl doctor\n"
+                "  leatctl doctor /etc/leat/stunnel.conf\n"
                 "  leatctl doctor --json | jq '.findings[] | select(.state == \"fail\")'\n",
     .asks_daemon = true,
     .options = leat_cli_no_options,

@@ -44,6 +44,19 @@ __attribute__((format(printf, 5, 6))) void leat_doctor_add(struct leat_doctor *d
 __attribute__((format(printf, 2, 3))) void leat_doctor_mend(struct leat_doctor *doctor,
                                                             const char *format, ...);
 
+/* What systemd tells of a unit, as texts. */
+struct leat_doctor_unit {
+    char load[32], active[32], result[32], restarts[32], reload[32];
+};
+
+/* False: systemd does not run here or does not answer, or it is no name of a unit. */
+bool leat_doctor_read_unit(const char *name, struct leat_doctor_unit *ret_unit);
+
+/* True for a stunnel.conf, by its name. */
+bool leat_doctor_is_tunnel(const char *path);
+/* Examines that tunnel alone. */
+void leat_doctor_tunnel(struct leat_doctor *doctor, const char *path);
+
 size_t leat_doctor_count(const struct leat_doctor *doctor, enum leat_doctor_state state);
 
 /* The examinations, in this order; each adds its findings. */
@@ -53,5 +66,6 @@ void leat_doctor_limits(struct leat_doctor *doctor);
 void leat_doctor_groups(struct leat_doctor *doctor);
 void leat_doctor_daemon(struct leat_doctor *doctor);
 void leat_doctor_unit(struct leat_doctor *doctor);
+void leat_doctor_tunnels(struct leat_doctor *doctor);
 void leat_doctor_configuration(struct leat_doctor *doctor);
 void leat_doctor_folders(struct leat_doctor *doctor);

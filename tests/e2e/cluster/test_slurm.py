@@ -43,7 +43,7 @@ MpiDefault=none
 NodeName=n[0-{1}] CPUs=1 RealMemory=256
 PartitionName=all Nodes=ALL Default=YES State=UP
 """
-# leatctl as the nodes have it: the tasks wait until the test has seen all nodes at work.
+# The leatctl of the nodes: its tasks wait until the test has seen all nodes at work.
 WAITER = """#!/bin/sh
 touch {0}/started-$(hostname)
 until [ -e {0}/go ]; do sleep 0.1; done

@@ -6,6 +6,7 @@
 import contextlib
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ import data
 import hosts
 import leat_harness
 import sshd
+from test_doctor import findings
 from leat_harness import BIN, HANG_S, ROOT, require, wait_until
 
 EXAMPLES = ROOT / "config" / "tunnel"
@@ -161,6 +163,48 @@ def test_stunnel(folder):
                 ({"checkHost": "n7"}, "Subject checks failed")):
             pair.check_refused(tunnel(**values), why)
 
+
+
+def test_doctor(folder):
+    """Each fault of a tunnel is found, with its mend."""
+    require("openssl")
+    for ca in ("ca", "other-ca"):
+        make_ca(folder, ca)
+    for name, ca, days in (("good", "ca", 30), ("soon", "ca", 5), ("late", "ca", -1), ("stranger", "other-ca", 30)):
+        make_certificate(folder, ca, name, "-days", days)
+    (folder / "noise.pem").write_bytes(os.urandom(5000))
+    (folder / "copy.sock.file").touch()
+    well = {"accept": folder / "copy.sock", "cert": folder / "good.pem", "CAfile": folder / "ca.pem"}
+
+    def states(example, **values):
+        file = stunnel_conf(folder, example, **values)
+        found = findings(leat_harness.ctl("doctor", file, "--json", check=False))
+        assert {area for area, _ in found} == {"tunnels"}
+        assert found.pop(("tunnels", "leat-stunnel@NAME.service" if "NAME" in example else "leat-stunnel.service"))["state"] != "ok"
+        return {name: finding["state"] for (_, name), finding in found.items()}
+    is_well = {"socket": "ok", "certificate": "ok", "verification": "ok"}
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "copy.sock"))
+        listener.listen()
+        assert states("stunnel-NAME.conf", **well) == is_well
+        for values, name, state in (
+                ({"accept": folder / "none.sock"}, "socket", "fail"), ({"accept": folder / "copy.sock.file"}, "socket", "fail"),
+                ({"cert": folder / "late.pem"}, "certificate", "fail"), ({"cert": folder / "soon.pem"}, "certificate", "warn"),
+                ({"cert": folder / "stranger.pem"}, "certificate", "fail"), ({"cert": folder / "noise.pem"}, "certificate", "fail"),
+                ({"cert": folder / "none.pem"}, "certificate", "fail"), ({"cert": None}, "certificate", "fail"),
+                ({"cert": "/dev/zero"}, "certificate", "fail"),
+                ({"verifyChain": "no"}, "verification", "fail"), ({"verifyChain": "yes\nrequireCert = no"}, "verification", "fail"),
+                ({"CAfile": None}, "verification", "fail"), ({"checkHost": None}, "verification", "warn")):
+            assert states("stunnel-NAME.conf", **{**well, **values}) == {**is_well, name: state}, values
+        server = {"connect": well["accept"], "cert": well["cert"], "CAfile": well["CAfile"]}
+        assert states("stunnel.conf", **server) == is_well
+        assert states("stunnel.conf", **{**server, "verifyChain": None}) == {**is_well, "verification": "fail"}
+    for noise in (b"", b"\0" * 100000, b"[" * 100000, b"=\n" * 100000, os.urandom(100000), b"cert = " + b"x" * 9000 + b"\n"):
+        (folder / "noise.conf").write_bytes(noise)
+        assert leat_harness.ctl("doctor", folder / "noise.conf", check=False).returncode == 1, noise[:9]
+    (folder / "it's $(touch owned).conf").write_text("")
+    leat_harness.ctl("doctor", folder / "it's $(touch owned).conf", check=False, cwd=folder)
+    assert not (folder / "owned").exists()
 
 
 def test_ssh(folder):
