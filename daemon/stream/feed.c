@@ -465,8 +465,6 @@ static int start_run(struct leat_feed *feed, const struct leat_feed_order *order
     if (r < 0)
         return r;
     leat_run_set_trace(feed->run, order->stream->trace);
-    feed->loaded_bytes = order->admission.memory.loaded_bytes;
-    leat_account_change(&feed->account, LEAT_MEMORY_LOADED, 0, feed->loaded_bytes);
     return 0;
 }
 
@@ -512,6 +510,9 @@ int leat_feed_new(struct leat_feeds *feeds, const struct leat_feed_order *order,
         leat_feed_close(feed);
         return r;
     }
+    /* Counted last: a feed that is refused returns no memory that others wait for. */
+    feed->loaded_bytes = admission->memory.loaded_bytes;
+    leat_account_change(&feed->account, LEAT_MEMORY_LOADED, 0, feed->loaded_bytes);
     leat_feed_tuner_start(feed, order->kept);
     *ret_feed = feed;
     return 0;

@@ -1,10 +1,11 @@
 /* trainer: a trainer for the end-to-end tests, made to be killed.
  *
- *     trainer STREAM WINDOW HOLD [fork]
+ *     trainer STREAM WINDOW HOLD [fork | close | seed N]
  *
  * Opens STREAM at $LEAT_SOCKET without end, takes HOLD batches and keeps them, prints "held N" and
  * waits for its end. With `fork` it first makes a child that inherits socket and mappings and
- * sleeps on; "child PID" is printed before.
+ * sleeps on; "child PID" is printed before. With `seed N` that is its seed, in place of the
+ * stream's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,11 +52,13 @@ int main(int argc, char **argv) {
     unsigned n_held = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : MAX_HELD + 1;
 
     if (n_held > MAX_HELD) {
-        fprintf(stderr, "usage: trainer STREAM WINDOW HOLD [fork | close]\n");
+        fprintf(stderr, "usage: trainer STREAM WINDOW HOLD [fork | close | seed N]\n");
         return 2;
     }
     leat_open_options_init(&options);
     options.window = (uint32_t)strtoul(argv[2], NULL, 10);
+    options.has_seed = strcmp(mode, "seed") == 0 && argc > 5;
+    options.seed = options.has_seed ? strtoull(argv[5], NULL, 10) : 0;
     if (leat_client_new(NULL, &client) < 0 ||
         leat_client_open(client, argv[1], &options, &stream) < 0) {
         fprintf(stderr, "%s\n", leat_error_text(leat_client_error(client)));

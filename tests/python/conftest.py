@@ -43,6 +43,7 @@ KEPT_IN = {
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported: some libraries read where to keep things when they are imported."""
+    config.addinivalue_line("markers", "long: what the test python.long runs, with the label long")
     folder = tempfile.TemporaryDirectory(prefix="leat-tests-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
     config.add_cleanup(leat.shutdown)

@@ -43,6 +43,7 @@ def main():
         "HF_DATASETS_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "JAX_PLATFORMS": "cpu",
+        "OMP_NUM_THREADS": "1",  # models are small, and threads of torch that wait for each other take time from other tests
     }
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     status = subprocess.run(command, env=environment).returncode

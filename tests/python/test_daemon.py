@@ -109,7 +109,10 @@ def test_nothing_is_left(how: str) -> None:
     """No process, no socket, no folder, no shared memory."""
     script, number = ENDS[how]
     shared = shared_memory()
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a shell's background job ignores
+    )  # fmt: skip
     assert process.stdout is not None
     line = process.stdout.readline().split()
     assert len(line) == 3

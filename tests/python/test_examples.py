@@ -18,6 +18,7 @@ import pytest
 from conftest import ROOT, wait_until
 
 EXAMPLES = ROOT / "client" / "python" / "examples"
+LONG = {"trainer", "torch_distributed", "instruction_tuning"}  # with several processes, or with all of transformers
 NEEDS = {
     "torch_classifier": ["torch"],
     "mlx_classifier": ["mlx"],
@@ -56,7 +57,7 @@ def require(packages: list[str]) -> None:
         pytest.skip(f"needs {', '.join(missing)}")
 
 
-@pytest.mark.parametrize("name", NEEDS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in NEEDS])
 def test_trains(name: str, tmp_path: pathlib.Path) -> None:
     require(NEEDS[name])
     if name == "torch_distributed" and int(importlib.metadata.version("torch").partition(".")[0]) < 2:
