@@ -1,6 +1,9 @@
 # What is installed, and in which of Debian's packages (cmake/packages.cmake) it is: COMPONENT names it. What names none is
 # leatd's (CMAKE_INSTALL_DEFAULT_COMPONENT_NAME).
 install(TARGETS leatd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT leatd)
+if(LEAT_FETCH)
+    install(TARGETS leat-fetch RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT leatd)
+endif()
 install(TARGETS leatctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT leatctl)
 
 # libleat: the library, its one header, and what pkg-config and find_package(leat) need.
@@ -35,12 +38,15 @@ install(CODE "
     set(CMAKE_INSTALL_BINDIR ${CMAKE_INSTALL_BINDIR})
     cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_BINDIR BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\"
                OUTPUT_VARIABLE CMAKE_INSTALL_FULL_BINDIR)
-    foreach(unit leatd.service user/leatd.service drain-on-stop.conf)
+    foreach(unit leatd.service leat-fetch.service user/leatd.service drain-on-stop.conf)
         configure_file(${CMAKE_SOURCE_DIR}/systemd/\${unit}.in ${CMAKE_BINARY_DIR}/systemd/\${unit} @ONLY)
     endforeach()")
 install(FILES ${CMAKE_BINARY_DIR}/systemd/leatd.service systemd/leatd.socket systemd/leatd-copy.socket
         systemd/leatd-control.socket systemd/leatd-http.socket systemd/leatd-failed.target systemd/leat-stunnel.service
         DESTINATION lib/systemd/system)
+if(LEAT_FETCH)
+    install(FILES ${CMAKE_BINARY_DIR}/systemd/leat-fetch.service systemd/leat-fetch.socket DESTINATION lib/systemd/system)
+endif()
 # Tunnels end on machines that have no daemon, where leatctl examines them.
 install(FILES systemd/leat-stunnel@.service systemd/leat-ssh@.service DESTINATION lib/systemd/system COMPONENT leatctl)
 install(DIRECTORY config/tunnel DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leatctl/examples COMPONENT leatctl)

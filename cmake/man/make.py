@@ -22,7 +22,7 @@ import daemon
 import header
 import protocol
 
-PACKAGES = {"leatd": re.compile(r"leatd\.|leat-events|leat-metrics"), "libleat-dev": re.compile(r"libleat|leat_"),
+PACKAGES = {"leatd": re.compile(r"leatd\.|leat-fetch\.|leat-events|leat-metrics"), "libleat-dev": re.compile(r"libleat|leat_"),
             "leatctl": re.compile(r"")}  # the first that fits
 
 

@@ -141,6 +141,8 @@ static const char *below(const char *root, const char *path) {
 static int open_in_root(const struct leat_root *root, const char *path, int flags) {
     const char *rest = path;
 
+    if (!root->real)
+        return -EXDEV;
     if (path[0] == '/') {
         rest = below(root->path, path);
         if (!rest)
@@ -209,11 +211,29 @@ static int open_directory(const struct leat_opener *opener, const char *path,
     return open_checked(opener, path, O_DIRECTORY, S_IFDIR, "directory", err);
 }
 
+/* True if a part of the URL may mean another place to a server than it says. */
+static bool is_ambiguous(const char *url) {
+    return strcasestr(url, "%2e") || strcasestr(url, "%2f") || strcasestr(url, "%5c") ||
+           strstr(url, "/../") || strchr(url, '\\');
+}
+
+static int allow_object(const struct leat_opener *opener, const char *url, struct leat_error *err) {
+    const struct leat_roots *roots = (const struct leat_roots *)(const void *)opener;
+
+    for (size_t i = 0; i < roots->n_items; i++)
+        if (!roots->items[i].real && below(roots->items[i].path, url) && !is_ambiguous(url))
+            return 0;
+    return leat_error_set(err, -EACCES,
+                          "%s: does not begin with a URL that trainers may name objects below "
+                          "(`roots` of the daemon's settings)",
+                          url);
+}
+
 static char *absolute(const char *path) {
     char *directory, *joined = NULL;
     size_t n;
 
-    if (path[0] == '/') {
+    if (path[0] == '/' || leat_elsewhere_is_object(path)) {
         joined = strdup(path);
     } else {
         directory = getcwd(NULL, 0);
@@ -227,11 +247,13 @@ static char *absolute(const char *path) {
 }
 
 static int open_root(struct leat_root *root, const char *path, struct leat_error *err) {
+    root->path = absolute(path);
+    if (root->path && leat_elsewhere_is_object(path))
+        return 0;
     root->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root->fd < 0)
         return leat_error_set(err, -errno, "the root %s cannot be opened: %s", path,
                               strerror(errno));
-    root->path = absolute(path);
     root->real = realpath(path, NULL);
     if (!root->path || !root->real)
         return leat_error_oom(err);
@@ -242,8 +264,9 @@ static int open_root(struct leat_root *root, const char *path, struct leat_error
 
 int leat_roots_init(struct leat_roots *roots, const char *const *paths, size_t n_paths,
                     struct leat_error *err) {
-    *roots =
-        (struct leat_roots){.opener = {.open_file = open_file, .open_directory = open_directory}};
+    *roots = (struct leat_roots){.opener = {.open_file = open_file,
+                                            .open_directory = open_directory,
+                                            .allow_object = allow_object}};
     if (n_paths == 0)
         return 0;
     roots->items = calloc(n_paths, sizeof(*roots->items));

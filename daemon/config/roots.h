@@ -1,10 +1,12 @@
-/* roots.h: an opener that reaches only files below configured directories.
+/* roots.h: an opener that reaches only files below configured directories, and objects below
+ * configured URLs.
  *
  * Trainers name files that the daemon opens, perhaps with more rights than the trainer has. So the
  * kernel resolves each name beneath a root (openat2), without symbolic links and the magic links of
  * /proc, and only regular files are opened. If a filter of system calls denies openat2, as in the
  * shipped unit, each directory is opened by its bare name in the one before, with the same results.
- * No path is checked first and opened afterwards. An absolute path must begin with a root, as it
+ * No path is checked first and opened afterwards. Objects are read by leat-fetch, which connects to
+ * no host of this machine or its link for them. An absolute path must begin with a root, as it
  * was configured or as it resolves; a relative one is tried below each root in order. Immutable
  * after init; the opener's functions run on any thread and may block.
  */
@@ -13,9 +15,9 @@
 #include "pipeline/io/opener.h"
 
 struct leat_root {
-    char *path; /* as configured, made absolute, without a slash at the end */
-    char *real; /* without symbolic links */
-    int fd;     /* O_PATH */
+    char *path; /* as configured, made absolute, without a slash at the end; or a URL */
+    char *real; /* without symbolic links; NULL: of a URL */
+    int fd;     /* O_PATH; -1: of a URL */
 };
 
 struct leat_roots {
@@ -25,7 +27,7 @@ struct leat_roots {
     size_t n_items;
 };
 
-/* All paths must be directories. Without any, every name is refused. */
+/* All paths must be directories or URLs of objects. Without any, every name is refused. */
 int leat_roots_init(struct leat_roots *roots, const char *const *paths, size_t n_paths,
                     struct leat_error *err);
 void leat_roots_deinit(struct leat_roots *roots);

@@ -57,8 +57,9 @@ const struct leat_arg leat_settings_args[] = {
              "figures: `Authorization: Bearer TOKEN`, or ?token=TOKEN. It must belong to root or "
              "the daemon's user, and be for no others to read."),
     LEAT_ARG(leat_settings, roots, PATHS,
-             "Directories below which streams of trainers may name files. If not given, only "
-             "trainers of the daemon's own user may describe streams, and may name any file.",
+             "Directories below which streams of trainers may name files, and URLs "
+             "(s3://bucket/folder/) below which they may name objects. If not given, only trainers "
+             "of the daemon's own user may describe streams, and may name any file.",
              .min = 0, .max = 64),
     LEAT_ARG(leat_settings, max_sessions, INT, "Trainers connected at once.", .fallback = "1024",
              .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
@@ -119,6 +120,9 @@ const struct leat_arg leat_settings_args[] = {
              .fallback = "auto", .choices = log_formats),
     LEAT_ARG(leat_settings, log_level, CHOICE, "The least important events that are logged.",
              .fallback = "notice", .choices = log_levels),
+    LEAT_ARG(leat_settings, fetch, GROUP,
+             "How leat-fetch reads objects of stores and web servers (s3://, https://).",
+             .group = leat_fetch_args),
     LEAT_ARG(leat_settings, include, PATH,
              "A folder whose files *.yaml hold more streams, in the order of their names; if not "
              "given, streams.d beside this file, if that is there."),
@@ -127,9 +131,8 @@ const struct leat_arg leat_settings_args[] = {
 
 /* Sockets and threads are made once, and any thread may write into the state folder. */
 const char *const leat_settings_at_start[] = {
-    "workers",     "trainer_socket",  "copy_socket",     "control_socket",
-    "http_listen", "http_token_file", "state_directory", "log",
-    NULL};
+    "workers",         "trainer_socket",  "copy_socket", "control_socket", "http_listen",
+    "http_token_file", "state_directory", "log",         "fetch",          NULL};
 
 static int check_keys(const struct leat_settings *settings, struct leat_error *err) {
     const struct leat_value *document = &settings->document;

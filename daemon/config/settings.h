@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "daemon/config/fetch_settings.h"
 #include "daemon/config/settings_files.h"
 #include "daemon/users/user.h"
 #include "pipeline/spec/bind.h"
@@ -52,7 +53,8 @@ struct leat_settings {
     const char *state_directory; /* NULL: not given */
     int log;                     /* enum leat_log_format */
     int log_level;               /* index into error, warning, notice, info, debug */
-    const char *include;         /* the folder of files with more streams; NULL: none */
+    struct leat_fetch_settings fetch;
+    const char *include; /* the folder of files with more streams; NULL: none */
 
     char *file;
     struct leat_value document; /* what the configs refer to */

@@ -15,6 +15,7 @@
 #include "daemon/net/notify.h"
 #include "daemon/schedule/heap.h"
 #include "daemon/system/process.h"
+#include "proto/fetch.h"
 
 #define EXIT_STUCK EXIT_SUCCESS /* a job that hangs on its storage does not make a stop fail */
 #define EXIT_GIVEN_UP                                                                              \
@@ -121,6 +122,8 @@ static int serve(const struct leat_daemon_options *options) {
     (void)signal(SIGXFSZ, SIG_IGN);
     (void)umask(0077);
     leat_process_reserve_descriptors();
+    if (options->config_file) /* for a leat-fetch of this process */
+        (void)setenv(LEAT_FETCH_CONFIG_NAME, options->config_file, 0);
     r = leat_daemon_new(options, &daemon, &err);
     if (r < 0)
         return fail(&err);

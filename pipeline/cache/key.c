@@ -53,11 +53,10 @@ int leat_cache_check_source(const struct leat_plan *plan, const struct leat_open
                             const struct leat_data *data, size_t file, struct leat_error *err) {
     const char *path = plan->source->files.paths[file];
     struct leat_file_state state;
-    int fd = leat_data_open(opener, path, &state, err);
+    int r = leat_data_look(opener, path, &state, err);
 
-    if (fd < 0)
-        return fd;
-    (void)close(fd);
+    if (r < 0)
+        return r;
     if (memcmp(&state, &data->states[file], sizeof(state)) != 0)
         return leat_error_set(err, -ESTALE, "%s: changed while it was cached", path);
     return 0;

@@ -13,8 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/io/object.h"
 #include "proto/base/array.h"
 #include "proto/base/elsewhere.h"
+#include "proto/base/text.h"
 
 #define COMPONENT_MAX 256
 #define DEPTH_MAX     64 /* of directories in directories */
@@ -32,7 +34,8 @@ struct walk {
 char *leat_files_join(const char *base_directory, const char *path) {
     char *joined;
 
-    if (path[0] == '/' || !base_directory || strcmp(base_directory, ".") == 0)
+    if (path[0] == '/' || leat_elsewhere_is_object(path) || !base_directory ||
+        strcmp(base_directory, ".") == 0)
         return strdup(path);
     return asprintf(&joined, "%s%s%s", base_directory,
                     base_directory[strlen(base_directory) - 1] == '/' ? "" : "/", path) < 0
@@ -402,6 +405,107 @@ static int expand_path(struct walk *walk, const char *entry) {
     return r;
 }
 
+/* ---- objects ---- */
+
+/* As names sort in directories: what ends comes first. */
+static int by_names(const void *a, const void *b) {
+    const char *left = *(const char *const *)a, *right = *(const char *const *)b;
+    int left_byte, right_byte;
+
+    while (*left && *left == *right) {
+        left++;
+        right++;
+    }
+    left_byte = *left == '/' ? 1 : (unsigned char)*left;
+    right_byte = *right == '/' ? 1 : (unsigned char)*right;
+    return left_byte - right_byte;
+}
+
+/* True if the object is meant by an entry of which n_prefix bytes are no pattern. A key that ends
+ * with a slash stands for a folder. */
+static bool is_meant(const struct walk *walk, const char *entry, size_t n_prefix, const char *url) {
+    const char *name = strrchr(url, '/') + 1;
+
+    if (!name[0] || strncmp(url, entry, n_prefix) != 0)
+        return false;
+    if (is_pattern(entry))
+        return fnmatch(entry, url, FNM_PATHNAME | FNM_PERIOD) == 0;
+    return url[n_prefix] != '.' && !strstr(url + n_prefix, "/.") && is_wanted(walk->suffixes, name);
+}
+
+static int add_meant(struct walk *walk, const char *entry, size_t n_prefix, const char *urls,
+                     size_t n) {
+    const char **meant = NULL;
+    size_t n_meant = 0, capacity = 0;
+    int r = 0;
+
+    for (size_t at = 0; r == 0 && at < n; at += strlen(urls + at) + 1) {
+        if (!is_meant(walk, entry, n_prefix, urls + at))
+            continue;
+        if (leat_array_reserve(&meant, n_meant + 1, &capacity))
+            meant[n_meant++] = urls + at;
+        else
+            r = leat_error_oom(walk->err);
+    }
+    if (n_meant > 0)
+        qsort(meant, n_meant, sizeof(*meant), by_names);
+    for (size_t i = 0; r == 0 && i < n_meant; i++)
+        r = add_path(walk, meant[i]);
+    free(meant);
+    return r;
+}
+
+/* A glob, or a folder with all that is below. */
+static int expand_objects(struct walk *walk, const char *entry) {
+    size_t n_prefix = strcspn(entry, "*?["), n;
+    char *urls = NULL, *prefix;
+    int r;
+
+    if (strncmp(entry, "s3://", 5) != 0)
+        return leat_error_set(walk->err, -EINVAL,
+                              "%s: a web server lists nothing, and a URL has no query here: name "
+                              "each file, or a range of them ({000..127})",
+                              entry);
+    if (!memchr(entry + 5, '/', n_prefix - 5))
+        return leat_error_set(walk->err, -EINVAL, "%s: a bucket and a slash come first", entry);
+    prefix = strndup(entry, n_prefix);
+    r = prefix ? leat_object_list(walk->opener, prefix, &urls, &n, walk->err)
+               : leat_error_oom(walk->err);
+    if (r == 0)
+        r = add_meant(walk, entry, n_prefix, urls, n);
+    if (r == 0 && walk->n_matches == 0)
+        r = leat_error_set(walk->err, -ENOENT, "%s: %s", entry,
+                           is_pattern(entry)                           ? "no object matches"
+                           : walk->suffixes && walk->suffixes->n_items ? "holds no object with "
+                                                                         "that suffix"
+                                                                       : "holds no object");
+    free(urls);
+    free(prefix);
+    return r;
+}
+
+static int expand_object(struct walk *walk, const char *entry) {
+    if (is_pattern(entry) || entry[strlen(entry) - 1] == '/')
+        return expand_objects(walk, entry);
+    return add_path(walk, entry);
+}
+
+/* Looks at those of the files that are objects. */
+static int expect_objects(const struct walk *walk) {
+    struct leat_text urls = {.data = NULL};
+    int r = 0;
+
+    for (size_t i = 0; i < walk->files->n_paths; i++)
+        if (leat_elsewhere_is_object(walk->files->paths[i]))
+            leat_text_add_bytes(&urls, walk->files->paths[i], strlen(walk->files->paths[i]) + 1);
+    if (urls.failed)
+        r = leat_error_oom(walk->err);
+    else if (urls.n_bytes > 0)
+        r = leat_object_expect(walk->opener, urls.data, urls.n_bytes, walk->err);
+    free(urls.data);
+    return r;
+}
+
 /* ---- ranges ---- */
 
 struct range {
@@ -451,6 +555,8 @@ static int expand_entry(struct walk *walk, const char *entry) {
     walk->n_matches = 0;
     if (!entry[0])
         return leat_error_set(walk->err, -EINVAL, "an empty path");
+    if (!find_range(entry, &range) && leat_elsewhere_is_object(entry))
+        return expand_object(walk, entry);
     if (!find_range(entry, &range))
         return is_pattern(entry) ? expand_glob(walk, entry) : expand_path(walk, entry);
     n = range.from < range.to ? range.to - range.from : range.from - range.to;
@@ -478,11 +584,15 @@ int leat_files_expand(struct leat_files *ret_files, const char *const *entries, 
 
     *ret_files = (struct leat_files){.paths = NULL};
     for (size_t i = 0; r == 0 && i < n_entries; i++) {
-        walk.base = has_base && entries[i][0] != '/' ? base_directory : "";
+        walk.base = has_base && entries[i][0] != '/' && !leat_elsewhere_is_object(entries[i])
+                        ? base_directory
+                        : "";
         r = expand_entry(&walk, entries[i]);
         if (r < 0)
             leat_error_prefix(walk.err, "paths[%zu]", i);
     }
+    if (r == 0)
+        r = expect_objects(&walk);
     if (r < 0)
         leat_files_deinit(ret_files);
     return r;

@@ -8,6 +8,9 @@
  * list is kept; a file that is named twice is read twice. A glob without a match, an empty
  * directory and a file that is not there are errors that name the entry. A leading dot is matched
  * only by a dot. Symbolic links to directories are not followed within a directory.
+ *
+ * An entry may also name objects (object.h), of s3:// as if keys were paths: a glob, or a folder,
+ * which ends with a slash; and single ones of https:// and http://.
  */
 #pragma once
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "pipeline/io/input_internal.h"
+#include "proto/base/elsewhere.h"
 
 #define IN_BYTES  (2 * LEAT_INPUT_STEP) /* the piece of a step, and the head of what follows */
 #define WAIT_MS   20                    /* for a FIFO that has nothing */
@@ -43,6 +44,27 @@ static int check_type(struct leat_input *input, const char *path, struct leat_er
     return 0;
 }
 
+static int open_object(struct leat_input *input, const struct leat_opener *opener, const char *url,
+                       struct leat_error *err) {
+    struct leat_file_state state;
+    int r = leat_object_open(opener, url, &input->object, err);
+
+    if (r < 0)
+        return r;
+    leat_object_state(input->object, &state);
+    input->device = state.device;
+    input->inode = state.inode ^ (ino_t)state.modified_ns;
+    input->file_bytes = state.n_bytes;
+    return 0;
+}
+
+static int open_path(struct leat_input *input, const struct leat_opener *opener, const char *path,
+                     struct leat_error *err) {
+    input->fd = opener->open_stream ? opener->open_stream(opener, path, err)
+                                    : opener->open_file(opener, path, err);
+    return input->fd < 0 ? input->fd : check_type(input, path, err);
+}
+
 int leat_input_open(const struct leat_opener *opener, const char *path,
                     const struct leat_input_limits *limits, struct leat_input **ret_input,
                     struct leat_error *err) {
@@ -52,14 +74,9 @@ int leat_input_open(const struct leat_opener *opener, const char *path,
     if (!input)
         return leat_error_oom(err);
     input->limits = *limits;
-    input->fd = opener->open_stream ? opener->open_stream(opener, path, err)
-                                    : opener->open_file(opener, path, err);
-    if (input->fd < 0) {
-        r = input->fd;
-        free(input);
-        return r;
-    }
-    r = check_type(input, path, err);
+    input->fd = -1;
+    r = leat_elsewhere_is_object(path) ? open_object(input, opener, path, err)
+                                       : open_path(input, opener, path, err);
     if (r < 0) {
         leat_input_close(input);
         return r;
@@ -74,6 +91,7 @@ struct leat_input *leat_input_close(struct leat_input *input) {
     if (input->reader)
         input->reader_ops->free(input->reader);
     leat_input_close(input->file);
+    leat_object_close(input->object);
     if (input->state)
         input->codec->stop(input->state);
     if (input->fd >= 0)
@@ -101,6 +119,8 @@ int leat_input_read_file(struct leat_input *input, void *data, size_t size, uint
                          size_t *ret_n, struct leat_error *err) {
     ssize_t n;
 
+    if (input->object)
+        return leat_object_read(input->object, data, size, offset, ret_n, err);
     do {
         n = input->is_one_pass ? read_fifo(input, data, size)
                                : pread(input->fd, data, size, (off_t)offset);
@@ -183,8 +203,12 @@ bool leat_input_is_one_pass(const struct leat_input *input) {
 
 int leat_input_state(const struct leat_input *input, struct leat_file_state *ret_state,
                      struct leat_error *err) {
-    int r = leat_file_stat(input->file ? input->file->fd : input->fd, ret_state);
+    int r;
 
+    input = input->file ? input->file : input;
+    r = input->object ? 0 : leat_file_stat(input->fd, ret_state);
+    if (input->object)
+        leat_object_state(input->object, ret_state);
     return r < 0 ? leat_error_set(err, r, "cannot look at the file: %s", strerror(-r)) : 0;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include "pipeline/io/input.h"
+#include "pipeline/io/object.h"
 
 #define LEAT_INPUT_STEP 65536U /* bytes that one step of decoding sees and makes, at most */
 
@@ -13,7 +14,8 @@ struct leat_input_bytes {
 };
 
 struct leat_input {
-    int fd;
+    int fd;                     /* -1: it has none */
+    struct leat_object *object; /* in place of fd; NULL: none */
     bool is_one_pass;
     struct leat_input_limits limits;
     uint64_t file_bytes; /* 0: unknown */

@@ -24,6 +24,9 @@ struct leat_opener {
     /* The same as open_file for data that is read once from front to back: it may also be a FIFO
      * (opened with O_NONBLOCK), or "-" for the standard input. NULL: only regular files. */
     int (*open_stream)(const struct leat_opener *opener, const char *path, struct leat_error *err);
+    /* 0 if the object (object.h), or all whose URLs begin so, may be read: then only from public
+     * hosts. NULL: any, from anywhere. */
+    int (*allow_object)(const struct leat_opener *opener, const char *url, struct leat_error *err);
     /* `exec` may start programs, as the user of this process */
     bool may_execute;
 };

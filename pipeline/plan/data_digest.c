@@ -7,6 +7,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "pipeline/io/object.h"
+#include "proto/base/elsewhere.h"
+
 #define END_BYTES    (64U << 10)  /* of head and tail */
 #define SAMPLE_BYTES (4U << 10)   /* of each of those between them */
 #define CHUNK_BYTES  (256U << 10) /* at a time: a small file, of which all bytes count, is one */
@@ -101,17 +104,27 @@ static int hash_ranges(const struct reading *reading, uint64_t n_bytes, bool is_
     return 0;
 }
 
-int leat_data_hash(int fd, const char *path, uint64_t n_bytes, bool is_full,
-                   struct leat_data_hash *ret_hash, struct leat_error *err) {
+static void hash_object(const struct leat_file_state *state, struct leat_data_hash *hash) {
+    memcpy(hash->digest, &state->inode, sizeof(state->inode));
+    memcpy(hash->digest + sizeof(state->inode), &state->modified_ns, sizeof(state->modified_ns));
+    for (size_t i = 0; i < LEAT_DATA_RANGES; i++)
+        hash->ranges[i] = state->inode;
+}
+
+int leat_data_hash(const struct leat_data_file *file, const char *path, uint64_t n_bytes,
+                   bool is_full, struct leat_data_hash *ret_hash, struct leat_error *err) {
     bool is_small = n_bytes <= CHUNK_BYTES;
-    struct reading reading = {.fd = fd,
+    struct reading reading = {.fd = file->fd,
                               .path = path,
                               .hash = is_small ? NULL : XXH3_createState(),
                               .chunk = malloc(is_small ? (size_t)n_bytes + 1 : CHUNK_BYTES),
                               .err = err};
-    int r = reading.chunk && (is_small || reading.hash)
-                ? hash_ranges(&reading, n_bytes, is_full, ret_hash)
-                : leat_error_oom(err);
+    int r = reading.chunk && (is_small || reading.hash) ? 0 : leat_error_oom(err);
+
+    if (r == 0 && file->fd < 0)
+        hash_object(&file->state, ret_hash);
+    else if (r == 0)
+        r = hash_ranges(&reading, n_bytes, is_full, ret_hash);
 
     (void)XXH3_freeState(reading.hash);
     free(reading.chunk);
@@ -119,13 +132,33 @@ int leat_data_hash(int fd, const char *path, uint64_t n_bytes, bool is_full,
 }
 
 int leat_data_open(const struct leat_opener *opener, const char *path,
-                   struct leat_file_state *ret_state, struct leat_error *err) {
-    int fd = opener->open_file(opener, path, err), r = fd < 0 ? fd : leat_file_stat(fd, ret_state);
+                   struct leat_data_file *ret_file, struct leat_error *err) {
+    int r;
 
-    if (fd < 0 || r == 0)
-        return fd;
-    (void)close(fd);
-    return leat_error_set(err, -EINVAL, "%s: is not a regular file", path);
+    *ret_file = (struct leat_data_file){.fd = -1};
+    if (leat_elsewhere_is_object(path))
+        return leat_object_look(opener, path, &ret_file->state, err);
+    ret_file->fd = opener->open_file(opener, path, err);
+    r = ret_file->fd < 0 ? ret_file->fd : leat_file_stat(ret_file->fd, &ret_file->state);
+    if (ret_file->fd >= 0 && r != 0) {
+        leat_data_close(ret_file);
+        r = leat_error_set(err, -EINVAL, "%s: is not a regular file", path);
+    }
+    return r;
+}
+
+void leat_data_close(struct leat_data_file *file) {
+    leat_file_close(&file->fd);
+}
+
+int leat_data_look(const struct leat_opener *opener, const char *path,
+                   struct leat_file_state *ret_state, struct leat_error *err) {
+    struct leat_data_file file;
+    int r = leat_data_open(opener, path, &file, err);
+
+    *ret_state = file.state;
+    leat_data_close(&file);
+    return r;
 }
 
 struct leat_data_range leat_data_difference(const uint64_t old[LEAT_DATA_RANGES],
@@ -208,17 +241,18 @@ static int look_at_file(const struct leat_data_scope *scope, const struct leat_o
     const char *path = scope->files->paths[file];
     struct leat_error why = LEAT_ERROR_INIT;
     struct leat_data_hash hash = {.digest = {0}};
-    int fd = leat_data_open(opener, path, &data->states[file], &why), r = fd < 0 ? fd : 0;
+    struct leat_data_file opened;
+    int r = leat_data_open(opener, path, &opened, &why);
 
+    data->states[file] = opened.state;
     if (r == 0 && is_known(data, known, file)) {
         memcpy(hash.digest, known->digests[file], sizeof(hash.digest));
         if (file < data->n_detailed)
             memcpy(hash.ranges, known->ranges[file], sizeof(hash.ranges));
     } else if (r == 0) {
-        r = leat_data_hash(fd, path, data->states[file].n_bytes, data->is_full, &hash, &why);
+        r = leat_data_hash(&opened, path, opened.state.n_bytes, data->is_full, &hash, &why);
     }
-    if (fd >= 0)
-        (void)close(fd);
+    leat_data_close(&opened);
     if (r < 0 && (scope->must_read || r == -ENOMEM || r == -EMFILE || r == -ENFILE)) {
         *err = why;
         return r;

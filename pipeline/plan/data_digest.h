@@ -2,9 +2,9 @@
  * each is of. Never times, inodes or paths, so that it is the same wherever the same bytes lie.
  *
  * Of a file all bytes count (`verify: full`), or its head, its tail and samples between them. Of a
- * file of up to 256 KiB that is all of it. The bytes are hashed (XXH3) in up to 16 ranges, whose
- * hashes are kept of the first files, to tell where contents differ. A file that cannot be read
- * counts as such.
+ * file of up to 256 KiB that is all of it. Of an object its ETag counts in place of
+ * bytes. The bytes are hashed (XXH3) in up to 16 ranges, whose hashes are kept of the first files,
+ * to tell where contents differ. A file that cannot be read counts as such.
  *
  * Owner: the job that makes it, which blocks. It is immutable then, and shared by reference count,
  * which one thread (the loop) touches.
@@ -70,9 +70,21 @@ struct leat_data_range leat_data_range(uint64_t n_bytes, bool is_full, size_t in
 struct leat_data_range leat_data_difference(const uint64_t old[LEAT_DATA_RANGES],
                                             const uint64_t new[LEAT_DATA_RANGES], uint64_t n_bytes,
                                             bool is_full);
-/* Opens a regular file and looks at its state. The descriptor, or -errno. */
+/* A regular file, open, and its state; or an object, which has no descriptor (-1), and whose state
+ * is its identity. */
+struct leat_data_file {
+    int fd;
+    struct leat_file_state state;
+};
+
+/* 0, to be closed, or -errno. */
 int leat_data_open(const struct leat_opener *opener, const char *path,
+                   struct leat_data_file *ret_file, struct leat_error *err);
+void leat_data_close(struct leat_data_file *file);
+/* The state alone. */
+int leat_data_look(const struct leat_opener *opener, const char *path,
                    struct leat_file_state *ret_state, struct leat_error *err);
-/* Hashes an open file of that size. path: for errors. */
-int leat_data_hash(int fd, const char *path, uint64_t n_bytes, bool is_full,
-                   struct leat_data_hash *ret_hash, struct leat_error *err);
+/* Hashes the first n_bytes of an open file, or takes the identity of an object, of which nothing is
+ * read. path: for errors. */
+int leat_data_hash(const struct leat_data_file *file, const char *path, uint64_t n_bytes,
+                   bool is_full, struct leat_data_hash *ret_hash, struct leat_error *err);

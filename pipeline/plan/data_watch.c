@@ -45,7 +45,8 @@ static const struct leat_data *known_of(const struct leat_data_watch *watch) {
 
 struct look {
     size_t file;
-    int fd; /* -errno: why it cannot be opened */
+    int code; /* -errno: why it cannot be opened */
+    struct leat_data_file opened;
     struct leat_file_state now;
     struct leat_data_hash hash; /* of all of it */
     bool begins_as_before;      /* its first bytes, as many as it had, are what it was */
@@ -59,12 +60,13 @@ static int hash_file(const struct leat_data_watch *watch, struct look *look,
     int r = 0;
 
     if (n_before <= look->now.n_bytes) {
-        r = leat_data_hash(look->fd, path, n_before, known->is_full, &look->hash, err);
+        r = leat_data_hash(&look->opened, path, n_before, known->is_full, &look->hash, err);
         look->begins_as_before = r == 0 && memcmp(look->hash.digest, known->digests[look->file],
                                                   sizeof(look->hash.digest)) == 0;
     }
     if (r == 0 && n_before != look->now.n_bytes)
-        r = leat_data_hash(look->fd, path, look->now.n_bytes, known->is_full, &look->hash, err);
+        r = leat_data_hash(&look->opened, path, look->now.n_bytes, known->is_full, &look->hash,
+                           err);
     return r;
 }
 
@@ -87,10 +89,10 @@ static void describe_change(const struct leat_data *known, const struct look *lo
     bool is_replaced = before->device != look->now.device || before->inode != look->now.inode;
     const char *what = "was rewritten";
 
-    if (look->fd == -ENOENT) {
+    if (look->code == -ENOENT) {
         (void)snprintf(text, TEXT_BYTES, "has vanished");
-    } else if (look->fd < 0) {
-        (void)snprintf(text, TEXT_BYTES, "cannot be read any more (%s)", strerror(-look->fd));
+    } else if (look->code < 0) {
+        (void)snprintf(text, TEXT_BYTES, "cannot be read any more (%s)", strerror(-look->code));
     } else if (before->n_bytes == LEAT_DATA_UNREADABLE) {
         (void)snprintf(text, TEXT_BYTES, "could not be read before, and can be read now");
     } else if (!is_replaced && before->n_bytes == look->now.n_bytes) {
@@ -147,27 +149,26 @@ static int tell_change(struct leat_data_watch *watch, const struct look *look,
 static bool has_same_bytes(const struct leat_data_watch *watch, const struct look *look) {
     uint64_t n_before = known_of(watch)->states[look->file].n_bytes;
 
-    return look->fd < 0 ? n_before == LEAT_DATA_UNREADABLE
-                        : n_before == look->now.n_bytes && look->begins_as_before;
+    return look->code < 0 ? n_before == LEAT_DATA_UNREADABLE
+                          : n_before == look->now.n_bytes && look->begins_as_before;
 }
 
 static int look_at(struct leat_data_watch *watch, size_t file, struct leat_error *err) {
     struct look look = {.file = file};
     int r = 0;
 
-    look.fd = leat_data_open(watch->opener, watch->plan->source->files.paths[file], &look.now,
-                             LEAT_ERROR_IGNORED);
-    if (look.fd < 0)
-        look.now = (struct leat_file_state){.n_bytes = LEAT_DATA_UNREADABLE};
+    look.code = leat_data_open(watch->opener, watch->plan->source->files.paths[file], &look.opened,
+                               LEAT_ERROR_IGNORED);
+    look.now = look.code < 0 ? (struct leat_file_state){.n_bytes = LEAT_DATA_UNREADABLE}
+                             : look.opened.state;
     if (memcmp(&look.now, &known_of(watch)->states[file], sizeof(look.now)) != 0) {
-        if (look.fd >= 0)
+        if (look.code == 0)
             r = hash_file(watch, &look, err);
         if (r == 0)
             r = has_same_bytes(watch, &look) ? remember_file(watch, &look, err)
                                              : tell_change(watch, &look, err);
     }
-    if (look.fd >= 0)
-        (void)close(look.fd);
+    leat_data_close(&look.opened);
     return r;
 }
 

@@ -437,12 +437,9 @@ void leat_plan_measure_data(struct leat_plan *plan, const struct leat_opener *op
         plan->n_data_bytes += plan->set->files[i].n_bytes;
     for (size_t i = 0; !plan->is_one_pass && !plan->set && i < files->n_paths; i++) {
         struct leat_file_state state;
-        int fd = leat_data_open(opener, files->paths[i], &state, LEAT_ERROR_IGNORED);
 
-        if (fd < 0)
-            continue;
-        plan->n_data_bytes += state.n_bytes;
-        (void)close(fd);
+        if (leat_data_look(opener, files->paths[i], &state, LEAT_ERROR_IGNORED) == 0)
+            plan->n_data_bytes += state.n_bytes;
     }
 }
 

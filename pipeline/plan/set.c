@@ -380,16 +380,16 @@ struct leat_data *leat_set_data(const struct leat_set *set, const struct leat_da
 int leat_set_check_file(const struct leat_set *set, size_t file, const char *path,
                         const struct leat_opener *opener, struct leat_error *err) {
     const struct leat_set_file *known = &set->files[file];
-    struct leat_file_state state;
+    struct leat_data_file opened;
     struct leat_data_hash hash;
-    int fd = leat_data_open(opener, path, &state, err), r = 0;
+    int r = leat_data_open(opener, path, &opened, err);
 
-    if (fd < 0)
-        return fd;
-    if (state.n_bytes == known->n_bytes)
-        r = leat_data_hash(fd, path, state.n_bytes, set->is_full, &hash, err);
-    (void)close(fd);
-    if (r == 0 && (state.n_bytes != known->n_bytes ||
+    if (r < 0)
+        return r;
+    if (opened.state.n_bytes == known->n_bytes)
+        r = leat_data_hash(&opened, path, known->n_bytes, set->is_full, &hash, err);
+    leat_data_close(&opened);
+    if (r == 0 && (opened.state.n_bytes != known->n_bytes ||
                    memcmp(hash.digest, known->digest, sizeof(hash.digest)) != 0))
         r = leat_error_set(err, -ESTALE, "%s: is not the file that the set was made of", path);
     return r;

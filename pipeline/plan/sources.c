@@ -148,12 +148,9 @@ static int check_at_hand(const struct leat_plan *plan, const struct leat_plan_so
         return fail_at_hand(plan, source->config->paths.items[0], err);
     for (size_t i = 0; i < files->n_paths; i++) {
         struct leat_file_state state;
-        int fd = leat_data_open(opener, files->paths[i], &state, LEAT_ERROR_IGNORED);
 
-        if (fd < 0)
-            continue;
-        (void)close(fd);
-        if (state.n_bytes != plan->set->files[first + i].n_bytes)
+        if (leat_data_look(opener, files->paths[i], &state, LEAT_ERROR_IGNORED) == 0 &&
+            state.n_bytes != plan->set->files[first + i].n_bytes)
             return fail_at_hand(plan, files->paths[i], err);
     }
     return 0;

@@ -55,6 +55,11 @@ bool leat_elsewhere_tell(const char *path, struct leat_error *err) {
     return true;
 }
 
+bool leat_elsewhere_is_object(const char *path) {
+    return strncmp(path, "s3://", 5) == 0 || strncmp(path, "https://", 8) == 0 ||
+           strncmp(path, "http://", 7) == 0;
+}
+
 int leat_elsewhere_fail(const char *path, int code, struct leat_error *err) {
     if (code == -ENOENT && leat_elsewhere_tell(path, err))
         return code;

@@ -39,6 +39,7 @@ ROOMS = {
     "daemon/net": ["daemon/users"],
     "daemon/config": ["daemon/net"],
     "daemon/stream": ["daemon/config"],
+    "daemon/fetch": ["daemon/config"],
     "daemon/trainer": ["daemon/stream"],
     "daemon/metrics": ["daemon/trainer"],
     "daemon/control": ["daemon/metrics"],

@@ -12,6 +12,7 @@
 #include "pipeline/spec/bind.h"
 #include "pipeline/spec/override.h"
 #include "pipeline/spec/yaml.h"
+#include "proto/fetch.h"
 
 #define MAX_LISTED 16 /* streams in an error */
 
@@ -24,6 +25,8 @@ int leat_cli_document_load(const char *file, struct leat_value *ret_document,
     *ret_document = (struct leat_value){.kind = LEAT_VALUE_NULL};
     if (r == 0)
         r = leat_yaml_parse(text, n_bytes, file, ret_document, err);
+    if (r == 0 && leat_value_get(ret_document, "fetch"))
+        (void)setenv(LEAT_FETCH_CONFIG_NAME, file, 0); /* for a leat-fetch of this process */
     free(text);
     return r;
 }

@@ -1,0 +1,375 @@
+/* credentials.c: see credentials.h. */
+#include "daemon/fetch/credentials.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/fetch/aws_profile.h"
+#include "pipeline/io/opener.h"
+#include "pipeline/tokenizer/json.h"
+#include "proto/base/clock.h"
+
+#define FILE_BYTES_MAX   (1U << 20)
+#define ANSWER_BYTES_MAX 65536
+#define PROCESS_MS       60000
+#define METADATA_MS      2000
+#define SOON_S           300 /* before they expire others are taken */
+#define METADATA         "http://169.254.169.254"
+#define METADATA_ROLES   "/latest/meta-data/iam/security-credentials/"
+
+/* An answer with secrets. */
+struct answer {
+    char bytes[ANSWER_BYTES_MAX + 1];
+    size_t n;
+};
+
+static struct answer *answer_free(struct answer *answer) {
+    if (answer)
+        explicit_bzero(answer, sizeof(*answer));
+    free(answer);
+    return NULL;
+}
+
+static const char *variable(const char *name) {
+    const char *value = getenv(name);
+
+    return value && value[0] ? value : NULL;
+}
+
+static const char *profile_name(const struct leat_fetch_settings *settings) {
+    const char *name = settings->profile ? settings->profile : variable("AWS_PROFILE");
+
+    return name ? name : "default";
+}
+
+/* ~/.aws/NAME, or what the variable names; NULL: there is none. */
+static char *read_aws_file(const char *name, const char *named_by, size_t *ret_n) {
+    const char *home = variable("HOME"), *named = variable(named_by);
+    char *path = NULL, *text = NULL;
+
+    if (named)
+        path = strdup(named);
+    else if (home && asprintf(&path, "%s/.aws/%s", home, name) < 0)
+        path = NULL;
+    if (path)
+        (void)leat_opener_read(&leat_opener_any, path, FILE_BYTES_MAX, &text, ret_n,
+                               LEAT_ERROR_IGNORED);
+    free(path);
+    return text;
+}
+
+static bool get_of_profile(const struct leat_fetch_settings *settings, bool is_config,
+                           const char *key, char *buffer, size_t size) {
+    size_t n = 0;
+    char *text = is_config ? read_aws_file("config", "AWS_CONFIG_FILE", &n)
+                           : read_aws_file("credentials", "AWS_SHARED_CREDENTIALS_FILE", &n);
+    bool is_found = text && leat_aws_profile_get(text, profile_name(settings), key, buffer, size);
+
+    if (text)
+        explicit_bzero(text, n);
+    free(text);
+    return is_found;
+}
+
+/* ---- JSON ---- */
+
+static bool get_text(struct leat_json_node root, const char *key, char *buffer, size_t size) {
+    struct leat_json_node node;
+    const char *text;
+    size_t n;
+
+    if (!leat_json_find(root, key, strlen(key), &node) || leat_json_kind(node) != LEAT_JSON_STRING)
+        return false;
+    text = leat_json_string(node, &n);
+    if (n == 0 || n >= size || strlen(text) != n)
+        return false;
+    memcpy(buffer, text, n + 1);
+    return true;
+}
+
+static bool is_plain(const char *text) {
+    for (; *text; text++)
+        if (*text <= 0x20 || *text == 0x7f)
+            return false;
+    return true;
+}
+
+static int64_t read_time(const char *text) {
+    struct tm time = {.tm_year = 0};
+
+    return strptime(text, "%Y-%m-%dT%H:%M:%S", &time) ? (int64_t)timegm(&time) : 0;
+}
+
+static int take_json(struct leat_json_node root, struct leat_credentials *credentials) {
+    char expiration[64];
+
+    if (leat_json_kind(root) != LEAT_JSON_OBJECT ||
+        !get_text(root, "AccessKeyId", credentials->key, sizeof(credentials->key)) ||
+        !get_text(root, "SecretAccessKey", credentials->secret, sizeof(credentials->secret)))
+        return -EBADMSG;
+    if (!get_text(root, "SessionToken", credentials->token, sizeof(credentials->token)) &&
+        !get_text(root, "Token", credentials->token, sizeof(credentials->token)))
+        credentials->token[0] = '\0';
+    credentials->expires_at =
+        get_text(root, "Expiration", expiration, sizeof(expiration)) ? read_time(expiration) : 0;
+    return is_plain(credentials->key) && is_plain(credentials->secret) &&
+                   is_plain(credentials->token)
+               ? 0
+               : -EBADMSG;
+}
+
+int leat_credentials_parse(const char *json, size_t n_bytes, struct leat_credentials *credentials,
+                           struct leat_error *err) {
+    struct leat_json_node root;
+    struct leat_json *parser;
+    int r = leat_json_new(n_bytes + 1, &parser);
+
+    if (r < 0)
+        return leat_error_oom(err);
+    if (leat_json_parse(parser, json, n_bytes, n_bytes, &root, LEAT_ERROR_IGNORED) < 0)
+        r = -EBADMSG;
+    else
+        r = take_json(root, credentials);
+    leat_json_free(parser);
+    return r == 0
+               ? 0
+               : leat_error_set(err, -EBADMSG, "is no JSON with AccessKeyId and SecretAccessKey");
+}
+
+/* ---- credential_process ---- */
+
+/* Reads until the end, for PROCESS_MS at most. */
+static int read_answer(int fd, struct answer *answer) {
+    uint64_t until = leat_now_ns() + UINT64_C(1000000) * PROCESS_MS;
+
+    for (;;) {
+        int64_t left = ((int64_t)until - (int64_t)leat_now_ns()) / 1000000;
+        struct pollfd watch = {.fd = fd, .events = POLLIN};
+        ssize_t n;
+
+        if (left <= 0 || poll(&watch, 1, (int)left) == 0)
+            return -ETIMEDOUT;
+        n = read(fd, answer->bytes + answer->n, ANSWER_BYTES_MAX - answer->n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0 ? 0 : -errno;
+        answer->n += (size_t)n;
+        if (answer->n == ANSWER_BYTES_MAX)
+            return -E2BIG;
+    }
+}
+
+static int run_process(const char *command, struct answer *answer) {
+    char *const arguments[] = {(char *)"sh", (char *)"-c", (char *)(uintptr_t)command, NULL};
+    posix_spawn_file_actions_t actions;
+    int ends[2], status = 0, r;
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    r = -posix_spawn_file_actions_init(&actions);
+    if (r == 0) {
+        (void)posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+        r = -posix_spawn(&pid, "/bin/sh", &actions, NULL, arguments, environ);
+        (void)posix_spawn_file_actions_destroy(&actions);
+    }
+    (void)close(ends[1]);
+    if (r == 0) {
+        r = read_answer(ends[0], answer);
+        if (r < 0)
+            (void)kill(pid, SIGKILL);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            continue;
+        if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+            r = -ECHILD;
+    }
+    (void)close(ends[0]);
+    return r;
+}
+
+static int take_process(struct leat_credentials *credentials, const char *command,
+                        struct leat_error *err) {
+    struct answer *answer = calloc(1, sizeof(*answer));
+    struct leat_error why = LEAT_ERROR_INIT;
+    int r = answer ? run_process(command, answer) : -ENOMEM;
+
+    if (r == -ECHILD)
+        leat_error_set(err, -EACCES, "credential_process of ~/.aws/config fails");
+    else if (r < 0)
+        leat_error_set(err, -EACCES, "credential_process of ~/.aws/config: %s", strerror(-r));
+    else if (leat_credentials_parse(answer->bytes, answer->n, credentials, &why) < 0)
+        r = leat_error_set(err, -EACCES, "what credential_process of ~/.aws/config says %s",
+                           why.message);
+    answer_free(answer);
+    credentials->source = "credential_process";
+    return r < 0 ? -EACCES : 0;
+}
+
+/* ---- the metadata of the instance ---- */
+
+static size_t on_metadata(char *data, size_t size, size_t n, void *user) {
+    struct answer *answer = user;
+
+    if (size * n > ANSWER_BYTES_MAX - answer->n)
+        return 0;
+    memcpy(answer->bytes + answer->n, data, size * n);
+    answer->n += size * n;
+    answer->bytes[answer->n] = '\0';
+    return size * n;
+}
+
+/* header: of the request. False: there is no such answer. */
+static bool ask_metadata(const char *method, const char *path, const char *header,
+                         struct answer *answer) {
+    const char *base = variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    struct curl_slist *headers = curl_slist_append(NULL, header);
+    CURL *easy = curl_easy_init();
+    char *url = NULL;
+    long status = 0;
+
+    answer->n = 0;
+    if (easy && headers && asprintf(&url, "%s%s", base ? base : METADATA, path) >= 0) {
+        (void)curl_easy_setopt(easy, CURLOPT_URL, url);
+        (void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+        (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+        (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
+        (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
+        (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+        (void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)METADATA_MS / 2);
+        (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)METADATA_MS);
+        (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_metadata);
+        (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
+        if (curl_easy_perform(easy) == CURLE_OK)
+            (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+        free(url);
+    }
+    curl_easy_cleanup(easy);
+    curl_slist_free_all(headers);
+    return status == 200 && answer->n > 0;
+}
+
+static bool get_from_metadata(struct answer *answer, struct leat_credentials *credentials) {
+    char header[1024], path[512];
+    int n;
+
+    if (!ask_metadata("PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 21600",
+                      answer))
+        return false;
+    n = snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %s", answer->bytes);
+    if (n >= (int)sizeof(header) || strpbrk(header, "\r\n") ||
+        !ask_metadata("GET", METADATA_ROLES, header, answer))
+        return false;
+    answer->bytes[strcspn(answer->bytes, "\r\n")] = '\0';
+    n = snprintf(path, sizeof(path), METADATA_ROLES "%s", answer->bytes);
+    if (n >= (int)sizeof(path) || !is_plain(path) || !ask_metadata("GET", path, header, answer))
+        return false;
+    credentials->source = "the metadata of the instance";
+    return leat_credentials_parse(answer->bytes, answer->n, credentials, LEAT_ERROR_IGNORED) == 0;
+}
+
+static void take_metadata(struct leat_credentials *credentials) {
+    const char *is_off = variable("AWS_EC2_METADATA_DISABLED");
+    struct answer *answer =
+        is_off && strcasecmp(is_off, "true") == 0 ? NULL : calloc(1, sizeof(*answer));
+
+    credentials->is_there = answer && get_from_metadata(answer, credentials);
+    answer_free(answer);
+}
+
+/* ---- all of them ---- */
+
+static bool take_variables(struct leat_credentials *credentials) {
+    const char *key = variable("AWS_ACCESS_KEY_ID"), *secret = variable("AWS_SECRET_ACCESS_KEY");
+    const char *token = variable("AWS_SESSION_TOKEN");
+
+    if (!key || !secret)
+        return false;
+    (void)snprintf(credentials->key, sizeof(credentials->key), "%s", key);
+    (void)snprintf(credentials->secret, sizeof(credentials->secret), "%s", secret);
+    (void)snprintf(credentials->token, sizeof(credentials->token), "%s", token ? token : "");
+    credentials->source = "the environment";
+    return true;
+}
+
+static bool take_profile(struct leat_credentials *credentials,
+                         const struct leat_fetch_settings *settings, bool is_config) {
+    if (!get_of_profile(settings, is_config, "aws_access_key_id", credentials->key,
+                        sizeof(credentials->key)) ||
+        !get_of_profile(settings, is_config, "aws_secret_access_key", credentials->secret,
+                        sizeof(credentials->secret)))
+        return false;
+    if (!get_of_profile(settings, is_config, "aws_session_token", credentials->token,
+                        sizeof(credentials->token)))
+        credentials->token[0] = '\0';
+    credentials->source = is_config ? "~/.aws/config" : "~/.aws/credentials";
+    return true;
+}
+
+int leat_credentials_get(struct leat_credentials *credentials,
+                         const struct leat_fetch_settings *settings, struct leat_error *err) {
+    char command[LEAT_SECRET_MAX];
+    int r = 0;
+
+    if (credentials->is_known &&
+        (credentials->expires_at == 0 || credentials->expires_at - SOON_S > (int64_t)time(NULL)))
+        return 0;
+    leat_credentials_forget(credentials);
+    if ((!settings->profile && take_variables(credentials)) ||
+        take_profile(credentials, settings, false) || take_profile(credentials, settings, true)) {
+        credentials->is_there = true;
+    } else if (get_of_profile(settings, true, "credential_process", command, sizeof(command))) {
+        r = take_process(credentials, command, err);
+        credentials->is_there = r == 0;
+    } else {
+        take_metadata(credentials);
+    }
+    explicit_bzero(command, sizeof(command));
+    credentials->is_known = r == 0;
+    return r;
+}
+
+void leat_credentials_forget(struct leat_credentials *credentials) {
+    explicit_bzero(credentials, sizeof(*credentials));
+}
+
+int leat_store_find(const struct leat_fetch_settings *settings, char **ret_endpoint,
+                    char **ret_region, struct leat_error *err) {
+    char of_profile[LEAT_SECRET_MAX];
+    const char *endpoint = settings->endpoint, *region = settings->region;
+    size_t n;
+
+    endpoint = endpoint ? endpoint : variable("AWS_ENDPOINT_URL_S3");
+    endpoint = endpoint ? endpoint : variable("AWS_ENDPOINT_URL");
+    if (!endpoint && get_of_profile(settings, true, "endpoint_url", of_profile, sizeof(of_profile)))
+        endpoint = of_profile;
+    n = endpoint ? strlen(endpoint) : 0;
+    while (n > 0 && endpoint[n - 1] == '/')
+        n--;
+    if (endpoint && ((strncmp(endpoint, "https://", 8) != 0 && strncmp(endpoint, "http://", 7)) ||
+                     strpbrk(endpoint, "@?# ")))
+        return leat_error_set(err, -EINVAL, "the endpoint is no plain URL of https:// or http://");
+    *ret_endpoint = endpoint ? strndup(endpoint, n) : NULL;
+    if (endpoint && !*ret_endpoint)
+        return leat_error_oom(err);
+    region = region ? region : variable("AWS_REGION");
+    region = region ? region : variable("AWS_DEFAULT_REGION");
+    if (!region && get_of_profile(settings, true, "region", of_profile, sizeof(of_profile)))
+        region = of_profile;
+    region = region ? region : "us-east-1";
+    if (strspn(region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") !=
+        strlen(region))
+        return leat_error_set(err, -EINVAL, "the region is no name of one");
+    *ret_region = strdup(region);
+    return *ret_region ? 0 : leat_error_oom(err);
+}

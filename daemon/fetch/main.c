@@ -1,0 +1,184 @@
+/* main.c: leat-fetch. */
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sysexits.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "daemon/fetch/server.h"
+#include "proto/fetch.h"
+
+#define BACKLOG 128
+
+static const char help[] =
+    "leat-fetch reads objects of stores and web servers for leatd and leatctl.\n"
+    "\n"
+    "  leat-fetch [--config FILE] --socket PATH\n"
+    "\n"
+    "  --config FILE  the file of leatd's settings, of which `fetch` is read; $LEAT_FETCH_CONFIG\n"
+    "  --socket PATH  where clients connect; a socket that systemd hands over needs none\n"
+    "  --private      for the program that started it, which hands over its clients\n"
+    "  --help, --version\n"
+    "\n"
+    "Credentials come from the environment, ~/.aws or the metadata of the instance: "
+    "leat-fetch(8).\n";
+
+struct options {
+    const char *config, *socket;
+    bool is_private;
+};
+
+static volatile int is_stopped;
+
+static void on_signal(int number) {
+    (void)number;
+    is_stopped = 1;
+}
+
+static int complain(const struct leat_error *err) {
+    char text[LEAT_ERROR_PRINT_MAX];
+
+    (void)leat_error_print(err, text, sizeof(text));
+    (void)fprintf(stderr, "leat-fetch: %s\n", text);
+    return err->file[0] ? EX_CONFIG : EXIT_FAILURE;
+}
+
+/* Takes the place of what a process left there that has ended. */
+static int listen_at(const char *path, struct leat_error *err) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd;
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return leat_error_set(err, -ENAMETOOLONG, "%s: too long for a socket", path);
+    (void)strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 &&
+        errno == ECONNREFUSED)
+        (void)unlink(path);
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+        listen(fd, BACKLOG) == 0)
+        return fd;
+    leat_error_set(err, -errno, "%s: %s", path, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    return err->code;
+}
+
+/* The socket of the service manager, the one that is named, or none. */
+static int take_listener(const struct options *options, struct leat_error *err) {
+    int n = sd_listen_fds(1), fd = SD_LISTEN_FDS_START;
+
+    if (n > 1 || n < 0)
+        return leat_error_set(err, -EINVAL,
+                              "the service manager hands over %d sockets: one is "
+                              "wanted",
+                              n);
+    if (n == 1 && sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) <= 0)
+        return leat_error_set(err, -EINVAL,
+                              "what the service manager hands over is no socket of "
+                              "sequenced packets");
+    if (n == 1)
+        return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? leat_error_set(err, -errno, "fcntl") : fd;
+    if (options->socket)
+        return listen_at(options->socket, err);
+    return leat_error_set(err, -EINVAL, "no socket: give --socket PATH");
+}
+
+/* No secret comes into a core or to another process of the user. */
+static void keep_secrets(void) {
+    struct rlimit none = {0, 0};
+
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    (void)umask(0077);
+}
+
+static int serve(const struct options *options) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_fetch_settings settings;
+    struct leat_fetch_server server;
+    struct leat_value document;
+    int listener = -1, r = leat_fetch_settings_load(options->config, &settings, &document, &err);
+
+    if (r == 0 && !options->is_private)
+        r = listener = take_listener(options, &err);
+    if (r >= 0) {
+        r = leat_fetch_server_init(&server, &settings, listener,
+                                   options->is_private ? LEAT_FETCH_PRIVATE_FD : -1, &err);
+        if (r == 0 && !options->is_private)
+            (void)sd_notify(0, "READY=1");
+        if (r == 0)
+            r = leat_fetch_server_run(&server, &is_stopped, &err);
+        leat_fetch_server_deinit(&server);
+    }
+    leat_config_deinit(&settings.base);
+    leat_value_deinit(&document);
+    return r < 0 ? complain(&err) : EXIT_SUCCESS;
+}
+
+static int parse(struct options *options, int argc, char **argv) {
+    static const struct option known[] = {
+        {"config", required_argument, NULL, 'c'}, {"socket", required_argument, NULL, 's'},
+        {"private", no_argument, NULL, 'p'},      {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},      {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0)
+        switch (option) {
+        case 'c':
+            options->config = optarg;
+            break;
+        case 's':
+            options->socket = optarg;
+            break;
+        case 'p':
+            options->is_private = true;
+            break;
+        case 'h':
+            (void)fputs(help, stdout);
+            return 0;
+        case 'v':
+            (void)puts("leat-fetch " LEAT_VERSION);
+            return 0;
+        default:
+            return -EINVAL;
+        }
+    if (optind == argc)
+        return 1;
+    (void)fprintf(stderr, "leat-fetch: what is \"%s\"? See leat-fetch --help\n", argv[optind]);
+    return -EINVAL;
+}
+
+int main(int argc, char **argv) {
+    struct options options = {.config = getenv(LEAT_FETCH_CONFIG_NAME)};
+    struct sigaction action = {.sa_handler = on_signal};
+    int r = parse(&options, argc, argv);
+
+    if (r <= 0)
+        return r < 0 ? EX_USAGE : EXIT_SUCCESS;
+    if (options.is_private && fcntl(LEAT_FETCH_PRIVATE_FD, F_SETFD, FD_CLOEXEC) < 0) {
+        (void)fprintf(stderr, "leat-fetch: --private is for the program that starts it\n");
+        return EX_USAGE;
+    }
+    keep_secrets();
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGINT, &action, NULL);
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return EXIT_FAILURE;
+    r = serve(&options);
+    curl_global_cleanup();
+    (void)prctl(PR_SET_DUMPABLE, 1); /* no secret is left */
+    return r;
+}

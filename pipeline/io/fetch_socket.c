@@ -1,0 +1,190 @@
+/* fetch_socket.c: see fetch_socket.h. */
+#include "pipeline/io/fetch_socket.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PROGRAM "leat-fetch"
+
+/* ---- packets with a descriptor ---- */
+
+union room {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static int send_packet(int socket, const void *data, size_t n, int fd) {
+    struct iovec part = {.iov_base = (void *)(uintptr_t)data, .iov_len = n};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    union room room = {.bytes = {0}};
+    ssize_t n_sent;
+
+    if (fd >= 0) {
+        message.msg_control = &room;
+        message.msg_controllen = sizeof(room);
+        room.header = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&room.header), &fd, sizeof(fd));
+    }
+    do
+        n_sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    while (n_sent < 0 && errno == EINTR);
+    return n_sent < 0 ? -errno : 0;
+}
+
+static ssize_t receive_packet(int socket, void *data, size_t size, int *ret_fd) {
+    struct iovec part = {.iov_base = data, .iov_len = size};
+    union room room;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof(room)};
+    const struct cmsghdr *header;
+    ssize_t n;
+
+    do
+        n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+        memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
+    return n;
+}
+
+/* ---- a leat-fetch of this process ---- */
+
+static pthread_once_t start_once = PTHREAD_ONCE_INIT;
+static int private_control = -1; /* -errno: it cannot be started */
+
+/* Beside this program, else where PATH says. */
+static int spawn_program(int end, pid_t *ret_pid) {
+    char path[4096 + sizeof(PROGRAM)], *slash;
+    char *const arguments[] = {(char *)PROGRAM, (char *)"--private", NULL};
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(PROGRAM) - 1);
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t signals;
+    int code;
+
+    path[n > 0 ? n : 0] = '\0';
+    slash = strrchr(path, '/');
+    if (slash)
+        (void)strcpy(slash + 1, PROGRAM);
+    if (posix_spawn_file_actions_init(&actions) || posix_spawnattr_init(&attributes))
+        return -ENOMEM;
+    (void)sigemptyset(&signals);
+    (void)posix_spawnattr_setsigmask(&attributes, &signals);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    code = posix_spawn_file_actions_adddup2(&actions, end, LEAT_FETCH_PRIVATE_FD);
+    if (code == 0)
+        code =
+            slash ? posix_spawn(ret_pid, path, &actions, &attributes, arguments, environ) : ENOENT;
+    if (code == ENOENT)
+        code = posix_spawnp(ret_pid, PROGRAM, &actions, &attributes, arguments, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&attributes);
+    return -code;
+}
+
+static void start_private(void) {
+    int ends[2], r;
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+        private_control = -errno;
+        return;
+    }
+    r = spawn_program(ends[1], &pid);
+    (void)close(ends[1]);
+    if (r < 0)
+        (void)close(ends[0]);
+    private_control = r < 0 ? r : ends[0];
+}
+
+static int connect_private(struct leat_error *err) {
+    int ends[2], r;
+
+    (void)pthread_once(&start_once, start_private);
+    if (private_control == -ENOENT)
+        return leat_error_set(err, -ENOENT,
+                              PROGRAM " reads objects of stores and web servers, and is not "
+                                      "installed here (Debian's package " PROGRAM ")");
+    if (private_control < 0)
+        return leat_error_set(err, private_control, PROGRAM " cannot be started: %s",
+                              strerror(-private_control));
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return leat_error_set(err, -errno, "no socket for " PROGRAM ": %s", strerror(errno));
+    r = send_packet(private_control, "", 1, ends[1]);
+    (void)close(ends[1]);
+    if (r == 0)
+        return ends[0];
+    (void)close(ends[0]);
+    return leat_error_set(err, r, PROGRAM " of this process has ended: %s", strerror(-r));
+}
+
+/* ---- the service ---- */
+
+static int connect_to(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd, code;
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return -ENAMETOOLONG;
+    (void)strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+        return fd;
+    code = errno;
+    (void)close(fd);
+    return -code;
+}
+
+int leat_fetch_connect(struct leat_error *err) {
+    const char *named = getenv(LEAT_FETCH_SOCKET_NAME);
+    int fd = connect_to(named && named[0] ? named : LEAT_FETCH_SOCKET);
+
+    if (fd >= 0)
+        return fd;
+    if (named && named[0])
+        return leat_error_set(err, fd,
+                              "%s: cannot connect to " PROGRAM ", which reads objects of stores "
+                              "and web servers (%s): systemctl enable --now leat-fetch.socket",
+                              named, strerror(-fd));
+    return connect_private(err);
+}
+
+int leat_fetch_ask(int socket, const struct leat_fetch_request *request, int fd,
+                   struct leat_fetch_reply *ret_reply, int *ret_fd, struct leat_error *err) {
+    size_t n = offsetof(struct leat_fetch_request, url) + strlen(request->url) + 1;
+    int r = send_packet(socket, request, n, fd);
+    ssize_t n_reply;
+
+    *ret_fd = -1;
+    if (r == -EPIPE || r == -ECONNRESET)
+        return -ECONNRESET;
+    if (r < 0)
+        return leat_error_set(err, r, "cannot ask " PROGRAM ": %s", strerror(-r));
+    n_reply = receive_packet(socket, ret_reply, sizeof(*ret_reply), ret_fd);
+    if (n_reply == 0 || n_reply == -ECONNRESET)
+        return -ECONNRESET;
+    if (n_reply != (ssize_t)sizeof(*ret_reply) || ret_reply->code > 0)
+        r = leat_error_set(err, -EPROTO, PROGRAM " is of another version");
+    else if (ret_reply->code < 0)
+        r = leat_error_set(err, ret_reply->code, "%.*s", LEAT_FETCH_MESSAGE_MAX - 1,
+                           ret_reply->message);
+    if (r < 0 && *ret_fd >= 0) {
+        (void)close(*ret_fd);
+        *ret_fd = -1;
+    }
+    return r;
+}
