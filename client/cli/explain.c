@@ -1,5 +1,6 @@
 /* explain.c: `leatctl explain`: the plan of a file's stream, made in this process, or of a stream
  * of the daemon, made there. */
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,8 +49,36 @@ static void predict_times(const struct leat_plan *plan, const struct leat_cli_ar
     ret_forecast->reason = reason;
 }
 
+/* Reads --ranks, as 3 or 0-7, and --world-size. */
+static int parse_ranks(const struct leat_cli_arguments *arguments,
+                       struct leat_node_ranks *ret_ranks, struct leat_error *err) {
+    uint64_t world_size = arguments->world_size.value;
+    unsigned first = 0, last = 0;
+    int n_read = 0, n_first = 0, n_fields;
+
+    *ret_ranks = (struct leat_node_ranks){.n = 1, .world_size = world_size};
+    if (!arguments->ranks)
+        return 0;
+    if (world_size == 0)
+        return leat_error_set(err, -EINVAL, "--ranks is given without --world-size");
+    n_fields = sscanf(arguments->ranks, "%9u%n-%9u%n", &first, &n_first, &last, &n_read);
+    if (n_fields == 1) {
+        last = first;
+        n_read = n_first;
+    }
+    if (n_fields < 1 || arguments->ranks[0] < '0' || arguments->ranks[0] > '9' ||
+        arguments->ranks[n_read] || last < first || last >= world_size)
+        return leat_error_set(err, -EINVAL,
+                              "--ranks: \"%s\" is neither a rank nor two, as 0-7, of 0 to %llu",
+                              arguments->ranks, (unsigned long long)world_size - 1);
+    ret_ranks->first = first;
+    ret_ranks->n = (uint64_t)last - first + 1;
+    return 0;
+}
+
 /* Explains the plan of a FILE as a daemon of this user would run it, with the user's indexes. */
-static char *explain_plan(struct leat_plan *plan, const struct leat_cli_arguments *arguments) {
+static char *explain_plan(struct leat_plan *plan, const struct leat_cli_arguments *arguments,
+                          const struct leat_node_ranks *ranks) {
     uint32_t n_workers =
         arguments->workers.is_given ? (uint32_t)arguments->workers.value : count_processors();
     struct leat_measurement measurement = {.step_ns = NULL};
@@ -57,7 +86,8 @@ static char *explain_plan(struct leat_plan *plan, const struct leat_cli_argument
     struct leat_explain_options options = {.format = format_of(arguments),
                                            .n_workers = n_workers,
                                            .is_unfused = arguments->no_fuse,
-                                           .forecast = &forecast};
+                                           .forecast = &forecast,
+                                           .ranks = *ranks};
     char reason[LEAT_ERROR_PRINT_MAX], *text;
     struct leat_state_folder indexes;
 
@@ -74,12 +104,14 @@ static char *explain_plan(struct leat_plan *plan, const struct leat_cli_argument
 static int explain_spec(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
                         struct leat_error *err) {
     struct leat_plan *plan = NULL;
+    struct leat_node_ranks ranks;
     char *text;
-    int r = leat_pipeline_open(spec, &leat_opener_operator, &plan, err);
 
-    if (r < 0)
+    if (parse_ranks(arguments, &ranks, err) < 0)
+        return LEAT_CLI_USAGE;
+    if (leat_pipeline_open(spec, &leat_opener_operator, &plan, err) < 0)
         return leat_cli_error_status(err);
-    text = explain_plan(plan, arguments);
+    text = explain_plan(plan, arguments, &ranks);
     leat_plan_unref(plan);
     if (!text) {
         leat_error_oom(err);
@@ -136,6 +168,11 @@ static const struct leat_cli_option explain_options[] = {
                     .is_of_file = true),
     LEAT_CLI_OPTION(FLAG, "no-measure", no_measure,
                     "read no data but its head, and predict no times", .is_of_file = true),
+    LEAT_CLI_OPTION(NUMBER, "world-size", world_size,
+                    "tell what a node takes of the stream in a world of so many ranks",
+                    .value = "W", .min = 1, .max = UINT32_MAX, .is_of_file = true),
+    LEAT_CLI_OPTION(STRING, "ranks", ranks, "the node's ranks, as 3 or 0-7 (default: 0)",
+                    .value = "A[-B]", .is_of_file = true),
     LEAT_CLI_OPTION_END,
 };
 
@@ -150,12 +187,15 @@ const struct leat_cli_command leat_cli_explain_command = {
         "For a FILE's stream it also predicts times: it runs the first 4 MiB of the data on\n"
         "one thread, for at most 0.3 s. It does not if the data comes through a FIFO, or if\n"
         "programs would be started. The prediction holds for an idle machine, files in\n"
-        "memory, and a trainer that takes batches at once.",
+        "memory, and a trainer that takes batches at once.\n\n"
+        "With --world-size it tells what one node of many takes: of CPU, bytes, requests and\n"
+        "memory, and which `lanes` of a shuffle would fit that world.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl explain titanic.yaml train\n"
                 "  leatctl explain titanic.yaml --format svg > titanic.svg\n"
                 "  leatctl explain titanic.yaml --format dot | dot -Tpdf > titanic.pdf\n"
+                "  leatctl explain titanic.yaml --world-size 64 --ranks 0-7\n"
                 "  leatctl explain titanic\n",
     .asks_daemon = true,
     .options = explain_options,

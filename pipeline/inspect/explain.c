@@ -372,6 +372,7 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     const struct leat_plan *plan = graph->plan;
     uint32_t n_workers = graph->n_workers;
     struct memory memory = plan_memory(plan, n_workers);
+    struct leat_node_share share;
     char hex[LEAT_DIGEST_HEX_SIZE], size[LEAT_SHOW_BYTES_MAX];
 
     leat_digest_hex(plan->spec_digest, hex);
@@ -439,6 +440,10 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
         (double)memory.ring / 1048576, plan->n_slots, leat_show_bytes(plan->slot_bytes, size),
         plan->is_bounded ? "" : " to begin with (lengths are not bounded: set max_length)");
     add_least(text, &memory.budget);
+    if (options->ranks.world_size > 0) {
+        share = leat_node_share(plan, &options->ranks, memory.budget.order_bytes);
+        leat_node_share_text(text, &share);
+    }
     leat_forecast_text(text, forecast);
 }
 
@@ -481,6 +486,7 @@ static void explain_json(struct leat_text *text, const struct leat_graph *graph,
                          const struct leat_explain_options *options) {
     const struct leat_plan *plan = graph->plan;
     struct memory memory = plan_memory(plan, graph->n_workers);
+    struct leat_node_share share;
     char hex[LEAT_DIGEST_HEX_SIZE];
 
     leat_digest_hex(plan->spec_digest, hex);
@@ -508,6 +514,10 @@ static void explain_json(struct leat_text *text, const struct leat_graph *graph,
     add_json_ranges(text, "skip_steps", &plan->skips.steps, "epoch");
     add_json_ranges(text, "skip_records", &plan->skips.records, "source");
     leat_forecast_json(text, "forecast", options->forecast);
+    if (options->ranks.world_size > 0) {
+        share = leat_node_share(plan, &options->ranks, memory.budget.order_bytes);
+        leat_node_share_json(text, &share);
+    }
     leat_json_close(text, '}');
     leat_text_add(text, "\n");
 }

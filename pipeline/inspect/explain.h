@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pipeline/inspect/forecast.h"
+#include "pipeline/inspect/share.h"
 
 enum leat_explain_format {
     LEAT_EXPLAIN_TEXT,
@@ -16,6 +17,7 @@ struct leat_explain_options {
     bool is_unfused;
     bool has_index; /* There is a folder for indexes of streams that name none. */
     const struct leat_forecast *forecast; /* NULL: none */
+    struct leat_node_ranks ranks;         /* of the node whose share is told */
 };
 
 /* The caller frees the text; NULL: no memory. */

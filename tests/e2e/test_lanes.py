@@ -115,6 +115,29 @@ def test_reads_its_own_lanes(folder):
     assert (n_own - n_base) / (n_all - n_base) < 0.25, (n_own, n_all, n_base)
 
 
+def test_explained(folder):
+    """The share of a node, and the lanes that fit its world."""
+    file = write(folder)
+    ctl("cache", "warm", file)
+
+    def share_of(*args):
+        return json.loads(ctl("explain", file, "--no-measure", "--json", *args).stdout)["share"]
+
+    share = share_of("--world-size", 12, "--ranks", "0-2")
+    assert (share["n_lanes"], share["n_own_lanes"], share["cpu"], share["bytes"]) == (12, 3, 0.25, 0.25), share
+    assert share["n_requests"] == 32 and share["fitting_lanes"] == [], share  # of 126 blocks
+    assert 0 < share["held_bytes"] < share_of("--world-size", 1)["held_bytes"] / 3
+    assert share_of("--world-size", 48, "--ranks", "7")["n_own_lanes"] == 1
+    share = share_of("--world-size", 8, "--ranks", 1)
+    assert (share["n_own_lanes"], share["fitting_lanes"]) == (3, [8, 16]), share
+    text = ctl("explain", file, "--no-measure", "--world-size", 8).stdout.decode()
+    assert "a world of 8 does not fit 12 lanes; `lanes: 8` or `lanes: 16` would" in text, text
+    assert "share" not in json.loads(ctl("explain", file, "--no-measure", "--json").stdout)
+    for args in (["--ranks", "0-7"], *(["--world-size", 8, "--ranks", ranks] for ranks in ("8", "3-1", "0-8", "-1", "x", "1-", "1-2-3"))):
+        done = ctl("explain", file, *args, check=False)
+        assert done.returncode == 2 and b"--ranks" in done.stderr, (args, done.stderr)
+
+
 def test_refused(folder):
     """What is wrong, and the command that mends it."""
     def error_of(file, *args, **changes):

@@ -48,7 +48,7 @@ struct leat_cli_arguments {
     unsigned reference; /* of `stages`: 0: text, 1: json, 2: markdown */
     bool json, digest, no_daemon, no_fuse, stats, users, trainers;
     bool jsonl, special, skip_special, offsets, type_ids;
-    const char *shard, *output, *socket;
+    const char *shard, *output, *socket, *ranks;
     const char *position, *save_position;
     bool accept_changes;
     bool all, compress, seal;
