@@ -593,6 +593,22 @@ def test_token(folder):
         assert TOKEN not in (folder / "leatd.log").read_text()
 
 
+def test_token_in_a_browser(folder):
+    """The page asks for the token, and draws once it has the right one."""
+    browser.find()
+    port = free_port()
+    (folder / "token").write_text(TOKEN + "\n")
+    (folder / "token").chmod(0o600)
+    with Daemon(folder, configuration(folder, http_listen=f"127.0.0.1:{port}", http_token_file="token")), browser.Browser(folder) as page:
+        wait_until(lambda: get(port, "/")[0] == 200, "no page")
+        page.do("Page.navigate", url=f"http://127.0.0.1:{port}/")
+        page.wait("document.getElementById('token')?.hidden === false")
+        page.run(f"document.getElementById('token-text').value = '{TOKEN}'")
+        page.run("document.querySelector('#token button').click()")
+        page.wait("document.getElementById('token').hidden && Number(document.documentElement.dataset.drawn) >= 1")
+        assert page.run("document.getElementById('token-text').value") == "" and TOKEN not in page.run("location.href")
+
+
 def test_token_files(folder):
     """A file that others may read, that a stranger owns or that holds no token: the daemon says so and does not start."""
     token = folder / "token"

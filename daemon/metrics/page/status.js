@@ -438,7 +438,8 @@ function wantToken(isWanted) {
   if (isWanted) byId("token-text").focus();
 }
 
-function useToken() {
+function useToken(event) {
+  event.preventDefault();
   keepToken(byId("token-text").value.trim());
   byId("token-text").value = "";
   choose(state.range);
@@ -489,7 +490,6 @@ function choose(range) {
 CHARTS.forEach(chartFrame);
 for (const name of Object.keys(RANGES)) byId(name).addEventListener("click", () => choose(name));
 addEventListener("resize", requestDraw);
-byId("token-use").addEventListener("click", useToken);
-byId("token-text").addEventListener("keydown", (event) => event.key === "Enter" && useToken());
+byId("token").addEventListener("submit", useToken);
 findToken();
 choose("seconds");
