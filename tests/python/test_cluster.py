@@ -178,7 +178,7 @@ def test_refused(data: Data) -> None:
         prepare(data, ThreadPoolExecutor(1), attempts=0)
     with pytest.raises(leat.SpecError, match="workers: 0 is outside"):
         prepare(data, ThreadPoolExecutor(1), workers=0)
-    with pytest.raises(leat.SpecError, match="executor: an executor with submit"):
+    with pytest.raises(leat.SpecError, match='executor: "ray" or an executor with submit'):
         prepare(data, "dask")
     assert not data.set.exists()
 

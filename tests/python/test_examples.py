@@ -1,6 +1,6 @@
 """The examples, each as a user runs it: without arguments, as a program of its own. They assert
 themselves that the loss falls, and, of several processes, that all end with equal weights
-and saw rows of their own."""
+and saw rows of their own. Those of Ray run in test_ray.py."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ NEEDS = {
     "instruction_tuning": ["torch", "transformers"],
 }
 NEEDS_TO_PREPARE = {"dask_prepare": ["distributed"]}
+OF_RAY = ["ray_data", "ray_train"]
 HANG_S = 600  # they take seconds; imports on a busy machine take longer than that
 LAUNCHED = ("RANK", "WORLD_SIZE", "MLX_RANK", "LEAT_SOCKET", "XDG_RUNTIME_DIR")
 
@@ -77,4 +78,4 @@ def test_prepares(name: str, tmp_path: pathlib.Path) -> None:
 
 
 def test_each_example_is_tested() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*NEEDS, *NEEDS_TO_PREPARE}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*NEEDS, *NEEDS_TO_PREPARE, *OF_RAY}

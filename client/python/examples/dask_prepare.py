@@ -4,7 +4,7 @@
     python dask_prepare.py tcp://scheduler:8786      # those of a cluster: all hosts see the file, its data and the set
 
 Any other executor will do in place of Dask's: concurrent.futures.ProcessPoolExecutor(), MPIPoolExecutor() of
-mpi4py.futures, or submitit.AutoExecutor("jobs").
+mpi4py.futures, submitit.AutoExecutor("jobs"), or executor="ray".
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _import(place: str) -> object:
 
 
 def __getattr__(name: str) -> object:
-    if name in ("chats", "cluster", "data", "ranks", "saving", "torch_data"):  # public modules
+    if name in ("chats", "cluster", "data", "ranks", "ray", "saving", "torch_data"):  # public modules
         return _import(name)
     place = _PLACE_OF.get(name)
     if place is None:  # Python makes a "did you mean" of `name` and `obj`

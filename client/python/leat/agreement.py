@@ -224,9 +224,9 @@ def find(agree: Agree, rank: int, world_size: int) -> Line | _Mlx | None:
 
 def _automatic() -> Line | None:
     found = ranks.find()
-    if found is not None:
-        if found.source == "jax":
-            return _Jax(found.rank, found.world_size)
+    if found is not None and found.source == "jax":
+        return _Jax(found.rank, found.world_size)
+    if found is not None and found.source == "torch.distributed":
         return _Torch(None, found.rank, found.world_size)
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():

@@ -18,7 +18,7 @@ import os
 import socket
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from . import programs
 from .errors import DataError, Error, SpecError
@@ -60,7 +60,7 @@ def prepare(
     output: str | os.PathLike[str],
     *,
     shards: int,
-    executor: Executor,
+    executor: Executor | Literal["ray"],
     stream: str | None = None,
     attempts: int = 5,
     workers: int = 1,
@@ -70,7 +70,7 @@ def prepare(
     Each host of the executor needs leat, and `file`, its data and the folder `output` under the same paths.
 
     executor: of concurrent.futures, Dask's `client.get_executor()`, mpi4py's `MPIPoolExecutor`, one of submitit, which makes a
-        job array. It is not shut down.
+        job array; "ray": tasks of Ray, with `workers` CPUs each. It is not shut down.
     stream: its name in the file (default: the only one).
     attempts: at a shard, each of which may come to another host. What is wrong with the stream or the data fails at the first.
     workers: threads for a shard.
@@ -82,13 +82,12 @@ def prepare(
     n_shards, n_attempts = _number("shards", shards, 2, 100000), _number("attempts", attempts, 1, 1000)
     words = ["-o", os.path.abspath(output), os.path.abspath(file), *([stream] if stream else [])]
     threads = str(_number("workers", workers, 1, 1024))
-    if not callable(getattr(executor, "submit", None)):
-        raise SpecError(f"an executor with submit() is wanted, not {executor!r}", path="executor")
+    pool = _executor(executor, workers)
     tasks = {
         f"shard {i}/{n_shards}": [*words, "--shard", f"{i}/{n_shards}", "--workers", threads] for i in range(n_shards)
     }
-    _run_all(executor, tasks, n_attempts)
-    sealed = _run_all(executor, {"the seal": [*words, "--seal"]}, n_attempts)["the seal"]
+    _run_all(pool, tasks, n_attempts)
+    sealed = _run_all(pool, {"the seal": [*words, "--seal"]}, n_attempts)["the seal"]
     return PreparedSet(**{name: sealed[name] for name in PreparedSet._fields})
 
 
@@ -97,6 +96,16 @@ def _number(name: str, given: int, least: int, most: int) -> int:
     if not least <= number <= most:
         raise SpecError(f"{number} is outside {least}..{most}", path=name)
     return number
+
+
+def _executor(given: Executor | Literal["ray"], workers: int) -> Executor:
+    if given == "ray":
+        from .ray import Tasks
+
+        return Tasks(workers)
+    if not callable(getattr(given, "submit", None)):
+        raise SpecError(f'"ray" or an executor with submit() is wanted, not {given!r}', path="executor")
+    return given  # type: ignore[return-value]
 
 
 # ---- in a process of the executor ----

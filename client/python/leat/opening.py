@@ -16,7 +16,7 @@ Told = Callable[[str, int, float, str], object]
 
 
 class OpenOptions(TypedDict, total=False):
-    """rank, world_size: this trainer's share of the steps (default: of torch.distributed, JAX or the launcher).
+    """rank, world_size: this trainer's share of the steps (default: of torch.distributed, JAX, Ray Train or the launcher).
     window: batches that you may hold at once (default: the daemon's, or more if they are small).
     epochs, steps: the end, after so many epochs or batches of this rank, at least 1 (default: without end).
     first_epoch, first_step: the beginning; the step is counted over all ranks.

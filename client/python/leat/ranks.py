@@ -1,9 +1,9 @@
 """Finds the rank of this process, and the number of ranks.
 
-Your arguments come first, then torch.distributed or JAX, if the program has initialised them. Otherwise libleat asks the
-environment of the launcher (torchrun, mlx.launch, Open MPI, MPICH, Slurm, Kubernetes, or LEAT_RANK and LEAT_WORLD_SIZE);
-without one, this is the only trainer. MLX takes its ranks from the same environment. No framework is imported or initialised
-here.
+Your arguments come first, then torch.distributed or JAX, if the program has initialised them, then Ray Train, in one of its
+workers. Otherwise libleat asks the environment of the launcher (torchrun, mlx.launch, Open MPI, MPICH, Slurm, Kubernetes, or
+LEAT_RANK and LEAT_WORLD_SIZE); without one, this is the only trainer. MLX takes its ranks from the same environment. No
+framework is imported or initialised here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .errors import SpecError
 
 
 class Ranks(NamedTuple):
-    """Rank `rank` of `world_size`, as told by `source`: "torch.distributed" or "jax"."""
+    """Rank `rank` of `world_size`, as told by `source`: "torch.distributed", "jax" or "ray.train"."""
 
     rank: int
     world_size: int
@@ -24,7 +24,7 @@ class Ranks(NamedTuple):
 
 def find() -> Ranks | None:
     """The ranks of an initialised framework; None: there is none, and libleat is to ask the launcher."""
-    return _ask_torch() or _ask_jax()
+    return _ask_torch() or _ask_jax() or _ask_ray()
 
 
 def of_group(group: Any) -> Ranks:
@@ -72,3 +72,14 @@ def _ask_jax() -> Ranks | None:
     if jax is None or is_initialized is None or not is_initialized():
         return None
     return Ranks(jax.process_index(), jax.process_count(), "jax")
+
+
+def _ask_ray() -> Ranks | None:
+    train = sys.modules.get("ray.train")
+    if train is None:
+        return None
+    try:
+        context = train.get_context()
+    except (RuntimeError, DeprecationWarning):  # not in a worker; in a trial of Ray Tune
+        return None
+    return Ranks(context.get_world_rank(), context.get_world_size(), "ray.train")
