@@ -173,7 +173,7 @@ def test_overflow_has_every_token(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["bert-uncased", "gpt2", "llama2"])
 def test_truncation_side(name: str, tmp_path: pathlib.Path) -> None:
-    """Of a text, of each row of overflow, in what is saved, and for the stage `tokenize` of a loader."""
+    """Of a text, of each row of overflow, in what is saved, and of the rows of a loader."""
     ours = Tokenizer.from_file(DATA / f"{name}.json")
     whole = ours(TEXTS[2], add_special_tokens=False)["input_ids"]
     options: dict[str, Any] = {"add_special_tokens": False, "truncation": True, "max_length": 7}
@@ -185,6 +185,13 @@ def test_truncation_side(name: str, tmp_path: pathlib.Path) -> None:
     special = ours(TEXTS[2], truncation=True, max_length=7)["input_ids"]
     ends = 1 if name == "bert-uncased" else 0
     assert special[7 - ends - 3 : 7 - ends] == whole[-3:] and len(special) == 7
+    ours.pad_token = ours.pad_token or ours.eos_token
+    for side in ("left", "right"):
+        ours.truncation_side = side
+        cut = ours(TEXTS[2], truncation=True, max_length=7)["input_ids"]
+        with leat.dataloader([{"text": TEXTS[2]}], ours, text="text", batch_size=1, max_length=7, framework="numpy") as batches:
+            assert next(iter(batches))["input_ids"].tolist() == [cut] and (cut == special) == (side == "left")
+    ours.truncation_side = "left"
     ours.save_pretrained(tmp_path)
     again = Tokenizer.from_pretrained(tmp_path)
     assert again.truncation_side == "left" and again(TEXTS[2], **options)["input_ids"] == whole[-7:]
