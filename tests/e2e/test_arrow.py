@@ -14,7 +14,7 @@ import threading
 
 import data
 import leat_harness
-from leat_harness import Daemon, ctl, run_digest
+from leat_harness import Daemon, Skip, ctl, run_digest
 
 FILES = pathlib.Path(__file__).parent.parent / "pipeline/data/arrow"
 FIELDS = {"id": "int64", "text": "text", "messages": "json", "vec": "list<float32>", "d": "float64"}
@@ -165,8 +165,7 @@ def python_with_pyarrow():
 def test_large_files_of_pyarrow(folder):
     python = python_with_pyarrow()
     if not python:
-        print("skipped: neither this Python nor LEAT_ORACLE_PYTHON has pyarrow")
-        return
+        raise Skip("neither this Python nor LEAT_ORACLE_PYTHON has pyarrow")
     subprocess.run([python, "-c", BIG, str(folder)], check=True)
     for order in [], [{"shuffle": {"buffer_size": 300, "blocks": True, "block_size": 100, "seed": 3}}]:
         expected = run_digest(write_stream(folder, "jsonl", [folder / "rows.jsonl"], order), "--no-daemon")
@@ -247,8 +246,7 @@ def check_damaged(folder, file, n_rows):
 def test_damaged_files(folder):
     python = python_with_pyarrow()
     if not python:
-        print("skipped: neither this Python nor LEAT_ORACLE_PYTHON has pyarrow")
-        return
+        raise Skip("neither this Python nor LEAT_ORACLE_PYTHON has pyarrow")
     subprocess.run([python, "-c", DAMAGED, str(folder)], check=True)
     for file in sorted(folder.glob("*.arrow")):
         packed = file.with_suffix(".arrow.gz")

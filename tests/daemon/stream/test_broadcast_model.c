@@ -26,7 +26,9 @@
 #include "tests/daemon/shared_world.h"
 
 #define TABLE_BITS 18
-#ifndef MAX_STATES
+#if defined(__SANITIZE_ADDRESS__) && !defined(MAX_STATES)
+#define MAX_STATES (UINT64_C(1) << 14) /* states are many, and their code is little */
+#elif !defined(MAX_STATES)
 #define MAX_STATES (UINT64_C(1) << 17)
 #endif
 #define MAX_DEPTH 160
