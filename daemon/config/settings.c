@@ -112,8 +112,8 @@ const struct leat_arg leat_settings_args[] = {
              .fallback = "on", .choices = tuner_choices),
     LEAT_ARG(leat_settings, state_directory, PATH,
              "Where the tuner keeps what it found, for the next run, and descriptions of what was "
-             "served, for positions that do not fit any more; if not given, $STATE_DIRECTORY "
-             "(systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."),
+             "served, for positions that do not fit any more, and digests of files; if not given, "
+             "$STATE_DIRECTORY (systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."),
     LEAT_ARG(leat_settings, log, CHOICE,
              "Form of the log: text or JSON lines on stderr, or the journal; auto: the journal if "
              "stderr leads there, else text.",

@@ -352,6 +352,7 @@ static int init_parts(struct leat_daemon *daemon, const struct leat_configuratio
     leat_tuner_store_init(&daemon->feeds.tuners, settings->state_directory, daemon->env.n_workers,
                           (uint64_t)settings->memory_limit);
     leat_descriptions_init(&daemon->sessions.descriptions, settings->state_directory);
+    leat_data_kept_init(&daemon->sessions.kept_data, settings->state_directory);
     leat_state_folder_init(&daemon->feeds.indexes, settings->state_directory, "index", ".leat", 0,
                            0);
     r = leat_service_init(&daemon->service, &daemon->sessions,

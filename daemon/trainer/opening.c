@@ -317,8 +317,8 @@ static int take_request(struct leat_opening *opening, const Leat__OpenRequest *r
 /* Identifies the data, and checks that it and the spec are those of the position. */
 static int identify_data(struct leat_opening *opening) {
     const struct leat_descriptions *descriptions = &opening->sessions->descriptions;
-    int r =
-        leat_plan_identify_data(opening->plan, opening->opener, opening->known, &opening->error);
+    int r = leat_data_kept_identify(&opening->sessions->kept_data, opening->plan, opening->opener,
+                                    opening->known, &opening->keep_failure, &opening->error);
 
     if (r == 0)
         r = leat_descriptions_check(descriptions, opening->plan, &opening->claim,

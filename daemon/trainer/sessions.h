@@ -3,6 +3,7 @@
 
 #include "daemon/stream/feeds.h"
 #include "daemon/system/env.h"
+#include "pipeline/plan/data_kept.h"
 #include "pipeline/plan/description.h"
 #include "proto/packet.h"
 
@@ -16,5 +17,6 @@ struct leat_sessions {
     uint64_t n_made;     /* so far: the id of the latest */
     uint64_t n_batches, n_rows, n_refused;
     struct leat_descriptions descriptions; /* of what was served, for positions that do not fit */
+    struct leat_data_kept kept_data;       /* of files that were read to identify them */
     uint8_t payload[LEAT_PACKET_PAYLOAD_MAX]; /* of the packet that is being handled */
 };

@@ -36,7 +36,7 @@ int leat_cache_key(const struct leat_plan *plan, const struct leat_opener *opene
     if (plan->set)
         r = (now = leat_set_data(plan->set, &scope)) ? 0 : leat_error_oom(err);
     else
-        r = leat_data_new(&scope, opener, *data, &now, err);
+        r = leat_data_new(&scope, opener, *data ? *data : plan->data, &now, err);
     if (r < 0)
         return r;
     leat_data_unref(*data);

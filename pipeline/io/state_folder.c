@@ -82,33 +82,67 @@ static int read_all(int fd, size_t n_wanted, char **ret_data, size_t *ret_n_byte
     return 0;
 }
 
-int leat_state_folder_read(const struct leat_state_folder *folder, const char *name,
-                           size_t max_bytes, char **ret_data, size_t *ret_n_bytes,
-                           struct leat_error *err) {
+/* Opens the file of that path, and tells how it is. */
+static int open_file(const char *path, size_t max_bytes, struct stat *ret_status) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY), r = 0;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, ret_status) < 0)
+        r = -errno;
+    else if (!S_ISREG(ret_status->st_mode))
+        r = -EINVAL;
+    else if ((uint64_t)ret_status->st_size > max_bytes)
+        r = -EFBIG;
+    if (r == 0)
+        return fd;
+    (void)close(fd);
+    return r;
+}
+
+static int read_file(const struct leat_state_folder *folder, const char *name, size_t max_bytes,
+                     bool is_own, char **ret_data, size_t *ret_n_bytes, struct stat *status,
+                     struct leat_error *err) {
     char path[PATH_SIZE];
-    struct stat status;
     int fd, r = 0;
 
     if (!folder->path[0])
         return -ENOENT;
     path_of(folder, name, path);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 && errno == ENOENT)
+    fd = open_file(path, max_bytes, status);
+    if (fd == -ENOENT)
         return -ENOENT;
-    if (fd < 0 || fstat(fd, &status) < 0)
-        r = -errno;
-    else if (!S_ISREG(status.st_mode))
-        r = -EINVAL;
-    else if ((uint64_t)status.st_size > max_bytes)
-        r = -EFBIG;
+    if (fd < 0)
+        r = fd;
+    else if (is_own && status->st_uid != geteuid() && status->st_uid != 0)
+        r = -EPERM;
     else
-        r = read_all(fd, (size_t)status.st_size, ret_data, ret_n_bytes);
-    if (fd >= 0)
-        (void)close(fd);
+        r = read_all(fd, (size_t)status->st_size, ret_data, ret_n_bytes);
+    leat_file_close(&fd);
     if (r < 0) {
-        leat_error_set(err, r == -ENOENT ? -EIO : r, "cannot be read: %s", strerror(-r));
+        leat_error_set(err, r == -ENOENT ? -EIO : r, "cannot be read: %s",
+                       r == -EPERM ? "it is of another user" : strerror(-r));
         leat_state_folder_locate(folder, name, err);
     }
+    return r;
+}
+
+int leat_state_folder_read(const struct leat_state_folder *folder, const char *name,
+                           size_t max_bytes, char **ret_data, size_t *ret_n_bytes,
+                           struct leat_error *err) {
+    struct stat status;
+
+    return read_file(folder, name, max_bytes, false, ret_data, ret_n_bytes, &status, err);
+}
+
+int leat_state_folder_read_own(const struct leat_state_folder *folder, const char *name,
+                               size_t max_bytes, char **ret_data, size_t *ret_n_bytes,
+                               int64_t *ret_written_ns, struct leat_error *err) {
+    struct stat status;
+    int r = read_file(folder, name, max_bytes, true, ret_data, ret_n_bytes, &status, err);
+
+    if (r == 0)
+        *ret_written_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
     return r;
 }
 

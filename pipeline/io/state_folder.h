@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "proto/base/error.h"
 
@@ -32,6 +33,11 @@ int leat_state_folder_make(const char *path);
 int leat_state_folder_read(const struct leat_state_folder *folder, const char *name,
                            size_t max_bytes, char **ret_data, size_t *ret_n_bytes,
                            struct leat_error *err);
+/* The same for a file that is relied on. -EPERM: it is of another user, who is not root.
+ * *ret_written_ns: when it was written, by the clock of its file system. */
+int leat_state_folder_read_own(const struct leat_state_folder *folder, const char *name,
+                               size_t max_bytes, char **ret_data, size_t *ret_n_bytes,
+                               int64_t *ret_written_ns, struct leat_error *err);
 /* Writes the file of that name, of at most LEAT_STATE_NAME_MAX letters, digits and '-'. Makes the
  * folder if need be. */
 int leat_state_folder_write(const struct leat_state_folder *folder, const char *name,

@@ -228,9 +228,23 @@ struct leat_data *leat_data_copy(const struct leat_data *data) {
 }
 
 static bool is_known(const struct leat_data *data, const struct leat_data *known, size_t file) {
-    return known && known->is_full == data->is_full && file < known->n_files &&
-           (file < known->n_detailed || file >= data->n_detailed) &&
-           memcmp(&known->states[file], &data->states[file], sizeof(data->states[file])) == 0;
+    struct leat_file_state state;
+
+    if (!known || known->is_full != data->is_full || file >= known->n_files ||
+        (file >= known->n_detailed && file < data->n_detailed))
+        return false;
+    state = known->states[file];
+    state.device = data->states[file].device;
+    return memcmp(&state, &data->states[file], sizeof(state)) == 0;
+}
+
+/* Bytes that hashing a file of that size reads. */
+static uint64_t n_hashed(uint64_t n_bytes, bool is_full) {
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < LEAT_DATA_RANGES; i++)
+        n += leat_data_range(n_bytes, is_full, i).n_bytes;
+    return n;
 }
 
 /* Without `must_read`, whoever comes to a file that cannot be read tells why. Memory or descriptors
@@ -251,6 +265,7 @@ static int look_at_file(const struct leat_data_scope *scope, const struct leat_o
             memcpy(hash.ranges, known->ranges[file], sizeof(hash.ranges));
     } else if (r == 0) {
         r = leat_data_hash(&opened, path, opened.state.n_bytes, data->is_full, &hash, &why);
+        data->n_read_bytes += opened.fd >= 0 ? n_hashed(opened.state.n_bytes, data->is_full) : 0;
     }
     leat_data_close(&opened);
     if (r < 0 && (scope->must_read || r == -ENOMEM || r == -EMFILE || r == -ENFILE)) {

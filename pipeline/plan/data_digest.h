@@ -39,6 +39,7 @@ struct leat_data {
     uint8_t (*digests)[LEAT_DATA_DIGEST_BYTES]; /* [n_files] */
     uint64_t (*ranges)[LEAT_DATA_RANGES];       /* [n_detailed] */
     uint64_t n_bytes;                           /* of all files together */
+    uint64_t n_read_bytes;                      /* of files that were not known */
     uint8_t digest[LEAT_DIGEST_BYTES];
 };
 
@@ -50,8 +51,8 @@ struct leat_data_scope {
     bool must_read; /* a file that cannot be read is an error */
 };
 
-/* Looks at the files. The bytes of those that are as they were in `known` (NULL: nothing is known)
- * are not read again. */
+/* Looks at the files. The bytes of those that are as they were in `known` (NULL: nothing is known),
+ * but for the number of the device, are not read again. */
 int leat_data_new(const struct leat_data_scope *scope, const struct leat_opener *opener,
                   const struct leat_data *known, struct leat_data **ret_data,
                   struct leat_error *err);

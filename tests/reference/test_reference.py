@@ -131,6 +131,20 @@ def test_order_stages(folder):
                              {"shuffle": {"buffer_size": 32, "seed": 1}}, {"skip": {"count": 5}}, seed=77), *RUNS)
 
 
+def test_ranks(folder):
+    """A rank that makes only its own rows has those of the reference, in several worlds and with each order of rows."""
+    window, runs = {"shuffle": {"buffer_size": 40}}, [{"rank": r, "world_size": w, "epochs": 2} for w, r in ((2, 1), (3, 0), (8, 5))]
+    source = {"mix": {"sources": [MORE, DOCS, FEW], "weights": [1, 2.5, 0.3], "exhausted": "repeat"}}
+    for stages in ([], [window], [{"shuffle": {"blocks": True, "block_size": 16, "buffer_size": 64}}], [{"shuffle": {"global": True}}],
+                   [{"take": {"count": 200}}, {"repeat": {"count": 3}}, window], [window, {"filter": {"input": "group", "min": 3}}],
+                   [{"pack": {"fields": ["ids", "types"], "length": 70, "window": 50, "value": 0}}, window]):
+        stream = documents({"select": {"fields": ["ids", "types", "group"]}}, *stages, end=[{"batch": {"batch_size": 2}}], block_bytes=4096)
+        if not any("pack" in stage for stage in stages):
+            stream["stages"][-1:-1] = [{"pad": {"input": field, "longest": True, "value": 0}} for field in ("ids", "types")]
+        check(folder, stream, *runs, daemon=len(stages) == 1)
+    check(folder, several(source, IDS, window, block_bytes=4096), *runs)
+
+
 def test_uneven_rounds(folder):
     for uneven in ("drop", "pad"):
         for world_size in (2, 4, 7):

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/save/saved_file.h"
+#include "pipeline/plan/data_kept.h"
 #include "pipeline/plan/description.h"
 
 /* ---- files ---- */
@@ -110,12 +111,15 @@ int leat_cli_place_start(struct leat_cli_place *place, const char *position, boo
                          struct leat_plan *plan, struct leat_run_options *options,
                          struct leat_error *err) {
     struct leat_claim claim = {.has_spec = false};
+    struct leat_error unused = LEAT_ERROR_INIT;
+    struct leat_data_kept kept;
     int r = 0;
 
+    leat_data_kept_init(&kept, NULL);
     if (position[0])
         r = take_position(position, accepts_changes, &claim, options, err);
     if (r == 0)
-        r = leat_plan_identify_data(plan, options->opener, NULL, err);
+        r = leat_data_kept_identify(&kept, plan, options->opener, NULL, &unused, err);
     if (r == 0)
         r = check_claim(plan, &claim, accepts_changes, err);
     *place = (struct leat_cli_place){
