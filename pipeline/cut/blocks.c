@@ -102,7 +102,7 @@ size_t leat_cutter_blocks_portable(struct leat_cutter_scan *scan) {
     return scan_blocks(scan, false, false, leat_masks_classify_portable, NULL);
 }
 
-uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes) {
+static uint64_t count_lines_portable(const uint8_t *data, size_t n_bytes) {
     uint64_t n_lines = 0;
 
     for (size_t i = 0; i < n_bytes; i++)
@@ -111,6 +111,24 @@ uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes) {
 }
 
 #if defined(__x86_64__)
+LEAT_AVX2 static uint64_t count_lines_avx2(const uint8_t *data, size_t n_bytes) {
+    uint64_t n_lines = 0;
+    size_t i = 0;
+
+    for (; i + 64 <= n_bytes; i += 64) {
+        __m256i low = _mm256_loadu_si256((const __m256i *)(data + i));
+        __m256i high = _mm256_loadu_si256((const __m256i *)(data + i + 32));
+
+        n_lines += (uint64_t)__builtin_popcountll(leat_masks_equal_avx2(low, high, '\n'));
+    }
+    return n_lines + count_lines_portable(data + i, n_bytes - i);
+}
+
+uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes) {
+    return leat_masks_has_avx2() ? count_lines_avx2(data, n_bytes)
+                                 : count_lines_portable(data, n_bytes);
+}
+
 LEAT_AVX2 static size_t scan_avx2(struct leat_cutter_scan *scan) {
     bool has_quotes = leat_cutter_is_quoting(scan->cutter);
 
@@ -131,6 +149,10 @@ size_t leat_cutter_blocks(struct leat_cutter_scan *scan) {
     return leat_cutter_blocks_portable(scan);
 }
 #else
+uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes) {
+    return count_lines_portable(data, n_bytes);
+}
+
 size_t leat_cutter_blocks(struct leat_cutter_scan *scan) {
     return leat_cutter_blocks_portable(scan);
 }

@@ -592,7 +592,9 @@ char *leat_run_take_replay(struct leat_run *run) {
 }
 
 const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run) {
-    return run->intake.cache.is_index ? NULL : run->intake.cache.file;
+    bool is_index = run->intake.cache.is_index && !run->options.only_builds;
+
+    return is_index ? NULL : run->intake.cache.file;
 }
 
 /* Each component counts for itself. */

@@ -118,7 +118,8 @@ const struct leat_error *leat_run_error(const struct leat_run *run);
  * what is costly to hold. The driver goes on until LEAT_RUN_ENDED, then frees the run. */
 void leat_run_cancel(struct leat_run *run);
 
-/* The cache in use; NULL: none. Each completed job may add frames to it. */
+/* The cache in use, or the index that a run only builds; NULL: none. Each completed job may add
+ * frames to it. */
 const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run);
 
 /* Records events in the trace from now on, which needs now_ns. NULL: stops. The trace must outlive

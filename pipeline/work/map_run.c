@@ -339,7 +339,7 @@ static int make_again(struct leat_map_job *job, struct leat_error *err) {
     int r;
 
     job->piece.buffer = job->lent ? job->lent : &own;
-    r = leat_scan_read(job->plan, job->opener, &job->piece, err);
+    r = leat_scan_read(job->plan, job->opener, job->epoch, &job->workspace->kept, &job->piece, err);
     leat_arena_reset(&job->block->kept);
     job->block->bad = NULL;
     job->block->n_bad = 0;

@@ -637,23 +637,64 @@ static int read_again(struct leat_scan_job *job, struct leat_piece *piece, struc
     return set_damage(piece, fault.message, err);
 }
 
-int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
-                   struct leat_piece *piece, struct leat_error *err) {
+void leat_scan_close_kept(struct leat_scan_kept *kept) {
+    kept->input = leat_input_close(kept->input);
+}
+
+/* Takes the open file if the piece is in it. */
+static void take_kept(struct leat_scan *scan, uint64_t epoch, struct leat_scan_kept *kept) {
+    struct leat_file_state state;
+
+    if (!kept->input)
+        return;
+    if (kept->file != scan->file || kept->epoch != epoch ||
+        leat_input_state(kept->input, &state, LEAT_ERROR_IGNORED) < 0 ||
+        memcmp(&state, &kept->state, sizeof(state)) != 0 ||
+        !leat_input_jump(kept->input, scan->piece_offset)) {
+        leat_scan_close_kept(kept);
+        return;
+    }
+    scan->input = kept->input;
+    scan->is_begun = true;
+    scan->is_midway = false;
+    kept->input = NULL;
+}
+
+/* A compressed file would keep memory, too. */
+static void keep(struct leat_scan *scan, uint64_t epoch, bool is_new, struct leat_scan_kept *kept) {
+    if (leat_input_format(scan->input) || leat_input_is_one_pass(scan->input) ||
+        (is_new && leat_input_state(scan->input, &kept->state, LEAT_ERROR_IGNORED) < 0))
+        return;
+    kept->input = scan->input;
+    kept->file = (uint32_t)scan->file;
+    kept->epoch = epoch;
+    scan->input = NULL;
+}
+
+int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener, uint64_t epoch,
+                   struct leat_scan_kept *kept, struct leat_piece *piece, struct leat_error *err) {
     struct leat_scan scan = {.plan = plan, .opener = opener, .file = piece->span.file};
     struct leat_scan_job job = {.scan = &scan, .max_bytes = SIZE_MAX};
     size_t n_bytes = (size_t)piece->span.n_bytes + 1; /* with one that a damaged piece has not */
-    int r;
+    bool is_new;
+    int r = 0;
 
     if (scan.file >= plan->source->files.n_paths)
         return leat_error_set(err, -ESTALE, "there is no file %u", piece->span.file);
     scan.piece_offset = piece->span.offset;
     scan.line = piece->span.line;
     scan.is_midway = true;
-    r = open_file(&job, err);
+    if (kept)
+        take_kept(&scan, epoch, kept);
+    is_new = !scan.input;
+    if (is_new)
+        r = open_file(&job, err);
     if (r == 0)
         r = grow_buffer(piece->buffer, n_bytes > PASS_MIN_BYTES ? n_bytes : PASS_MIN_BYTES, err);
     if (r == 0)
         r = read_again(&job, piece, err);
+    if (r == 0 && kept)
+        keep(&scan, epoch, is_new, kept);
     leat_scan_stop(&scan);
     return r;
 }

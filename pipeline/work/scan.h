@@ -131,9 +131,21 @@ int leat_route_take_place(struct leat_scan_job *job, size_t index, struct leat_e
 /* Leaves the span if the piece was its last one. at_end: all bytes of the span were read. */
 int leat_route_leave(struct leat_scan_job *job, size_t index, bool at_end,
                      const struct leat_cut *piece, struct leat_error *err);
-/* Reads a piece again, into its buffer. -ESTALE: the file has become shorter. */
-int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
-                   struct leat_piece *piece, struct leat_error *err);
+
+/* A plain file that stays open from one piece to the next. Zeroed: none. */
+struct leat_scan_kept {
+    struct leat_input *input;
+    uint32_t file;
+    uint64_t epoch;
+    struct leat_file_state state;
+};
+
+/* Reads a piece again, into its buffer. kept: the file that was read before, which is used if it is
+ * that of the piece and has not changed in this epoch; or NULL. -ESTALE: the file has become
+ * shorter. */
+int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener, uint64_t epoch,
+                   struct leat_scan_kept *kept, struct leat_piece *piece, struct leat_error *err);
+void leat_scan_close_kept(struct leat_scan_kept *kept);
 
 /* Units of the scanner (scan_units.c). Adds one. */
 void leat_scan_add_unit(struct leat_scan *scan, struct leat_unit *take_unit);

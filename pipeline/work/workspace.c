@@ -11,6 +11,8 @@ struct leat_workspace *leat_workspace_new(const struct leat_plan *plan) {
 
 struct leat_workspace *leat_workspace_free(struct leat_workspace *workspace,
                                            const struct leat_plan *plan) {
+    if (workspace)
+        leat_scan_close_kept(&workspace->kept);
     for (size_t i = 0; workspace && i < plan->n_map; i++)
         if (workspace->of_stage[i])
             plan->map[i]->ops->workspace_free(workspace->of_stage[i]);

@@ -7,10 +7,11 @@
  */
 #pragma once
 
-#include "pipeline/plan/plan.h"
+#include "pipeline/work/scan.h"
 
 struct leat_workspace {
     struct leat_workspace *next; /* in the run's pool */
+    struct leat_scan_kept kept;  /* the file of the last piece that was read by a MAP job */
     void *of_stage[];            /* [n_map]; NULL: not made yet, or the stage keeps nothing */
 };
 

@@ -5,8 +5,9 @@
 
 BIN holds leatctl. For each case, first the steps of rank 0 must have the digests that they have in world 1. Then `leatctl run
 --no-daemon` is measured, user and system time together; of the rounds the least counts. Prints a JSON object: seconds of
-world 1, and for each world the share of these that its rank 0 takes. `pack` has an index from an earlier run. `lanes` is a
-prepared set of 8 times the data, as what is read once is a part of that; its bytes are those that the process reads of all files.
+world 1, for each world the share of these that its rank 0 takes, and the sum of all ranks of 8. `pack` and `filter` have an
+index, which is made before. `lanes` is a prepared set of 8 times the data, as what is read once is a part of that; its bytes
+are those that the process reads of all files.
 """
 import argparse
 import json
@@ -33,6 +34,9 @@ CASES = {
                        {"pack": {"fields": ["ids"], "length": 512}}, {"batch": {"batch_size": 8}}]),
     "lanes": ("jsonl", [*TOKENIZE, *PAD, {"shuffle": {"blocks": True, "block_size": 64, "buffer_size": 4096, "lanes": 64}},
                         {"batch": {"batch_size": 64}}]),
+    "filter": ("jsonl", [{"hash_bucket": {"input": "t", "output": "h", "buckets": 10}}, *TOKENIZE,
+                         {"pad": {"input": "ids", "length": 128, "value": 0}}, {"select": {"fields": ["ids", "h"]}},
+                         {"shuffle": {"buffer_size": 4096}}, {"filter": {"input": "h", "min": 2}}, *BATCH]),
     "numbers": ("csv", [*NUMBERS, {"shuffle": {"buffer_size": 4096}}, {"batch": {"batch_size": 256}}]),
 }
 
@@ -50,9 +54,9 @@ def make_documents(folder, n_bytes):
             n += file.write(",".join(f"{rng.random():.6f}" for _ in range(8)) + "\n")
 
 
-def run(options, config, world, *args):
+def run(options, config, world, *args, rank=0):
     """What it printed, seconds of CPU, and bytes that it read."""
-    command = [str(options.bin / "leatctl"), "run", str(config), "--no-daemon", "--rank", "0", "--world-size", str(world), *args]
+    command = [str(options.bin / "leatctl"), "run", str(config), "--no-daemon", "--rank", str(rank), "--world-size", str(world), *args]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         text = process.stdout.read()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -69,7 +73,7 @@ def steps_of(options, config, world):
 
 
 def check(options, config):
-    """Rank 0 of each world has the bytes of world 1. Makes the index, where there is one."""
+    """Rank 0 of each world has the bytes of world 1."""
     every = steps_of(options, config, 1)
     for world in WORLDS:
         own = steps_of(options, config, world)
@@ -85,18 +89,27 @@ def prepare(options, folder, config):
 def measure(options, folder, name):
     kind, stages = CASES[name]
     config = folder / f"{name}.yaml"
+    has_index = name in ("pack", "filter")
     files = [f"data.{kind}"] * (8 if name == "lanes" else 1)
-    stream = {"source": {kind: {"paths": files}}, "index": str(folder / "index") if name == "pack" else "off", "stages": stages,
+    stream = {"source": {kind: {"paths": files}}, "index": str(folder / "index") if has_index else "off", "stages": stages,
               **({"cache": {"prepared": "set"}} if name == "lanes" else {})}
     (folder / "index").mkdir(exist_ok=True)
     config.write_text("streams:\n  s: " + json.dumps(stream) + "\n")
+    if has_index:
+        subprocess.run([options.bin / "leatctl", "cache", "warm", config, "-q"], check=True, stdout=subprocess.DEVNULL)
     if name == "lanes":
         prepare(options, folder, config)
     check(options, config)
-    runs = {world: [run(options, config, world, "--json")[1:] for _ in range(options.rounds)] for world in [1, *WORLDS]}
-    least = {world: [min(values) for values in zip(*runs[world])] for world in runs}
-    return {"world_1_s": round(least[1][0], 3), **{f"rank_0_of_{world}": round(least[world][0] / least[1][0], 3) for world in WORLDS},
-            "world_1_bytes": least[1][1], **{f"bytes_0_of_{world}": round(least[world][1] / least[1][1], 3) for world in WORLDS}}
+    parts = [(1, 0), *((world, 0) for world in WORLDS), *((8, rank) for rank in range(1, 8))]
+    least = {}
+    for _ in range(options.rounds):
+        for world, rank in parts:
+            spent = run(options, config, world, "--json", rank=rank)[1:]
+            least[world, rank] = [min(values) for values in zip(spent, least.get((world, rank), spent))]
+    seconds, n_bytes = least[1, 0]
+    return {"world_1_s": round(seconds, 3), **{f"rank_0_of_{world}": round(least[world, 0][0] / seconds, 3) for world in WORLDS},
+            "all_of_8": round(sum(least[8, rank][0] for rank in range(8)) / seconds, 3),
+            "world_1_bytes": n_bytes, **{f"bytes_0_of_{world}": round(least[world, 0][1] / n_bytes, 3) for world in WORLDS}}
 
 
 def main():

@@ -64,6 +64,24 @@ def test_by_counting(folder):
         assert explained["n_steps"] == -(-N_ROWS // explained["batch_size"]), explained
 
 
+def test_made_beforehand(folder):
+    """`cache warm` makes the index that a run would make, and then a rank of several makes only its own rows."""
+    config = write_config(folder, with_filter, index=str(folder / "index"))
+    made = json.loads(ctl("cache", "warm", config, "--json").stdout)
+    (file,) = (folder / "index").glob("*.leat")
+    assert made["is_complete"] and made["file"] == file.name and made["n_records"] == N_ROWS, made
+    before = file.read_bytes()
+    with Daemon(folder, config) as daemon:
+        for rank in range(2):
+            pull(daemon, "--rank", rank, "--world-size", 8)
+        assert rows_made(daemon) < N_ROWS / 2
+    assert file.read_bytes() == before
+    again = json.loads(ctl("cache", "warm", config, "--json").stdout)
+    assert again["n_built_records"] == 0 and again["is_complete"], again
+    done = ctl("cache", "warm", write_config(folder, with_filter), check=False)
+    assert "has no `cache`: {path: FOLDER}, and no `index`: FOLDER" in done.stderr.decode(), done.stderr
+
+
 def test_explain_of_a_file(folder):
     """What a run of a file has counted is known when that file is explained."""
     config = write_config(folder, lambda stages: stages)

@@ -14,6 +14,7 @@
 #include "client/cli/cache/build_run.h"
 #include "client/cli/cache/job.h"
 #include "client/cli/cache/shard.h"
+#include "pipeline/cache/index.h"
 #include "pipeline/cache/merge.h"
 #include "pipeline/cache/sealed.h"
 #include "proto/base/json_writer.h"
@@ -69,7 +70,9 @@ static void print_built(const struct leat_cli_built *built, const char *folder) 
 
 static int build_cache(struct leat_plan *plan, const struct leat_run_options *options,
                        const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    const char *folder = options->cache_folder ? options->cache_folder : plan->cache_path;
+    const char *folder = options->cache_folder ? options->cache_folder
+                         : plan->cache_path    ? plan->cache_path
+                                               : plan->index_path;
     struct leat_cli_built built;
     int r = leat_cli_build(plan, options, (uint32_t)arguments->workers.value,
                            arguments->no_progress, &built, err);
@@ -118,27 +121,31 @@ static int add_option(struct leat_spec *spec, const char *folder) {
     return r == 0 ? leat_value_set_text(path, folder, true) : r;
 }
 
-static struct leat_plan *make_plan(const struct leat_spec *spec, struct leat_error *err) {
+static struct leat_plan *make_plan(const struct leat_spec *spec, bool may_be_index,
+                                   struct leat_error *err) {
     struct leat_plan *plan = NULL;
 
-    if (leat_pipeline_open(spec, &leat_opener_operator, &plan, err) < 0 || plan->options.cache.path)
+    if (leat_pipeline_open(spec, &leat_opener_operator, &plan, err) < 0 ||
+        plan->options.cache.path || (may_be_index && leat_index_folder(plan, NULL)))
         return plan;
-    leat_error_set(err, -EINVAL, "has no `cache`: {path: FOLDER}");
+    leat_error_set(err, -EINVAL, "has no `cache`: {path: FOLDER}%s",
+                   may_be_index ? ", and no `index`: FOLDER" : "");
     leat_error_prefix(err, "streams.%s", spec->name);
     leat_error_locate(err, spec->file, spec->line, spec->column);
     return leat_plan_unref(plan);
 }
 
-/* The stream of the command line, planned; `folder` NULL: the stream must name its cache. */
+/* The stream of the command line, planned; `folder` NULL: the stream must name its cache, or may
+ * name its index in place of it. */
 static struct leat_plan *open_plan(const struct leat_cli_arguments *arguments, const char *folder,
-                                   struct leat_error *err) {
+                                   bool may_be_index, struct leat_error *err) {
     struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
     struct leat_plan *plan = NULL;
 
     if (spec && folder && add_option(spec, folder) < 0)
         leat_error_oom(err);
     else if (spec)
-        plan = make_plan(spec, err);
+        plan = make_plan(spec, may_be_index, err);
     leat_spec_free(spec);
     return plan;
 }
@@ -147,7 +154,7 @@ static struct leat_plan *open_plan(const struct leat_cli_arguments *arguments, c
 
 static int cache_warm_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_run_options options = {.only_builds = true};
-    struct leat_plan *plan = open_plan(arguments, NULL, err);
+    struct leat_plan *plan = open_plan(arguments, NULL, true, err);
     int status;
 
     if (!plan)
@@ -184,7 +191,7 @@ static void print_sealed(const struct leat_sealed_counts *counts, const char *fo
 
 static int shards_seal(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_sealed_counts counts;
-    struct leat_plan *plan = open_plan(arguments, arguments->output, err);
+    struct leat_plan *plan = open_plan(arguments, arguments->output, false, err);
     int r;
 
     if (!plan)
@@ -210,7 +217,7 @@ static int prepare_shard(const struct leat_cli_arguments *arguments,
         return LEAT_CLI_FAILURE;
     }
     options->cache_folder = folder;
-    plan = open_plan(arguments, folder, err);
+    plan = open_plan(arguments, folder, false, err);
     status = plan ? build_cache(plan, options, arguments, err) : leat_cli_error_status(err);
     leat_plan_unref(plan);
     free(folder);
@@ -282,7 +289,7 @@ static int cache_merge_main(const struct leat_cli_arguments *arguments, struct l
                        "leatctl cache merge: --shards is missing: the folder of the shards");
         return LEAT_CLI_USAGE;
     }
-    plan = open_plan(arguments, NULL, err);
+    plan = open_plan(arguments, NULL, false, err);
     if (!plan)
         return leat_cli_error_status(err);
     leat_cli_progress_begin(&progress, LEAT_PROGRESS_BYTES, arguments->no_progress);
@@ -301,9 +308,12 @@ static const struct leat_cli_option cache_warm_options[] = {
 const struct leat_cli_command leat_cli_cache_warm_command = {
     .name = "cache warm",
     .group = LEAT_CLI_GROUP_CACHES,
-    .summary = "build the cache of a stream without a trainer",
-    .description = "Runs the source and the per-record stages in this process. It continues an\n"
-                   "unfinished cache, and leaves a complete one as it is.",
+    .summary = "build the cache or the index of a stream without a trainer",
+    .description =
+        "Runs the source and the per-record stages in this process. It continues an\n"
+        "unfinished cache, and leaves a complete one as it is. A stream without `cache`\n"
+        "that names a folder for its `index` gets that, so that each node of many makes\n"
+        "only its own rows from the first epoch on.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache warm train.yaml --workers 8\n",

@@ -14,7 +14,7 @@
 static void init_index(struct leat_run_cache *cache, const struct leat_run_options *options) {
     const char *folder = leat_index_folder(cache->plan, options->index_folder);
 
-    if (options->cache_folder || options->only_builds || !folder)
+    if (options->cache_folder || !folder)
         return;
     cache->is_index = leat_index_schema_init(&cache->index_schema, cache->plan,
                                              leat_index_has_columns(cache->plan)) == 0;

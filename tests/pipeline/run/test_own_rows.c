@@ -238,7 +238,17 @@ static void test_documents(void **state) {
     CASTS "- select: {fields: [age, id]}\n- shuffle: {buffer_size: 100}\n- batch: {batch_size: "   \
           "10}"
 
+static size_t n_opens;
+
+static int open_counted(const struct leat_opener *opener, const char *path,
+                        struct leat_error *err) {
+    (void)opener;
+    n_opens++;
+    return leat_opener_any.open_file(&leat_opener_any, path, err);
+}
+
 static void test_cost(void **state) {
+    struct leat_opener opener = leat_opener_any;
     struct drive how = {.options = {.n_epochs = 1, .first_rank = 3, .world_size = 8}};
     struct driven driven;
     size_t n_bytes;
@@ -251,6 +261,9 @@ static void test_cost(void **state) {
     assert_int_equal(driven.n_made, 1250);
     n_bytes = strlen(text = folder_read("data.csv"));
     free(text);
+    opener.open_file = open_counted;
+    opener.open_stream = NULL;
+    how.options.opener = &opener;
     how.options.n_epochs = 2; /* Its blocks are looked for once, and only read where wanted. */
     driven = drive_stream(CSV, "",
                           CASTS "- select: {fields: [age, id]}\n- shuffle: {blocks: true, "
@@ -260,6 +273,7 @@ static void test_cost(void **state) {
     assert_int_equal(driven.n_batches, 250);
     assert_int_equal(driven.n_made, 2500);
     assert_int_equal(driven.stats.counts.figures.n_source_bytes, n_bytes);
+    assert_in_range(n_opens, 3, 20); /* The file stays open from one of 500 blocks to the next. */
 }
 
 /* A limit that is enough for one rank alone is enough for one of several. */
