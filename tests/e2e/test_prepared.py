@@ -15,7 +15,7 @@ import data
 import leat_harness
 from leat_harness import BIN, SLOW, Daemon, ctl
 
-N_ROWS = 20000
+N_ROWS = 20000 if SLOW == 1 else 6000
 
 
 def write_config(folder, name="train", **options):
