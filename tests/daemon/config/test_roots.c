@@ -205,7 +205,8 @@ static void test_rights(void **state) {
     assert_int_equal(try("sub/../file", &err), -EACCES);
     assert_int_equal(try("sub/./../file", &err), -EACCES);
     assert_int_equal(chmod(at("root/sub"), 0755), 0);
-    assert_int_equal(seteuid(getuid()), 0);
+    if (geteuid() != getuid()) /* the unit denies even what changes nothing */
+        assert_int_equal(seteuid(getuid()), 0);
 }
 
 static void test_long_paths(void **state) {
