@@ -390,6 +390,28 @@ def test_http(folder):
     machine.run("systemctl", "stop", "leatd*")
 
 
+def test_fetch(folder):
+    """Objects come through leat-fetch.service, which has the network that leatd lacks, and a user of its own."""
+    if not (BIN / "leat-fetch").exists():
+        raise Skip("leat-fetch is not built: libcurl or expat is missing")
+    machine.run("systemd-sysusers")
+    machine.write("/srv/web/a.csv", "id\n1\n2\n3\n")
+    machine.run("systemd-run", "--unit=web", "python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "/srv/web", "8099")
+    wait_until(lambda: machine.run("python3", "-c", "import socket; print(socket.socket().connect_ex(('127.0.0.1', 8099)))") == "0", "a web server")
+    machine.restart(data.yaml_text({"w": {"source": {"csv": {"paths": ["http://127.0.0.1:8099/a.csv"]}},
+                                          "stages": [{"cast": {"input": "id", "dtype": "int64"}}, {"select": {"fields": ["id"]}},
+                                                     {"batch": {"batch_size": 2}}]}}))
+    machine.run("systemctl", "stop", "leat-fetch.socket")  # a first boot enables all
+    assert "systemctl enable --now leat-fetch.socket" in machine.run("sh", "-c", "leatctl pull w 2>&1; :")
+    machine.run("systemctl", "start", "leat-fetch.socket")
+    for _ in range(2):
+        machine.run("leatctl", "pull", "w")
+        machine.run("systemctl", "restart", "leat-fetch.service")
+    assert machine.run("stat", "-c", "%U %a", "/run/leat-fetch/fetch.sock", "/var/cache/leat-fetch").split("\n") == ["root 660", "leat-fetch 700"]
+    assert machine.run("sh", "-c", "ls /var/cache/leat-fetch | wc -l") == "1"
+    machine.run("systemctl", "stop", "leatd.service", "leat-fetch.socket", "leat-fetch.service", "web.service")
+
+
 def test_groups(folder):
     """Trainers are of leat-clients and may look, operators are of leat-admin; who is refused is told."""
     machine.restart()
