@@ -7,14 +7,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+#include <xxhash.h>
 
-#define TRIES_MAX 16
+#define TRIES_MAX    16
+#define BOOT_ID      "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_SIZE 36
 
 enum { AGAIN = 1 }; /* another process was faster */
 
@@ -44,6 +50,34 @@ static void name_file(const struct leat_cache_identity *identity, const char *su
 void leat_cache_store_name(const struct leat_cache_identity *identity,
                            char ret_name[LEAT_CACHE_NAME_MAX]) {
     name_file(identity, ".leat", ret_name);
+}
+
+/* Locks of these hold among the processes of one host only. */
+static bool has_local_locks(int folder) {
+    struct statfs status;
+
+    return fstatfs(folder, &status) == 0 &&
+           (status.f_type == FUSE_SUPER_MAGIC || status.f_type == V9FS_MAGIC);
+}
+
+/* KEY.partial, or KEY.HOST.partial where two hosts would both have the lock of the first. HOST is
+ * another number for each name of a host and each of its starts. */
+static void name_partial(int folder, const struct leat_cache_identity *identity,
+                         char name[LEAT_CACHE_NAME_MAX]) {
+    char host[64 + BOOT_ID_SIZE + 1] = "", suffix[32] = ".partial";
+
+    if (has_local_locks(folder)) {
+        int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+
+        (void)gethostname(host, 64);
+        if (fd >= 0) {
+            (void)!read(fd, host + strnlen(host, 64), BOOT_ID_SIZE);
+            (void)close(fd);
+        }
+        (void)snprintf(suffix, sizeof(suffix), ".%016" PRIx64 ".partial",
+                       (uint64_t)XXH3_64bits(host, strlen(host)));
+    }
+    name_file(identity, suffix, name);
 }
 
 static int fail_file(struct opening *opening, int code, const char *what) {
@@ -218,10 +252,10 @@ int leat_cache_store_open(const char *folder, const struct leat_cache_identity *
 
     *ret_found = (struct leat_cache_found){.file = NULL};
     name_file(identity, ".leat", opening.complete);
-    name_file(identity, ".partial", opening.partial);
     r = open_folder(folder, may_build, &opening.folder, err);
     if (r < 0)
         return r;
+    name_partial(opening.folder, identity, opening.partial);
     r = AGAIN;
     for (int i = 0; r == AGAIN && i < TRIES_MAX; i++) {
         r = open_complete(&opening);
@@ -244,7 +278,7 @@ int leat_cache_store_finish(const char *folder, const struct leat_cache_file *fi
     if (r < 0)
         return r;
     name_file(&file->identity, ".leat", complete);
-    name_file(&file->identity, ".partial", partial);
+    name_partial(fd, &file->identity, partial);
     if (!is_named(fd, partial, file->fd))
         r = leat_error_set(err, -ESTALE, "%s/%s: was removed while it was built", folder, partial);
     else if (renameat(fd, partial, fd, complete) < 0)
@@ -269,7 +303,7 @@ void leat_cache_store_discard(const char *folder, const struct leat_cache_file *
 
     if (open_folder(folder, false, &fd, LEAT_ERROR_IGNORED) < 0)
         return;
-    name_file(&file->identity, ".partial", partial);
+    name_partial(fd, &file->identity, partial);
     if (is_named(fd, partial, file->fd))
         (void)unlinkat(fd, partial, 0);
     (void)close(fd);

@@ -1,7 +1,9 @@
 /* cache/store.h: a folder of caches, shared by all processes that name it.
  *
- *     KEY.leat     complete; never written again
- *     KEY.partial  being built, or left by a builder that was killed
+ *     KEY.leat          complete; never written again
+ *     KEY.partial       being built, or left by a builder that was killed
+ *     KEY.HOST.partial  the same where another host does not see our locks (FUSE, 9p): each host
+ *                       builds its own
  *
  * Shards of a cache (cache/shard.h) are KEY-I-of-N in place of KEY; limits do not count them.
  *

@@ -15,14 +15,18 @@
 #include <unistd.h>
 
 #define SECOND_NS INT64_C(1000000000)
+#define DIGITS    "0123456789abcdef"
 
-/* 64 digits and a known suffix. */
+/* 64 digits and a known suffix; 16 digits of a host may stand before ".partial". */
 static bool is_cache_name(const char *name, bool *ret_is_complete) {
-    size_t n = strspn(name, "0123456789abcdef");
+    size_t n = strspn(name, DIGITS), n_host;
 
     *ret_is_complete = strcmp(name + n, ".leat") == 0;
-    return n == (size_t)2 * LEAT_DIGEST_BYTES &&
-           (*ret_is_complete || strcmp(name + n, ".partial") == 0);
+    if (n != (size_t)2 * LEAT_DIGEST_BYTES || name[n] != '.')
+        return false;
+    n_host = strspn(name + n + 1, DIGITS);
+    return *ret_is_complete || strcmp(name + n, ".partial") == 0 ||
+           (n_host == 16 && strcmp(name + n + 1 + n_host, ".partial") == 0);
 }
 
 static int64_t time_ns(struct timespec time) {
