@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """What one node of many costs: CPU time, and bytes that are read, of rank 0 of 8 and of 64 against a lone trainer's.
 
-    cluster_bench.py BIN [--megabytes N] [--rounds N] [--case NAME]
+    cluster_bench.py BIN [--megabytes N] [--rounds N] [--case NAME] [--daemons N [--prepared]]
 
 BIN holds leatctl. For each case, first the steps of rank 0 must have the digests that they have in world 1. Then `leatctl run
 --no-daemon` is measured, user and system time together; of the rounds the least counts. Prints a JSON object: seconds of
 world 1, for each world the share of these that its rank 0 takes, and the sum of all ranks of 8. `pack` and `filter` have an
 index, which is made before. `lanes` is a prepared set of 8 times the data, as what is read once is a part of that; its bytes
 are those that the process reads of all files.
+
+With --daemons (root only) there are N daemons in N network namespaces, with a trainer each, and an index: CPU seconds of one
+daemon that serves alone, and the CPU time of all N as a multiple of it. With --prepared they train from a prepared set.
 """
 import argparse
 import json
@@ -112,16 +115,37 @@ def measure(options, folder, name):
             "world_1_bytes": n_bytes, **{f"bytes_0_of_{world}": round(least[world, 0][1] / n_bytes, 3) for world in WORLDS}}
 
 
+def measure_daemons(options, folder, name):
+    import cluster_daemons
+
+    kind, stages = CASES[name]
+    config, place = folder / f"{name}.yaml", folder / f"{name}-prepared"
+    place.mkdir()
+    stream = {"source": {kind: {"paths": [str(folder / f"data.{kind}")] * (8 if name == "lanes" else 1)}}, "index": str(place), "stages": stages}
+    if options.prepared or name == "lanes":
+        stream["cache"] = {"prepared": str(place / "set")}
+    text = "streams:\n  s: " + json.dumps(stream) + "\n"
+    config.write_text(text)
+    if "cache" in stream:
+        prepare(options, place, config)
+    else:
+        run(options, config, 1)  # makes the index
+    return cluster_daemons.measure(folder, text, options.daemons, options.rounds)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin", type=pathlib.Path)
     parser.add_argument("--megabytes", type=float, default=40, help="of each file that is made")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--case", choices=sorted(CASES), action="append")
+    parser.add_argument("--daemons", type=int, metavar="N")
+    parser.add_argument("--prepared", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         make_documents(pathlib.Path(folder), int(options.megabytes * 1e6))
-        print(json.dumps({name: measure(options, pathlib.Path(folder), name) for name in options.case or CASES}, indent=2))
+        of_case = measure_daemons if options.daemons else measure
+        print(json.dumps({name: of_case(options, pathlib.Path(folder), name) for name in options.case or CASES}, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,46 @@
+"""Daemons in network namespaces of their own, each with a trainer of one rank: what all of them cost together."""
+import contextlib
+import os
+import pathlib
+import sys
+
+E2E = pathlib.Path(__file__).resolve().parents[1] / "e2e"
+sys.path[:0] = [str(E2E), str(E2E / "cluster")]
+import hosts
+import leat_harness
+
+
+def cpu_seconds(pid):
+    """User and system time of the process."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def pull(folder, text, n_daemons):
+    """An epoch by that many ranks at once: its steps, and the CPU seconds of the daemons from their start."""
+    with hosts.cluster(n_daemons) as nodes, contextlib.ExitStack() as stack:
+        daemons = [hosts.start_daemon(stack, folder, node, text) for node in nodes]
+        trainers = []
+        for rank, (node, daemon) in enumerate(zip(nodes, daemons)):
+            output = folder / f"rank-{rank}"
+            with open(output, "wb") as file:
+                command = [leat_harness.BIN / "leatctl", "pull", "s", "--rank", rank, "--world-size", n_daemons, "--format", "jsonl"]
+                trainers.append((node.popen(*command, stdout=file, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)}), output))
+        steps = {}
+        for trainer, output in trainers:
+            assert trainer.wait() == 0, output
+            steps.update(hosts.steps_of(output.read_text().splitlines()))
+        return steps, sum(cpu_seconds(daemon.pid) for daemon in daemons)
+
+
+def measure(folder, text, n_daemons, n_rounds):
+    """CPU seconds of one daemon, and how many times that all of `n_daemons` take; of the rounds the least counts. Their
+    batches are the same."""
+    one, many = [], []
+    for _ in range(n_rounds):
+        alone, seconds = pull(folder, text, 1)
+        one.append(seconds)
+        steps, seconds = pull(folder, text, n_daemons)
+        many.append(seconds)
+        assert steps == hosts.whole_rounds(alone, n_daemons)
+    return {"daemon_s": round(min(one), 3), f"daemons_{n_daemons}": round(min(many) / min(one), 3)}
