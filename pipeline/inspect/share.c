@@ -71,10 +71,8 @@ void leat_node_share_text(struct leat_text *text, const struct leat_node_share *
                   (unsigned long long)share->ranks.first,
                   (unsigned long long)(share->ranks.first + share->ranks.n - 1),
                   (unsigned long long)share->ranks.world_size);
-    leat_text_add(text,
-                  "  CPU      %.3f of what making batches takes; the order goes through all rows "
-                  "as references\n",
-                  share->batches);
+    leat_text_add(text, "  CPU      %.3f of what making batches takes%s\n", share->batches,
+                  share->n_lanes > 0 ? "" : "; the order goes through all rows as references");
     if (share->n_lanes > 0)
         leat_text_add(text, "  lanes    %zu of %zu\n", share->n_own, share->n_lanes);
     add_fitting(text, share);

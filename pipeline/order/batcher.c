@@ -114,8 +114,12 @@ static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct 
 }
 
 static int flush_lane(struct leat_batch_lane *lane, struct leat_error *err) {
+    const struct leat_plan *plan = lane->batcher->plan;
+    uint64_t n_rest = lane->n_idle_rows % plan->batch_size;
     int r = leat_batch_lane_flush_window(lane, err);
 
+    if (n_rest > 0) /* The last batch counts, or is dropped. */
+        lane->n_idle_rows += plan->drop_last ? 0 : plan->batch_size - n_rest;
     for (size_t i = 0; r == 0 && i < lane->batcher->n_open; i++) {
         struct leat_batch_refs *batch = take_open(&lane->open[i]);
 
@@ -192,6 +196,8 @@ void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint6
 
     batcher->epoch = epoch;
     batcher->turn = 0;
+    for (size_t i = 0; i < batcher->n_lanes; i++)
+        batcher->lanes[i].n_idle_rows = 0;
     leat_batcher_start_rounds(batcher);
     for (size_t i = 0; bucketing && i < batcher->n_lanes; i++)
         batcher->lanes[i].rng.state =

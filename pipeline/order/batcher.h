@@ -48,6 +48,7 @@ struct leat_batch_lane {
     size_t n_gathered, n_carried, gathered_capacity;
     struct leat_rng rng;           /* for the order of batches of a window */
     struct leat_batch_list closed; /* in order; they wait for their turn */
+    uint64_t n_idle_rows;          /* without values, whose batches other runs make */
 };
 
 struct leat_batcher {
@@ -85,6 +86,10 @@ int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan
                       const struct leat_sequence *wanted, struct leat_error *err);
 void leat_batcher_deinit(struct leat_batcher *batcher);
 void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint64_t epoch);
+/* Adds rows without values to lanes whose batches other runs make alone: n_rows of each lane. 0;
+ * -errno. */
+int leat_batcher_add_idle_rows(struct leat_batcher *batcher, const uint64_t *n_rows,
+                               struct leat_error *err);
 /* Closes the open batches, or drops them if the plan drops last batches. */
 int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err);
 /* Ends the epoch: `uneven` decides about steps that are no whole round. */

@@ -160,13 +160,24 @@ static int check_skipped(const struct leat_batcher *batcher, struct leat_error *
         (unsigned long long)batcher->round_start, (unsigned long long)batcher->step - 1);
 }
 
+/* Ends the round if the step was its last. */
+static int end_step(struct leat_batcher *batcher, struct leat_error *err) {
+    int r;
+
+    if (batcher->step < batcher->round_end)
+        return 0;
+    r = check_skipped(batcher, err);
+    if (r == 0)
+        release_round(batcher);
+    return r;
+}
+
 /* Gives the batch the next number. */
 static int number_batch(struct leat_batcher *batcher, struct leat_batch_refs *take_batch,
                         struct leat_error *err) {
     const struct leat_skips *skips = &batcher->plan->skips;
     uint64_t step = batcher->step++;
     bool is_skipped;
-    int r;
 
     leat_batch_refs_skip(skips, batcher->plan, take_batch);
     is_skipped = take_batch->n_refs == 0 || leat_skips_has_step(skips, batcher->epoch, step);
@@ -179,41 +190,68 @@ static int number_batch(struct leat_batcher *batcher, struct leat_batch_refs *ta
         append_batch(&batcher->round, take_batch);
     else
         leat_batch_refs_free(take_batch);
-    if (batcher->step < batcher->round_end)
-        return 0;
-    r = check_skipped(batcher, err);
-    if (r == 0)
-        release_round(batcher);
-    return r;
+    return end_step(batcher, err);
 }
 
 /* ---- lanes ---- */
 
-int leat_batch_lane_close(struct leat_batch_lane *lane, struct leat_batch_refs *take_batch,
-                          struct leat_error *err) {
-    struct leat_batcher *batcher = lane->batcher;
-    struct leat_batch_refs *batch;
+/* Gives the batch of another run the next number. */
+static int number_idle(struct leat_batcher *batcher, struct leat_error *err) {
+    batcher->n_round_skipped +=
+        leat_skips_has_step(&batcher->plan->skips, batcher->epoch, batcher->step);
+    batcher->step++;
+    batcher->n_closed++;
+    return end_step(batcher, err);
+}
+
+/* Numbers the next batch of the lane whose turn it is. False: it has none. */
+static bool take_turn(struct leat_batcher *batcher, int *ret_r, struct leat_error *err) {
+    struct leat_batch_lane *lane = &batcher->lanes[batcher->turn];
+    struct leat_batch_refs *batch = take_first(&lane->closed);
+    bool is_idle = !batch && lane->n_idle_rows >= batcher->plan->batch_size;
+
+    *ret_r = 0;
+    if (!batch && !is_idle)
+        return false;
+    batcher->turn = (batcher->turn + 1) % batcher->n_lanes;
+    if (is_idle)
+        lane->n_idle_rows -= batcher->plan->batch_size;
+    *ret_r = is_idle ? number_idle(batcher, err) : number_batch(batcher, batch, err);
+    return true;
+}
+
+static int take_turns(struct leat_batcher *batcher, struct leat_error *err) {
     int r = 0;
 
-    append_batch(&lane->closed, take_batch);
-    while (r == 0 && (batch = take_first(&batcher->lanes[batcher->turn].closed))) {
-        batcher->turn = (batcher->turn + 1) % batcher->n_lanes;
-        r = number_batch(batcher, batch, err);
+    while (r == 0 && take_turn(batcher, &r, err)) {
     }
     return r;
+}
+
+int leat_batch_lane_close(struct leat_batch_lane *lane, struct leat_batch_refs *take_batch,
+                          struct leat_error *err) {
+    append_batch(&lane->closed, take_batch);
+    return take_turns(lane->batcher, err);
+}
+
+int leat_batcher_add_idle_rows(struct leat_batcher *batcher, const uint64_t *n_rows,
+                               struct leat_error *err) {
+    for (size_t i = 0; i < batcher->n_lanes; i++)
+        batcher->lanes[i].n_idle_rows += n_rows[i];
+    return take_turns(batcher, err);
 }
 
 int leat_batcher_end_turns(struct leat_batcher *batcher, struct leat_error *err) {
     size_t n_empty = 0;
     int r = 0;
 
-    for (; r == 0 && n_empty < batcher->n_lanes;
-         batcher->turn = (batcher->turn + 1) % batcher->n_lanes) {
-        struct leat_batch_refs *batch = take_first(&batcher->lanes[batcher->turn].closed);
-
-        n_empty = batch ? 0 : n_empty + 1;
-        if (batch)
-            r = number_batch(batcher, batch, err);
+    while (r == 0 && n_empty < batcher->n_lanes) {
+        if (take_turn(batcher, &r, err)) {
+            n_empty = 0;
+            continue;
+        }
+        n_empty++;
+        batcher->turn = (batcher->turn + 1) % batcher->n_lanes;
     }
     return r;
 }

@@ -1,6 +1,8 @@
 /* ordering.c: see ordering.h. */
 #include "pipeline/run/ordering.h"
 
+#include <stdlib.h>
+
 int leat_ordering_init(struct leat_ordering *ordering, const struct leat_run_options *options,
                        const struct leat_knobs *knobs, struct leat_horizon *horizon,
                        struct leat_row_feed *feed, struct leat_row_fetch *fetch,
@@ -113,9 +115,23 @@ static int end_pass(struct leat_ordering *ordering, bool epoch_is_over, struct l
 }
 
 /* Pushes rows while batches are wanted, up to the end of the pass. */
+/* Lanes that are not read have their rows at once. */
+static int push_idle_rows(struct leat_ordering *ordering, struct leat_queue_entry *entry,
+                          struct leat_error *err) {
+    uint64_t *n_rows = entry->n_idle_rows;
+    int r;
+
+    if (!n_rows)
+        return 0;
+    entry->n_idle_rows = NULL;
+    r = leat_batcher_add_idle_rows(&ordering->pass.order.batcher, n_rows, err);
+    free(n_rows);
+    return r;
+}
+
 static int push_rows(struct leat_ordering *ordering, const struct leat_row_item *item,
                      struct leat_error *err) {
-    int r = LEAT_PASS_GOES_ON;
+    int r = push_idle_rows(ordering, item->entry, err);
 
     for (uint32_t n = item->n_rows; r == LEAT_PASS_GOES_ON && n > 0; n--) {
         r = leat_pass_push(&ordering->pass, item->entry->order_lane,

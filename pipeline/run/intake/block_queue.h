@@ -34,6 +34,7 @@ struct leat_queue_entry {
     uint32_t next_row, next_bad;
     uint32_t from_record,
         to_record;           /* range of records that rows are taken of; 0, UINT32_MAX: all */
+    uint64_t *n_idle_rows;   /* of each lane of the order, which get them before; NULL: none do */
     uint32_t order_lane;     /* to which its rows go */
     bool is_for_cache;       /* Its rows do not go to the order. */
     struct leat_job *parked; /* PARKED: has the block and its scratch memory */

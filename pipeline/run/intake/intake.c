@@ -36,7 +36,7 @@ int leat_intake_init(struct leat_intake *intake, struct leat_plan *plan,
     leat_run_cache_init(&intake->cache, plan, options);
     leat_row_store_init(store, plan, plan->cache_path || intake->cache.is_index,
                         plan->skips.records.n_ranges > 0 || options->only_places);
-    leat_run_spans_init(&intake->spans, plan, seed, options->only_builds);
+    leat_run_spans_init(&intake->spans, plan, seed, options);
     leat_fast_forward_init(&intake->forward, plan, may_start_later(options),
                            leat_run_options_are_of_some(options), store->max_bytes > 0);
     intake->lanes = calloc(n_lanes, sizeof(*intake->lanes));
@@ -251,6 +251,7 @@ static int add_frame(struct leat_intake *intake, struct leat_lane *lane,
         leat_cache_file_unref(intake->cache.file);
         return leat_error_oom(err);
     }
+    entry->n_idle_rows = leat_run_spans_take_idle_rows(&intake->spans);
     intake->counts.figures.n_source_records += frame->span.n_records;
     if (!is_count_only)
         return 0;

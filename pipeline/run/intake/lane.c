@@ -32,6 +32,7 @@ void leat_lane_free_entry(struct leat_lane *lane, struct leat_queue_entry *entry
     if (entry->block)
         leat_block_unref(entry->block, 1);
     leat_lane_release_piece(lane, &entry->piece);
+    free(entry->n_idle_rows);
     free(entry);
 }
 

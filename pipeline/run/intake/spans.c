@@ -4,11 +4,27 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pipeline/run/intake/idle_lanes.h"
+
 void leat_run_spans_init(struct leat_run_spans *spans, const struct leat_plan *plan, uint64_t seed,
-                         bool only_builds) {
-    *spans = (struct leat_run_spans){
-        .plan = plan, .seed = seed, .are_wanted = plan->blocks.block_size > 0 && !only_builds};
+                         const struct leat_run_options *options) {
+    *spans =
+        (struct leat_run_spans){.plan = plan,
+                                .options = options,
+                                .seed = seed,
+                                .are_wanted = plan->blocks.block_size > 0 && !options->only_builds};
     leat_span_table_init(&spans->table, plan->blocks.block_size);
+}
+
+static void forget_order(struct leat_run_spans *spans) {
+    free(spans->order);
+    free(spans->lanes);
+    free(spans->is_idle);
+    free(spans->n_idle_rows);
+    spans->order = NULL;
+    spans->lanes = NULL;
+    spans->is_idle = NULL;
+    spans->n_idle_rows = NULL;
 }
 
 static void forget(struct leat_run_spans *spans) {
@@ -20,8 +36,7 @@ static void forget(struct leat_run_spans *spans) {
 
 void leat_run_spans_deinit(struct leat_run_spans *spans) {
     leat_span_table_deinit(&spans->table);
-    free(spans->order);
-    free(spans->lanes);
+    forget_order(spans);
 }
 
 uint64_t leat_run_spans_bytes(const struct leat_run_spans *spans) {
@@ -101,18 +116,37 @@ static void deal(struct leat_run_spans *spans, struct hand *hands, size_t n_lane
         spans->lanes[i] = numbers[spans->lanes[i]];
 }
 
+/* hands: of the lanes, from the one with the most records. */
+static int find_idle(struct leat_run_spans *spans, const struct hand *hands, size_t n_lanes) {
+    if (!spans->are_rows || !leat_idle_lanes_are_known(spans->plan, spans->options))
+        return 0;
+    spans->is_idle = calloc(n_lanes, sizeof(*spans->is_idle));
+    spans->n_idle_rows = calloc(n_lanes, sizeof(*spans->n_idle_rows));
+    if (!spans->is_idle || !spans->n_idle_rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < n_lanes; i++)
+        spans->n_idle_rows[i] = hands[i].n_records;
+    leat_idle_lanes_find(spans->plan, spans->options, spans->n_idle_rows, spans->is_idle);
+    for (size_t i = 0; i < n_lanes; i++)
+        spans->n_idle_rows[i] = spans->is_idle[i] ? hands[i].n_records : 0;
+    return 0;
+}
+
 static int draw_lanes(struct leat_run_spans *spans) {
     size_t n_lanes = spans->plan->blocks.n_lanes;
     struct hand *hands;
+    int r = -ENOMEM;
 
     if (n_lanes == 0)
         return 0;
     hands = calloc(n_lanes, sizeof(*hands));
     spans->lanes = calloc(spans->table.n_spans, sizeof(*spans->lanes));
-    if (hands && spans->lanes)
+    if (hands && spans->lanes) {
         deal(spans, hands, n_lanes);
+        r = find_idle(spans, hands, n_lanes);
+    }
     free(hands);
-    return hands && spans->lanes ? 0 : -ENOMEM;
+    return r;
 }
 
 static int draw(struct leat_run_spans *spans, uint64_t epoch, uint64_t pass) {
@@ -134,10 +168,7 @@ static int draw(struct leat_run_spans *spans, uint64_t epoch, uint64_t pass) {
 }
 
 void leat_run_spans_next_pass(struct leat_run_spans *spans) {
-    free(spans->order);
-    free(spans->lanes);
-    spans->order = NULL;
-    spans->lanes = NULL;
+    forget_order(spans);
     spans->at = 0;
     spans->n_done = 0;
     spans->is_building = false;
@@ -193,6 +224,7 @@ static int take_numbers(struct leat_run_spans *spans, const struct leat_cache_fi
     if (spans->is_counted && spans->is_of_cache && spans->generation == generation)
         return 0;
     forget(spans);
+    spans->are_rows = file->n_rows == file->n_records;
     for (size_t i = 0; r == 0 && i < file->n_frames; i++)
         r = leat_span_table_add_records(&spans->table, file->frames[i].span.file,
                                         file->frames[i].span.n_records, err);
@@ -221,12 +253,22 @@ int leat_run_spans_start_pass(struct leat_run_spans *spans, const struct leat_ca
     return r;
 }
 
-bool leat_run_spans_next_part(const struct leat_run_spans *spans,
-                              const struct leat_cache_file *file, struct leat_span_part *ret_part) {
+uint64_t *leat_run_spans_take_idle_rows(struct leat_run_spans *spans) {
+    uint64_t *n_idle_rows = spans->n_idle_rows;
+
+    spans->n_idle_rows = NULL;
+    return n_idle_rows;
+}
+
+bool leat_run_spans_next_part(struct leat_run_spans *spans, const struct leat_cache_file *file,
+                              struct leat_span_part *ret_part) {
     const struct leat_span *span;
     const struct leat_cache_frame *frame;
     uint64_t from, end, frame_end;
 
+    while (spans->is_idle && spans->at < spans->table.n_spans &&
+           spans->is_idle[spans->lanes[spans->at]])
+        spans->at++;
     if (spans->at == spans->table.n_spans)
         return false;
     span = &spans->table.spans[spans->order[spans->at]];

@@ -6,30 +6,36 @@
  * built first, from front to back, and none of those rows goes to the order. Then frames are queued
  * instead of pieces; of frames at the ends of a block only the rows of the block count. If the
  * cache cannot be built, the run goes on without. All three give the same rows in the same order.
- * A source whose blocks are dealt to lanes needs a complete cache, and fails without.
+ * A source whose blocks are dealt to lanes needs a complete cache, and fails without. Of lanes
+ * whose batches other runs make, only the numbers of rows are queued (idle_lanes.h).
  *
  * Owner: the run's thread.
  */
 #pragma once
 
 #include "pipeline/cache/file.h"
+#include "pipeline/run/options.h"
 #include "pipeline/work/scan.h"
 #include "pipeline/work/span_table.h"
 
 struct leat_run_spans {
     const struct leat_plan *plan;
+    const struct leat_run_options *options;
     uint64_t seed;
     bool are_wanted;
     struct leat_span_table table; /* owned by the SCAN job while one is out that counts */
     uint64_t table_bytes;         /* of the table when no job was out */
     bool is_counted;              /* The table is complete. */
+    bool are_rows;                /* Each of its records is a row. */
     bool is_of_cache;             /* It is of the cache of that generation, and has no places. */
     uint64_t generation;          /* of the run's cache */
     bool is_building;             /* The scanner reads for the cache alone. */
     uint32_t *order; /* [table.n_spans]: of the pass that is read; NULL: not drawn yet */
     uint16_t *lanes; /* [table.n_spans]: of the order, of the spans in `order`; NULL: all go to 0 */
-    size_t at;       /* in order: the next span whose frames are queued */
-    uint32_t n_done; /* records of that span that are queued */
+    bool *is_idle;   /* [n_lanes]: see idle_lanes.h; NULL: no lane is */
+    uint64_t *n_idle_rows; /* [n_lanes]: of idle lanes; NULL: none, or they were taken */
+    size_t at;             /* in order: the next span whose frames are queued */
+    uint32_t n_done;       /* records of that span that are queued */
 };
 
 /* The records from..to-1 of a frame of the cache; to UINT32_MAX: up to its end. */
@@ -47,8 +53,9 @@ enum leat_span_scan {
     LEAT_SPAN_SCAN_AGAIN, /* The pass is read from its start. */
 };
 
+/* What is pointed to outlives it. */
 void leat_run_spans_init(struct leat_run_spans *spans, const struct leat_plan *plan, uint64_t seed,
-                         bool only_builds);
+                         const struct leat_run_options *options);
 void leat_run_spans_deinit(struct leat_run_spans *spans);
 uint64_t leat_run_spans_bytes(const struct leat_run_spans *spans);
 
@@ -70,8 +77,11 @@ void leat_run_spans_end_building(struct leat_run_spans *spans);
 int leat_run_spans_start_pass(struct leat_run_spans *spans, const struct leat_cache_file *file,
                               uint64_t generation, uint64_t epoch, uint64_t pass,
                               struct leat_error *err);
-/* The next part of the pass; false: none is left. */
-bool leat_run_spans_next_part(const struct leat_run_spans *spans,
-                              const struct leat_cache_file *file, struct leat_span_part *ret_part);
+/* The next part of the pass that is not of an idle lane; false: none is left. */
+bool leat_run_spans_next_part(struct leat_run_spans *spans, const struct leat_cache_file *file,
+                              struct leat_span_part *ret_part);
+/* The numbers of rows of idle lanes, which go with the first part of the pass; the caller frees
+ * them. NULL: there are none, or they were taken. */
+uint64_t *leat_run_spans_take_idle_rows(struct leat_run_spans *spans);
 /* Counts a part that is queued. */
 void leat_run_spans_end_part(struct leat_run_spans *spans, const struct leat_span_part *part);
