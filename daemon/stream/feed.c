@@ -525,6 +525,42 @@ void leat_feed_close(struct leat_feed *feed) {
     leat_feed_finish_if_idle(feed);
 }
 
+/* Memory of a run that has ended, which is given back on the pool. */
+struct leftover_task {
+    struct leat_task task;
+    struct leat_feed *feed;
+    struct leat_leftovers leftovers;
+};
+
+static void leftover_work(struct leat_task *task) {
+    leat_leftovers_free(&((struct leftover_task *)task)->leftovers);
+}
+
+static void leftover_done(struct leat_task *task) {
+    struct leftover_task *leftover = (struct leftover_task *)task;
+    struct leat_feed *feed = leftover->feed;
+
+    leat_leftovers_discharge(&leftover->leftovers, &feed->account);
+    free(leftover);
+    leat_feed_task_done(feed);
+}
+
+static void free_run(struct leat_feed *feed) {
+    struct leftover_task *leftover = calloc(1, sizeof(*leftover));
+
+    if (!leftover) { /* then on the loop, although it takes a while */
+        feed->run = leat_run_free(feed->run);
+        return;
+    }
+    leat_run_end(feed->run, &leftover->leftovers);
+    feed->run = NULL;
+    leftover->feed = feed;
+    leftover->task.class = LEAT_TASK_SLOW;
+    leftover->task.work = leftover_work;
+    leftover->task.done = leftover_done;
+    leat_feed_add_task(feed, &leftover->task);
+}
+
 /* Ends the run, drops batches that were not taken, and frees their slots. */
 static void end_run(struct leat_feed *feed) {
     struct leat_run_stats stats;
@@ -537,7 +573,7 @@ static void end_run(struct leat_feed *feed) {
     leat_feed_tuner_end(feed);
     leat_run_get_stats(feed->run, &stats);
     leat_stream_totals_add(&feed->stream->totals, &stats);
-    feed->run = leat_run_free(feed->run);
+    free_run(feed);
     for (struct leat_slot_ring *ring = feed->rings, *next; ring; ring = next) {
         next = ring->next;
         leat_feed_free_ring_if_idle(feed, ring);

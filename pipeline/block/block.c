@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "pipeline/memory/leftover.h"
+
 #define FREE_PART  8                    /* free blocks are at most this part of the living ones */
 #define FREE_LEAST 2                    /* and so many more */
 #define FREE_BYTES (UINT64_C(32) << 20) /* at most, where a stage frees many blocks at once */
@@ -70,8 +72,15 @@ void leat_block_recount(struct leat_block *block) {
 }
 
 static void free_block(struct leat_block *block) {
-    leat_arena_deinit(&block->kept);
-    leat_block_recount(block);
+    struct leat_leftovers *leftovers = block->pool->leftovers;
+
+    if (leftovers) {
+        leftovers->n_bytes[LEAT_MEMORY_BLOCKS] += block->counted_bytes;
+        leat_arena_leave(&block->kept, leftovers);
+    } else {
+        leat_arena_deinit(&block->kept);
+        leat_block_recount(block);
+    }
     free(block);
 }
 
@@ -141,7 +150,8 @@ void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
     block->gone = NULL;
     if (block->is_gathered)
         pool->n_gathered_bytes -= block->counted_bytes;
-    if (block->is_exact || (pool->account && leat_account_should_shrink(pool->account)))
+    if (block->is_exact || pool->leftovers ||
+        (pool->account && leat_account_should_shrink(pool->account)))
         free_block(block);
     else
         keep_free(pool, block);

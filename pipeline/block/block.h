@@ -99,6 +99,7 @@ struct leat_block_pool {
     uint64_t n_gathered_bytes;    /* bytes of gathered blocks */
     uint64_t n_bundle_bytes;      /* of bundles whose first row is in one of its blocks */
     struct leat_account *account; /* NULL: bytes are not counted */
+    struct leat_leftovers *leftovers; /* where memory goes; NULL: back to the system at once */
     /* Called before a block is freed that is resident or count-only. */
     void (*forget)(struct leat_block *block);
 };

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "pipeline/memory/leftover.h"
+
 #define ALIGN           LEAT_ARENA_ALIGN
 #define CHUNK_MAX_BYTES ((size_t)1 << 39) /* a larger size is a mistake */
 
@@ -26,6 +28,18 @@ void leat_arena_deinit(struct leat_arena *arena) {
         struct leat_arena_chunk *next = chunk->next;
 
         free(chunk);
+        chunk = next;
+    }
+    leat_arena_init(arena);
+}
+
+void leat_arena_leave(struct leat_arena *arena, struct leat_leftovers *leftovers) {
+    struct leat_arena_chunk *chunk = arena->first;
+
+    while (chunk) {
+        struct leat_arena_chunk *next = chunk->next;
+
+        leat_leftovers_add(leftovers, chunk);
         chunk = next;
     }
     leat_arena_init(arena);

@@ -32,6 +32,9 @@ int leat_arena_init_exact(struct leat_arena *arena, size_t n_bytes);
  * not much more. 0, or -ENOMEM and the arena has none. */
 int leat_arena_fit(struct leat_arena *arena, size_t n_bytes);
 void leat_arena_deinit(struct leat_arena *arena);
+struct leat_leftovers;
+/* The same, but leaves its memory there. */
+void leat_arena_leave(struct leat_arena *arena, struct leat_leftovers *leftovers);
 void leat_arena_reset(struct leat_arena *arena);
 
 /* n_bytes at a multiple of 64; NULL when memory is out. n_bytes may be 0. Contents are undefined.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/memory/leftover.h"
 #include "pipeline/run/intake/estimate.h"
 #include "pipeline/work/memory_plan.h"
 
@@ -53,9 +54,15 @@ static void count_scratch(struct leat_job_pool *pool, struct leat_scratch *scrat
 }
 
 static void free_scratch(struct leat_job_pool *pool, struct leat_scratch *scratch) {
-    leat_arena_deinit(&scratch->arena);
-    leat_arena_deinit(&scratch->made);
-    count_scratch(pool, scratch);
+    if (pool->leftovers) {
+        pool->leftovers->n_bytes[LEAT_MEMORY_SCRATCH] += scratch->counted_bytes;
+        leat_arena_leave(&scratch->arena, pool->leftovers);
+        leat_arena_leave(&scratch->made, pool->leftovers);
+    } else {
+        leat_arena_deinit(&scratch->arena);
+        leat_arena_deinit(&scratch->made);
+        count_scratch(pool, scratch);
+    }
     free(scratch);
 }
 

@@ -21,6 +21,7 @@ struct leat_scratch {
 struct leat_job_pool {
     const struct leat_plan *plan;
     struct leat_account *account;
+    struct leat_leftovers *leftovers; /* where scratch memory goes; NULL: back at once */
     uint64_t (*now_ns)(void);
     bool is_unfused;
 

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pipeline/memory/leftover.h"
 #include "pipeline/run/delivery.h"
 #include "pipeline/run/profile/tracing.h"
 #include "pipeline/work/memory_plan.h"
@@ -138,6 +139,14 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_plan_unref(run->plan);
     free(run);
     return NULL;
+}
+
+void leat_run_end(struct leat_run *take_run, struct leat_leftovers *ret_leftovers) {
+    *ret_leftovers = (struct leat_leftovers){.first = NULL};
+    take_run->jobs.leftovers = ret_leftovers;
+    for (size_t i = 0; i < take_run->intake.n_lanes; i++)
+        take_run->intake.lanes[i].memory.blocks.leftovers = ret_leftovers;
+    leat_run_free(take_run);
 }
 
 void leat_run_cancel(struct leat_run *run) {

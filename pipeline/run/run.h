@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "pipeline/memory/leftover.h"
 #include "pipeline/order/output.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/options.h"
@@ -61,6 +62,9 @@ int leat_run_extend(struct leat_run *run, uint64_t n_epochs, uint64_t n_steps,
                     struct leat_error *err);
 /* No job may be out. Forgets the slots that were given and not handed out again. */
 struct leat_run *leat_run_free(struct leat_run *run);
+/* The same, but leaves the memory of blocks, of buffers and of jobs to the caller, who frees it on
+ * any thread and discharges it from the account of the options. */
+void leat_run_end(struct leat_run *take_run, struct leat_leftovers *ret_leftovers);
 
 int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job);
 enum leat_job_kind leat_job_kind(const struct leat_job *job);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pipeline/memory/leftover.h"
 #include "pipeline/run/intake/estimate.h"
 #include "pipeline/work/memory_plan.h"
 
@@ -31,8 +32,15 @@ void leat_lane_memory_init(struct leat_lane_memory *memory, const struct leat_pl
 }
 
 static void free_buffer(struct leat_lane_memory *memory, struct leat_buffer *buffer) {
-    leat_account_change(memory->account, LEAT_MEMORY_SOURCE, buffer->counted_bytes, 0);
-    free(buffer->data);
+    struct leat_leftovers *leftovers = memory->blocks.leftovers;
+
+    if (leftovers) {
+        leftovers->n_bytes[LEAT_MEMORY_SOURCE] += buffer->counted_bytes;
+        leat_leftovers_add(leftovers, buffer->data);
+    } else {
+        leat_account_change(memory->account, LEAT_MEMORY_SOURCE, buffer->counted_bytes, 0);
+        free(buffer->data);
+    }
     free(buffer);
 }
 

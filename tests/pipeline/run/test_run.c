@@ -478,6 +478,46 @@ static void test_memory_is_bounded(void **state) {
     leat_plan_unref(plan);
 }
 
+/* What takes the system long to take back is left to the caller, and counted until it is freed. */
+static void test_leftovers(void **state) {
+    struct leat_budget budget = {.limit_bytes = UINT64_MAX, .user_limit_bytes = UINT64_MAX};
+    struct leat_account account;
+    struct leat_run_options options = {
+        .n_epochs = 1, .max_map_jobs = 4, .opener = &leat_opener_any, .account = &account};
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_leftovers leftovers;
+    struct leat_plan *plan;
+    struct leat_run *run;
+    uint64_t held[LEAT_N_MEMORIES];
+
+    (void)state;
+    write_data("data.csv", 0, 20000, 0);
+    plan = stream_plan(CSV, "block_bytes: 4096",
+                       CASTS "- select: {fields: [id, age]}\n- shuffle: {buffer_size: 100000}\n"
+                             "- batch: {batch_size: 100}");
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    assert_int_equal(leat_run_new(plan, &options, &run, &err), 0);
+    while (leat_pipeline_step(run) == LEAT_RUN_JOB) { /* No slot is given. */
+    }
+    for (int i = 0; i < LEAT_N_MEMORIES; i++)
+        held[i] = account.pools[i].current_bytes;
+    assert_true(held[LEAT_MEMORY_BLOCKS] > 100000 && held[LEAT_MEMORY_SOURCE] > 0);
+    leat_run_end(run, &leftovers);
+    assert_int_equal(leftovers.n_bytes[LEAT_MEMORY_BLOCKS], held[LEAT_MEMORY_BLOCKS]);
+    for (int i = 0; i < LEAT_N_MEMORIES; i++) {
+        assert_int_equal(account.pools[i].current_bytes, leftovers.n_bytes[i]);
+        assert_true(leftovers.n_bytes[i] <= held[i]);
+    }
+    assert_true(leftovers.n_bytes[LEAT_MEMORY_SOURCE] > 0 &&
+                leftovers.n_bytes[LEAT_MEMORY_SCRATCH] > 0);
+    leat_leftovers_free(&leftovers);
+    leat_leftovers_discharge(&leftovers, &account);
+    assert_int_equal(account.used_bytes, 0);
+    assert_int_equal(leftovers.n_bytes[LEAT_MEMORY_BLOCKS], 0);
+    leat_account_close(&account);
+    leat_plan_unref(plan);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_digest),
@@ -492,6 +532,7 @@ int main(void) {
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_options_are_checked),
         cmocka_unit_test(test_memory_is_bounded),
+        cmocka_unit_test(test_leftovers),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
