@@ -571,6 +571,28 @@ bool leat_input_has_records(const struct leat_input *input) {
     return input->reader != NULL;
 }
 
+uint64_t leat_input_range(const struct leat_input *input, uint64_t *ret_n_ranges) {
+    uint64_t n_bytes = leat_input_format(input) ? leat_input_file_bytes(input) : 0;
+
+    *ret_n_ranges = 0;
+    if (input->reader)
+        return input->reader_ops->range ? input->reader_ops->range(input->reader, ret_n_ranges) : 0;
+    *ret_n_ranges = (n_bytes + LEAT_INPUT_RANGE - 1) / LEAT_INPUT_RANGE;
+    return leat_input_offset(input) / LEAT_INPUT_RANGE;
+}
+
+void leat_input_tell_again(struct leat_input *input) {
+    if (input->reader)
+        input->reader_ops->tell_again(input->reader);
+    input->is_told = false;
+    input->last_range = UINT64_MAX;
+}
+
+bool leat_input_prepare(struct leat_input *input, uint64_t range, size_t max_bytes) {
+    return input->reader_ops->prepare && !input->is_one_pass &&
+           input->reader_ops->prepare(input->reader, range, max_bytes);
+}
+
 uint64_t leat_input_cross(struct leat_input *input) {
     return input->reader_ops->cross(input->reader);
 }

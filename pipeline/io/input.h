@@ -96,6 +96,14 @@ struct leat_record_reader_ops {
     uint64_t (*offset)(const void *reader); /* in bytes of the file */
     size_t (*memory)(const void *reader);
     void (*free)(void *reader);
+    /* Of a file whose ranges (row groups) can be read ahead; else NULL. At the start of each range
+     * but the first `read` says LEAT_INPUT_BOUNDARY once, and again after `tell_again`. */
+    uint64_t (*range)(const void *reader, uint64_t *ret_n_ranges); /* of the next bytes */
+    void (*tell_again)(void *reader);
+    /* Goes to the range and reads some of what it needs. False: nothing of use. */
+    bool (*prepare)(void *reader, uint64_t range, size_t max_bytes);
+    /* Goes on from a reader of the same file which is at a boundary. False: it is elsewhere. */
+    bool (*adopt)(void *reader, const void *other);
 };
 
 /* An input of the records that the reader makes of `take_file`, of which nothing was read. Takes
@@ -108,6 +116,14 @@ bool leat_input_has_records(const struct leat_input *input);
 uint64_t leat_input_cross(struct leat_input *input);
 
 /* ---- ahead ---- */
+
+/* Returns the range of the file in which the next bytes begin; *ret_n_ranges is 0 if nothing of it
+ * can be read ahead. */
+uint64_t leat_input_range(const struct leat_input *input, uint64_t *ret_n_ranges);
+/* Makes the next read say LEAT_INPUT_BOUNDARY once more, if the last one did. */
+void leat_input_tell_again(struct leat_input *input);
+/* Reads ahead in an input of records that was not read. False: it is of no use. */
+bool leat_input_prepare(struct leat_input *input, uint64_t range, size_t max_bytes);
 
 /* An input that has decoded the frames that begin in the range-th LEAT_INPUT_RANGE of the file, up
  * to max_bytes. *ret_input NULL: no frame of use begins there. Range 0 is the file itself, which is

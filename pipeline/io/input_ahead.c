@@ -137,7 +137,14 @@ int leat_input_open_ahead(const struct leat_opener *opener, const char *path,
     return r == -ENOMEM ? r : 0;
 }
 
+static bool is_same_file(const struct leat_input *a, const struct leat_input *b) {
+    return a->device == b->device && a->inode == b->inode && a->file_bytes == b->file_bytes;
+}
+
 bool leat_input_adopt(struct leat_input *ahead, struct leat_input *input) {
+    if (input->reader)
+        return ahead->reader_ops == input->reader_ops && is_same_file(ahead->file, input->file) &&
+               ahead->reader_ops->adopt(ahead->reader, input->reader);
     if (!input->at_boundary || ahead->entered_at != input->offset || ahead->codec != input->codec ||
         ahead->device != input->device || ahead->inode != input->inode)
         return false;

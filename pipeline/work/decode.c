@@ -1,12 +1,29 @@
 /* decode.c: see decode.h. */
 #include "pipeline/work/decode.h"
 
+/* Whoever reads the file meets its errors. */
+static void prepare(const struct leat_decode_job *job, const struct leat_plan_source *source,
+                    const char *path) {
+    struct leat_error ignored = LEAT_ERROR_INIT;
+    struct leat_input *input;
+
+    if (leat_plan_open_input(job->plan, source, job->opener, path, &input, &ignored) < 0)
+        return;
+    if (leat_input_prepare(input, job->unit->key.range, job->max_bytes))
+        job->unit->input = input;
+    else
+        leat_input_close(input);
+}
+
 int leat_decode_execute(const struct leat_decode_job *job, struct leat_error *err) {
     const char *path = job->plan->source->files.paths[job->unit->key.file];
+    const struct leat_plan_source *source = leat_plan_source_of(job->plan, job->unit->key.file);
     int r;
 
-    if (leat_plan_source_of(job->plan, job->unit->key.file)->ops->open_records)
-        return 0; /* Its input gives other bytes than the decoder. */
+    if (source->ops->open_records) {
+        prepare(job, source, path);
+        return 0;
+    }
     r = leat_input_open_ahead(job->opener, path, &job->plan->limits, job->unit->key.range,
                               job->max_bytes, &job->unit->input);
 

@@ -1,5 +1,5 @@
-/* decode.h: the DECODE job: decodes the beginning of a range of a compressed file, ahead of the
- * scanner. Any thread.
+/* decode.h: the DECODE job: decodes the beginning of a range of a compressed file, or of a row
+ * group, ahead of the scanner. Any thread.
  */
 #pragma once
 

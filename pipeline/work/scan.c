@@ -165,11 +165,11 @@ static int read_error(const struct leat_scan *scan, const struct leat_buffer *bu
 static int read_some(struct leat_scan_job *job, void *data, size_t size, size_t *ret_n,
                      struct leat_error *err) {
     struct leat_scan *scan = job->scan;
-    struct leat_unit_key key;
     int r;
 
     while ((r = leat_input_read(scan->input, data, size, ret_n, err)) == LEAT_INPUT_BOUNDARY) {
-        key = (struct leat_unit_key){scan->file, leat_input_offset(scan->input) / LEAT_INPUT_RANGE};
+        struct leat_unit_key key = {scan->file, leat_input_range(scan->input, &(uint64_t){0})};
+
         if (!leat_scan_may_pass(job, key))
             return LEAT_INPUT_WAITING;
         leat_scan_change_input(scan, key);

@@ -50,6 +50,8 @@ static bool is_beyond(const struct leat_scan *scan, struct leat_unit_key key) {
 bool leat_scan_may_pass(struct leat_scan_job *job, struct leat_unit_key key) {
     if (!is_expected(job->scan, key) && !is_beyond(job->scan, key))
         return true;
+    if (job->scan->input)
+        leat_input_tell_again(job->scan->input); /* by then the unit may be there */
     job->is_waiting = job->wants_unit = true;
     job->wanted = key;
     return false;

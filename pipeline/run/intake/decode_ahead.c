@@ -76,7 +76,7 @@ bool leat_decode_ahead_start_job(struct leat_decode_ahead *ahead, struct leat_de
     struct leat_unit *unit;
     size_t max_bytes;
 
-    if (!ahead->is_compressed)
+    if (!ahead->has_ranges)
         return false;
     max_bytes = bytes_of_next(ahead);
     if (max_bytes == 0 || !next_key(ahead, &key))
@@ -159,7 +159,7 @@ bool leat_decode_ahead_hand_over(struct leat_decode_ahead *ahead, struct leat_sc
         ahead->n_held++;
     }
     leat_scan_expect_units(scan, ahead->out, ahead->n_out);
-    if (ahead->is_compressed && ahead->max_units > 0)
+    if (ahead->has_ranges && ahead->max_units > 0)
         leat_scan_set_horizon(scan, (struct leat_unit_key){ahead->file, ahead->next_range},
                               ahead->next_file);
     return true;
@@ -188,11 +188,10 @@ void leat_decode_ahead_follow(struct leat_decode_ahead *ahead, const struct leat
         ahead->next_file = ahead->file + 1;
     if (!input)
         return;
-    ahead->is_compressed = leat_input_format(input) && !leat_input_has_records(input);
-    ahead->range = leat_input_offset(input) / LEAT_INPUT_RANGE;
-    ahead->n_ranges = ahead->is_compressed
-                          ? (leat_input_file_bytes(input) + LEAT_INPUT_RANGE - 1) / LEAT_INPUT_RANGE
-                          : 0;
+    ahead->range = leat_input_range(input, &ahead->n_ranges);
+    if (scan->route.table) /* it goes from place to place */
+        ahead->n_ranges = 0;
+    ahead->has_ranges = ahead->n_ranges > 0;
     if (ahead->next_range <= ahead->range)
         ahead->next_range = ahead->range + 1;
 }

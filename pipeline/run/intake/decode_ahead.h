@@ -1,4 +1,5 @@
-/* decode_ahead.h: which places of compressed files are decoded ahead of the scanner, and when.
+/* decode_ahead.h: which places of compressed files, and row groups of columnar ones, are decoded
+ * ahead of the scanner, and when.
  *
  * These are the next ranges of the scanner's file, then the beginnings of the files behind it.
  * Their number and bytes are bounded. A place that holds nothing of use only costs time. The
@@ -21,7 +22,7 @@ struct leat_decode_ahead {
     struct leat_unit_key out[LEAT_UNITS_MAX]; /* being decoded in this pass */
     size_t n_out, n_busy;                     /* n_busy: jobs of all passes */
     size_t n_held;                            /* units that the scanner has */
-    bool is_compressed;                       /* the file of the scanner */
+    bool has_ranges;                          /* of the file of the scanner can be decoded */
     size_t file;                              /* of the scanner, after its last job */
     uint64_t range, n_ranges;                 /* of the scanner, and of that file */
     uint64_t next_range;                      /* of that file, to be decoded next */

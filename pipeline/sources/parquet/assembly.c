@@ -48,17 +48,25 @@ int leat_parquet_column_init(struct leat_parquet_column *column,
     return 0;
 }
 
+void leat_parquet_column_leave(struct leat_parquet_column *column,
+                               struct leat_parquet_source *source) {
+    for (uint32_t i = 0; i < column->n_nodes; i++) {
+        struct leat_parquet_node *node = &column->nodes[i];
+
+        node->bits = leat_parquet_blocks_free(&source->memory, node->bits);
+        node->ends = leat_parquet_blocks_free(&source->memory, node->ends);
+        node->converted = leat_parquet_blocks_free(&source->memory, node->converted);
+        node->texts = leat_parquet_blocks_free(&source->memory, node->texts);
+        node->spaced = leat_parquet_blocks_free(&source->memory, node->spaced);
+    }
+    column->n_rows = 0;
+}
+
 void leat_parquet_column_deinit(struct leat_parquet_column *column,
                                 struct leat_parquet_source *source) {
     for (uint32_t i = 0; i < column->n_leaves; i++)
         leat_parquet_leaf_deinit(&column->leaves[i], source);
-    for (uint32_t i = 0; i < column->n_nodes; i++) {
-        (void)leat_parquet_blocks_free(&source->memory, column->nodes[i].bits);
-        (void)leat_parquet_blocks_free(&source->memory, column->nodes[i].ends);
-        (void)leat_parquet_blocks_free(&source->memory, column->nodes[i].converted);
-        (void)leat_parquet_blocks_free(&source->memory, column->nodes[i].texts);
-        (void)leat_parquet_blocks_free(&source->memory, column->nodes[i].spaced);
-    }
+    leat_parquet_column_leave(column, source);
     free(column->leaves);
     free(column->nodes);
 }

@@ -37,6 +37,9 @@ int leat_parquet_column_init(struct leat_parquet_column *column,
 void leat_parquet_column_deinit(struct leat_parquet_column *column,
                                 struct leat_parquet_source *source);
 
+/* Drops the rows that are loaded, in front of another row group. */
+void leat_parquet_column_leave(struct leat_parquet_column *column,
+                               struct leat_parquet_source *source);
 /* Loads up to n_rows, of which `row` is the first, into the arrays. */
 int leat_parquet_column_load(struct leat_parquet_column *column, struct leat_parquet_source *source,
                              uint64_t row, uint32_t n_rows, struct leat_error *err);

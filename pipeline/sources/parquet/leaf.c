@@ -32,7 +32,7 @@ static int get(struct leat_parquet_leaf_reader *reader, struct leat_parquet_sour
         if (n_wanted < source->window_bytes)
             n_wanted = source->window_bytes < n_left ? source->window_bytes : n_left;
         reader->n_window = 0;
-        r = leat_parquet_block_reserve(&source->memory, &reader->window, n_wanted, err);
+        r = leat_parquet_block_reserve(&source->scratch, &reader->window, n_wanted, err);
         if (r == 0)
             r = leat_input_read_at(source->file, at, reader->window->data, (size_t)n_wanted, err);
         reader->window_at = at;
@@ -58,10 +58,10 @@ static int copy(struct leat_parquet_leaf_reader *reader, struct leat_parquet_sou
     return n > 0 ? leat_input_read_at(source->file, at, out, (size_t)n, err) : 0;
 }
 
-/* Reads the header of the next page. */
+/* Reads the header of the page at that place. */
 static int read_header(struct leat_parquet_leaf_reader *reader, struct leat_parquet_source *source,
-                       struct leat_parquet_page *ret_page, struct leat_error *err) {
-    uint64_t n_left = reader->chunk.end - reader->at, n = HEADER_BYTES;
+                       uint64_t at, struct leat_parquet_page *ret_page, struct leat_error *err) {
+    uint64_t n_left = reader->chunk.end - at, n = HEADER_BYTES;
     const uint8_t *bytes;
     int r;
 
@@ -69,7 +69,7 @@ static int read_header(struct leat_parquet_leaf_reader *reader, struct leat_parq
         return fault(err, "it has fewer values than the footer says");
     for (;; n *= 8) {
         n = n < n_left ? n : n_left;
-        r = get(reader, source, reader->at, (size_t)n, &bytes, err);
+        r = get(reader, source, at, (size_t)n, &bytes, err);
         if (r < 0)
             return r;
         r = leat_parquet_page_parse(bytes, (size_t)n, ret_page);
@@ -109,7 +109,7 @@ static int expand(struct leat_parquet_leaf_reader *reader, struct leat_parquet_s
     if (at >= reader->window_at && at + n_stored <= reader->window_at + reader->n_window) {
         stored = reader->window->data + (at - reader->window_at);
     } else {
-        r = leat_parquet_block_reserve(&source->memory, &source->stored, n_stored, err);
+        r = leat_parquet_block_reserve(&source->scratch, &source->stored, n_stored, err);
         if (r == 0)
             r = copy(reader, source, at, source->stored->data, n_stored, err);
         stored = r == 0 ? source->stored->data : NULL;
@@ -128,25 +128,86 @@ static int expand(struct leat_parquet_leaf_reader *reader, struct leat_parquet_s
                  : 0;
 }
 
-/* Reads the page; its first n_as_is bytes are not compressed. NULL: it fails. */
-static struct leat_parquet_block *read_page(struct leat_parquet_leaf_reader *reader,
-                                            struct leat_parquet_source *source,
-                                            const struct leat_parquet_page *page, uint64_t n_as_is,
-                                            struct leat_error *err) {
-    uint64_t at = reader->at + page->n_header;
-    struct leat_parquet_block *block;
-    int r;
+/* Bytes at the start of a page that are not compressed: its levels, or all of it. */
+static int find_plain(const struct leat_parquet_leaf_reader *reader,
+                      const struct leat_parquet_page *page, uint64_t *ret_n,
+                      struct leat_error *err) {
+    bool is_v2 = page->kind == LEAT_PARQUET_DATA_PAGE_V2;
+    bool is_plain = reader->chunk.codec == LEAT_PARQUET_PLAIN || (is_v2 && !page->is_compressed);
+    uint64_t n_levels = is_v2 ? page->n_repetition + page->n_definition : 0;
 
-    if (check_expansion(source, page, err) < 0)
-        return NULL;
-    block = leat_parquet_block_new(&source->memory, page->n_plain, err);
+    if (n_levels < (is_v2 ? page->n_definition : 0) || n_levels > page->n_plain ||
+        n_levels > page->n_stored || (is_plain && page->n_plain != page->n_stored))
+        return fault(err, "a page has lengths that do not fit together");
+    *ret_n = is_plain ? page->n_plain : n_levels;
+    return 0;
+}
+
+/* Reads the page whose header is at that place. NULL: it fails. */
+static struct leat_parquet_block *read_page_at(struct leat_parquet_leaf_reader *reader,
+                                               struct leat_parquet_source *source, uint64_t at,
+                                               const struct leat_parquet_page *page,
+                                               struct leat_parquet_memory *memory,
+                                               struct leat_error *err) {
+    struct leat_parquet_block *block;
+    uint64_t n_plain = 0;
+    int r = check_expansion(source, page, err);
+
+    if (r == 0)
+        r = find_plain(reader, page, &n_plain, err);
+    block = r == 0 ? leat_parquet_block_new(memory, page->n_plain, err) : NULL;
     if (!block)
         return NULL;
-    r = copy(reader, source, at, block->data, n_as_is, err);
-    if (r == 0 && n_as_is < page->n_plain)
-        r = expand(reader, source, at + n_as_is, page->n_stored - n_as_is, block->data + n_as_is,
-                   page->n_plain - n_as_is, err);
-    return r < 0 ? leat_parquet_blocks_free(&source->memory, block) : block;
+    block->at = at;
+    at += page->n_header;
+    r = copy(reader, source, at, block->data, n_plain, err);
+    if (r == 0 && n_plain < page->n_plain)
+        r = expand(reader, source, at + n_plain, page->n_stored - n_plain, block->data + n_plain,
+                   page->n_plain - n_plain, err);
+    return r < 0 ? leat_parquet_blocks_free(memory, block) : block;
+}
+
+/* The next page, which may have been read ahead. NULL: it fails. */
+static struct leat_parquet_block *read_page(struct leat_parquet_leaf_reader *reader,
+                                            struct leat_parquet_source *source,
+                                            const struct leat_parquet_page *page,
+                                            struct leat_error *err) {
+    struct leat_parquet_block *block = reader->ahead_pages;
+
+    if (!block || block->at != reader->at)
+        return read_page_at(reader, source, reader->at, page, &source->memory, err);
+    if (!leat_parquet_block_move(&source->ahead, &source->memory, block, err))
+        return NULL;
+    reader->ahead_pages = block->next;
+    block->next = NULL;
+    return block;
+}
+
+void leat_parquet_leaf_prepare(struct leat_parquet_leaf_reader *reader,
+                               struct leat_parquet_source *source, uint64_t max_bytes) {
+    struct leat_parquet_block **end = &reader->ahead_pages;
+    uint64_t at = reader->at, n_left = reader->n_left, n_bytes = 0;
+    struct leat_error ignored = LEAT_ERROR_INIT;
+    struct leat_parquet_page page;
+
+    while (n_left > 0 && n_bytes < max_bytes) {
+        bool is_data;
+
+        if (read_header(reader, source, at, &page, &ignored) < 0)
+            return;
+        is_data = page.kind == LEAT_PARQUET_DATA_PAGE || page.kind == LEAT_PARQUET_DATA_PAGE_V2;
+        if (is_data && page.n_values > n_left)
+            return;
+        if (is_data || page.kind == LEAT_PARQUET_DICTIONARY_PAGE) {
+            *end = read_page_at(reader, source, at, &page, &source->ahead, &ignored);
+            if (!*end)
+                return;
+            end = &(*end)->next;
+            n_bytes += page.n_plain;
+        }
+        n_left -= is_data ? page.n_values : 0;
+        at += page.n_header + page.n_stored;
+    }
 }
 
 /* ---- pages ---- */
@@ -154,7 +215,6 @@ static struct leat_parquet_block *read_page(struct leat_parquet_leaf_reader *rea
 static int read_dictionary(struct leat_parquet_leaf_reader *reader,
                            struct leat_parquet_source *source, const struct leat_parquet_page *page,
                            struct leat_error *err) {
-    bool is_plain = reader->chunk.codec == LEAT_PARQUET_PLAIN;
     struct leat_parquet_block *block;
 
     if (reader->dictionary.page)
@@ -162,9 +222,7 @@ static int read_dictionary(struct leat_parquet_leaf_reader *reader,
     if (page->encoding != LEAT_PARQUET_ENCODING_PLAIN &&
         page->encoding != LEAT_PARQUET_ENCODING_PLAIN_DICTIONARY)
         return fault(err, "its dictionary has an encoding that is none of a dictionary");
-    if (is_plain && page->n_plain != page->n_stored)
-        return fault(err, "its dictionary has two lengths");
-    block = read_page(reader, source, page, is_plain ? page->n_plain : 0, err);
+    block = read_page(reader, source, page, err);
     return block
                ? leat_parquet_dictionary_init(&reader->dictionary, reader->leaf,
                                               (uint32_t)page->n_values, block, &source->memory, err)
@@ -230,14 +288,9 @@ static int begin_page_v2(struct leat_parquet_leaf_reader *reader,
 static int enter_page(struct leat_parquet_leaf_reader *reader, struct leat_parquet_source *source,
                       const struct leat_parquet_page *page, struct leat_error *err) {
     bool is_v2 = page->kind == LEAT_PARQUET_DATA_PAGE_V2;
-    bool is_plain = reader->chunk.codec == LEAT_PARQUET_PLAIN || (is_v2 && !page->is_compressed);
-    uint64_t n_levels = page->n_repetition + page->n_definition; /* 0 of version 1 */
     int r;
 
-    if (n_levels < page->n_definition || n_levels > page->n_plain || n_levels > page->n_stored ||
-        (is_plain && page->n_plain != page->n_stored))
-        return fault(err, "a page has lengths that do not fit together");
-    reader->page = read_page(reader, source, page, is_plain ? page->n_plain : n_levels, err);
+    reader->page = read_page(reader, source, page, err);
     if (!reader->page)
         return err->code;
     reader->values.leaf = reader->leaf;
@@ -259,7 +312,7 @@ static int next_page(struct leat_parquet_leaf_reader *reader, struct leat_parque
     reader->ahead_at = reader->n_ahead = 0;
     while (reader->n_left > 0) {
         struct leat_parquet_page page;
-        int r = read_header(reader, source, &page, err);
+        int r = read_header(reader, source, reader->at, &page, err);
         bool is_data =
             page.kind == LEAT_PARQUET_DATA_PAGE || page.kind == LEAT_PARQUET_DATA_PAGE_V2;
 
@@ -300,6 +353,11 @@ void leat_parquet_leaf_enter(struct leat_parquet_leaf_reader *reader,
     release(reader, source);
     leat_parquet_dictionary_deinit(&reader->dictionary, &source->memory);
     reader->page = leat_parquet_blocks_free(&source->memory, reader->page);
+    reader->ahead_pages = leat_parquet_blocks_free(&source->ahead, reader->ahead_pages);
+    for (int i = REPETITION; i <= DEFINITION; i++)
+        reader->levels[i] = leat_parquet_blocks_free(&source->memory, reader->levels[i]);
+    reader->out = leat_parquet_blocks_free(&source->memory, reader->out);
+    leat_parquet_values_deinit(&reader->values, &source->memory);
     reader->chunk = *chunk;
     reader->at = chunk->at;
     reader->n_left = chunk->n_values;
@@ -313,11 +371,7 @@ void leat_parquet_leaf_deinit(struct leat_parquet_leaf_reader *reader,
     static const struct leat_parquet_chunk none = {.at = 0};
 
     leat_parquet_leaf_enter(reader, source, &none);
-    leat_parquet_values_deinit(&reader->values, &source->memory);
-    (void)leat_parquet_blocks_free(&source->memory, reader->window);
-    (void)leat_parquet_blocks_free(&source->memory, reader->levels[REPETITION]);
-    (void)leat_parquet_blocks_free(&source->memory, reader->levels[DEFINITION]);
-    (void)leat_parquet_blocks_free(&source->memory, reader->out);
+    (void)leat_parquet_blocks_free(&source->scratch, reader->window);
 }
 
 /* Appends n definition levels, and counts those of values that are there. */

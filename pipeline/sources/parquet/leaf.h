@@ -14,7 +14,9 @@
 struct leat_parquet_source {
     struct leat_input *file;
     struct leat_input_limits limits;
-    struct leat_parquet_memory memory;
+    /* Of pages and values, so that what fits does not depend on what was read before; of bytes as
+     * they are in the file; and of pages that were read ahead. */
+    struct leat_parquet_memory memory, scratch, ahead;
     struct leat_parquet_block *stored; /* of a page that is being decompressed */
     size_t window_bytes;               /* that a column reads at once */
 };
@@ -30,6 +32,7 @@ struct leat_parquet_leaf_reader {
     uint64_t window_at;
     size_t n_window;
     struct leat_parquet_dictionary dictionary;
+    struct leat_parquet_block *ahead_pages; /* the next ones, in order */
 
     /* the page */
     struct leat_parquet_block *page;
@@ -55,6 +58,10 @@ void leat_parquet_leaf_enter(struct leat_parquet_leaf_reader *reader,
 void leat_parquet_leaf_deinit(struct leat_parquet_leaf_reader *reader,
                               struct leat_parquet_source *source);
 
+/* Reads pages ahead, until they have max_bytes or all of the row group is read. A failure ends it
+ * and is met again when the page is wanted. */
+void leat_parquet_leaf_prepare(struct leat_parquet_leaf_reader *reader,
+                               struct leat_parquet_source *source, uint64_t max_bytes);
 /* Passes rows. -EBADMSG: the row group has fewer. */
 int leat_parquet_leaf_skip(struct leat_parquet_leaf_reader *reader,
                            struct leat_parquet_source *source, uint64_t n_rows,

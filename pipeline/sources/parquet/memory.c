@@ -29,10 +29,20 @@ struct leat_parquet_block *leat_parquet_block_new(struct leat_parquet_memory *me
         return NULL;
     }
     block->next = NULL;
+    block->at = 0;
     block->n_bytes = (size_t)n_bytes;
     memset(block->data + n_bytes, 0, LEAT_PARQUET_SLACK);
     memory->n_bytes += n_bytes;
     return block;
+}
+
+bool leat_parquet_block_move(struct leat_parquet_memory *from, struct leat_parquet_memory *to,
+                             const struct leat_parquet_block *block, struct leat_error *err) {
+    if (block->n_bytes > to->max_bytes - to->n_bytes)
+        return too_much(to, block->n_bytes, err) == 0;
+    from->n_bytes -= block->n_bytes;
+    to->n_bytes += block->n_bytes;
+    return true;
 }
 
 struct leat_parquet_block *leat_parquet_blocks_free(struct leat_parquet_memory *memory,

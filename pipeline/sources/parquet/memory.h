@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "proto/base/error.h"
 
 #define LEAT_PARQUET_SLACK 16 /* zero bytes behind each block, which bit readers may see */
@@ -15,6 +17,7 @@ struct leat_parquet_memory {
 struct leat_parquet_block {
     struct leat_parquet_block *next;
     size_t n_bytes;
+    uint64_t at; /* of a page that was read ahead: in the file */
     uint8_t data[];
 };
 
@@ -24,6 +27,9 @@ struct leat_parquet_block *leat_parquet_block_new(struct leat_parquet_memory *me
 /* Frees the list. */
 struct leat_parquet_block *leat_parquet_blocks_free(struct leat_parquet_memory *memory,
                                                     struct leat_parquet_block *blocks);
+/* Moves a block to another memory. False: it has no room for it. */
+bool leat_parquet_block_move(struct leat_parquet_memory *from, struct leat_parquet_memory *to,
+                             const struct leat_parquet_block *block, struct leat_error *err);
 /* Makes *block hold n_bytes at least; what is in it stays. 0 or -errno, which changes nothing. */
 int leat_parquet_block_reserve(struct leat_parquet_memory *memory,
                                struct leat_parquet_block **block, uint64_t n_bytes,

@@ -27,6 +27,7 @@ struct reader {
     bool has_group;
     uint32_t group;
     uint64_t group_end; /* row behind the last */
+    uint64_t told_row;  /* of the last boundary that was told; 0: none */
 };
 
 static void forget(struct reader *self) {
@@ -46,7 +47,7 @@ static void reader_free(void *reader) {
     struct reader *self = reader;
 
     forget(self);
-    self->source.stored = leat_parquet_blocks_free(&self->source.memory, self->source.stored);
+    self->source.stored = leat_parquet_blocks_free(&self->source.scratch, self->source.stored);
     free(self);
 }
 
@@ -149,7 +150,7 @@ static int enter_column(struct reader *self, struct leat_parquet_column *column,
                         struct leat_error *err) {
     uint64_t n_before = self->groups.row - self->footer.groups[self->group].first_row;
 
-    column->n_rows = 0;
+    leat_parquet_column_leave(column, &self->source);
     for (uint32_t i = 0; i < column->n_leaves; i++) {
         struct leat_parquet_leaf_reader *reader = &column->leaves[i];
         const struct leat_parquet_chunk *chunk = &self->chunks[reader->leaf->column];
@@ -247,6 +248,17 @@ static int load(struct reader *self, uint64_t *ret_n, struct leat_error *err) {
 
 /* ---- rows ---- */
 
+/* True once, when the next row is the first of a row group. */
+static bool tells_boundary(struct reader *self) {
+    uint64_t row = self->groups.row;
+
+    if (row == 0 || row == self->told_row || (self->has_group && row < self->group_end) ||
+        self->footer.groups[leat_parquet_footer_find(&self->footer, row)].first_row != row)
+        return false;
+    self->told_row = row;
+    return true;
+}
+
 static int make(void *reader, uint64_t room, bool must, uint64_t *ret_n_rows,
                 struct leat_error *err) {
     struct reader *self = reader;
@@ -255,6 +267,8 @@ static int make(void *reader, uint64_t room, bool must, uint64_t *ret_n_rows,
 
     if (self->groups.row >= self->footer.n_rows)
         return LEAT_ARROW_END;
+    if (tells_boundary(self))
+        return LEAT_INPUT_BOUNDARY;
     r = load(self, &n, err);
     if (r == 0)
         r = leat_arrow_rows_put(&self->rows, self->groups.row, n, room, must, ret_n_rows, err);
@@ -293,7 +307,54 @@ static size_t reader_memory(const void *reader) {
 
     return sizeof(*self) + leat_arrow_rows_memory(&self->rows) + self->footer.n_bytes +
            self->footer.n_groups * sizeof(*self->footer.groups) +
-           (size_t)self->source.memory.n_bytes;
+           (size_t)(self->source.memory.n_bytes + self->source.scratch.n_bytes +
+                    self->source.ahead.n_bytes);
+}
+
+/* ---- ahead ---- */
+
+static uint64_t reader_range(const void *reader, uint64_t *ret_n_ranges) {
+    const struct reader *self = reader;
+
+    *ret_n_ranges = self->footer.n_groups;
+    return self->footer.n_groups ? leat_parquet_footer_find(&self->footer, self->groups.row) : 0;
+}
+
+static void reader_tell_again(void *reader) {
+    ((struct reader *)reader)->told_row = 0;
+}
+
+static bool reader_prepare(void *reader, uint64_t range, size_t max_bytes) {
+    struct leat_error ignored = LEAT_ERROR_INIT;
+    struct reader *self = reader;
+    uint32_t n_leaves = 0;
+
+    if (begin(self, &ignored) != 0 || range >= self->footer.n_groups)
+        return false;
+    self->source.ahead.max_bytes = max_bytes;
+    self->groups.row = self->told_row = self->footer.groups[range].first_row;
+    if (enter_group(self, &ignored) < 0)
+        return false;
+    for (uint32_t i = 0; i < self->columns.layout.n_slots; i++)
+        n_leaves += self->read[i].n_leaves;
+    for (uint32_t i = 0; i < self->columns.layout.n_slots; i++)
+        for (uint32_t k = 0; k < self->read[i].n_leaves; k++)
+            leat_parquet_leaf_prepare(&self->read[i].leaves[k], &self->source,
+                                      max_bytes / n_leaves);
+    return true;
+}
+
+static bool reader_adopt(void *reader, const void *other) {
+    const struct reader *from = other;
+    struct reader *self = reader;
+    struct leat_arrow_rows *rows = self->groups.rows;
+
+    if (self->groups.row != from->groups.row || self->footer.n_rows != from->footer.n_rows)
+        return false;
+    self->groups = from->groups;
+    self->groups.rows = rows;
+    self->groups.out_at = rows->n_out = 0;
+    return true;
 }
 
 static const struct leat_record_reader_ops ops = {
@@ -303,6 +364,10 @@ static const struct leat_record_reader_ops ops = {
     .offset = reader_offset,
     .memory = reader_memory,
     .free = reader_free,
+    .range = reader_range,
+    .tell_again = reader_tell_again,
+    .prepare = reader_prepare,
+    .adopt = reader_adopt,
 };
 
 int leat_parquet_open(struct leat_input *take_file, const struct leat_input_limits *limits,
@@ -316,7 +381,7 @@ int leat_parquet_open(struct leat_input *take_file, const struct leat_input_limi
     }
     self->source.file = take_file;
     self->source.limits = *limits;
-    self->source.memory.max_bytes = limits->max_window_bytes;
+    self->source.memory.max_bytes = self->source.scratch.max_bytes = limits->max_window_bytes;
     self->selections = selections;
     self->n_selections = n_selections;
     self->groups.rows = &self->rows;
