@@ -91,7 +91,7 @@ class Debian(Machine):
         names = [f"/packages/{path.relative_to(packages.folder)}" if isinstance(path, pathlib.Path) else path
                  for path in what]
         return self.run("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", command, "--yes", "--allow-downgrades",
-                        "-o", "DPkg::Options::=--force-unsafe-io", *names)
+                        "--no-install-recommends", "-o", "DPkg::Options::=--force-unsafe-io", *names)
 
     def version(self):
         return self.run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Version}", "leatd", check=False)
