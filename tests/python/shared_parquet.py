@@ -314,7 +314,7 @@ def nested_table(seed: int, n: int) -> Any:
 SHAPES = {  # of a file: rows, and what pyarrow makes of them
     "small pages": (90, {"data_page_size": 256, "write_batch_size": 16, "row_group_size": 50}),
     "one page": (90, {}),
-    "many rows": (9000, {"data_page_size": 20000, "row_group_size": 4001, "dictionary_pagesize_limit": 2000}),
+    "many rows": (4500, {"data_page_size": 20000, "row_group_size": 4300, "dictionary_pagesize_limit": 2000}),
 }
 
 

@@ -9,8 +9,10 @@ import pytest
 from shared_parquet import CODECS, SHAPES, VERSIONS, check, write_all
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("codec", CODECS)
+CASES = [(codec, version, shape) for codec in CODECS for version in VERSIONS for shape in SHAPES
+         if shape != "many rows" or codec in ("none", "snappy", "zstd")]
+
+
+@pytest.mark.parametrize(("codec", "version", "shape"), CASES)
 def test_all(tmp_path: pathlib.Path, codec: str, version: str, shape: str) -> None:
     assert sum(check(tmp_path, path) for path in write_all(tmp_path, shape, codec, version)) > 30000
