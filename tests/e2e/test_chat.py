@@ -53,5 +53,47 @@ def test_digests(folder):
             assert daemon.digest(stream, "--epochs", 2) == alone
 
 
+MARKED = """{% for m in messages %}<|im_start|>{{ m.role }}
+{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}{% else %}{{ m.content }}<|im_end|>{% endif %}
+{{ '' }}
+{% endfor %}"""
+UNMARKED = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{{ '<|im_start|>assistant\n' if add_generation_prompt }}"
+OTHERWISE = "{% for m in messages %}{{ m.content }}{{ '!' if loop.last }}{% endfor %}"
+
+
+def auto(folder, template):
+    """The rows of the stream `talks` with this template in place of chatml."""
+    (folder / "own.jinja").write_text(template)
+    spec = CONFIG.read_text().replace("template: chatml, injection: fail", f"template: auto, template_file: {folder}/own.jinja")
+    config = folder / "auto.yaml"
+    config.write_text(spec.replace("[talks.jsonl]", f"[{CONFIG.parent}/talks.jsonl]").replace("tokenizer: chat\n", f"tokenizer: {CONFIG.parent}/chat\n"))
+    done = ctl("head", config, "talks", "-n", 100, "--json", "--after", "causal_labels")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_template_of_a_model(folder):
+    """The same text and labels as by leat's own ChatML, if the template marks what the assistant says."""
+    wanted, got = head("talks", "--after", "causal_labels"), auto(folder, MARKED)
+    assert len(got) >= len(wanted) == 5
+    by_text = {row["text"]: row for row in got}
+    for row in wanted:
+        assert by_text[row["text"]]["labels"] == row["labels"], (by_text[row["text"]], row)
+
+
+def test_turns_without_marks(folder):
+    """Without marks the whole turns are labelled."""
+    rows = auto(folder, UNMARKED)
+    assert rows
+    for row in rows:
+        messages = json.loads(row["messages"])
+        said = "".join(message["content"] + "<|im_end|>\n" for message in messages if message["role"] == "assistant")
+        assert labelled(row) == said, (labelled(row), said)
+
+
+def test_turns_that_change(folder):
+    """A template that writes an answer otherwise once more follows gives no labels that are wrong."""
+    assert all(len(json.loads(row["messages"])) <= 1 for row in auto(folder, OTHERWISE))
+
+
 if __name__ == "__main__":
     leat_harness.main(globals())

@@ -19,8 +19,7 @@
 #define ZEPHYR(role)                                                                               \
     { .name = role, .before = "<|" role "|>\n", .adds_eos = true, .behind = "\n" }
 
-const char *const leat_chat_template_names[] = {"chatml", "llama-3", "mistral", "gemma",
-                                                "phi-3",  "zephyr",  NULL};
+const char *const leat_chat_template_names[] = {LEAT_CHAT_TEMPLATE_NAMES, NULL};
 
 const struct leat_chat_template leat_chat_templates[] = {
     {.name = "chatml",

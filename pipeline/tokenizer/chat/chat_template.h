@@ -37,6 +37,7 @@ struct leat_chat_template {
 
 /* In the order of leat_chat_template_names, which is NULL-terminated. */
 extern const struct leat_chat_template leat_chat_templates[];
+#define LEAT_CHAT_TEMPLATE_NAMES "chatml", "llama-3", "mistral", "gemma", "phi-3", "zephyr"
 extern const char *const leat_chat_template_names[];
 
 /* The role of that name; NULL: the template has none. */

@@ -294,6 +294,54 @@ static void test_bad_records(void **state) {
                   "declare `fields: {t: json}` at the source");
 }
 
+/* ---- the template of a model */
+
+#define MARKED                                                                                     \
+    "{{ bos_token }}{% for m in messages %}{{ m.role }}: {% if m.role == 'assistant' %}"           \
+    "{% generation %}{{ m.content }}</s>{% endgeneration %}{% else %}{{ m.content }}{% endif %}"   \
+    "{% endfor %}{{ tools | tojson if tools }}{{ 'A: ' if add_generation_prompt }}{{ mood }}"
+
+static void write_tokenizer(const char *template) {
+    folder_print("tokenizer_config.json",
+                 "{\"chat_template\": \"%s\", \"bos_token\": {\"content\": \"<s>\"}}", template);
+}
+
+static void test_model_template(void **state) {
+    (void)state;
+    write_tokenizer(MARKED);
+    check_chat("template: auto, tokenizer: .", "[" A "," B "]", "\"<s>user: Hiassistant: Oh</s>\"");
+    check_chat("template: auto, tokenizer: tokenizer_config.json, bos: '', system: S, "
+               "add_generation_prompt: true, variables: {mood: '[1, null]'}",
+               "[" A "]", "\"system: Suser: HiA: [1, None]\"");
+    folder_print("own.jinja", "%s", "{{ messages | length }}{{ strftime_now('%d %b') }}");
+    check_chat("template: auto, template_file: own.jinja, date: 2025-03-09", "[" A "]",
+               "\"109 Mar\"");
+    folder_print("chat_template.jinja", "%s", "first {{ messages[0].content }}");
+    check_chat("template: auto, tokenizer: .", "[" A "]", "\"first Hi\"");
+    (void)remove(folder_path("chat_template.jinja"));
+}
+
+static void test_model_template_fails(void **state) {
+    (void)state;
+    write_tokenizer("{{ messages[0].content }}{% if not messages %}{{ raise_exception('none') }}"
+                    "{% endif %}{{ messages[1].x.y }}");
+    check_chat("template: auto, tokenizer: .", "[]",
+               "chat.messages: 'an item' is undefined (line 1 of the chat template)");
+    check_chat("template: auto, tokenizer: .", "[" A "," B "]",
+               "chat.messages: 'x' is undefined (line 1 of the chat template)");
+    check_chat("template: auto, tokenizer: .", "[1]",
+               "chat.messages: message 1 is not an object with a role");
+    check_chat("template: auto, tokenizer: .", "{}",
+               "chat.messages: the conversation is not an array of objects");
+    check_refused("{\"messages\": []}\n", "- chat: {messages: messages, template: auto}",
+                  "x.yaml:5:46: streams.x.stages[0].chat.template: auto needs `tokenizer`: the "
+                  "directory of the model's tokenizer");
+    check_refused("{\"messages\": []}\n",
+                  "- chat: {messages: messages, template: chatml, tokenizer: .}",
+                  "x.yaml:5:65: streams.x.stages[0].chat.tokenizer: has an effect only with "
+                  "`template: auto`");
+}
+
 /* A text is not made as long as someone likes. */
 static void test_growth(void **state) {
     struct leat_text messages = {.data = NULL}, args = {.data = NULL};
@@ -423,10 +471,11 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transformers), cmocka_unit_test(test_own_template),
-        cmocka_unit_test(test_options),      cmocka_unit_test(test_injection),
-        cmocka_unit_test(test_bad_records),  cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_transformers),   cmocka_unit_test(test_own_template),
+        cmocka_unit_test(test_options),        cmocka_unit_test(test_injection),
+        cmocka_unit_test(test_bad_records),    cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_model_template), cmocka_unit_test(test_model_template_fails),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_lost),
         cmocka_unit_test(test_completion),
     };
 

@@ -1,4 +1,5 @@
-/* chat.c: writes a conversation as a text, by the chat template of a model.
+/* chat.c: writes a conversation as a text, by a chat template: one of leat's own (tokenizer/chat/),
+ * or with `template: auto` the one that a model brings with it (model_template.h).
  *
  * Messages are read, checked as the template checks them, and written one after the other
  * (tokenizer/chat/). What the assistant says, with the token that ends its turn, are the parts that
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/stages/chat/model_template.h"
 #include "pipeline/stages/shared_dialogue.h"
 #include "pipeline/tokenizer/chat/chat_writer.h"
 #include "pipeline/tokenizer/json_path.h"
@@ -28,12 +30,21 @@ struct chat {
     const char *role_key, *content_key;
     int injection;
 
+    const char *tokenizer, *template_file; /* `auto` */
+    const char *tools, *documents;
+    struct leat_text_map variables;
+    const char *date;
+    struct leat_model_template model;
+    struct leat_model_settings settings;
+    uint32_t tools_column, documents_column;
+
     struct leat_chat_writer writer;
     struct leat_chat_format format;
     uint32_t column, completion_column;
 };
 
 static const char *const injections[] = {"allow", "fail", NULL};
+static const char *const templates[] = {LEAT_CHAT_TEMPLATE_NAMES, "auto", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_ARG(chat, messages, FIELD,
@@ -44,8 +55,23 @@ static const struct leat_arg args[] = {
     LEAT_ARG(chat, completion, FIELD,
              "messages behind those of `messages`, as JSON text too: the model is to say what the "
              "assistant says in these alone"),
-    LEAT_ARG(chat, template, CHOICE, "what the messages are written by; this or `prefixes`",
-             .choices = leat_chat_template_names),
+    LEAT_ARG(chat, template, CHOICE,
+             "the template that writes the messages; auto: the model's own, from `tokenizer`. This "
+             "or `prefixes`",
+             .choices = templates),
+    LEAT_ARG(chat, tokenizer, PATH,
+             "`auto`: the directory of the model's tokenizer, with chat_template.jinja or "
+             "tokenizer_config.json, or a file in it"),
+    LEAT_ARG(chat, template_file, PATH,
+             "`auto`: a template in Jinja that replaces the tokenizer's own"),
+    LEAT_ARG(chat, tools, FIELD, "`auto`: the tools that the model may call, as JSON text"),
+    LEAT_ARG(chat, documents, FIELD, "`auto`: documents for the model, as JSON text"),
+    LEAT_ARG(chat, variables, MAP,
+             "`auto`: more variables of the template: `{enable_thinking: \"false\"}`; a value is "
+             "JSON, or else a text",
+             .min = 1, .max = 64),
+    LEAT_ARG(chat, date, TEXT,
+             "`auto`: the day that strftime_now() gives to the template, as 2025-03-09"),
     LEAT_ARG(chat, prefixes, MAP,
              "a template of one's own: what stands before a content, for each role that there is: "
              "`{user: \"User: \", assistant: \"Assistant: \"}`",
@@ -119,6 +145,58 @@ static int choose(struct chat *self, struct leat_error *err) {
     return 0;
 }
 
+static bool is_auto(const struct chat *self) {
+    return self->prefixes.n_items == 0 && leat_config_given(&self->base, "template") &&
+           strcmp(templates[self->template], "auto") == 0;
+}
+
+static int check_date(struct chat *self, struct leat_error *err) {
+    struct tm *date = &self->settings.date, wanted;
+    const char *end;
+
+    if (!self->date)
+        return 0;
+    end = strptime(self->date, "%Y-%m-%d", date);
+    date->tm_hour = 12;
+    wanted = *date;
+    if (!end || *end || timegm(date) == -1 || date->tm_mday != wanted.tm_mday)
+        return leat_config_error(&self->base, "date", err, "is not a day as 2025-03-09");
+    self->settings.has_date = true;
+    return 0;
+}
+
+/* `template: auto`. */
+static int check_auto(struct chat *self, struct leat_error *err) {
+    static const char *const others[] = {"suffixes", "separator",   "roles",
+                                         "role_key", "content_key", "injection"};
+    const struct leat_config *config = &self->base;
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (leat_config_given(config, others[i]))
+            return leat_config_error(config, others[i], err,
+                                     "has no effect with `template: auto`: remove it");
+    if (!self->tokenizer && !self->template_file)
+        return leat_config_error(config, "template", err,
+                                 "auto needs `tokenizer`: the directory of the model's tokenizer");
+    self->settings.variables = &self->variables;
+    self->settings.bos = self->bos;
+    self->settings.eos = self->eos;
+    self->settings.system = self->system;
+    self->settings.add_generation_prompt = self->add_generation_prompt;
+    return check_date(self, err);
+}
+
+static int check_not_auto(const struct chat *self, struct leat_error *err) {
+    static const char *const others[] = {"tokenizer", "template_file", "tools",
+                                         "documents", "variables",     "date"};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (leat_config_given(&self->base, others[i]))
+            return leat_config_error(&self->base, others[i], err,
+                                     "has an effect only with `template: auto`");
+    return 0;
+}
+
 static int make_template(struct chat *self, struct leat_error *err) {
     const struct leat_config *config = &self->base;
     struct leat_error error = LEAT_ERROR_INIT;
@@ -155,8 +233,13 @@ static int check_roles(const struct chat *self, struct leat_error *err) {
 
 static int check(struct leat_config *config, struct leat_error *err) {
     struct chat *self = (struct chat *)config;
-    int r = make_template(self, err);
+    int r;
 
+    if (is_auto(self))
+        return check_auto(self, err);
+    r = check_not_auto(self, err);
+    if (r == 0)
+        r = make_template(self, err);
     if (r < 0)
         return r;
     self->writer.system = self->system;
@@ -171,6 +254,61 @@ static int check(struct leat_config *config, struct leat_error *err) {
         .n_names = self->roles.n_items,
     };
     return check_roles(self, err);
+}
+
+static int load_paths(struct chat *self, const char *tokenizer, const char *template_file,
+                      const struct leat_opener *opener, struct leat_error *err) {
+    int r;
+
+    if ((self->tokenizer && !tokenizer) || (self->template_file && !template_file))
+        return leat_error_oom(err);
+    r = leat_model_template_load(&self->model, tokenizer, template_file, self->tools != NULL,
+                                 opener, err);
+    if (r < 0 && err->file[0])
+        leat_error_prefix(err, "template");
+    else if (r < 0)
+        leat_config_place_error(&self->base, self->tokenizer ? "tokenizer" : "template_file", err);
+    return r;
+}
+
+static int load(struct leat_config *config, const struct leat_opener *opener,
+                struct leat_error *err) {
+    struct chat *self = (struct chat *)config;
+    char *tokenizer, *template_file;
+    int r;
+
+    if (!is_auto(self))
+        return 0;
+    tokenizer = self->tokenizer ? leat_config_path(config, self->tokenizer) : NULL;
+    template_file = self->template_file ? leat_config_path(config, self->template_file) : NULL;
+    r = load_paths(self, tokenizer, template_file, opener, err);
+    free(tokenizer);
+    free(template_file);
+    if (r == 0 && !self->date && !value_of(&self->variables, "date_string") &&
+        leat_jinja_template_reads(self->model.jinja, "strftime_now"))
+        return leat_config_error(config, "date", err,
+                                 "the chat template asks for today's date: name a day, as "
+                                 "2025-03-09, so that batches stay the same tomorrow");
+    return r;
+}
+
+static void unload(struct leat_config *config) {
+    leat_model_template_unload(&((struct chat *)config)->model);
+}
+
+static void digest(const struct leat_config *config, struct leat_blake2b *state) {
+    const struct chat *self = (const struct chat *)config;
+    struct leat_blake2b contents = self->model.digest;
+    uint8_t hash[LEAT_DIGEST_BYTES];
+
+    if (!self->model.jinja)
+        return;
+    leat_blake2b_final(&contents, hash);
+    leat_blake2b_update(state, hash, sizeof(hash));
+}
+
+static const struct leat_contents *contents(const struct leat_config *config) {
+    return &((const struct chat *)config)->model.files;
 }
 
 static int find_messages(const struct leat_config *config, struct leat_planner *planner,
@@ -204,13 +342,20 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (r == 0 && self->completion)
         r = find_messages(config, planner, "completion", self->completion, &self->completion_column,
                           err);
+    if (r == 0 && self->tools)
+        r = find_messages(config, planner, "tools", self->tools, &self->tools_column, err);
+    if (r == 0 && self->documents)
+        r = find_messages(config, planner, "documents", self->documents, &self->documents_column,
+                          err);
     if (r < 0)
         return r;
     r = leat_dialogue_plan(config, &self->dialogue, planner, &field, err);
     if (r < 0)
         return r;
     field->has_special_tokens = true;
-    field->bos = self->writer.chat.bos;
+    field->bos = !self->model.jinja ? self->writer.chat.bos
+                 : self->bos        ? self->bos
+                                    : leat_model_template_token(&self->model, "bos_token");
     return 0;
 }
 
@@ -218,6 +363,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 
 struct workspace {
     struct leat_chat_messages messages, completion;
+    struct leat_model_workspace *model; /* `auto` */
     struct leat_dialogue_writer writer;
 };
 
@@ -228,16 +374,20 @@ static void workspace_free(void *memory) {
         return;
     leat_chat_messages_deinit(&workspace->messages);
     leat_chat_messages_deinit(&workspace->completion);
+    leat_model_workspace_free(workspace->model);
     leat_dialogue_writer_deinit(&workspace->writer);
     free(workspace);
 }
 
 static int workspace_new(const struct leat_config *config, void **ret_workspace,
                          struct leat_error *err) {
+    const struct leat_model_template *model = &((const struct chat *)config)->model;
     struct workspace *workspace = calloc(1, sizeof(*workspace));
 
-    (void)config;
-    if (!workspace || leat_chat_messages_init(&workspace->messages) < 0 ||
+    if (workspace && model->jinja)
+        workspace->model = leat_model_workspace_new(model);
+    if (!workspace || (model->jinja && !workspace->model) ||
+        leat_chat_messages_init(&workspace->messages) < 0 ||
         leat_chat_messages_init(&workspace->completion) < 0) {
         workspace_free(workspace);
         return leat_error_oom(err);
@@ -320,10 +470,49 @@ static int read_row(const struct chat *self, struct leat_map *map, uint32_t row)
     return r;
 }
 
+static const void *text_at(const struct leat_map *map, const char *field, uint32_t column,
+                           uint32_t row, size_t *ret_n) {
+    const struct leat_column *texts;
+
+    *ret_n = 0;
+    if (!field)
+        return NULL;
+    texts = leat_map_column(map, column);
+    *ret_n = texts->lengths[row];
+    return (const uint8_t *)texts->values + texts->starts[row];
+}
+
+/* The same as map_row() by the template of a model. */
+static int map_row_auto(const struct chat *self, struct leat_map *map, uint32_t row,
+                        struct leat_error *err) {
+    struct workspace *workspace = map->workspace;
+    struct leat_error error = LEAT_ERROR_INIT;
+    struct leat_model_chat chat = {.wants_parts = map->is_needed[self->dialogue.parts_column]};
+    int r;
+
+    chat.messages = text_at(map, self->messages, self->column, row, &chat.n_messages);
+    chat.completion =
+        text_at(map, self->completion, self->completion_column, row, &chat.n_completion);
+    chat.tools = text_at(map, self->tools, self->tools_column, row, &chat.n_tools);
+    chat.documents = text_at(map, self->documents, self->documents_column, row, &chat.n_documents);
+    leat_dialogue_begin_row(&workspace->writer);
+    r = leat_model_template_write(&self->model, &self->settings, &chat, workspace->model,
+                                  &workspace->writer, &error);
+    if (r == -ENOMEM)
+        return leat_error_oom(err);
+    if (r < 0)
+        leat_map_reject(map, row, self->messages, "%s", error.message);
+    return leat_dialogue_end_row(&self->dialogue, &workspace->writer, map, row, r < 0, err);
+}
+
 static int map_row(const struct chat *self, struct leat_map *map, uint32_t row,
                    struct leat_error *err) {
     struct workspace *workspace = map->workspace;
-    int r = read_row(self, map, row);
+    int r;
+
+    if (workspace->model)
+        return map_row_auto(self, map, row, err);
+    r = read_row(self, map, row);
 
     if (r == -ENOMEM)
         return leat_error_oom(err);
@@ -351,6 +540,10 @@ const struct leat_stage_ops leat_stage_chat = {
     .summary = "writes a conversation as a text, by the chat template of a model",
     .example = "{ messages: messages, template: chatml }",
     .check = check,
+    .load = load,
+    .unload = unload,
+    .digest = digest,
+    .contents = contents,
     .plan = plan,
     .map = map_rows,
     .workspace_new = workspace_new,

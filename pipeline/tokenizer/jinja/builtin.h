@@ -1,0 +1,66 @@
+/* builtin.h: the filters, tests, functions and methods that templates may use, as jinja2 3.1 and
+ * Python have them. Names are looked up once, when a template is compiled. */
+#pragma once
+
+#include "pipeline/tokenizer/jinja/syntax.h"
+
+#define LEAT_JINJA_ARGUMENTS_MAX 8
+
+struct leat_jinja_render;
+
+struct leat_jinja_keyword {
+    struct leat_jinja_value name, value;
+};
+
+/* Arguments of a call, evaluated. */
+struct leat_jinja_arguments {
+    struct leat_jinja_value *items;
+    size_t n_items;
+    struct leat_jinja_keyword *keywords;
+    size_t n_keywords;
+};
+
+/* `names` are the parameters, NULL-terminated; `call` finds those that were not given ABSENT. With
+ * no names, `call` gets the arguments as they are in `all`, and may take any number. */
+struct leat_jinja_builtin {
+    const char *name;
+    const char *names[LEAT_JINJA_ARGUMENTS_MAX];
+    size_t n_required;
+    bool takes_any;
+    bool takes_safe; /* a filter that a text behind `safe` may pass */
+    int (*call)(struct leat_jinja_render *render, const struct leat_jinja_value *self,
+                const struct leat_jinja_value *arguments, const struct leat_jinja_arguments *all,
+                struct leat_jinja_value *ret);
+};
+
+struct leat_jinja_method {
+    struct leat_jinja_value self;
+    const struct leat_jinja_builtin *builtin;
+};
+
+const struct leat_jinja_builtin *leat_jinja_filter_find(const char *name, size_t n_bytes);
+const struct leat_jinja_builtin *leat_jinja_test_find(const char *name, size_t n_bytes);
+const struct leat_jinja_builtin *leat_jinja_function_find(const char *name, size_t n_bytes);
+
+static inline bool leat_jinja_is_given(const struct leat_jinja_value *argument) {
+    return argument->kind != LEAT_JINJA_ABSENT;
+}
+/* A boolean argument. */
+static inline bool leat_jinja_flag(const struct leat_jinja_value *argument, bool fallback) {
+    return leat_jinja_is_given(argument) ? leat_jinja_is_true(argument) : fallback;
+}
+
+/* Tables of their own, which end with a name of NULL. */
+extern const struct leat_jinja_builtin leat_jinja_list_filters[], leat_jinja_str_methods[];
+
+/* The method of that name of the value: 0 and *ret, 1 if Python has no such attribute, or -EINVAL
+ * if Python has it and leat does not. */
+int leat_jinja_method_find(struct leat_jinja_render *render, const struct leat_jinja_value *self,
+                           const char *name, size_t n_bytes, struct leat_jinja_value *ret);
+
+/* Binds the arguments to the names of the built-in, and calls it. */
+int leat_jinja_builtin_call(struct leat_jinja_render *render,
+                            const struct leat_jinja_builtin *builtin,
+                            const struct leat_jinja_value *self,
+                            const struct leat_jinja_arguments *arguments,
+                            struct leat_jinja_value *ret);

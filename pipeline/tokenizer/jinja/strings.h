@@ -1,0 +1,39 @@
+/* strings.h: what filters and methods have in common. All return 0, or a negative errno with
+ * render->err set. */
+#pragma once
+
+#include "pipeline/tokenizer/jinja/render.h"
+
+/* Letters outside ASCII are an error. */
+int leat_jinja_lower(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                     struct leat_jinja_value *ret);
+int leat_jinja_upper(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                     struct leat_jinja_value *ret);
+int leat_jinja_capitalize(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                          struct leat_jinja_value *ret);
+
+enum leat_jinja_sides {
+    LEAT_JINJA_STRIP_LEFT = 1,
+    LEAT_JINJA_STRIP_RIGHT = 2,
+    LEAT_JINJA_STRIP_BOTH = 3,
+};
+
+/* Takes off white space, or the characters that are given; ABSENT and None are white space. */
+int leat_jinja_strip(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                     const struct leat_jinja_value *characters, enum leat_jinja_sides sides,
+                     struct leat_jinja_value *ret);
+/* count: how often at most; ABSENT and None: always. */
+int leat_jinja_replace(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                       const struct leat_jinja_value *old, const struct leat_jinja_value *new,
+                       const struct leat_jinja_value *count, struct leat_jinja_value *ret);
+
+/* The value at a dotted path of keys and numbers; ABSENT and None: the value itself. */
+int leat_jinja_path(struct leat_jinja_render *render, const struct leat_jinja_value *value,
+                    const struct leat_jinja_value *path, struct leat_jinja_value *ret);
+/* Keys and values of a dictionary as tuples. */
+int leat_jinja_pairs(struct leat_jinja_render *render, const struct leat_jinja_dict *dict,
+                     struct leat_jinja_list **ret_list);
+/* A list, tuple or iterator with a copy of the items. */
+int leat_jinja_list_value(struct leat_jinja_render *render, enum leat_jinja_kind kind,
+                          const struct leat_jinja_value *items, size_t n_items,
+                          struct leat_jinja_value *ret);
