@@ -16,11 +16,9 @@ struct leat_answer {
     uint64_t retry_after_s;           /* UNKNOWN: not said */
 };
 
-/* Forgets all. */
+/* Forgets earlier answers. */
 void leat_answer_begin(struct leat_answer *answer);
-/* Takes one line of the head, with or without its end. What it does not know, or what is malformed,
- * counts as not said. */
+/* Reads one line of the head, with or without its end. Unknown and malformed lines are ignored. */
 void leat_answer_take(struct leat_answer *answer, const char *line, size_t n);
-/* What tells versions of the object apart: its ETag, else the time when it was modified; "": it
- * says neither. */
+/* The version of the object: its ETag, else its time of modification; "" if there is neither. */
 const char *leat_answer_version(const struct leat_answer *answer);

@@ -28,7 +28,7 @@ struct leat_catalog {
 void leat_catalog_deinit(struct leat_catalog *catalog);
 /* The object of that URL, which may be a new one; NULL: no memory. */
 struct leat_fetch_object *leat_catalog_get(struct leat_catalog *catalog, const char *url);
-/* What was found out of it, just now. 0 or -ENOMEM. */
+/* Records version and size, which a store has just named. 0 or -ENOMEM. */
 int leat_fetch_object_set(struct leat_fetch_object *object, const char *version, uint64_t n_bytes);
 /* Its version is not known any more. */
 void leat_fetch_object_forget(struct leat_fetch_object *object);

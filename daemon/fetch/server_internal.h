@@ -7,7 +7,7 @@
 #include "proto/base/error.h"
 #include "proto/fetch.h"
 
-/* What came for a block. */
+/* A block that is fetched for clients. */
 struct leat_fetch_block {
     struct leat_fetch_block *next;
     struct leat_fetch_server *server;

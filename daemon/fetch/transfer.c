@@ -62,7 +62,8 @@ static size_t on_body(char *data, size_t size, size_t n, void *user) {
     return transfer->body.failed ? 0 : size * n;
 }
 
-/* Of a confined request: names may resolve to anything. */
+/* Opens the socket of a confined request. Its host's name may resolve to any address, so the
+ * address is checked too. */
 static curl_socket_t on_open_socket(void *user, curlsocktype purpose,
                                     struct curl_sockaddr *address) {
     (void)user;

@@ -96,8 +96,8 @@ struct leat_record_reader_ops {
     uint64_t (*offset)(const void *reader); /* in bytes of the file */
     size_t (*memory)(const void *reader);
     void (*free)(void *reader);
-    /* Of a file whose ranges (row groups) can be read ahead; else NULL. At the start of each range
-     * but the first `read` says LEAT_INPUT_BOUNDARY once, and again after `tell_again`. */
+    /* These are NULL unless ranges of the file (row groups) can be read ahead. At the start of each
+     * range but the first `read` returns LEAT_INPUT_BOUNDARY once, and again after `tell_again`. */
     uint64_t (*range)(const void *reader, uint64_t *ret_n_ranges); /* of the next bytes */
     void (*tell_again)(void *reader);
     /* Goes to the range and reads some of what it needs. False: nothing of use. */

@@ -28,7 +28,7 @@ int leat_object_list(const struct leat_opener *opener, const char *prefix, char 
  * anew for those that were not listed just now. -ENOENT: one of them is not there. */
 int leat_object_expect(const struct leat_opener *opener, const char *urls, size_t n,
                        struct leat_error *err);
-/* What is known of the object; it is looked for only if nothing is. */
+/* Returns what is known of the object. The store is asked only if nothing is known. */
 int leat_object_look(const struct leat_opener *opener, const char *url,
                      struct leat_file_state *ret_state, struct leat_error *err);
 

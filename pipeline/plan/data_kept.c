@@ -162,8 +162,8 @@ void leat_data_kept_init(struct leat_data_kept *kept, const char *state_director
                            2 * LEAT_DATA_KEPT_BYTES);
 }
 
-/* Of a stream, and the folder of its first file. A file that is new there is found in the same
- * bytes. */
+/* Names the kept file after the stream and the folder of its first data file, so that the bytes are
+ * found again when a data file is added. */
 static void name_of(const struct leat_plan *plan, bool is_full, char ret_name[NAME_SIZE]) {
     const struct leat_files *files = &plan->source->files;
     const char *first = files->n_paths > 0 ? files->paths[0] : "", *slash = strrchr(first, '/');

@@ -34,7 +34,7 @@ int leat_data_kept_identify(const struct leat_data_kept *kept, struct leat_plan 
 /* The bytes that are kept of the data, malloc'ed; NULL: no memory. */
 uint8_t *leat_data_kept_pack(const struct leat_files *files, const struct leat_data *data,
                              size_t *ret_n_bytes);
-/* What any bytes say of these files, for leat_data_new(). written_ns: when they were written.
- * -EBADMSG: they are no such bytes. */
+/* Reads what the bytes say of these files, for leat_data_new(). The bytes may be any.
+ * written_ns: when they were written. -EBADMSG: they were not made by leat_data_kept_pack(). */
 int leat_data_kept_unpack(const struct leat_files *files, bool is_full, const uint8_t *bytes,
                           size_t n_bytes, int64_t written_ns, struct leat_data **ret_data);

@@ -1,7 +1,7 @@
 /* decode.c: see decode.h. */
 #include "pipeline/work/decode.h"
 
-/* Whoever reads the file meets its errors. */
+/* Errors are ignored here: the scan that reads the file reports them. */
 static void prepare(const struct leat_decode_job *job, const struct leat_plan_source *source,
                     const char *path) {
     struct leat_error ignored = LEAT_ERROR_INIT;

@@ -400,7 +400,7 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
     if (room_in_block(scan) < UINT64_MAX && n_seen >= limit && !scan->is_skipping) {
         leat_cutter_cut(cutter_of(scan), buffer->data, *n_filled, false, ret_cut);
         if (ret_cut->n_records > room_in_block(scan))
-            return 0; /* What is carried has all of the block. */
+            return 0; /* The carried bytes hold the whole block. */
     }
     for (;;) {
         struct leat_error fault = LEAT_ERROR_INIT;

@@ -20,7 +20,7 @@ static const char *const args[] = {
     "{ paths: in, fields: {x: \"meta.n.x uint8\", t: \"text json\", v: \"vec list<int32>\"} }",
 };
 
-/* What comes through a pipe is what comes of a file, as far as both go. */
+/* Checks that a pipe gives the same rows as a file, as far as both go. */
 static void compare_pipe(const char *chosen, const uint8_t *data, size_t size,
                          const struct leat_input_limits *limits) {
     struct leat_error err = LEAT_ERROR_INIT;

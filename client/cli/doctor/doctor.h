@@ -44,7 +44,7 @@ __attribute__((format(printf, 5, 6))) void leat_doctor_add(struct leat_doctor *d
 __attribute__((format(printf, 2, 3))) void leat_doctor_mend(struct leat_doctor *doctor,
                                                             const char *format, ...);
 
-/* What systemd tells of a unit, as texts. */
+/* A unit's properties as systemd prints them. */
 struct leat_doctor_unit {
     char load[32], active[32], result[32], restarts[32], reload[32];
 };

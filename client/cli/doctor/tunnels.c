@@ -26,7 +26,7 @@
 #define NO_PROGRAM  127
 #define VERIFY_MEND "verifyChain = yes and CAfile = /etc/leat/tls/ca.pem in %s, as in the example"
 
-/* What stands in a stunnel.conf; "": it does not. */
+/* The options of a stunnel.conf. An absent one is "". */
 struct conf {
     const char *path;
     char client[VALUE_MAX], accept[VALUE_MAX], connect[VALUE_MAX], cert[VALUE_MAX];

@@ -53,7 +53,7 @@ enum leat_span_scan {
     LEAT_SPAN_SCAN_AGAIN, /* The pass is read from its start. */
 };
 
-/* What is pointed to outlives it. */
+/* The spans refer to plan and options, which must outlive them. */
 void leat_run_spans_init(struct leat_run_spans *spans, const struct leat_plan *plan, uint64_t seed,
                          const struct leat_run_options *options);
 void leat_run_spans_deinit(struct leat_run_spans *spans);

@@ -27,7 +27,7 @@ struct leat_arrow_groups {
     bool has_ended;
 };
 
-/* What makes the frames. Each returns 0, LEAT_INPUT_WAITING, LEAT_ARROW_END or -errno. */
+/* Makes the frames. Each function returns 0, LEAT_INPUT_WAITING, LEAT_ARROW_END or -errno. */
 struct leat_arrow_maker {
     /* Reads the columns, and readies groups->rows. */
     int (*begin)(void *reader, struct leat_error *err);

@@ -1,8 +1,8 @@
 /* leaf.h: a column of a row group that has values: its pages one by one, and its rows some at a
  * time with their levels.
  *
- * Of pages in front of the wanted rows only the headers are read, unless the column is in a list:
- * then these do not say how many rows they have. Owner: the reader.
+ * Pages before the wanted rows are passed by their headers, unless the column is in a list: then a
+ * header does not say how many rows its page has. Owner: the reader.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 #include "pipeline/sources/parquet/codec.h"
 #include "pipeline/sources/parquet/encoding.h"
 
-/* What all columns of a file share. */
+/* State that all columns of a file share. */
 struct leat_parquet_source {
     struct leat_input *file;
     struct leat_input_limits limits;
-    /* Of pages and values, so that what fits does not depend on what was read before; of bytes as
-     * they are in the file; and of pages that were read ahead. */
+    /* Pages and values have memory of their own, so that what fits does not depend on what was read
+     * before. So have bytes as they are in the file, and pages that were read ahead. */
     struct leat_parquet_memory memory, scratch, ahead;
     struct leat_parquet_block *stored; /* of a page that is being decompressed */
     size_t window_bytes;               /* that a column reads at once */

@@ -30,7 +30,7 @@ enum leat_parquet_type {
     LEAT_PARQUET_N_TYPES
 };
 
-/* What the values of a leaf mean. */
+/* The meaning of a leaf's values. */
 enum leat_parquet_meaning {
     LEAT_PARQUET_UNKNOWN, /* leat does not read it */
     LEAT_PARQUET_NULL,

@@ -1,8 +1,8 @@
 /* thrift.h: structs of foreign bytes in Thrift's compact protocol, each read checked ("Thrift
  * Compact protocol encoding").
  *
- * What does not fit in the bytes, or is not of the expected type, reads as 0 and marks the reader
- * as bad, so a caller checks once, at the end. Pure; any thread. The bytes belong to the caller.
+ * A value that does not fit in the bytes, or has another type, reads as 0 and marks the reader as
+ * bad, so a caller checks once, at the end. Pure; any thread. The bytes belong to the caller.
  */
 #pragma once
 

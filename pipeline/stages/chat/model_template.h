@@ -42,7 +42,7 @@ struct leat_model_chat {
     size_t n_messages, n_completion, n_tools, n_documents;
     bool wants_parts;
 };
-/* What is the same for all records. */
+/* Settings that hold for all records. */
 struct leat_model_settings {
     const struct leat_text_map *variables;
     const char *bos, *eos, *system; /* NULL: as the model has them */

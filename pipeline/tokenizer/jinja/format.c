@@ -399,7 +399,7 @@ static int next_value(struct percent *percent, struct leat_jinja_value *ret) {
     return 0;
 }
 
-/* What stands between % and the letter of a conversion. */
+/* Flags, width and precision of a conversion. */
 struct flags {
     bool zero, minus;
     int width, precision; /* precision: -1 for none */

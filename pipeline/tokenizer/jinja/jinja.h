@@ -51,7 +51,7 @@ void leat_jinja_render_date(struct leat_jinja_render *render, const struct tm *d
 /* Where values of this conversation are made. */
 struct leat_jinja_heap *leat_jinja_render_heap(struct leat_jinja_render *render);
 
-/* What the model is to say, in bytes of the output. */
+/* A part that the model is to say, in bytes of the output. */
 struct leat_jinja_part {
     size_t start, end;
 };

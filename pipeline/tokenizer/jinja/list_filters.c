@@ -83,7 +83,7 @@ FILTER(filter_reverse) {
     return r;
 }
 
-/* What a sort compares: an attribute, in lower case unless case counts. */
+/* Returns the key that a sort compares: an attribute, in lower case unless case counts. */
 static int sort_key(struct leat_jinja_render *render, const struct leat_jinja_value *item,
                     const struct leat_jinja_value *attribute, bool is_case_sensitive,
                     struct leat_jinja_value *ret) {
@@ -307,7 +307,7 @@ static int map_item(struct leat_jinja_render *render, const struct leat_jinja_va
     return r;
 }
 
-/* What `map` and `select` go through: what is false has no items for them, None as well. */
+/* Returns the items for `map` and `select`. A false value, such as None, has no items there. */
 static int items_or_none(struct leat_jinja_render *render, const struct leat_jinja_value *value,
                          const struct leat_jinja_list **ret_items) {
     static const struct leat_jinja_value nothing = {.kind = LEAT_JINJA_UNDEFINED};

@@ -54,6 +54,6 @@ struct leat_jinja_node *leat_jinja_parse_or(struct leat_jinja_parser *parser);
 /* input: NULL for the filters of a block. */
 struct leat_jinja_node *leat_jinja_parse_filter(struct leat_jinja_parser *parser,
                                                 struct leat_jinja_node *input);
-/* What stands behind the dot of an object. */
+/* Parses the name or number behind the dot of an object. */
 struct leat_jinja_node *leat_jinja_parse_attribute(struct leat_jinja_parser *parser,
                                                    struct leat_jinja_node *object);

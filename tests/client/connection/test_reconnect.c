@@ -208,7 +208,7 @@ static void test_pauses_and_limits(void **state) {
 
 static _Atomic int seconds_ahead;
 
-/* In place of the C library's, for libleat too. */
+/* Replaces the C library's function, for libleat too. */
 int clock_gettime(clockid_t clock, struct timespec *ret_time) {
     long r = syscall(SYS_clock_gettime, clock, ret_time);
 

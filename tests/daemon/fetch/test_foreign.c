@@ -1,4 +1,4 @@
-/* What stores, servers and ~/.aws say: pages of lists, heads of answers, profiles, credentials. */
+/* test_foreign.c: parsers of foreign bytes: lists, heads of answers, profiles, credentials. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

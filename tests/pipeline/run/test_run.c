@@ -478,7 +478,7 @@ static void test_memory_is_bounded(void **state) {
     leat_plan_unref(plan);
 }
 
-/* What takes the system long to take back is left to the caller, and counted until it is freed. */
+/* Memory that is slow to free is left to the caller, and counted until it is freed. */
 static void test_leftovers(void **state) {
     struct leat_budget budget = {.limit_bytes = UINT64_MAX, .user_limit_bytes = UINT64_MAX};
     struct leat_account account;

@@ -309,7 +309,7 @@ static void test_refused(void **state) {
     blob_free(&text);
 }
 
-/* What lanes refuse, with the command that counts records. */
+/* Lanes refuse these specs, and name the command that counts records. */
 static void test_lanes_refused(void **state) {
     struct drive how = {.options = {.n_epochs = 1}}, builds = {.options = {.only_builds = true}};
     struct driven driven;
