@@ -154,7 +154,8 @@ def test_what_is_in_the_wheel(wheel: pathlib.Path) -> None:
         files = {name: info.file_size for name, info in ((info.filename, info) for info in archive.infolist())}
     source = ROOT / "client" / "python"
     modules = {str(path.relative_to(source)) for path in (source / "leat").rglob("*.py")}
-    needed = {"leat/_leat.abi3.so", "leat/_leat.pyi", "leat/_stages.py", "leat/py.typed", "leat/bin/leatd", "leat/bin/leatctl"}
+    needed = {"leat/_leat.abi3.so", "leat/_leat.pyi", "leat/_stages.py", "leat/py.typed", "leat/bin/leatd", "leat/bin/leatctl",
+              "leat/bin/leat-fetch"}
     there = {name for name in files if ".dist-info/" not in name}
     assert there == modules | needed
     print(f"\n{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, {sum(files.values()) / 1e6:.1f} MB unpacked")
