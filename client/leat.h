@@ -311,7 +311,7 @@ LEAT_API const uint8_t *leat_stream_digest(const struct leat_stream *stream);
  * ranks, or seen twice.)
  */
 LEAT_API const char *leat_stream_position(struct leat_stream *stream);
-/* What all ranks of a world must have in common: the position and, behind it, ":order=N", the
+/* All ranks of a world must have this in common: the position and, behind it, ":order=N", the
  * version of the daemon's rules for the order of rows (0: a daemon that does not tell). Exchange it
  * before the first batch, and whenever a checkpoint is written; where two ranks have different
  * texts, rows come twice or not at all. With the terminating 0 it has at most LEAT_FINGERPRINT_SIZE

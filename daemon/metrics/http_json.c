@@ -14,7 +14,7 @@ static void add_figures(struct leat_text *json, const struct leat_figure *table,
     leat_json_close(json, '}');
 }
 
-/* What the page shows of each stream, and how. */
+/* The columns that the page shows for each stream. */
 static void add_columns(struct leat_text *json) {
     static const char *const units[] = {
         [LEAT_FIGURE_NONE] = "", [LEAT_FIGURE_NS] = "ns", [LEAT_FIGURE_BYTES] = "bytes"};
