@@ -99,7 +99,7 @@ static bool get_text(struct leat_json_node root, const char *key, char *buffer, 
 
 static bool is_plain(const char *text) {
     for (; *text; text++)
-        if (*text <= 0x20 || *text == 0x7f)
+        if ((unsigned char)*text <= 0x20 || (unsigned char)*text >= 0x7f)
             return false;
     return true;
 }

@@ -308,20 +308,34 @@ def test_stopped_trainer_stalls_only_itself(folder):
         process.wait()
 
 
-def test_json_answers(folder):
+def test_answers(folder):
+    """What is told of an epoch of 625 batches of 8 rows, and of a trainer that holds 4 more."""
     with Daemon(folder, config(folder)) as daemon:
         daemon.digest("s")
+        wait_until(lambda: is_idle(daemon), "the puller has gone")
+        stats, = json.loads(daemon.ctl("stats", "--json").stdout)
+        assert [stats[key] for key in ("name", "n_batches", "n_rows", "n_bad_records")] == ["s", 625, 5000, 0], stats
+        busy = {stage["name"]: stage["n_records"] for stage in stats["stages"] if stage["busy_ns"]}
+        assert busy["csv"] == busy["cast"] == stats["n_source_records"] >= 5000 and busy["collate"] == 5000, stats
+        file_bytes = (folder / "numbers.csv").stat().st_size
+        assert stats["n_source_bytes"] * 5000 == file_bytes * stats["n_source_records"], (stats, file_bytes)
         held = trainer(daemon, 4, 2)
         wait_until(lambda: [session["n_held"] for session in daemon.sessions() if session["pid"] == held.pid] == [4],
                    f"what is announced is held: {daemon.sessions()}")
-        stats = json.dumps(json.loads(daemon.ctl("stats", "--json").stdout))
-        for key in ("n_batches", "n_rows", "busy_ns", "n_source_bytes"):
-            assert key in stats, stats
-        assert json.loads(daemon.ctl("explain", "s", "--json").stdout)
-        for words in (["status"], ["streams"], ["stats"], ["stats", "s"], ["explain", "s"]):
-            assert daemon.ctl(*words).stdout.strip(), words
-        assert daemon.ctl("stats", "nosuch", check=False).returncode != 0
-        assert daemon.ctl("pull", "nosuch", check=False).returncode != 0
+        status = daemon.status()
+        assert [status[key] for key in ("n_sessions", "n_streams", "n_workers", "n_batches", "n_rows", "n_refused", "n_failures")] \
+            == [1, 1, 2, 629, 5032, 0, 0], status
+        assert status["n_slots"] - status["n_slots_free"] == 4, status
+        explained = json.loads(daemon.ctl("explain", "s", "--json").stdout)
+        assert [explained[key] for key in ("stream", "n_steps", "batch_size", "pass")] == ["s", 625, 8, ["csv", "cast"]], explained
+        assert [(tensor["name"], tensor["dtype"]) for tensor in explained["tensors"]] == [("id", "int64")], explained
+        for words, shown in ((["status"], r"rows +5,032\n"), (["streams"], rf" {held.pid} .* serving +shared .* 4 +4 +4 "),
+                             (["stats"], r"^s\n +batches +6[23]\d\n"), (["stats", "s"], r"bad records +0\n"),
+                             (["explain", "s"], r"steps of an epoch: +625, of 5000 rows")):
+            said = daemon.ctl(*words).stdout.decode()
+            assert re.search(shown, said), (words, said)
+        for words in (["stats", "nosuch"], ["pull", "nosuch"]):
+            assert b"no stream" in (done := daemon.ctl(*words, check=False)).stderr and done.returncode == 1, done
         held.kill()
         held.wait()
 

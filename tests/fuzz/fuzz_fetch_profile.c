@@ -1,11 +1,30 @@
-/* fuzz_fetch_profile.c: the files of ~/.aws. A value that is found stands in the text, and fits. */
+/* fuzz_fetch_profile.c: the files of ~/.aws. A value that is found stands in the text, and fits. A
+ * section of another profile behind the text changes nothing; one of this profile counts. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/fetch/aws_profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+static void check_behind(const char *text, const char *key, const char *value, bool is_found) {
+    char *longer, again[24];
+
+    if (asprintf(&longer, "%s\n[profile other]\n%s = a b\n", text, key) < 0)
+        return;
+    if (leat_aws_profile_get(longer, "default", key, again, sizeof(again)) != is_found ||
+        (is_found && strcmp(again, value) != 0))
+        abort();
+    free(longer);
+    if (asprintf(&longer, "%s\n[ default ]\n%s = a b\n", text, key) < 0)
+        return;
+    if (!leat_aws_profile_get(longer, "default", key, again, sizeof(again)) ||
+        strcmp(again, "a b") != 0)
+        abort();
+    free(longer);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     static const char *const keys[] = {"aws_access_key_id", "region", "a"};
@@ -15,10 +34,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
         return 0;
     if (n_bytes > 0)
         memcpy(text, data, n_bytes);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-        if (leat_aws_profile_get(text, "default", keys[i], value, sizeof(value)) &&
-            (!value[0] || strlen(value) >= sizeof(value) || !strstr(text, value)))
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        bool is_found = leat_aws_profile_get(text, "default", keys[i], value, sizeof(value));
+
+        if (is_found && (!value[0] || strlen(value) >= sizeof(value) || !strstr(text, value)))
             abort();
+        check_behind(text, keys[i], value, is_found);
+    }
     free(text);
     return 0;
 }

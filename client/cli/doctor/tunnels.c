@@ -1,6 +1,5 @@
 /* tunnels.c: stunnel and ssh, through which trainers reach the daemon of another machine: the files
  * and units of config/tunnel. Of a file with several services the first is examined. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -16,83 +15,25 @@
 #include <unistd.h>
 
 #include "client/cli/doctor/doctor.h"
+#include "client/cli/doctor/stunnel_conf.h"
 
 #define AREA        "tunnels"
 #define STUNNELS    "/etc/leat/stunnel*.conf"
 #define SSHS        "/etc/systemd/system/*.wants/leat-ssh@*.service"
-#define LINES_MAX   4096
-#define VALUE_MAX   1024
 #define SOON        "1209600" /* seconds: 14 days */
 #define NO_PROGRAM  127
 #define VERIFY_MEND "verifyChain = yes and CAfile = /etc/leat/tls/ca.pem in %s, as in the example"
 
-/* The options of a stunnel.conf. An absent one is "". */
-struct conf {
-    const char *path;
-    char client[VALUE_MAX], accept[VALUE_MAX], connect[VALUE_MAX], cert[VALUE_MAX];
-    char ca_file[VALUE_MAX], ca_path[VALUE_MAX], verify_chain[VALUE_MAX], verify_peer[VALUE_MAX];
-    char require_cert[VALUE_MAX], check_host[VALUE_MAX], check_ip[VALUE_MAX];
-};
+static int read_conf(const char *path, struct leat_stunnel_conf *ret_conf) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold it up */
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    int r = file ? leat_stunnel_conf_read(file, ret_conf) : -errno;
 
-/* ---- a stunnel.conf ---- */
-
-static char *trim(char *text) {
-    size_t n;
-
-    while (isspace((unsigned char)*text))
-        text++;
-    for (n = strlen(text); n > 0 && isspace((unsigned char)text[n - 1]); n--)
-        text[n - 1] = '\0';
-    return text;
-}
-
-static void take_line(struct conf *conf, char *line) {
-    const struct {
-        const char *key;
-        char *value;
-    } options[] = {
-        {"client", conf->client},
-        {"accept", conf->accept},
-        {"connect", conf->connect},
-        {"cert", conf->cert},
-        {"CAfile", conf->ca_file},
-        {"CApath", conf->ca_path},
-        {"verifyChain", conf->verify_chain},
-        {"verifyPeer", conf->verify_peer},
-        {"requireCert", conf->require_cert},
-        {"checkHost", conf->check_host},
-        {"checkIP", conf->check_ip},
-    };
-    char *equals = strchr(line, '=');
-
-    if (!equals)
-        return;
-    *equals = '\0';
-    for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
-        if (strcasecmp(trim(line), options[i].key) == 0)
-            (void)snprintf(options[i].value, VALUE_MAX, "%s", trim(equals + 1));
-}
-
-/* Returns 0, or -errno: -EFBIG for what is too large to be one. */
-static int read_conf(const char *path, struct conf *ret_conf) {
-    FILE *file = fopen(path, "re");
-    char line[4 * VALUE_MAX];
-    unsigned n_services = 0, n_lines = 0;
-
-    *ret_conf = (struct conf){.path = path};
-    if (!file)
-        return -errno;
-    while (n_services < 2 && n_lines <= LINES_MAX && fgets(line, sizeof(line), file)) {
-        char *text = trim(line);
-
-        n_lines++;
-        if (*text == '[')
-            n_services++;
-        else if (n_services < 2 && *text != ';' && *text != '#')
-            take_line(ret_conf, text);
-    }
-    (void)fclose(file);
-    return n_lines > LINES_MAX ? -EFBIG : 0;
+    if (file)
+        (void)fclose(file);
+    else if (fd >= 0)
+        (void)close(fd);
+    return r;
 }
 
 static bool is_yes(const char *value) {
@@ -154,7 +95,8 @@ static int run_openssl(const char *const words[]) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-static void examine_certificate(struct leat_doctor *doctor, const struct conf *conf) {
+static void examine_certificate(struct leat_doctor *doctor, const char *path,
+                                const struct leat_stunnel_conf *conf) {
     const char *const look[] = {"openssl", "x509", "-in", conf->cert, "-noout", NULL};
     const char *const ends[] = {"openssl", "x509",      "-in", conf->cert,
                                 "-noout",  "-checkend", "0",   NULL};
@@ -188,12 +130,12 @@ static void examine_certificate(struct leat_doctor *doctor, const struct conf *c
     }
     leat_doctor_add(doctor, state, AREA, "certificate", "%s: %s",
                     conf->cert[0] ? conf->cert : "cert", what);
-    leat_doctor_mend(doctor,
-                     "have the CA sign another one, put it at `cert` of %s, and restart the unit",
-                     conf->path);
+    leat_doctor_mend(
+        doctor, "have the CA sign another one, put it at `cert` of %s, and restart the unit", path);
 }
 
-static void examine_verification(struct leat_doctor *doctor, const struct conf *conf) {
+static void examine_verification(struct leat_doctor *doctor, const char *path,
+                                 const struct leat_stunnel_conf *conf) {
     bool is_client = is_yes(conf->client);
     bool has_verified = (is_yes(conf->verify_chain) || is_yes(conf->verify_peer)) &&
                         strcasecmp(conf->require_cert, "no") != 0;
@@ -202,16 +144,16 @@ static void examine_verification(struct leat_doctor *doctor, const struct conf *
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, "verification",
                         is_client ? "%s: any machine is taken for the daemon's"
                                   : "%s: everybody who reaches the port gets batches",
-                        conf->path);
-        leat_doctor_mend(doctor, VERIFY_MEND, conf->path);
+                        path);
+        leat_doctor_mend(doctor, VERIFY_MEND, path);
     } else if (is_client && !is_yes(conf->verify_peer) && !conf->check_host[0] &&
                !conf->check_ip[0]) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, AREA, "verification",
-                        "%s: any certificate of the CA is taken for the daemon's", conf->path);
-        leat_doctor_mend(doctor, "checkHost = HOST in %s", conf->path);
+                        "%s: any certificate of the CA is taken for the daemon's", path);
+        leat_doctor_mend(doctor, "checkHost = HOST in %s", path);
     } else {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, "verification",
-                        "%s: the other side is verified", conf->path);
+                        "%s: the other side is verified", path);
     }
 }
 
@@ -232,7 +174,7 @@ static void examine_running(struct leat_doctor *doctor, const char *name) {
 void leat_doctor_tunnel(struct leat_doctor *doctor, const char *path) {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
     const char *dash = strchr(file, '-');
-    struct conf conf;
+    struct leat_stunnel_conf conf;
     char unit[160];
     int r = read_conf(path, &conf);
 
@@ -249,15 +191,15 @@ void leat_doctor_tunnel(struct leat_doctor *doctor, const char *path) {
         (void)snprintf(unit, sizeof(unit), "leat-stunnel.service");
     examine_socket(doctor, is_yes(conf.client) ? conf.accept : conf.connect,
                    is_yes(conf.client) ? unit : "leatd-copy.socket");
-    examine_certificate(doctor, &conf);
-    examine_verification(doctor, &conf);
+    examine_certificate(doctor, path, &conf);
+    examine_verification(doctor, path, &conf);
     examine_running(doctor, unit);
 }
 
 /* path: of a unit that is enabled. */
 static void examine_ssh(struct leat_doctor *doctor, const char *path) {
     const char *unit = strrchr(path, '/') + 1, *name = strchr(unit, '@') + 1;
-    char socket_path[VALUE_MAX];
+    char socket_path[LEAT_STUNNEL_VALUE_SIZE];
 
     (void)snprintf(socket_path, sizeof(socket_path), "/run/leat-%.*s/copy.sock",
                    (int)(strlen(name) - strlen(".service")), name);
