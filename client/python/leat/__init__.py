@@ -41,6 +41,7 @@ _PLACES = {
     "torch_data": ["TorchDataset"],
     "loader": ["DataLoader", "dataloader"],
     "instruct": ["instructions"],
+    "data.hub": ["hub"],
     "tokenizer": ["Tokenizer"],
     "measure.monitor": ["Monitor", "compare"],
     "measure.memory": ["memory_profile"],
@@ -57,6 +58,7 @@ if TYPE_CHECKING:  # `X as X` makes X an export for type checkers
     from ._stages import arrow as arrow, csv as csv, jsonl as jsonl, parquet as parquet, text as text
     from .batch import Batch as Batch, Tensor as Tensor
     from .daemon import connect as connect, shutdown as shutdown
+    from .data.hub import hub as hub
     from .loader import DataLoader as DataLoader, dataloader as dataloader
     from .errors import AgreementError as AgreementError, DaemonError as DaemonError, DataError as DataError, Error as Error
     from .errors import ForkedError as ForkedError

@@ -20,6 +20,7 @@ Arguments = dict[str, Any]
 Stage = tuple[str, Arguments]
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./*-]*")
+_URL = re.compile(r"[a-z0-9]+://")  # an object, which has no folder
 _PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", str: "text"}
 _WORDS = {"nan", "inf", "infinity", "true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
@@ -77,13 +78,18 @@ def absolute(path: Any, base: str | None = None) -> Any:
         raise SpecError(f"{path!r} is a {type(path).__name__}: expected a path, or a list of paths")
     if path == "-":
         raise SpecError('"-", the standard input, is the daemon\'s and not that of this process: give the path of a FIFO')
-    if not path:
+    if not path or _URL.match(path):
         return path
     folder = base or os.getcwd()
     return folder if path == "." else os.path.join(folder, os.path.expanduser(path.removeprefix("./")))
 
 
 def _resolve(kind: str, found: Arguments, base: str | None) -> Arguments:
+    named = [found.get("paths")] if isinstance(found.get("paths"), str) else found.get("paths")
+    if kind in _stages.SOURCES and isinstance(named, list) and any(str(path).startswith("hf://") for path in named):
+        from .data import hub
+
+        found["paths"] = hub.paths(named)
     for name in _stages.PATHS.get(kind, frozenset()):
         first, _, rest = name.partition(".")
         if not rest and found.get(first) is not None:

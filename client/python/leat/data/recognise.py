@@ -304,7 +304,7 @@ def _of_paths(data: Sequence[str | os.PathLike[str]]) -> Held:
 
 def _hint(path: str) -> str:
     looks_named = not os.path.splitext(path)[1] and path.count("/") <= 1 and not path.startswith((".", "/", "~"))
-    return ": a data set of the Hub is loaded with datasets.load_dataset() first" if looks_named else ""
+    return f": a data set of the Hub is leat.hub({path!r})" if looks_named else ""
 
 
 def _expanded(path: str | os.PathLike[str]) -> list[str]:
