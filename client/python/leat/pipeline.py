@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
 from . import _stages, daemon, inference, opening, programs
 from . import spec as specs
-from .errors import Error, NotFoundError, SpecError, in_data
+from .errors import DataError, Error, NotFoundError, SpecError, in_data
 from .opening import OpenOptions
 
 if TYPE_CHECKING:
@@ -183,6 +183,12 @@ class Pipeline(_stages.Stages):
             f".{kind}({', '.join(f'{name}={item!r}' for name, item in given.items())})" for kind, given in calls
         )
 
+    def _repr_html_(self) -> str:
+        """The view of notebooks: stages, tensors, the first records, the plan."""
+        from . import showing
+
+        return showing.html(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self._source, self._stages_, self._options, self._name, self._open_options)
 
@@ -271,6 +277,17 @@ class Pipeline(_stages.Stages):
             f"a pipeline has no item {index!r}: its items come in order, by `for`. torch's DataLoader and Trainer take "
             "leat.TorchDataset(pipeline)"
         )
+
+    def first(self) -> Any:
+        """The first batch or record of the first epoch, from a stream of its own: loops and ranks are not disturbed.
+        DataError: there is none."""
+        from .records import Records
+
+        with self.open(epochs=1, agree=False, progress=False) as stream:
+            items = iter(stream)
+            for item in items if self.is_batched else Records(items):
+                return item
+        raise DataError("the first epoch has no batch, since no record is left")
 
     def records(self) -> Records:
         """The next epoch of a pipeline without a `batch`: a dict for each record."""

@@ -11,12 +11,13 @@ in between, the last value stands. A peak between two samples is not seen.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
@@ -78,6 +79,23 @@ class MemorySummary:
         return "\n".join((table(rows, ("memory", "start", "end", "peak", "growth")), f"{seen}; {left}"))
 
 
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A named part of a profile: its time in seconds since the start, and RSS in bytes."""
+
+    name: str
+    start_s: float
+    end_s: float
+    rss_start: int
+    rss_end: int
+    rss_peak: int
+
+    def __str__(self) -> str:
+        grown = format_memory_size(abs(self.rss_end - self.rss_start), binary=True)
+        sign = "-" if self.rss_end < self.rss_start else "+"
+        return f"{self.name}: {seconds(self.end_s - self.start_s)}, peak {_size(self.rss_peak)}, {sign}{grown}"
+
+
 def _size(n_bytes: int | None) -> str | None:
     return None if n_bytes is None else format_memory_size(n_bytes, binary=True)
 
@@ -98,6 +116,7 @@ class MemoryProfile:
         self.pss = pss
         self.max_samples = max_samples
         self.samples: list[Sample] = []
+        self.regions: list[Region] = []  # in the order of their ends
         self._pss: int | None = None
         self._pss_due = 0.0
         self._thread: threading.Thread | None = None
@@ -109,7 +128,7 @@ class MemoryProfile:
         """Takes the first sample at once, then samples in a thread. RuntimeError: it is running."""
         if self.is_running:
             raise RuntimeError("this profile is running already: stop() it first, or use another")
-        self.samples = []
+        self.samples, self.regions = [], []
         self._pss_due, self._stride = 0.0, 1
         self._ending = threading.Event()
         self._started = time.monotonic()
@@ -131,6 +150,21 @@ class MemoryProfile:
     def is_running(self) -> bool:
         """True between start() and stop(), but not in a forked child, which has no threads of its parent."""
         return self._thread is not None and self._thread.is_alive()
+
+    @contextlib.contextmanager
+    def region(self, name: str) -> Iterator[None]:
+        """Names what a `with` block does: `regions` gets its RSS at start, end and peak, also if it raises. Regions may be
+        nested and repeated. RuntimeError: the profile is not running."""
+        if not self.is_running:
+            raise RuntimeError("this profile is not running: start() it first, or use it in a `with` statement")
+        first = self._sample()
+        try:
+            yield
+        finally:
+            last = self._sample()
+            within = [sample.rss for sample in list(self.samples) if first.time_s <= sample.time_s <= last.time_s]
+            peak = max(first.rss, last.rss, *within)
+            self.regions.append(Region(name, first.time_s, last.time_s, first.rss, last.rss, peak))
 
     def summary(self) -> MemorySummary:
         """Summarises the samples so far. RuntimeError: it was never started."""
