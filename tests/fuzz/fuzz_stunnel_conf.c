@@ -1,5 +1,5 @@
-/* fuzz_stunnel_conf.c: any bytes as a stunnel.conf. A value that is taken stands in the text, with no
- * blanks around it, and a file of the values that were taken reads the same. */
+/* fuzz_stunnel_conf.c: any bytes as a stunnel.conf. A value that is taken stands in the text, with
+ * no blanks around it, and a file of the values that were taken reads the same. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
