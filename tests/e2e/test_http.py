@@ -499,10 +499,10 @@ def test_prometheus(folder):
 
 
 def test_names(_folder):
-    """Every metric that dashboard, rules and README name is one that the daemon has."""
+    """Every metric that dashboard, rules and the guide name is one that the daemon has."""
     reference = subprocess.run([BIN / "leatd", "--reference"], check=True, capture_output=True, text=True).stdout
     known = {metric["name"] for metric in json.loads(reference)["metrics"]}
-    for file in ("config/grafana/leat.json", "config/prometheus/leat.rules.yaml", "README.md"):
+    for file in ("config/grafana/leat.json", "config/prometheus/leat.rules.yaml", "daemon/guide/metrics.md"):
         text = (ROOT / file).read_text()
         named = set(re.findall(r"\b(?:leat_(?:stream|stage|loop|worker|memory|sessions|log)_\w+|process_\w+)(?=[{\[ )\n])", text))
         wrong = {name for name in named if name.endswith(("_total", "_seconds", "_bytes", "_fds")) and name not in known}

@@ -1,4 +1,4 @@
-"""What README.md and the manual, client/python/README.md, show: blocks that say so run as they stand, and print what is
+"""What README.md and the guides of client/python show: blocks that say so run as they stand, and print what is
 shown; of all others what they use of leat exists.
 """
 
@@ -24,7 +24,7 @@ import leat
 README = ROOT / "README.md"
 MANUAL = ROOT / "client" / "python" / "README.md"
 SCREEN_LINES = 40
-QUICKSTART = "Five minutes with Python"
+QUICKSTART = "Start"
 TOLERANCE = 0.03  # of what a model has learnt, which differs from one release of torch to another
 TIMEOUT_S = 600  # they take seconds; imports on a busy machine take longer than that
 
@@ -34,7 +34,7 @@ def python_blocks(file: pathlib.Path) -> list[Block]:
 
 
 def name_of(block: Block) -> str:
-    return f"{block.file.parent.name}-{block.line}"
+    return f"{block.file.parent.name}-{block.file.stem}-{block.line}"
 
 
 def needs(block: Block) -> None:
@@ -50,9 +50,11 @@ def assert_same(printed: str, shown: str) -> None:
         assert abs(float(one) - float(other)) <= TOLERANCE, f"{printed}\ninstead of\n{shown}"
 
 
-ALL_BLOCKS = python_blocks(README) + python_blocks(MANUAL)
+GUIDES = [*sorted(ROOT.glob("client/python/guide/*.md")), ROOT / "pipeline" / "guide" / "resume.md"]
+MANUAL_PAGES = [block for page in (MANUAL, *GUIDES) for block in python_blocks(page)]
+ALL_BLOCKS = python_blocks(README) + MANUAL_PAGES
 QUICK_BLOCKS = [block for block in python_blocks(README) if block.runs]
-MANUAL_BLOCKS = [block for block in python_blocks(MANUAL) if block.runs]
+MANUAL_BLOCKS = [block for block in MANUAL_PAGES if block.runs]
 
 
 def test_there_are_some() -> None:
@@ -70,12 +72,12 @@ def test_the_quickstart_fits_a_screen() -> None:
 
 @pytest.mark.parametrize("block", QUICK_BLOCKS, ids=name_of)
 def test_the_quickstart_runs_as_it_stands(block: Block, tmp_path: pathlib.Path) -> None:
-    """In the checkout, in a Python of its own, which has nothing to say but what is shown."""
+    """In a folder and a Python of its own, which has nothing to say but what is shown."""
     needs(block)
     (tmp_path / "quickstart.py").write_text(block.text)
     environment = {name: value for name, value in os.environ.items() if name != "LEAT_SOCKET"}
     run = [sys.executable, str(tmp_path / "quickstart.py")]
-    done = subprocess.run(run, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
+    done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert (done.returncode, done.stderr) == (0, "")
     assert_same(done.stdout, block.printed)
 
@@ -114,8 +116,9 @@ def test_what_blocks_use_exists(block: Block) -> None:
 
 
 def test_what_the_text_of_the_manual_names_exists() -> None:
-    named = [(line, name) for line, span in documents.spans(MANUAL) for name in re.findall(r"\bleat(?:\.[A-Za-z_]\w*)+", span)]
-    unknown = [f"{MANUAL.name}:{line}: {name}" for line, name in named if not documents.exists(name)]
+    pages = [(page, line, span) for page in (MANUAL, *GUIDES) for line, span in documents.spans(page)]
+    named = [(page, line, name) for page, line, span in pages for name in re.findall(r"\bleat(?:\.[A-Za-z_]\w*)+", span)]
+    unknown = [f"{page.name}:{line}: {name}" for page, line, name in named if not documents.exists(name)]
     assert len(named) > 10 and unknown == []
 
 
