@@ -1,0 +1,52 @@
+"""What the guides show besides Python: a YAML block that is marked `<!-- check -->` is one that leatd accepts, and a shell block
+that is marked `<!-- run -->` succeeds, in a folder with the data and tokenizers of config.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import documents
+import pytest
+from conftest import ROOT
+from documents import Block
+
+BIN = pathlib.Path(os.environ.get("LEAT_BIN", ROOT / "build" / "release" / "bin"))
+BLOCKS = [block for page in sorted(ROOT.glob("*/guide/*.md")) for block in documents.blocks(page)]
+STREAMS = [block for block in BLOCKS if block.language == "yaml" and block.mark == "<!-- check -->"]
+SHELL = [block for block in BLOCKS if block.language == "sh" and block.runs]
+
+
+def name_of(block: Block) -> str:
+    return f"{block.file.stem}-{block.line}"
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    shutil.copytree(ROOT / "config", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(ROOT / "config" / "chat", tmp_path / "model")
+    return tmp_path
+
+
+def test_there_are_some() -> None:
+    assert len(STREAMS) >= 8 and len(SHELL) >= 3
+
+
+@pytest.mark.parametrize("block", STREAMS, ids=name_of)
+def test_streams_are_accepted(block: Block, folder: pathlib.Path) -> None:
+    (folder / "shown.yaml").write_text(block.text)
+    run = [BIN / "leatd", "--check-config", "--config", folder / "shown.yaml"]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("block", SHELL, ids=name_of)
+def test_commands_succeed(block: Block, folder: pathlib.Path) -> None:
+    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
+    environment.pop("LEAT_SOCKET", None)
+    run = ["sh", "-eu", "-c", block.text]
+    done = subprocess.run(run, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
