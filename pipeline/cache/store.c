@@ -271,7 +271,7 @@ int leat_cache_store_open(const char *folder, const struct leat_cache_identity *
 int leat_cache_store_finish(const char *folder, const struct leat_cache_file *file,
                             struct leat_error *err) {
     char complete[LEAT_CACHE_NAME_MAX], partial[LEAT_CACHE_NAME_MAX];
-    int fd, r = leat_cache_file_finish(file, err);
+    int fd = -1, r = leat_cache_file_finish(file, err);
 
     if (r == 0)
         r = open_folder(folder, false, &fd, err);
@@ -299,7 +299,7 @@ void leat_cache_store_give_up(const struct leat_cache_file *file, uint64_t end) 
 
 void leat_cache_store_discard(const char *folder, const struct leat_cache_file *file) {
     char partial[LEAT_CACHE_NAME_MAX];
-    int fd;
+    int fd = -1;
 
     if (open_folder(folder, false, &fd, LEAT_ERROR_IGNORED) < 0)
         return;

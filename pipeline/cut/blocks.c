@@ -110,50 +110,37 @@ static uint64_t count_lines_portable(const uint8_t *data, size_t n_bytes) {
     return n_lines;
 }
 
-#if defined(__x86_64__)
-LEAT_AVX2 static uint64_t count_lines_avx2(const uint8_t *data, size_t n_bytes) {
+LEAT_SIMD static uint64_t count_lines_simd(const uint8_t *data, size_t n_bytes) {
     uint64_t n_lines = 0;
     size_t i = 0;
 
     for (; i + 64 <= n_bytes; i += 64) {
-        __m256i low = _mm256_loadu_si256((const __m256i *)(data + i));
-        __m256i high = _mm256_loadu_si256((const __m256i *)(data + i + 32));
+        leat_bytes32 low = leat_bytes32_load(data + i), high = leat_bytes32_load(data + i + 32);
 
-        n_lines += (uint64_t)__builtin_popcountll(leat_masks_equal_avx2(low, high, '\n'));
+        n_lines += (uint64_t)__builtin_popcountll(leat_masks_equal_simd(low, high, '\n'));
     }
     return n_lines + count_lines_portable(data + i, n_bytes - i);
 }
 
 uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes) {
-    return leat_masks_has_avx2() ? count_lines_avx2(data, n_bytes)
-                                 : count_lines_portable(data, n_bytes);
+    return leat_simd_is_here() ? count_lines_simd(data, n_bytes)
+                               : count_lines_portable(data, n_bytes);
 }
 
-LEAT_AVX2 static size_t scan_avx2(struct leat_cutter_scan *scan) {
+LEAT_SIMD static size_t scan_simd(struct leat_cutter_scan *scan) {
     bool has_quotes = leat_cutter_is_quoting(scan->cutter);
 
     if (scan->starts && has_quotes)
-        return scan_blocks(scan, true, true, leat_masks_classify_avx2, leat_masks_prefix_xor_clmul);
+        return scan_blocks(scan, true, true, leat_masks_classify_simd, leat_simd_prefix_xor);
     if (scan->starts)
-        return scan_blocks(scan, true, false, leat_masks_classify_avx2,
-                           leat_masks_prefix_xor_clmul);
+        return scan_blocks(scan, true, false, leat_masks_classify_simd, leat_simd_prefix_xor);
     if (has_quotes)
-        return scan_blocks(scan, false, true, leat_masks_classify_avx2,
-                           leat_masks_prefix_xor_clmul);
-    return scan_blocks(scan, false, false, leat_masks_classify_avx2, leat_masks_prefix_xor_clmul);
+        return scan_blocks(scan, false, true, leat_masks_classify_simd, leat_simd_prefix_xor);
+    return scan_blocks(scan, false, false, leat_masks_classify_simd, leat_simd_prefix_xor);
 }
 
 size_t leat_cutter_blocks(struct leat_cutter_scan *scan) {
-    if (leat_masks_has_avx2())
-        return scan_avx2(scan);
+    if (leat_simd_is_here())
+        return scan_simd(scan);
     return leat_cutter_blocks_portable(scan);
 }
-#else
-uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes) {
-    return count_lines_portable(data, n_bytes);
-}
-
-size_t leat_cutter_blocks(struct leat_cutter_scan *scan) {
-    return leat_cutter_blocks_portable(scan);
-}
-#endif

@@ -41,7 +41,7 @@ static inline bool leat_cutter_is_quoting(const struct leat_cutter *cutter) {
     return cutter->kind == LEAT_CUTTER_CSV && cutter->quote;
 }
 
-/* The same for CPUs without AVX2 and PCLMULQDQ; it stops at once where there are quotes.
+/* The same for CPUs without vectors (proto/base/simd.h); it stops at once where there are quotes.
  * leat_cutter_blocks() chooses. */
 size_t leat_cutter_blocks_portable(struct leat_cutter_scan *scan);
 

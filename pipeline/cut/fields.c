@@ -117,10 +117,8 @@ LEAT_ALWAYS_INLINE bool split_fields(struct split *split, size_t n_bytes, size_t
     return split_record(split, n_bytes, n_readable, true, classify, prefix_xor) && !split->inside;
 }
 
-#if defined(__x86_64__)
-LEAT_AVX2 static bool split_avx2(struct split *split, size_t n_bytes, size_t n_readable) {
-    return split_fields(split, n_bytes, n_readable, leat_masks_classify_avx2,
-                        leat_masks_prefix_xor_clmul);
+LEAT_SIMD static bool split_simd(struct split *split, size_t n_bytes, size_t n_readable) {
+    return split_fields(split, n_bytes, n_readable, leat_masks_classify_simd, leat_simd_prefix_xor);
 }
 
 bool leat_cutter_split(const struct leat_cutter *cutter, const uint8_t *record, size_t n_bytes,
@@ -129,20 +127,12 @@ bool leat_cutter_split(const struct leat_cutter *cutter, const uint8_t *record, 
     struct split split = {
         .cutter = cutter, .record = record, .fields = fields, .capacity = capacity};
 
-    if (leat_masks_has_avx2() && split_avx2(&split, n_bytes, n_readable)) {
+    if (leat_simd_is_here() && split_simd(&split, n_bytes, n_readable)) {
         *ret_n_fields = split.n_fields;
         return true;
     }
     return leat_cutter_csv_split(cutter, record, n_bytes, fields, capacity, ret_n_fields);
 }
-#else
-bool leat_cutter_split(const struct leat_cutter *cutter, const uint8_t *record, size_t n_bytes,
-                       size_t n_readable, struct leat_cutter_field *fields, uint32_t capacity,
-                       uint32_t *ret_n_fields) {
-    (void)n_readable;
-    return leat_cutter_csv_split(cutter, record, n_bytes, fields, capacity, ret_n_fields);
-}
-#endif
 
 size_t leat_cutter_unquote(const struct leat_cutter *cutter, const uint8_t *bytes, size_t n_bytes,
                            uint8_t *out) {

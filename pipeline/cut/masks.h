@@ -2,21 +2,16 @@
  * (cut/blocks.c, cut/fields.c). Bit i of a mask is byte i.
  *
  * A loop over blocks is written once, takes classify and prefix_xor as arguments, and is inlined
- * per instruction set: portable words of 8 bytes, or AVX2 with a carry-less multiplication
- * (Langdale and Lemire, Parsing Gigabytes of JSON per Second, 2019). Masks that a loop does not
- * look at cost nothing.
+ * twice: for words of 8 bytes, and for vectors (proto/base/simd.h) with a prefix xor that is a
+ * carry-less multiplication where there is one (Langdale and Lemire, Parsing Gigabytes of JSON per
+ * Second, 2019). Masks that a loop does not look at cost nothing.
  */
 #pragma once
 
 #include <string.h>
 
 #include "pipeline/cut/format.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-#define LEAT_ALWAYS_INLINE static inline __attribute__((always_inline))
+#include "proto/base/simd.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "masks are built from little-endian words");
@@ -72,38 +67,17 @@ LEAT_ALWAYS_INLINE void leat_masks_classify_part(const uint8_t *bytes, size_t n,
     ret_masks->cr &= valid;
 }
 
-#if defined(__x86_64__)
-#define LEAT_AVX2 __attribute__((target("avx2,pclmul,popcnt,bmi")))
-
-static inline bool leat_masks_has_avx2(void) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul") &&
-           __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi");
+LEAT_SIMD_INLINE uint64_t leat_masks_equal_simd(leat_bytes32 low, leat_bytes32 high, uint8_t byte) {
+    return leat_bytes64_mask(leat_bytes32_equal(low, byte), leat_bytes32_equal(high, byte));
 }
 
-LEAT_AVX2 LEAT_ALWAYS_INLINE uint64_t leat_masks_equal_avx2(__m256i low, __m256i high,
-                                                            uint8_t byte) {
-    __m256i pattern = _mm256_set1_epi8((char)byte);
-    uint32_t low_mask = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, pattern));
-    uint32_t high_mask = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, pattern));
+LEAT_SIMD_INLINE void leat_masks_classify_simd(const uint8_t *block,
+                                               const struct leat_cutter *cutter,
+                                               struct leat_masks *ret_masks) {
+    leat_bytes32 low = leat_bytes32_load(block), high = leat_bytes32_load(block + 32);
 
-    return low_mask | (uint64_t)high_mask << 32;
+    ret_masks->quote = leat_masks_equal_simd(low, high, cutter->quote);
+    ret_masks->delimiter = leat_masks_equal_simd(low, high, cutter->delimiter);
+    ret_masks->lf = leat_masks_equal_simd(low, high, '\n');
+    ret_masks->cr = leat_masks_equal_simd(low, high, '\r');
 }
-
-LEAT_AVX2 LEAT_ALWAYS_INLINE void leat_masks_classify_avx2(const uint8_t *block,
-                                                           const struct leat_cutter *cutter,
-                                                           struct leat_masks *ret_masks) {
-    __m256i low = _mm256_loadu_si256((const __m256i_u *)block);
-    __m256i high = _mm256_loadu_si256((const __m256i_u *)(block + 32));
-
-    ret_masks->quote = leat_masks_equal_avx2(low, high, cutter->quote);
-    ret_masks->delimiter = leat_masks_equal_avx2(low, high, cutter->delimiter);
-    ret_masks->lf = leat_masks_equal_avx2(low, high, '\n');
-    ret_masks->cr = leat_masks_equal_avx2(low, high, '\r');
-}
-
-LEAT_AVX2 LEAT_ALWAYS_INLINE uint64_t leat_masks_prefix_xor_clmul(uint64_t mask) {
-    __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, (int64_t)mask), _mm_set1_epi8(-1), 0);
-
-    return (uint64_t)_mm_cvtsi128_si64(product);
-}
-#endif

@@ -8,8 +8,9 @@
 #include "pipeline/tokenizer/added/added_matcher.h"
 
 #include <errno.h>
-#include <immintrin.h>
 #include <stdlib.h>
+
+#include "proto/base/simd.h"
 
 static int compare_patterns(const void *a, const void *b) {
     const struct leat_double_array_key *left = a, *right = b;
@@ -121,27 +122,14 @@ static uint32_t sieve_portable(const struct leat_added_matcher *matcher, const u
     return from;
 }
 
-__attribute__((target("avx2"))) static __m256i look_up(const uint8_t nibbles[2][16],
-                                                       __m256i bytes) {
-    const __m256i mask = _mm256_set1_epi8(15);
-    __m256i low = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)nibbles[0]));
-    __m256i high = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)nibbles[1]));
-
-    low = _mm256_shuffle_epi8(low, _mm256_and_si256(bytes, mask));
-    high = _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask));
-    return _mm256_and_si256(low, high);
-}
-
-__attribute__((target("avx2"))) static uint32_t sieve_avx2(const struct leat_added_matcher *matcher,
-                                                           const uint8_t *bytes, uint32_t from,
-                                                           uint32_t end) {
+LEAT_SIMD static uint32_t sieve_simd(const struct leat_added_matcher *matcher, const uint8_t *bytes,
+                                     uint32_t from, uint32_t end) {
     for (; from < end; from += 32) {
-        __m256i first = _mm256_loadu_si256((const __m256i *)(const void *)(bytes + from));
-        __m256i second = _mm256_loadu_si256((const __m256i *)(const void *)(bytes + from + 1));
-        __m256i hits = _mm256_and_si256(look_up(matcher->nibbles, first),
-                                        look_up(matcher->nibbles + 2, second));
-        uint32_t misses =
-            (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(hits, _mm256_setzero_si256()));
+        leat_bytes32 first = leat_bytes32_load(bytes + from);
+        leat_bytes32 second = leat_bytes32_load(bytes + from + 1);
+        leat_bytes32 hits = leat_bytes32_both(leat_bytes32_look_up(matcher->nibbles, first),
+                                              leat_bytes32_look_up(matcher->nibbles + 2, second));
+        uint32_t misses = leat_bytes32_mask(leat_bytes32_equal(hits, 0));
 
         if (misses != UINT32_MAX)
             return from + (uint32_t)__builtin_ctz(~misses);
@@ -152,14 +140,14 @@ __attribute__((target("avx2"))) static uint32_t sieve_avx2(const struct leat_add
 uint32_t leat_added_matcher_find(const struct leat_added_matcher *matcher,
                                  const struct leat_text_view *text, uint32_t from,
                                  struct leat_range *ret_match) {
-    bool has_avx2 = __builtin_cpu_supports("avx2");
+    bool has_simd = leat_simd_is_here();
 
     if (matcher->is_empty)
         return LEAT_ADDED_MATCHER_NONE;
     for (;; from++) {
         uint32_t found;
 
-        from = has_avx2 ? sieve_avx2(matcher, text->bytes, from, text->n_bytes)
+        from = has_simd ? sieve_simd(matcher, text->bytes, from, text->n_bytes)
                         : sieve_portable(matcher, text->bytes, from, text->n_bytes);
         if (from >= text->n_bytes)
             return LEAT_ADDED_MATCHER_NONE;

@@ -17,6 +17,7 @@
 
 #include "pipeline/tokenizer/model/bpe.h"
 #include "proto/base/array.h"
+#include "proto/base/simd.h"
 
 #define NO_KEY UINT32_MAX
 #define NONE   UINT32_MAX
@@ -66,7 +67,7 @@ static inline uint32_t first_key_of(const struct leat_bpe *bpe, int32_t left, in
     return key_of(bpe, left, right, place);
 }
 
-static inline __attribute__((always_inline)) uint32_t least_key(const uint32_t *keys, uint32_t n) {
+LEAT_ALWAYS_INLINE uint32_t least_key(const uint32_t *keys, uint32_t n) {
     uint32_t least[8];
     uint32_t result;
 
@@ -80,10 +81,8 @@ static inline __attribute__((always_inline)) uint32_t least_key(const uint32_t *
     return result;
 }
 
-static inline __attribute__((always_inline)) void merge_at(const struct leat_bpe *bpe,
-                                                           struct small *small,
-                                                           struct leat_bpe_symbol *symbols,
-                                                           uint32_t key, uint32_t n) {
+LEAT_ALWAYS_INLINE void merge_at(const struct leat_bpe *bpe, struct small *small,
+                                 struct leat_bpe_symbol *symbols, uint32_t key, uint32_t n) {
     uint32_t place = key & 255, right = small->next[place], behind = small->next[right];
     int32_t id = (int32_t)bpe->pairs.ids[key >> 8];
 
@@ -100,8 +99,8 @@ static inline __attribute__((always_inline)) void merge_at(const struct leat_bpe
     }
 }
 
-static inline __attribute__((always_inline)) uint32_t
-merge_small(const struct leat_bpe *bpe, struct leat_bpe_symbol *symbols, uint32_t n) {
+LEAT_ALWAYS_INLINE uint32_t merge_small(const struct leat_bpe *bpe, struct leat_bpe_symbol *symbols,
+                                        uint32_t n) {
     struct small small;
     uint32_t n_left = 0, key;
 
@@ -119,8 +118,8 @@ merge_small(const struct leat_bpe *bpe, struct leat_bpe_symbol *symbols, uint32_
     return n_left;
 }
 
-__attribute__((target("avx2"))) static uint32_t
-merge_small_avx2(const struct leat_bpe *bpe, struct leat_bpe_symbol *symbols, uint32_t n) {
+LEAT_SIMD static uint32_t merge_small_simd(const struct leat_bpe *bpe,
+                                           struct leat_bpe_symbol *symbols, uint32_t n) {
     return merge_small(bpe, symbols, n);
 }
 
@@ -273,7 +272,7 @@ int64_t leat_bpe_merge(const struct leat_bpe *bpe, struct leat_bpe_scratch *scra
         return n;
     if (n > LEAT_BPE_SMALL_WORD)
         return merge_large(bpe, scratch, n);
-    if (__builtin_cpu_supports("avx2"))
-        return merge_small_avx2(bpe, scratch->symbols, n);
+    if (leat_simd_is_here())
+        return merge_small_simd(bpe, scratch->symbols, n);
     return merge_small_portable(bpe, scratch->symbols, n);
 }

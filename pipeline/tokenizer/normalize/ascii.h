@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <emmintrin.h>
+#include "proto/base/simd.h"
 
 #define LEAT_ASCII_BLOCK 16
 #define LEAT_ASCII_NONE  0xff /* no byte of any text */
@@ -25,40 +25,30 @@ struct leat_ascii_map {
 
 /* Bit i: byte i is at least `limit` (128..255). */
 static inline uint32_t leat_ascii_mask_high(const uint8_t *block, uint8_t limit) {
-    __m128i bytes = _mm_loadu_si128((const void *)block), low = _mm_set1_epi8((char)limit);
-
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(bytes, low), bytes));
+    return leat_bytes16_mask((leat_bytes16)(leat_bytes16_load(block) >= limit));
 }
 
 static inline uint32_t leat_ascii_mask_equal(const uint8_t *block, uint8_t byte) {
-    __m128i bytes = _mm_loadu_si128((const void *)block);
-
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)byte)));
+    return leat_bytes16_mask((leat_bytes16)(leat_bytes16_load(block) == byte));
 }
 
 /* Maps a block; returns which bytes are special, and in *ret_changed which are others now. */
 static inline uint32_t leat_ascii_map_block(const struct leat_ascii_map *map, const uint8_t *block,
                                             uint8_t *ret_block, uint32_t *ret_changed) {
-    __m128i bytes = _mm_loadu_si128((const void *)block), space = _mm_set1_epi8(0x20);
-    __m128i blank =
-        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)map->blanks[0])),
-                                  _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)map->blanks[1]))),
-                     _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)map->blanks[2])));
-    /* As signed bytes, 0x80.. are below 0x20 too. */
-    __m128i special =
-        map->keeps_controls
-            ? bytes
-            : _mm_andnot_si128(blank, _mm_or_si128(_mm_cmplt_epi8(bytes, space),
-                                                   _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7f))));
-    __m128i capital = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('@')),
-                                    _mm_cmplt_epi8(bytes, _mm_set1_epi8('[')));
-    __m128i out = _mm_or_si128(_mm_andnot_si128(blank, bytes), _mm_and_si128(blank, space));
+    leat_bytes16 bytes = leat_bytes16_load(block);
+    leat_signed16 number = (leat_signed16)bytes; /* 0x80.. are below 0 */
+    leat_bytes16 blank = (leat_bytes16)((bytes == map->blanks[0]) | (bytes == map->blanks[1]) |
+                                        (bytes == map->blanks[2]));
+    leat_bytes16 special = map->keeps_controls
+                               ? (leat_bytes16)(number < 0)
+                               : (leat_bytes16)((number < 0x20) | (number == 0x7f)) & ~blank;
+    leat_bytes16 out = (bytes & ~blank) | (blank & 0x20);
 
     if (map->is_lowering)
-        out = _mm_or_si128(out, _mm_and_si128(capital, space));
-    _mm_storeu_si128((void *)ret_block, out);
-    *ret_changed = 0xffff ^ (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(out, bytes));
-    return (uint32_t)_mm_movemask_epi8(special);
+        out |= (leat_bytes16)((number > '@') & (number < '[')) & 0x20;
+    memcpy(ret_block, &out, sizeof(out));
+    *ret_changed = 0xffff ^ leat_bytes16_mask((leat_bytes16)(out == bytes));
+    return leat_bytes16_mask(special);
 }
 
 /* The first place from `at` on whose byte is at least `limit`, or n. */

@@ -1,5 +1,6 @@
 /* scan.c: which regexes have a scanner. See scan.h. */
 #include "pipeline/tokenizer/split/scan.h"
+#include "proto/base/simd.h"
 
 #define GPT2_REST  "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define SHORT      "'s|'t|'re|'ve|'m|'ll|'d"
@@ -57,5 +58,5 @@ const struct leat_scanner *leat_scanner_find(const char *pattern, size_t n_bytes
 }
 
 leat_scan_fn *leat_scanner_run(const struct leat_scanner *scanner) {
-    return __builtin_cpu_supports("avx2") ? scanner->scan_avx2 : scanner->scan;
+    return leat_simd_is_here() ? scanner->scan_simd : scanner->scan;
 }

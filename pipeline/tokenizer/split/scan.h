@@ -6,8 +6,8 @@
  * LEAT_TEXT_PADDING readable bytes that mean nothing. A scanner does not know what was before the
  * piece, or after it.
  *
- * Each is compiled twice, for any machine and for AVX2; leat_scanner_run takes what the machine
- * has. Pure: any thread.
+ * Each is compiled twice, for any machine and for vectors (proto/base/simd.h); leat_scanner_run
+ * takes what the machine has. Pure: any thread.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ typedef size_t leat_scan_fn(const uint8_t *text, uint32_t *at, uint32_t end,
 
 struct leat_scanner {
     const char *name;
-    leat_scan_fn *scan, *scan_avx2;
+    leat_scan_fn *scan, *scan_simd;
 };
 
 extern const struct leat_scanner leat_scanner_gpt2;

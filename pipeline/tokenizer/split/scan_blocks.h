@@ -7,7 +7,7 @@
  * `limit` are not certain, and the next block begins at the last one that is. A word that has no
  * certain end is left to the scanner's step.
  *
- * Only for AVX2; elsewhere scanners go step by step.
+ * Only where there are vectors (proto/base/simd.h); elsewhere scanners go step by step.
  */
 #pragma once
 
@@ -38,42 +38,24 @@ struct leat_scan_block_rules {
 
 typedef uint64_t leat_starts_fn(const uint8_t *bytes, uint32_t *ret_limit);
 
-#define LEAT_SCAN_BLOCK_INLINE LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE
-
-LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_mask(__m256i low, __m256i high) {
-    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high)
-                                                     << 32;
+LEAT_SIMD_INLINE uint64_t leat_scan_block_equal(leat_bytes32 low, leat_bytes32 high, uint8_t c) {
+    return leat_bytes64_mask(leat_bytes32_equal(low, c), leat_bytes32_equal(high, c));
 }
 
-LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_equal(__m256i low, __m256i high, char c) {
-    __m256i same = _mm256_set1_epi8(c);
-
-    return leat_scan_block_mask(_mm256_cmpeq_epi8(low, same), _mm256_cmpeq_epi8(high, same));
+LEAT_SIMD_INLINE uint64_t leat_scan_block_range(leat_bytes32 low, leat_bytes32 high, uint8_t first,
+                                                uint8_t span) {
+    return leat_bytes64_mask(leat_bytes32_in(low, first, span), leat_bytes32_in(high, first, span));
 }
 
-LEAT_SCAN_BLOCK_INLINE __m256i leat_scan_block_in(__m256i bytes, char first, char span) {
-    __m256i place = _mm256_sub_epi8(bytes, _mm256_set1_epi8(first));
-
-    return _mm256_cmpeq_epi8(_mm256_min_epu8(place, _mm256_set1_epi8(span)), place);
-}
-
-LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_range(__m256i low, __m256i high, char first,
-                                                      char span) {
-    return leat_scan_block_mask(leat_scan_block_in(low, first, span),
-                                leat_scan_block_in(high, first, span));
-}
-
-LEAT_SCAN_BLOCK_INLINE void leat_scan_block_load(const uint8_t *bytes,
-                                                 struct leat_scan_block_rules rules,
-                                                 struct leat_scan_block *ret_block) {
-    __m256i low = _mm256_loadu_si256((const __m256i *)bytes);
-    __m256i high = _mm256_loadu_si256((const __m256i *)(bytes + 32));
-    __m256i fold = _mm256_set1_epi8(0x20);
+LEAT_SIMD_INLINE void leat_scan_block_load(const uint8_t *bytes, struct leat_scan_block_rules rules,
+                                           struct leat_scan_block *ret_block) {
+    leat_bytes32 low = leat_bytes32_load(bytes), high = leat_bytes32_load(bytes + 32);
     struct leat_scan_block block = {.bytes = bytes};
 
-    block.strange = leat_scan_block_mask(low, high);
+    block.strange =
+        leat_bytes64_mask(leat_bytes32_beyond_ascii(low), leat_bytes32_beyond_ascii(high));
     block.letters =
-        leat_scan_block_range(_mm256_or_si256(low, fold), _mm256_or_si256(high, fold), 'a', 25);
+        leat_scan_block_range(leat_bytes32_or(low, 0x20), leat_bytes32_or(high, 0x20), 'a', 25);
     block.numbers = leat_scan_block_range(low, high, '0', 9);
     block.blanks = leat_scan_block_equal(low, high, ' ');
     block.spaces = block.blanks | leat_scan_block_range(low, high, '\t', '\r' - '\t');
@@ -175,7 +157,7 @@ LEAT_ALWAYS_INLINE uint32_t leat_scan_block_first_limit(uint64_t strange) {
     return first - 2 < LEAT_SCAN_BLOCK_LIMIT ? first - 2 : LEAT_SCAN_BLOCK_LIMIT;
 }
 
-LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_gpt2(const struct leat_scan_block *block) {
+LEAT_SIMD_INLINE uint64_t leat_scan_block_gpt2(const struct leat_scan_block *block) {
     uint64_t joined = block->blanks << 1, spaces = block->spaces;
     uint64_t starts = block->letters & ~(block->letters << 1);
 
@@ -187,8 +169,8 @@ LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_gpt2(const struct leat_scan_bloc
     return leat_scan_block_leading(block, starts | 1, false);
 }
 
-LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_cl100k(const struct leat_scan_block *block,
-                                                       struct leat_scan_block_rules rules) {
+LEAT_SIMD_INLINE uint64_t leat_scan_block_cl100k(const struct leat_scan_block *block,
+                                                 struct leat_scan_block_rules rules) {
     /* newlines that belong to the signs before them */
     uint64_t tails = block->newlines & ~(block->newlines + (block->newlines & block->others << 1));
     uint64_t spaces = block->spaces & ~tails, newlines = block->newlines & ~tails;
@@ -212,9 +194,9 @@ LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_cl100k(const struct leat_scan_bl
 }
 
 /* The starts in 64 bytes, certain up to *ret_limit. */
-LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_starts(const uint8_t *bytes,
-                                                       struct leat_scan_block_rules rules,
-                                                       uint32_t *ret_limit) {
+LEAT_SIMD_INLINE uint64_t leat_scan_block_starts(const uint8_t *bytes,
+                                                 struct leat_scan_block_rules rules,
+                                                 uint32_t *ret_limit) {
     struct leat_scan_block block;
     uint64_t strange;
 
@@ -229,10 +211,10 @@ LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_starts(const uint8_t *bytes,
     return leat_scan_block_cl100k(&block, rules);
 }
 
-LEAT_SCAN_BLOCK_INLINE size_t leat_scan_blocks(const uint8_t *text, uint32_t *at, uint32_t end,
-                                               struct leat_range *words, size_t n_max,
-                                               leat_starts_fn *find_starts,
-                                               leat_split_step_fn *step, leat_run_fn *run) {
+LEAT_SIMD_INLINE size_t leat_scan_blocks(const uint8_t *text, uint32_t *at, uint32_t end,
+                                         struct leat_range *words, size_t n_max,
+                                         leat_starts_fn *find_starts, leat_split_step_fn *step,
+                                         leat_run_fn *run) {
     const uint8_t *place = text + *at, *stop = text + end;
     uint32_t start = *at, limit;
     size_t n = 0;
@@ -260,16 +242,16 @@ LEAT_SCAN_BLOCK_INLINE size_t leat_scan_blocks(const uint8_t *text, uint32_t *at
     return n;
 }
 
-/* Like LEAT_DEFINE_SCAN, with blocks where there is AVX2. */
+/* Like LEAT_DEFINE_SCAN, with blocks where there are vectors. */
 #define LEAT_DEFINE_SCAN_BLOCKS(name, rules, step, run)                                            \
     static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
                                   struct leat_range *words, size_t n_max) {                        \
         return leat_scan_all(text, at, end, words, n_max, leat_scan_no_gap, step, run##_portable); \
     }                                                                                              \
-    LEAT_SCAN_BLOCK_INLINE uint64_t name##_starts(const uint8_t *bytes, uint32_t *ret_limit) {     \
+    LEAT_SIMD_INLINE uint64_t name##_starts(const uint8_t *bytes, uint32_t *ret_limit) {           \
         return leat_scan_block_starts(bytes, rules, ret_limit);                                    \
     }                                                                                              \
-    LEAT_SCAN_AVX2 static size_t name##_avx2(const uint8_t *text, uint32_t *at, uint32_t end,      \
-                                             struct leat_range *words, size_t n_max) {             \
-        return leat_scan_blocks(text, at, end, words, n_max, name##_starts, step, run##_avx2);     \
+    LEAT_SIMD static size_t name##_simd(const uint8_t *text, uint32_t *at, uint32_t end,           \
+                                        struct leat_range *words, size_t n_max) {                  \
+        return leat_scan_blocks(text, at, end, words, n_max, name##_starts, step, run##_simd);     \
     }

@@ -9,10 +9,7 @@
 
 #include "pipeline/tokenizer/split/scan.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
-
-#include <immintrin.h>
-
-#define LEAT_ALWAYS_INLINE static inline __attribute__((always_inline))
+#include "proto/base/simd.h"
 
 /* The first byte from `at` on that is not of the run; may run past the end. */
 typedef const uint8_t *leat_run_fn(const uint8_t *at, const uint8_t *end);
@@ -174,21 +171,14 @@ LEAT_ALWAYS_INLINE const uint8_t *leat_run_portable(const uint8_t *at, const uin
     return at;
 }
 
-#define LEAT_SCAN_AVX2 __attribute__((target("avx2")))
-
-LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE const uint8_t *leat_run_avx2(const uint8_t *at,
-                                                               const uint8_t *end, uint8_t fold,
-                                                               uint8_t low, uint8_t span,
-                                                               bool is_ascii) {
+LEAT_SIMD_INLINE const uint8_t *leat_run_simd(const uint8_t *at, const uint8_t *end, uint8_t fold,
+                                              uint8_t low, uint8_t span, bool is_ascii) {
     for (; at < end; at += 32) {
-        __m256i bytes = _mm256_loadu_si256((const __m256i *)at);
-        __m256i place = _mm256_sub_epi8(_mm256_or_si256(bytes, _mm256_set1_epi8((char)fold)),
-                                        _mm256_set1_epi8((char)low));
-        __m256i is_in =
-            _mm256_cmpeq_epi8(_mm256_min_epu8(place, _mm256_set1_epi8((char)span)), place);
-        uint32_t others = ~(uint32_t)_mm256_movemask_epi8(is_in);
+        leat_bytes32 bytes = leat_bytes32_load(at);
+        uint32_t others =
+            ~leat_bytes32_mask(leat_bytes32_in(leat_bytes32_or(bytes, fold), low, span));
         if (is_ascii)
-            others |= (uint32_t)_mm256_movemask_epi8(bytes);
+            others |= leat_bytes32_mask(leat_bytes32_beyond_ascii(bytes));
         if (others)
             return at + __builtin_ctz(others);
     }
@@ -199,23 +189,22 @@ LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE const uint8_t *leat_run_avx2(const uint8_t *at
     LEAT_ALWAYS_INLINE const uint8_t *name##_portable(const uint8_t *at, const uint8_t *end) {     \
         return leat_run_portable(at, end, fold, low, span, is_ascii);                              \
     }                                                                                              \
-    LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE const uint8_t *name##_avx2(const uint8_t *at,                \
-                                                                 const uint8_t *end) {             \
-        return leat_run_avx2(at, end, fold, low, span, is_ascii);                                  \
+    LEAT_SIMD_INLINE const uint8_t *name##_simd(const uint8_t *at, const uint8_t *end) {           \
+        return leat_run_simd(at, end, fold, low, span, is_ascii);                                  \
     }
 
-/* Defines NAME_portable and NAME_avx2, which the scanner's entry refers to. */
+/* Defines NAME_portable and NAME_simd, which the scanner's entry refers to. */
 #define LEAT_DEFINE_SCAN_SOME(name, skip, step, run)                                               \
     static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
                                   struct leat_range *words, size_t n_max) {                        \
         return leat_scan_all(text, at, end, words, n_max, skip, step, run##_portable);             \
     }                                                                                              \
-    LEAT_SCAN_AVX2 static size_t name##_avx2(const uint8_t *text, uint32_t *at, uint32_t end,      \
-                                             struct leat_range *words, size_t n_max) {             \
-        return leat_scan_all(text, at, end, words, n_max, skip, step, run##_avx2);                 \
+    LEAT_SIMD static size_t name##_simd(const uint8_t *text, uint32_t *at, uint32_t end,           \
+                                        struct leat_range *words, size_t n_max) {                  \
+        return leat_scan_all(text, at, end, words, n_max, skip, step, run##_simd);                 \
     }
 #define LEAT_DEFINE_SCAN(name, step, run) LEAT_DEFINE_SCAN_SOME(name, leat_scan_no_gap, step, run)
 #define LEAT_SCANNER(title, name)                                                                  \
-    { title, name##_portable, name##_avx2 }
+    { title, name##_portable, name##_simd }
 
 LEAT_DEFINE_RUN(leat_letters, 0x20, 'a', 25, false)
