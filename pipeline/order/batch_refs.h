@@ -13,6 +13,7 @@ struct leat_batch_refs {
     bool is_wanted;  /* goes to the queue once its round is whole */
     bool is_planned; /* its blocks are in memory and pinned, except of: */
     uint32_t n_refs;
+    uint32_t n_asked;  /* references in front, whose count-only blocks were asked for */
     uint64_t n_absent; /* rows that are being fetched */
     uint64_t n_bytes;  /* bytes of this struct, once it is closed */
     struct leat_ref refs[];

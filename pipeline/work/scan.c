@@ -5,9 +5,6 @@
  * largest record. Files are never mapped into memory, since one that is cut short would kill the
  * daemon.
  *
- * Where blocks are dealt to lanes, a cache has frames of single blocks, so that a node reads no
- * others: no piece goes on behind the end of a block. About as much is read as a block has.
- *
  * At a boundary between frames of a compressed file the scanner goes on with the unit that was
  * decoded ahead from there. Where a file is damaged, all whole records in front of that come first.
  */
@@ -18,10 +15,9 @@
 #include "pipeline/work/scan.h"
 #include "pipeline/work/span_table.h"
 
-#define PASS_BYTES      (64U << 20) /* of text that one job skips */
-#define PASS_MIN_BYTES  65536U      /* of text that it skips at a time */
-#define BLOCK_MIN_BYTES 4096U       /* of text that is read at a time for a block of a lane */
-#define COUNT_BYTES     (32U << 20) /* of text whose records one job counts */
+#define PASS_BYTES     (64U << 20) /* of text that one job skips */
+#define PASS_MIN_BYTES 65536U      /* of text that it skips at a time */
+#define COUNT_BYTES    (32U << 20) /* of text whose records one job counts */
 
 void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
                      const struct leat_opener *opener, bool may_read_once) {
@@ -335,45 +331,6 @@ static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_fil
     return 0;
 }
 
-/* Records that the piece may still have; UINT64_MAX: any number. */
-static uint64_t room_in_block(const struct leat_scan *scan) {
-    const struct leat_block_order *blocks = &scan->plan->blocks;
-
-    return blocks->n_lanes > 0 ? blocks->block_size - scan->n_file_records % blocks->block_size
-                               : UINT64_MAX;
-}
-
-/* Bytes that are read for a piece of at most `limit`. */
-static size_t bytes_to_read(const struct leat_scan *scan, size_t limit) {
-    uint64_t n_records = scan->n_file_records, n_bytes = BLOCK_MIN_BYTES;
-
-    if (room_in_block(scan) == UINT64_MAX)
-        return limit;
-    if (n_records > 0)
-        n_bytes = scan->piece_offset / n_records * room_in_block(scan) / 4 * 5 + BLOCK_MIN_BYTES;
-    return n_bytes < limit ? (size_t)n_bytes : limit;
-}
-
-/* Ends the cut in front of the first record of the next block. */
-static int end_at_block(const struct leat_scan *scan, const struct leat_buffer *buffer,
-                        struct leat_cut *cut, bool *at_end, struct leat_error *err) {
-    uint64_t room = room_in_block(scan);
-    uint32_t *starts;
-
-    if (cut->n_records <= room)
-        return 0;
-    starts = reallocarray(NULL, cut->n_records, 2 * sizeof(*starts));
-    if (!starts)
-        return leat_error_oom(err);
-    (void)leat_cutter_index(cutter_of(scan), buffer->data, cut->n_bytes, starts,
-                            starts + cut->n_records, cut->n_records);
-    *cut = (struct leat_cut){.n_bytes = starts[room], .n_records = room};
-    cut->n_lines = leat_cutter_lines(cutter_of(scan), buffer->data, cut->n_bytes);
-    *at_end = false;
-    free(starts);
-    return 0;
-}
-
 /* True if a record may end behind the first n_seen bytes, in which none ends. Needs the end of a
  * line while the record may still grow. Saves cutting a long record again for each part that is
  * read. */
@@ -396,10 +353,10 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
     size_t limit = job->block_bytes ? job->block_bytes : (size_t)scan->plan->options.block_bytes;
     size_t n_seen = scan->is_begun ? scan->n_carry : 0;
 
-    limit = bytes_to_read(scan, limit);
-    if (room_in_block(scan) < UINT64_MAX && n_seen >= limit && !scan->is_skipping) {
+    limit = leat_scan_bytes_to_read(scan, limit);
+    if (leat_scan_room_in_block(scan) < UINT64_MAX && n_seen >= limit && !scan->is_skipping) {
         leat_cutter_cut(cutter_of(scan), buffer->data, *n_filled, false, ret_cut);
-        if (ret_cut->n_records > room_in_block(scan))
+        if (ret_cut->n_records > leat_scan_room_in_block(scan))
             return 0; /* The carried bytes hold the whole block. */
     }
     for (;;) {
@@ -576,7 +533,7 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
     if (n_filled > 0)
         memcpy(buffer->data, scan->carry, n_filled);
     r = read_cut(job, buffer, &n_filled, &at_end, &piece, n_bytes, err);
-    if (r == 0 && end_at_block(scan, buffer, &piece, &at_end, err) < 0)
+    if (r == 0 && leat_scan_end_at_block(scan, buffer, &piece, &at_end, err) < 0)
         return -ENOMEM;
     r = r < 0 ? end_damaged(job, index, n_filled, r, err)
               : take_cut(job, index, n_filled, at_end, &piece, err);

@@ -132,6 +132,15 @@ int leat_route_take_place(struct leat_scan_job *job, size_t index, struct leat_e
 int leat_route_leave(struct leat_scan_job *job, size_t index, bool at_end,
                      const struct leat_cut *piece, struct leat_error *err);
 
+/* Pieces that end with blocks (scan_block.c). Records that the next piece may have; UINT64_MAX: any
+ * number. */
+uint64_t leat_scan_room_in_block(const struct leat_scan *scan);
+/* Bytes that are read for a piece of at most `limit`. */
+size_t leat_scan_bytes_to_read(const struct leat_scan *scan, size_t limit);
+/* Ends the cut in front of the first record of the next block. */
+int leat_scan_end_at_block(const struct leat_scan *scan, const struct leat_buffer *buffer,
+                           struct leat_cut *cut, bool *at_end, struct leat_error *err);
+
 /* A plain file that stays open from one piece to the next. Zeroed: none. */
 struct leat_scan_kept {
     struct leat_input *input;

@@ -52,6 +52,36 @@ def test_array_jobs(folder):
     assert not (folder / "none").exists()
 
 
+def bytes_read(config, rank, world_size):
+    with subprocess.Popen([BIN / "leatctl", "run", config, "--no-daemon", "--rank", str(rank), "--world-size", str(world_size)],
+                          stdout=subprocess.DEVNULL) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        counts = dict(line.split(": ") for line in open(f"/proc/{process.pid}/io", encoding="ascii").read().splitlines())
+        assert process.wait(leat_harness.HANG_S) == 0
+    return int(counts["rchar"])
+
+
+def test_blocks_are_read_once(folder):
+    """In any order of blocks, and for any part of the ranks, the set is read about once: its frames are blocks."""
+    csv, shards = data.titanic(folder, 20000), folder / "set"
+    stream = data.titanic_stream(csv)
+    shuffle = {"shuffle": {"blocks": True, "block_size": 48, "buffer_size": 500}}
+    stages = [shuffle, *(stage for stage in stream["stages"] if "shuffle" not in stage)]
+    written = {}
+    for name, cache in (("plain", {}), ("prepared", {"cache": {"prepared": str(shards)}})):
+        written[name] = folder / f"{name}.yaml"
+        written[name].write_text(data.yaml_text({"s": {**stream, "stages": stages, **cache}}))
+    config = written["prepared"]
+    for shard in ("0/2", "1/2"):
+        prepare(config, shards, shard)
+    ctl("prepare", config, "--seal", "-o", shards)
+    assert leat_harness.run_digest(config) == leat_harness.run_digest(written["plain"])
+    n_set = sum(path.stat().st_size for path in shards.iterdir())
+    for world_size in (1, 5):
+        n_read = bytes_read(config, 0, world_size)
+        assert n_read < 2 * n_set + (2 << 20), (world_size, n_read, n_set)
+
+
 def test_attempts(folder):
     """Attempts at once, after one that was killed, after one that is complete, at a damaged one, from touched data."""
     config, shards = write_config(folder), folder / "shards"

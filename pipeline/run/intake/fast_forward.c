@@ -157,17 +157,29 @@ void leat_count_only_forget(struct leat_block *block) {
 
 /* ---- materializing ---- */
 
-/* The first count-only block of the batch; with_all: even if it is being materialized, or parted.
- * NULL: none. */
-static struct leat_count_only *find_block(struct leat_batch_refs *batch, bool with_all) {
+/* The first count-only block of the batch, or NULL. */
+static struct leat_count_only *find_block(struct leat_batch_refs *batch) {
     for (uint32_t i = 0; batch && i < batch->n_refs; i++) {
         uint32_t n;
         const struct leat_ref *refs = leat_ref_parts(&batch->refs[i], &n);
 
+        for (uint32_t k = 0; k < n; k++)
+            if (refs[k].block->count_only)
+                return refs[k].block->count_only;
+    }
+    return NULL;
+}
+
+/* The first one that nobody makes yet. Batches wait long, so what was asked for is passed over. */
+static struct leat_count_only *find_next(struct leat_batch_refs *batch) {
+    for (; batch->n_asked < batch->n_refs; batch->n_asked++) {
+        uint32_t n;
+        const struct leat_ref *refs = leat_ref_parts(&batch->refs[batch->n_asked], &n);
+
         for (uint32_t k = 0; k < n; k++) {
             struct leat_count_only *found = refs[k].block->count_only;
 
-            if (found && (with_all || (!found->is_out && !leat_count_only_is_parted(found))))
+            if (found && !found->is_out && !leat_count_only_is_parted(found) && !found->error.code)
                 return found;
         }
     }
@@ -176,12 +188,12 @@ static struct leat_count_only *find_block(struct leat_batch_refs *batch, bool wi
 
 bool leat_fast_forward_has_batch(const struct leat_fast_forward *forward,
                                  struct leat_batch_refs *first) {
-    return forward->n_blocks == 0 || !find_block(first, true);
+    return forward->n_blocks == 0 || !find_block(first);
 }
 
 const struct leat_error *leat_fast_forward_failure(const struct leat_fast_forward *forward,
                                                    struct leat_batch_refs *first) {
-    struct leat_count_only *found = forward->n_blocks > 0 ? find_block(first, true) : NULL;
+    struct leat_count_only *found = forward->n_blocks > 0 ? find_block(first) : NULL;
 
     return found && found->error.code ? &found->error : NULL;
 }
@@ -191,9 +203,9 @@ struct leat_count_only *leat_fast_forward_next(const struct leat_fast_forward *f
     if (forward->n_blocks == forward->n_parted)
         return NULL;
     for (; first && n_batches > 0; first = first->next, n_batches--) {
-        struct leat_count_only *found = find_block(first, false);
+        struct leat_count_only *found = find_next(first);
 
-        if (found && !found->error.code)
+        if (found)
             return found;
     }
     return NULL;
