@@ -713,8 +713,9 @@ def random_requests(port, source, n=150):
             at = source.randrange(len(request))
             request[at:at + source.randrange(3)] = source.choice([b"", b"\r\n", b"\0", b"%", b" ", b":", bytes([source.randrange(256)]) * 40])
         with connect(port) as end, contextlib.suppress(OSError):
-            end.settimeout(0.2)  # half a request is waited for
+            end.settimeout(0.2)
             end.sendall(bytes(request))
+            end.shutdown(socket.SHUT_WR)  # or the daemon would wait for the rest of half a request
             while end.recv(1 << 16):
                 pass
 
