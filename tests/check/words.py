@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-PLAIN = ("README.md", "pipeline/GLOSSARY.md", "pipeline/guide", "client/guide")
+PLAIN = ("README.md", "pipeline/GLOSSARY.md", "pipeline/guide", "client/guide", "daemon/guide", "client/python/guide")
 BANNED = r"\bwhoever\b|\b(?:is|are) told\b|\bis none of\b|\bis let\b|\bof \w+ there (?:is|are)\b"
 
 
