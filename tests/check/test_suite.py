@@ -21,7 +21,7 @@ def run(tests, *arguments):
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "CTestTestfile.cmake").write_text(tests)
         done = subprocess.run([sys.executable, SUITE, folder, *arguments], capture_output=True, text=True)
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout.replace(folder, "FOLDER")  # whose random name may hold any word
 
 
 def test_nothing_skipped():
