@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-PLAIN = ("README.md", "pipeline/GLOSSARY.md", "pipeline/guide", "client/guide", "daemon/guide", "client/python/guide")
+PLAIN = ("README.md", "SECURITY.md", "THREATS.md", "pipeline/GLOSSARY.md", "pipeline/guide", "client/guide", "daemon/guide", "client/python/guide")
 BANNED = r"\bwhoever\b|\b(?:is|are) told\b|\bis none of\b|\bis let\b|\bof \w+ there (?:is|are)\b"
 
 
@@ -21,7 +21,7 @@ def anchors(page):
 
 
 def faults(root):
-    tops = [root / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    tops = [root / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "THREATS.md")]
     rooms = ("client", "config", "daemon", "pipeline", "proto", "systemd", "tests")
     for page in [*tops, *(page for room in rooms for page in sorted((root / room).rglob("*.md")))]:
         name, text = page.relative_to(root), page.read_text(encoding="utf-8")
