@@ -200,7 +200,3 @@ static void skip(struct leat_thrift *thrift, uint8_t type, uint32_t depth) {
 void leat_thrift_skip(struct leat_thrift *thrift, const struct leat_thrift_field *field) {
     skip(thrift, field->type, 0);
 }
-
-void leat_thrift_skip_struct(struct leat_thrift *thrift) {
-    skip(thrift, LEAT_THRIFT_STRUCT, 0);
-}

@@ -53,5 +53,3 @@ bool leat_thrift_is_struct(struct leat_thrift *thrift, const struct leat_thrift_
 uint32_t leat_thrift_structs(struct leat_thrift *thrift, const struct leat_thrift_field *field);
 
 void leat_thrift_skip(struct leat_thrift *thrift, const struct leat_thrift_field *field);
-/* Skips an item of a list of structs. */
-void leat_thrift_skip_struct(struct leat_thrift *thrift);
