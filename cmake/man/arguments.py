@@ -2,9 +2,9 @@
 from scdoc import bold, definition, escape, literal, page, paragraphs, section, sentence
 
 KINDS = {
-    "source": "A source: where the records of a stream come from.",
-    "map": "A per-record stage: what comes out depends on the record alone.",
-    "order": "A stage of the order: it decides which records come, and when.",
+    "source": "A source: it reads the records of a stream.",
+    "map": "A per-record stage: its result depends only on the record.",
+    "order": "A stage of the order: it decides which records come, and in which order.",
     "collate": "A stage of batches.",
 }
 
@@ -64,7 +64,7 @@ def stages_text(stages, kinds):
 def overview(stages, settings):
     """What stands in the written pages in place of @sources@, @stages@, .. and @settings@."""
     options = next(entry for entry in stages if entry["kind"] == "options")
-    notes = {name: "In force at the next start only." for name in settings["at_start"]}
+    notes = {name: "A change needs a restart." for name in settings["at_start"]}
     return {
         "sources": stages_text(stages, {"source"}),
         "map_stages": stages_text(stages, {"map"}),

@@ -2,14 +2,14 @@
 from scdoc import bold, definition, escape, inline, literal, page, paragraphs, section, sentence
 
 EXITS = {
-    0: "All is well.",
-    1: "It did not work. The last line on the standard error says what is wrong. Of `check` and `cache verify`: "
-       "something is wrong with what was looked at.",
-    2: "The command line makes no sense.",
-    3: "A configuration or data file is wrong, at a place that is told.",
-    4: "No daemon was reached: none runs, or it is elsewhere (see *LEAT_SOCKET* and *--socket*).",
-    5: "The daemon was reached, or its socket is there, but this user has no right to ask it for that.",
-    130: "It was interrupted by SIGINT or SIGTERM.",
+    0: "The command succeeded.",
+    1: "The command failed. The last line on the standard error says why. `check` and `cache verify` end so if they find an "
+       "error.",
+    2: "The command line has an error.",
+    3: "A configuration or data file has an error. The message gives the place.",
+    4: "No daemon answers: it does not run, or it has other sockets (see `LEAT_SOCKET` and `--socket`).",
+    5: "This user has no right to connect to the daemon, or to make this request.",
+    130: "SIGINT or SIGTERM interrupted the command.",
 }
 
 
@@ -28,7 +28,7 @@ def options(command):
         if option.get("choices"):
             limits = f"One of {', '.join('`' + choice + '`' for choice in option['choices'])}."
         entries.append(definition(bold("--" + option["name"]) + value + letter, sentence(option["help"]), limits))
-    entries.append(definition("*--help*, *-h*", "Tells in short what stands here."))
+    entries.append(definition("*--help*, *-h*", "Prints this page in short."))
     return "\n".join(entries)
 
 
@@ -39,7 +39,7 @@ def synopsis(command):
 
 
 def exits(reference):
-    """Of all commands; one that this page cannot tell of ends the build."""
+    """Of all commands. A status without a text here ends the build."""
     return "\n".join(definition(f"*{item['status']}* {escape(item['text'])}", EXITS[item["status"]])
                      for item in reference["exits"])
 

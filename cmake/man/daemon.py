@@ -37,26 +37,25 @@ def event(item):
 
 
 def events_page(reference):
-    text = ("All that `leatd` may log, and what is to be done then. In the journal each is found by its name or its "
-            "id, and journalctl -x shows with it what stands here:\n\n"
+    text = ("All events that `leatd` may log, each with advice. In the journal you find an event by its name or its "
+            "id. journalctl -x prints the advice too:\n\n"
             "  journalctl -u leatd LEAT_EVENT=stream-failed\n  journalctl -u leatd -x\n\n"
-            "Ids are never given to another event. Which are logged, the setting `log_level` tells, and "
-            "`leatctl log-level` by room.")
-    return page("leat-events", 7, reference["version"], "what leatd logs, and what is to be done",
+            "An id belongs to one event for ever. The setting `log_level` decides which events are logged; "
+            "`leatctl log-level` changes that by room.")
+    return page("leat-events", 7, reference["version"], "the events of leatd, and what to do about them",
                 section("DESCRIPTION", paragraphs(text)),
                 section("EVENTS", "\n".join(event(item) for item in reference["events"])),
                 also="leatd(8) leatd.yaml(5) leatctl-log-level(1) journalctl(1)")
 
 
 def metrics_page(reference):
-    text = ("What `leatctl metrics` prints and the listener of the setting `http_listen` gives at /metrics, in "
-            "OpenMetrics 1.0 or in Prometheus' text format 0.0.4. Counters never go back while the daemon runs. The "
-            "number of streams and stages that are told of is bounded.\n\n"
-            "Dashboard and rules for alerts that use them are among the examples: grafana/leat.json and "
-            "prometheus/leat.rules.yaml.")
+    text = ("The metrics that `leatctl metrics` prints, and that the listener of the setting `http_listen` serves at /metrics. "
+            "The format is OpenMetrics 1.0, or Prometheus' text format 0.0.4. Counters never decrease while the daemon "
+            "runs. The number of streams and stages is limited.\n\n"
+            "The examples hold a dashboard and alert rules: grafana/leat.json and prometheus/leat.rules.yaml.")
     body = "\n".join(definition(f"{bold(item['name'])} ({item['kind']})", item["help"] + LABELS[item["scope"]])
                      for item in reference["metrics"])
-    return page("leat-metrics", 7, reference["version"], "the figures of leatd, as Prometheus has them",
+    return page("leat-metrics", 7, reference["version"], "the metrics of leatd for Prometheus",
                 section("DESCRIPTION", paragraphs(text)), section("METRICS", body),
                 also="leatctl-metrics(1) leatctl-stats(1) leatd.yaml(5)")
 

@@ -74,7 +74,7 @@ def pages(header, version):
                              section("DESCRIPTION", paragraphs(first)),
                              section("PAGES", "\n".join(listed)),
                              section("VERSION", literal("const char *leat_version(void);")
-                                     + "\nThe library's version."),
+                                     + "\nReturns the version of the library."),
                              also="leatd(8) leatd.yaml(5) leatctl(1)")
     links["leat_version.3"] = "libleat.3"
     return made, links

@@ -11,20 +11,21 @@ from scdoc import bold, definition, escape, page, paragraphs, section, sentence
 INTRODUCTION = """\
 The messages are those of proto/leat.proto, in protobuf's third syntax.
 
-A client connects to control.sock (SOCK_STREAM) and sends frames: the number of bytes (u32, little endian, 1..{frame}), then
-a ControlRequest of version 1. Each is answered by one frame with a ControlReply, in order; those to `subscribe` go on. A
-reply with an `error` has nothing else. Fields that a side does not know it passes over, and numbers are never given to
-another field: what is added later breaks nobody. A verb that a daemon does not know is answered with -EOPNOTSUPP. A request
-is refused with -EPROTO if a field that is not repeated occurs twice, or if it has more than {messages} messages or {fields}
-fields.
+A client connects to control.sock (SOCK_STREAM) and sends frames. A frame is the number of bytes (u32, little endian,
+1..{frame}), then a ControlRequest of version 1. The daemon answers each request with one frame, a ControlReply, in order.
+Only `subscribe` gets replies until the connection ends. A reply with an `error` holds nothing else.
 
-Everybody may connect. Who it is the kernel tells (SO_PEERCRED, SO_PEERGROUPS): verbs of the right `read` are for members of
-`control_groups`, those of the right `operate` for members of `admin_groups`; the daemon's own user and root may do all. Who
-may not is answered with -EACCES, and told which group it would take.
+Both sides skip unknown fields, and a number belongs to one field for ever. Later additions therefore break no client. A daemon
+answers an unknown verb with -EOPNOTSUPP. It answers with -EPROTO if a field that is not repeated occurs twice, or if the
+request has more than {messages} messages or {fields} fields.
 
-All connections of a user together get at most a hundredth of the loop's time: accepting and receiving, refusing and
-answering count, the work of verbs of the right `operate` does not. What is more waits. A user has at most 80 connections. A
-client that does not read its replies is dropped.
+Everybody may connect. The kernel identifies the caller (SO_PEERCRED, SO_PEERGROUPS). Verbs of the right `read` are for members
+of `control_groups`, verbs of the right `operate` for members of `admin_groups`. The daemon's own user and root may use all
+verbs. For other callers the answer is -EACCES, with the group that they need.
+
+All connections of one user together get at most a hundredth of the loop's time. Accepting, receiving, refusing and
+answering count; the work of `operate` verbs does not. Further requests wait. A user has at most 80 connections. The daemon
+drops a client that does not read its replies.
 """
 FIELD = re.compile(r"(repeated )?(\w+) (\w+) = (\d+);")
 
@@ -76,7 +77,7 @@ def reached(messages, name, found):
 
 
 def verb(messages, rights, name):
-    """What answers a verb is what the reply calls the same, or nothing but that it is done."""
+    """The reply to a verb has the same name, or is `done`."""
     request, reply = messages["ControlRequest"], messages["ControlReply"]
     told = "update" if name == "subscribe" else name
     kinds = {field[2]: field[1] for field in reply.fields}
