@@ -1,4 +1,4 @@
-/* endpoints.c: see endpoints.h, sd_listen_fds(3). */
+/* endpoints.c: see endpoints.h. */
 #include "daemon/core/endpoints.h"
 
 #include <errno.h>
@@ -8,11 +8,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "daemon/config/configuration.h"
 #include "daemon/control/control.h"
+#include "daemon/net/service_manager.h"
 #include "daemon/trainer/session.h"
 #include "daemon/users/client_log.h"
 #include "proto/base/clock.h"
@@ -58,18 +58,14 @@ static int adopt_named(struct leat_endpoints *endpoints, int take_fd, const char
 
 /* The number of passed sockets, or -errno. */
 static int adopt_all(struct leat_endpoints *endpoints, struct leat_error *err) {
-    char **names = NULL;
-    int n = sd_listen_fds_with_names(1, &names), r = 0;
+    struct leat_passed_sockets passed;
+    int r = leat_passed_sockets_take(&passed);
 
-    if (n < 0)
-        return leat_error_set(err, n, "sockets of the service manager: %s", strerror(-n));
-    for (int i = 0; i < n; i++) {
-        if (r == 0)
-            r = adopt_named(endpoints, SD_LISTEN_FDS_START + i, names[i], err);
-        free(names[i]);
-    }
-    free(names);
-    return r < 0 ? r : n;
+    if (r < 0)
+        return leat_error_set(err, r, "sockets of the service manager: %s", strerror(-r));
+    for (int i = 0; i < passed.n && r == 0; i++)
+        r = adopt_named(endpoints, LEAT_PASSED_FD + i, passed.names[i], err);
+    return r < 0 ? r : passed.n;
 }
 
 void leat_endpoints_init(struct leat_endpoints *endpoints) {

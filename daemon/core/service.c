@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 
 #include "daemon/config/settings.h"
 #include "daemon/log/log.h"
 #include "daemon/net/notify.h"
+#include "daemon/net/service_manager.h"
 #include "daemon/trainer/session.h"
 #include "daemon/trainer/sessions.h"
 #include "proto/base/clock.h"
@@ -24,11 +24,8 @@
 
 int leat_service_init(struct leat_service *service, const struct leat_sessions *sessions,
                       uint32_t n_threads, uint64_t timeout_ns) {
-    uint64_t watchdog_us = 0;
-
-    *service = (struct leat_service){.env = sessions->env, .sessions = sessions};
-    if (sd_watchdog_enabled(0, &watchdog_us) > 0)
-        service->watchdog_ns = watchdog_us * 1000;
+    *service = (struct leat_service){
+        .env = sessions->env, .sessions = sessions, .watchdog_ns = leat_watchdog_us() * 1000};
     return leat_heartbeat_init(&service->heartbeat, n_threads, timeout_ns);
 }
 

@@ -13,10 +13,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sysexits.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "daemon/fetch/server.h"
+#include "daemon/net/notify.h"
+#include "daemon/net/service_manager.h"
 #include "proto/fetch.h"
 
 #define BACKLOG 128
@@ -75,20 +76,40 @@ static int listen_at(const char *path, struct leat_error *err) {
     return err->code;
 }
 
+/* True for a Unix socket of sequenced packets that takes connections. */
+static bool is_listening(int fd) {
+    static const struct {
+        int option, value;
+    } wanted[] = {{SO_DOMAIN, AF_UNIX}, {SO_TYPE, SOCK_SEQPACKET}, {SO_ACCEPTCONN, 1}};
+
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        int value = -1;
+        socklen_t size = sizeof(value);
+
+        if (getsockopt(fd, SOL_SOCKET, wanted[i].option, &value, &size) < 0 ||
+            value != wanted[i].value)
+            return false;
+    }
+    return true;
+}
+
 /* The socket of the service manager, the one that is named, or none. */
 static int take_listener(const struct options *options, struct leat_error *err) {
-    int n = sd_listen_fds(1), fd = SD_LISTEN_FDS_START;
+    struct leat_passed_sockets passed;
+    int r = leat_passed_sockets_take(&passed), fd = LEAT_PASSED_FD;
 
-    if (n > 1 || n < 0)
+    if (r < 0)
+        return leat_error_set(err, r, "sockets of the service manager: %s", strerror(-r));
+    if (passed.n > 1)
         return leat_error_set(err, -EINVAL,
                               "the service manager hands over %d sockets: one is "
                               "wanted",
-                              n);
-    if (n == 1 && sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) <= 0)
+                              passed.n);
+    if (passed.n == 1 && !is_listening(fd))
         return leat_error_set(err, -EINVAL,
                               "what the service manager hands over is no socket of "
                               "sequenced packets");
-    if (n == 1)
+    if (passed.n == 1)
         return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? leat_error_set(err, -errno, "fcntl") : fd;
     if (options->socket)
         return listen_at(options->socket, err);
@@ -117,7 +138,7 @@ static int serve(const struct options *options) {
         r = leat_fetch_server_init(&server, &settings, listener,
                                    options->is_private ? LEAT_FETCH_PRIVATE_FD : -1, &err);
         if (r == 0 && !options->is_private)
-            (void)sd_notify(0, "READY=1");
+            (void)leat_notify("READY=1");
         if (r == 0)
             r = leat_fetch_server_run(&server, &is_stopped, &err);
         leat_fetch_server_deinit(&server);
