@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pipeline/memory/leftover.h"
 #include "proto/slot.h"
 #include "tests/daemon/shared_daemon.h"
 
@@ -127,6 +128,43 @@ static void pull(int fd, unsigned n) {
     }
 }
 
+/* What was given back through leftovers, and on how many occasions the loop itself did it. */
+static struct {
+    pthread_t loop;
+    _Atomic uint64_t n_bytes, n_on_loop;
+} given_back;
+
+void __real_leat_leftovers_free(struct leat_leftovers *leftovers);
+void __wrap_leat_leftovers_free(struct leat_leftovers *leftovers);
+
+void __wrap_leat_leftovers_free(struct leat_leftovers *leftovers) {
+    for (size_t i = 0; i < LEAT_N_MEMORIES; i++)
+        given_back.n_bytes += leftovers->n_bytes[i];
+    given_back.n_on_loop += pthread_equal(pthread_self(), given_back.loop) != 0;
+    __real_leat_leftovers_free(leftovers);
+}
+
+/* The memory of a run that has ended is given back by a worker, as that may take a while. */
+static void test_memory_given_back(void **state) {
+    struct test_daemon server;
+    int fd;
+
+    (void)state;
+    test_daemon_start(&server, 4, "");
+    given_back.loop = server.thread;
+    given_back.n_bytes = given_back.n_on_loop = 0;
+    fd = test_open(&server, "lists", 3, 0);
+    for (unsigned i = 0; i < 8; i++) {
+        struct leat_packet batch = test_next_batch(fd);
+
+        test_release(fd, &batch);
+    }
+    (void)close(fd);
+    test_daemon_stop(&server);
+    assert_true(given_back.n_bytes > 0);
+    assert_int_equal(given_back.n_on_loop, 0);
+}
+
 /* The connection ends after n batches, held or given back: in the middle of whatever goes on. */
 static void test_end_while_growing(void **state) {
     struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
@@ -222,6 +260,7 @@ static void test_no_first_ring(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_memory_given_back),
         cmocka_unit_test(test_end_while_growing),
         cmocka_unit_test(test_quota),
         cmocka_unit_test(test_no_first_ring),
