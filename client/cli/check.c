@@ -103,7 +103,7 @@ static void check_settings(struct check *check) {
     int status = text ? leat_cli_daemon_check(check->file, NULL, 0, text, OUTPUT_MAX) : 127;
 
     if (status == 127)
-        add_result(check, "settings", check->file, "but not looked at: leatd was not found", &none);
+        add_result(check, "settings", check->file, "skipped, because leatd was not found", &none);
     else if (status == 0)
         add_result(check, "settings", check->file, "", &none);
     else
@@ -167,8 +167,8 @@ const struct leat_cli_command leat_cli_check_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "print all errors of a file",
     .description =
-        "Checks every stream with the files that it names, and the daemon's settings. Prints\n"
-        "each error with its line and column.",
+        "Checks every stream, the files that it names, and the daemon's settings. Prints each\n"
+        "error with its line and column.",
     .operand = "FILE",
     .examples = "  leatctl check /etc/leat/leatd.yaml\n",
     .options = leat_cli_no_options,

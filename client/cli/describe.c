@@ -132,7 +132,7 @@ static void add_hint(struct leat_error *err) {
             leat_text_add(&suffixes, "%s%s", suffixes.n_bytes ? ", " : "", at->text);
     if (err->code != -ENOENT && !suffixes.failed)
         (void)snprintf(err->message + n, sizeof(err->message) - n,
-                       "; or is it data? What ends in %s, compressed or not, is read as such",
+                       "; if it is data, its name must end in %s, compressed or not",
                        suffixes.data);
     free(suffixes.data);
 }
@@ -168,10 +168,10 @@ static int describe_main(const struct leat_cli_arguments *arguments, struct leat
 }
 
 static const struct leat_cli_option describe_options[] = {
-    LEAT_CLI_OPTION(NUMBER, "records", records, "only the first N records (default: all)",
+    LEAT_CLI_OPTION(NUMBER, "records", records, "read only the first N records (default: all)",
                     .letter = 'n', .value = "N", .min = 1, .max = UINT64_MAX),
     LEAT_CLI_OPTION(STRING, "after", after,
-                    "the records after that stage, as for `head` (default: the last)",
+                    "describe the records after this stage, as in `head` (default: the last)",
                     .value = "STAGE"),
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -180,15 +180,17 @@ static const struct leat_cli_option describe_options[] = {
 const struct leat_cli_command leat_cli_describe_command = {
     .name = "describe",
     .group = LEAT_CLI_GROUP_DATA,
-    .summary = "show types, values and lengths of the columns of a stream",
+    .summary = "show types, values and lengths of a stream's columns",
     .description =
-        "Describes the columns of FILE's stream after its per-record stages, or of a FILE of\n"
-        "data (.csv, .jsonl, .parquet, .txt or another suffix of a source, compressed or not).\n"
-        "It shows types, empty values, lengths, the mean and standard deviation of numbers\n"
-        "over all records, and a histogram of the tokens that `tokenize` makes. `normalize:\n"
-        "{stats: FILE}` reads the output of --json.\n\n"
-        "It reads all data, in memory that does not grow with it. Bad records are counted and\n"
-        "skipped.",
+        "Describes the columns of FILE's stream after its per-record stages. FILE may also be\n"
+        "a data file (.csv, .jsonl, .parquet, .txt or another suffix of a source, compressed\n"
+        "or not).\n"
+        "\n"
+        "For all records, it shows types, empty values, lengths, mean and standard deviation\n"
+        "of numbers, and a histogram of the tokens of `tokenize`. `normalize: {stats: FILE}`\n"
+        "reads the output of --json.\n"
+        "\n"
+        "It reads all data once, in constant memory. It counts bad records and skips them.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl describe titanic.yaml\n"

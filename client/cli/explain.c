@@ -68,9 +68,10 @@ static int parse_ranks(const struct leat_cli_arguments *arguments,
     }
     if (n_fields < 1 || arguments->ranks[0] < '0' || arguments->ranks[0] > '9' ||
         arguments->ranks[n_read] || last < first || last >= world_size)
-        return leat_error_set(err, -EINVAL,
-                              "--ranks: \"%s\" is neither a rank nor two, as 0-7, of 0 to %llu",
-                              arguments->ranks, (unsigned long long)world_size - 1);
+        return leat_error_set(
+            err, -EINVAL,
+            "--ranks: \"%s\" is neither a rank nor a range such as 0-7, within 0 to %llu",
+            arguments->ranks, (unsigned long long)world_size - 1);
     ret_ranks->first = first;
     ret_ranks->n = (uint64_t)last - first + 1;
     return 0;
@@ -160,18 +161,17 @@ static int explain_main(const struct leat_cli_arguments *arguments, struct leat_
 static const struct leat_cli_option explain_options[] = {
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION(CHOICE, "format", drawing,
-                    "what is printed: dot is for graphviz, svg a picture", .value = "F",
+                    "output format: dot is for graphviz, svg is a picture", .value = "F",
                     .choices = drawings),
     LEAT_CLI_OPTION_NO_FUSE,
     LEAT_CLI_OPTION(FLAG, "measure", measure,
-                    "try the stream even if it has an `exec`, which starts its programs",
-                    .is_of_file = true),
+                    "predict times even if that starts programs of `exec`", .is_of_file = true),
     LEAT_CLI_OPTION(FLAG, "no-measure", no_measure,
-                    "read no data but its head, and predict no times", .is_of_file = true),
+                    "read only the head of the data, and predict no times", .is_of_file = true),
     LEAT_CLI_OPTION(NUMBER, "world-size", world_size,
-                    "tell what a node takes of the stream in a world of so many ranks",
-                    .value = "W", .min = 1, .max = UINT32_MAX, .is_of_file = true),
-    LEAT_CLI_OPTION(STRING, "ranks", ranks, "the node's ranks, as 3 or 0-7 (default: 0)",
+                    "show what one node needs in a world of this size", .value = "W", .min = 1,
+                    .max = UINT32_MAX, .is_of_file = true),
+    LEAT_CLI_OPTION(STRING, "ranks", ranks, "the node's ranks, such as 3 or 0-7 (default: 0)",
                     .value = "A[-B]", .is_of_file = true),
     LEAT_CLI_OPTION_END,
 };
@@ -183,13 +183,15 @@ const struct leat_cli_command leat_cli_explain_command = {
     .description =
         "Shows the plan of a FILE's stream, or of a STREAM of the running daemon: which\n"
         "stages run where and why, the data between them, the tensors of a batch, and the\n"
-        "memory.\n\n"
+        "memory.\n"
+        "\n"
         "For a FILE's stream it also predicts times: it runs the first 4 MiB of the data on\n"
-        "one thread, for at most 0.3 s. It does not if the data comes through a FIFO, or if\n"
-        "programs would be started. The prediction holds for an idle machine, files in\n"
-        "memory, and a trainer that takes batches at once.\n\n"
-        "With --world-size it tells what one node of many takes: of CPU, bytes, requests and\n"
-        "memory, and which `lanes` of a shuffle would fit that world.",
+        "one thread, for at most 0.3 s. It skips this if the data comes through a FIFO, or if\n"
+        "the stream starts programs. The prediction holds for an idle machine, files in\n"
+        "memory, and a trainer that takes batches at once.\n"
+        "\n"
+        "With --world-size it shows what one node of many needs: CPU, bytes, requests and\n"
+        "memory. It also suggests `lanes` of a shuffle for that world.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl explain titanic.yaml train\n"

@@ -72,7 +72,7 @@ static void print_bad(const struct leat_head_bad *bad) {
         return;
     (void)leat_error_print(&bad->first, line, sizeof(line));
     (void)fflush(stdout);
-    (void)fprintf(stderr, "leatctl: %llu bad record%s passed over; the first: %s\n",
+    (void)fprintf(stderr, "leatctl: %llu bad record%s skipped; the first: %s\n",
                   (unsigned long long)bad->n_skipped, bad->n_skipped == 1 ? " is" : "s are", line);
 }
 
@@ -110,12 +110,11 @@ static int head_main(const struct leat_cli_arguments *arguments, struct leat_err
 }
 
 static const struct leat_cli_option head_options[] = {
-    LEAT_CLI_OPTION(NUMBER, "records", records, "how many records (default 3)", .letter = 'n',
+    LEAT_CLI_OPTION(NUMBER, "records", records, "number of records (default 3)", .letter = 'n',
                     .value = "N", .min = 1, .max = 1000000),
     LEAT_CLI_OPTION(
         STRING, "after", after,
-        "`source`, a stage's name, `pad[2]` for the second of that name, or its index from 0 "
-        "(default: the last)",
+        "`source`, a stage, `pad[2]` for the second `pad`, or an index from 0 (default: the last)",
         .value = "STAGE"),
     LEAT_CLI_OPTION_END,
 };
@@ -123,7 +122,7 @@ static const struct leat_cli_option head_options[] = {
 const struct leat_cli_command leat_cli_head_command = {
     .name = "head",
     .group = LEAT_CLI_GROUP_DATA,
-    .summary = "print the first records as they are after a stage",
+    .summary = "print the first records after a stage",
     .description =
         "Runs the source and the per-record stages in this process. Stages that order or\n"
         "batch do not change records.",

@@ -13,7 +13,7 @@ static int take_number(const char *text, const char *what, int64_t max, uint64_t
     int64_t number;
 
     if (leat_parse_int(text, strlen(text), &number) < 0 || number < 0 || number > max)
-        return leat_error_set(err, -EINVAL, "leatctl kick: \"%.64s\" is no %s", text, what);
+        return leat_error_set(err, -EINVAL, "leatctl kick: \"%.64s\" is not a %s", text, what);
     *ret_number = (uint64_t)number;
     return 0;
 }
@@ -22,7 +22,7 @@ static int take_user(const char *name, Leat__KickRequest *kick, struct leat_erro
     const struct passwd *entry = getpwnam(name);
     uint64_t uid = entry ? entry->pw_uid : 0;
 
-    if (!entry && take_number(name, "user, nor the number of one", UINT32_MAX - 1, &uid, err) < 0)
+    if (!entry && take_number(name, "user name or number", UINT32_MAX - 1, &uid, err) < 0)
         return err->code;
     kick->has_uid = true;
     kick->uid = (uint32_t)uid;
@@ -44,8 +44,7 @@ static int fill_request(const struct leat_cli_arguments *arguments, Leat__KickRe
     if (kick->session || kick->has_uid || kick->pid || kick->stream[0])
         return LEAT_CLI_OK;
     leat_error_set(err, -EINVAL,
-                   "leatctl kick: whom? Give SESSION, --pid, --user or --stream (leatctl kick "
-                   "--help)");
+                   "leatctl kick: give SESSION, --pid, --user or --stream (leatctl kick --help)");
     return LEAT_CLI_USAGE;
 }
 
@@ -71,12 +70,13 @@ static int kick_main(const struct leat_cli_arguments *arguments, struct leat_err
 }
 
 static const struct leat_cli_option kick_options[] = {
-    LEAT_CLI_OPTION(NUMBER, "pid", pid, "sessions of that process", .value = "N", .min = 1,
+    LEAT_CLI_OPTION(NUMBER, "pid", pid, "end the sessions of this process", .value = "N", .min = 1,
                     .max = INT32_MAX),
-    LEAT_CLI_OPTION(STRING, "user", user, "sessions of that user, by name or number",
+    LEAT_CLI_OPTION(STRING, "user", user, "end the sessions of this user, by name or number",
                     .value = "USER"),
-    LEAT_CLI_OPTION(STRING, "stream", stream, "sessions of that stream", .value = "NAME"),
-    LEAT_CLI_OPTION(STRING, "reason", reason, "for the trainer and the log", .value = "TEXT"),
+    LEAT_CLI_OPTION(STRING, "stream", stream, "end the sessions of this stream", .value = "NAME"),
+    LEAT_CLI_OPTION(STRING, "reason", reason, "reason for the trainer and the log",
+                    .value = "TEXT"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -86,8 +86,8 @@ const struct leat_cli_command leat_cli_kick_command = {
     .summary = "end sessions of trainers",
     .description =
         "Ends the sessions that match all given options. The trainer gets an error with the\n"
-        "reason, and does not reconnect by itself, but its user can start it again. For\n"
-        "operators (admin_groups).",
+        "reason and does not reconnect by itself, but its user can start it again. Only\n"
+        "operators (admin_groups) may do this.",
     .operand = "[SESSION]",
     .examples = "  leatctl kick 17 --reason 'the disk is needed'\n"
                 "  leatctl kick --user alice --stream titanic\n",

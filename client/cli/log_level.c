@@ -26,19 +26,19 @@ static int log_level_main(const struct leat_cli_arguments *arguments, struct lea
 }
 
 static const struct leat_cli_option log_level_options[] = {
-    LEAT_CLI_OPTION(STRING, "room", room, "only of that room (default: of all)", .value = "ROOM"),
+    LEAT_CLI_OPTION(STRING, "room", room, "only this room (default: all)", .value = "ROOM"),
     LEAT_CLI_OPTION_END,
 };
 
 const struct leat_cli_command leat_cli_log_level_command = {
     .name = "log-level",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "show and set what the daemon logs, by room",
+    .summary = "show or set what the daemon logs, by room",
     .description =
-        "LEVEL is error, warning, notice, info or debug: the least important events that are\n"
-        "logged, until the daemon ends. Rooms are daemon (start, stop, the machine), control\n"
-        "(requests of operators), session (trainers that come, go and are refused), stream,\n"
-        "cache and tuner. For operators (admin_groups).",
+        "LEVEL is error, warning, notice, info or debug: leatd logs events of this level and\n"
+        "above, until it ends. Rooms are daemon (start, stop, the machine), control (requests\n"
+        "of operators), session (trainers that connect, leave or are refused), stream, cache\n"
+        "and tuner. Only operators (admin_groups) may do this.",
     .operand = "[LEVEL]",
     .examples = "  leatctl log-level\n"
                 "  leatctl log-level info --room session\n",

@@ -42,11 +42,11 @@ static const struct leat_cli_option metrics_options[] = {
 const struct leat_cli_command leat_cli_metrics_command = {
     .name = "metrics",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "print the daemon's figures for Prometheus",
+    .summary = "print the daemon's metrics for Prometheus",
     .description =
-        "Prints what the listener of the setting http_listen serves at /metrics, as of now.\n"
-        "On a machine without that listener, a timer can write it for the textfile collector\n"
-        "of node_exporter.",
+        "Prints the current metrics, as the listener of the setting http_listen serves them\n"
+        "at /metrics. On a machine without that listener, a timer can write them for the\n"
+        "textfile collector of node_exporter.",
     .examples = "  leatctl metrics\n"
                 "  leatctl metrics --format prometheus | promtool check metrics\n",
     .asks_daemon = true,

@@ -33,8 +33,8 @@ static void add_text(struct leat_text *text, const void *message,
         leat_text_add(text, "%-10s %zu stream%s\n", "unchanged", n_same, n_same == 1 ? "" : "s");
     add_names(text, arguments->check ? "settings that would change: " : "settings in force: ",
               reply->settings, reply->n_settings);
-    add_names(text, "settings that wait for the next start: ", reply->at_start, reply->n_at_start);
-    leat_text_add(text, arguments->check ? "the configuration is fine\n" : "reloaded\n");
+    add_names(text, "settings that need a restart: ", reply->at_start, reply->n_at_start);
+    leat_text_add(text, arguments->check ? "the configuration has no errors\n" : "reloaded\n");
 }
 
 static int reload_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
@@ -56,17 +56,17 @@ static const struct leat_cli_option reload_options[] = {
 const struct leat_cli_command leat_cli_reload_command = {
     .name = "reload",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "have the daemon read its configuration again",
+    .summary = "reload the daemon's configuration",
     .description =
         "The daemon reads and checks the whole configuration before it uses any of it. If\n"
-        "there is an error, it is printed with file, line and column, the exit status is 3,\n"
-        "and nothing changes.\n\n"
-        "Streams whose batches stay the same, by their digests and the contents of\n"
-        "tokenizers, go on without notice. Trainers of a changed stream finish their epoch\n"
-        "and then get the new stream, or with the stream's option `on_reload: tell` end at\n"
-        "once with an error. Trainers of a removed stream finish their epoch and end.\n"
-        "Settings take effect at once, but for those that are listed as waiting for the next\n"
-        "start.",
+        "there is an error, it prints the error with file, line and column, the exit status\n"
+        "is 3, and nothing changes.\n"
+        "\n"
+        "A stream whose digest and tokenizer contents are the same continues without\n"
+        "interruption. Trainers of a changed stream finish their epoch and then get the new\n"
+        "stream. With the stream's option `on_reload: tell`, they end at once with an error.\n"
+        "Trainers of a removed stream finish their epoch and end. Settings take effect at\n"
+        "once; `reload` lists those that need a restart.",
     .examples = "  leatctl reload --check && leatctl reload\n"
                 "  leatctl reload --json\n",
     .asks_daemon = true,

@@ -194,7 +194,7 @@ static int spec_main(const struct leat_cli_arguments *arguments, struct leat_err
 }
 
 static const struct leat_cli_option spec_options[] = {
-    LEAT_CLI_OPTION(FLAG, "secrets", secrets, "print the values of exec's environment too"),
+    LEAT_CLI_OPTION(FLAG, "secrets", secrets, "also print the values of exec's environment"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -204,8 +204,8 @@ const struct leat_cli_command leat_cli_spec_command = {
     .summary = "print a stream of a file as JSON",
     .description =
         "For programs that read no YAML: prints the name, the source and the stages with\n"
-        "their arguments, and the options. Values are numbers or booleans if their argument\n"
-        "is, else text. Paths are as in FILE, relative to its folder. The values of exec's\n"
+        "their arguments, and the options. Values have the type of their argument: number,\n"
+        "boolean or text. Paths are as in FILE, relative to its folder. The values of exec's\n"
         "environment are null, since they may be secrets.",
     .operand = "FILE",
     .more = "[STREAM]",

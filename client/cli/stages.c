@@ -201,8 +201,9 @@ static void add_all(struct leat_text *text, const struct entries *entries,
     if (arguments->json)
         leat_text_add(text, "]\n");
     else if (!is_markdown(arguments))
-        leat_text_add(text, "\nleatctl stages NAME tells the arguments of one, or of an option of "
-                            "a stream (`options`: of all).\n");
+        leat_text_add(text, "\n"
+                            "For the arguments of one, see `leatctl stages NAME`; for the options "
+                            "of a stream, `leatctl stages options`.\n");
 }
 
 static void add_entry(struct leat_text *text, const struct entry *entry,
@@ -254,7 +255,7 @@ static int stages_main(const struct leat_cli_arguments *arguments, struct leat_e
 
 static const char *const references[] = {"text", "json", "markdown", NULL};
 static const struct leat_cli_option stages_options[] = {
-    LEAT_CLI_OPTION(CHOICE, "format", reference, "what is printed: markdown is the reference page",
+    LEAT_CLI_OPTION(CHOICE, "format", reference, "output format: markdown is the reference page",
                     .value = "F", .choices = references),
     LEAT_CLI_OPTION_END,
 };

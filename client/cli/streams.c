@@ -74,7 +74,7 @@ static void add_stream_text(struct leat_text *text, const Leat__Stream *stream) 
         leat_text_add(text, ":%u)", stream->line);
     }
     if (stream->stalled_ns > 0)
-        leat_text_add(text, "  STALLED: a worker is at one task for %.0f s",
+        leat_text_add(text, "  STALLED: a worker has been at one task for %.0f s",
                       (double)stream->stalled_ns / 1e9);
     leat_text_add(text, "\n");
     add_failures_text(text, stream);
@@ -295,8 +295,8 @@ static int streams_main(const struct leat_cli_arguments *arguments, struct leat_
 
 static const struct leat_cli_option streams_options[] = {
     LEAT_CLI_OPTION(FLAG, "users", users,
-                    "the users, with their use of the daemon and their limits"),
-    LEAT_CLI_OPTION(FLAG, "trainers", trainers, "the trainers, and what they wait for"),
+                    "list the users, with their use of the daemon and their limits"),
+    LEAT_CLI_OPTION(FLAG, "trainers", trainers, "list the trainers, and what they wait for"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -305,19 +305,20 @@ const struct leat_cli_command leat_cli_streams_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "list the daemon's streams, its trainers, its users",
     .description =
-        "Lists streams with their sessions and runs, and shows which of them stall, how often\n"
+        "Lists streams with their sessions and runs. Shows which streams stall, how often\n"
         "each failed, and its last error with the time. A stream is FAILED if it has not\n"
-        "served a trainer since its last error.\n\n"
-        "--trainers: a line for each session. `waits` is the share of its time in which it\n"
+        "served a trainer since its last error.\n"
+        "\n"
+        "--trainers: one line per session. `waits` is the share of its time in which it\n"
         "wanted a batch and none was ready: leat is too slow for it. `holds all` is the share\n"
         "in which it held as many batches as it may: the trainer is too slow. `unit` is the\n"
-        "systemd unit or control group of its process, which a daemon that runs as a system\n"
-        "service often cannot see. The process of a container's trainer is unknown.\n\n"
-        "--users: a row for each connected user: its weight (`user_weights` in the daemon's\n"
-        "settings), the time that workers have worked for it, its sessions, the memory of its\n"
-        "batches, the streams that its trainers described, its connections to the control\n"
-        "socket, each with its limit, and how often a limit refused something. The kernel\n"
-        "says which user a trainer in a container belongs to.",
+        "systemd unit or control group of its process. A daemon that runs as a system service\n"
+        "often cannot see it. The process of a trainer in a container is unknown.\n"
+        "\n"
+        "--users: one row per connected user: weight (`user_weights` in the settings), worker\n"
+        "time, sessions, memory of batches, streams that its trainers described, control\n"
+        "connections, and refusals. Each figure stands beside its limit. For a trainer in a\n"
+        "container, the kernel says which user it is.",
     .examples = "  leatctl streams\n"
                 "  leatctl streams --trainers --json | jq '.[] | select(.wait_ns > .age_ns / 2)'\n"
                 "  leatctl streams --users --json | jq '.users[] | {uid, worker_ns}'\n",

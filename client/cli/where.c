@@ -153,7 +153,7 @@ static int where_of_stream(const struct leat_cli_arguments *arguments, struct le
 
 static int where_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     if (!arguments->step.is_given) {
-        leat_error_set(err, -EINVAL, "leatctl where: which step? --epoch E --step S");
+        leat_error_set(err, -EINVAL, "leatctl where: --step is missing; give --epoch E --step S");
         return LEAT_CLI_USAGE;
     }
     return arguments->is_file ? where_of_file(arguments, err) : where_of_stream(arguments, err);
@@ -161,16 +161,15 @@ static int where_main(const struct leat_cli_arguments *arguments, struct leat_er
 
 static const struct leat_cli_option where_options[] = {
     LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "from 0 (default 0)", .value = "E", .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "step", step, "from 0, over all ranks", .value = "S",
+    LEAT_CLI_OPTION(NUMBER, "step", step, "step from 0, over all ranks", .value = "S",
                     .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "row", row, "only that row of the batch, from 0", .value = "R",
+    LEAT_CLI_OPTION(NUMBER, "row", row, "only this row of the batch, from 0", .value = "R",
                     .max = UINT32_MAX),
-    LEAT_CLI_OPTION(NUMBER, "seed", seed,
-                    "the seed that its trainer gave in place of the stream's own", .value = "N",
-                    .max = UINT64_MAX),
+    LEAT_CLI_OPTION(NUMBER, "seed", seed, "the trainer's seed, if it is not the stream's own",
+                    .value = "N", .max = UINT64_MAX),
     LEAT_CLI_OPTION(NUMBER, "world-size", world_size,
-                    "for a step that `uneven: pad` adds (default 1)", .value = "W", .min = 1,
-                    .max = 1048576),
+                    "the world size, for a step that `uneven: pad` adds (default 1)", .value = "W",
+                    .min = 1, .max = 1048576),
     LEAT_CLI_OPTION_END,
 };
 
@@ -179,10 +178,11 @@ const struct leat_cli_command leat_cli_where_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "show where the records of a batch come from",
     .description =
-        "Prints for each row of a batch, and for each part of packed rows, the number of the\n"
-        "record (from 0, as for skip_records), its bytes in the file's text, and file:line.\n\n"
-        "This process computes the order again, and reads the data with the rights of its\n"
-        "user. For a STREAM the daemon sends the spec. Nothing is written, not even a cache.",
+        "For each row of a batch, and each part of a packed row, prints the number of the\n"
+        "record (from 0, as for skip_records), its bytes in the file's text, and file:line.\n"
+        "\n"
+        "This process computes the order again, and reads the data with your rights. For a\n"
+        "STREAM, the daemon sends the spec. `where` writes nothing, not even a cache.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl where titanic --epoch 3 --step 17\n"

@@ -22,7 +22,7 @@ static int why_main(const struct leat_cli_arguments *arguments, struct leat_erro
 }
 
 static const struct leat_cli_option why_options[] = {
-    LEAT_CLI_OPTION(NUMBER, "seconds", seconds, "how long to look back (default 10)", .value = "S",
+    LEAT_CLI_OPTION(NUMBER, "seconds", seconds, "seconds to look back (default 10)", .value = "S",
                     .min = 1, .max = 30),
     LEAT_CLI_OPTION_END,
 };
@@ -30,20 +30,19 @@ static const struct leat_cli_option why_options[] = {
 const struct leat_cli_command leat_cli_why_command = {
     .name = "why",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "tell what bounds a stream, and estimate gains",
+    .summary = "show what bounds a stream, and estimate gains",
     .description =
-        "Says what bounds the rate of a STREAM of the running daemon: its trainers, a stage,\n"
+        "Shows what bounds the rate of a STREAM of the running daemon: its trainers, a stage,\n"
         "the disk, memory_limit, the number of workers, the order, or other load on the\n"
-        "machine. It names slow trainers (rank, client, process, host) and those that wait\n"
-        "for them, shows how much of the time each part was busy, and estimates the gain from\n"
-        "one more worker or processor, a cache, files in memory, or a trainer that takes no\n"
-        "time.\n\n"
+        "machine. It names slow trainers (rank, client, process, host) and the trainers that\n"
+        "wait for them. It shows how busy each part was. It estimates the gain from one more\n"
+        "worker or processor, a cache, files in memory, or an infinitely fast trainer.\n"
+        "\n"
         "The daemon samples its counters once a second. The answer covers the last S seconds,\n"
         "or the time since the stream's first trainer came. A gain is an estimate by a model:\n"
-        "each part is busy for some time for each batch, and the busiest part bounds the\n"
-        "rate. Parts without a measurement have no gain: a FIFO has no files in memory, and a\n"
-        "cache that could not be tried has none. If the stream stalls or has failed, the\n"
-        "error is printed too.",
+        "the busiest part bounds the rate. Parts without a measurement have no gain: a FIFO\n"
+        "has no files in memory, and some caches cannot be tried. If the stream stalls or has\n"
+        "failed, the error follows.",
     .operand = "STREAM",
     .examples = "  leatctl why titanic\n"
                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.low\n",

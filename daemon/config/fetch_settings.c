@@ -8,31 +8,30 @@
 
 const struct leat_arg leat_fetch_args[] = {
     LEAT_ARG(leat_fetch_settings, path, PATH,
-             "The folder of the block cache; if not given, $CACHE_DIRECTORY (systemd), "
+             "Folder of the block cache. If not given: $CACHE_DIRECTORY (systemd), "
              "$XDG_CACHE_HOME/leat/fetch or ~/.cache/leat/fetch."),
     LEAT_ARG(leat_fetch_settings, max_size, BYTES,
-             "Bytes of the block cache, of which the blocks go first that were read longest ago.",
+             "Bytes of the block cache. The least recently read blocks make room for new ones.",
              .fallback = "16GiB", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_fetch_settings, requests, INT,
-             "Requests at once, and blocks that are read ahead of a reader.", .fallback = "16",
+             "Concurrent requests, and blocks that are read ahead of a reader.", .fallback = "16",
              .min = 1, .max = 256),
-    LEAT_ARG(leat_fetch_settings, block, BYTES, "Bytes of a block, which is one request.",
+    LEAT_ARG(leat_fetch_settings, block, BYTES, "Bytes of a block. Each block is one request.",
              .fallback = "4MiB", .min = 4096, .max = 64 << 20),
     LEAT_ARG(leat_fetch_settings, timeout, SECONDS,
-             "How long a request is tried again where that may help: 429, 5xx, lost connections, "
-             "stalls.",
+             "How long a request is retried after 429, 5xx, a lost connection or a stall.",
              .fallback = "60s", .min = 1, .max = 3600),
     LEAT_ARG(leat_fetch_settings, endpoint, TEXT,
-             "The URL of the store that has the buckets of s3://, if that is not AWS: of MinIO, "
-             "R2, GCS (https://storage.googleapis.com). If not given, $AWS_ENDPOINT_URL_S3, "
+             "URL of the store behind s3://, if it is not AWS: MinIO, R2, or GCS "
+             "(https://storage.googleapis.com). If not given: $AWS_ENDPOINT_URL_S3, "
              "$AWS_ENDPOINT_URL, or endpoint_url of the profile."),
     LEAT_ARG(leat_fetch_settings, region, TEXT,
-             "The region of the buckets; if not given, $AWS_REGION, $AWS_DEFAULT_REGION, region "
-             "of the profile, or us-east-1."),
+             "Region of the buckets. If not given: $AWS_REGION, $AWS_DEFAULT_REGION, region of the "
+             "profile, or us-east-1."),
     LEAT_ARG(leat_fetch_settings, profile, TEXT,
-             "The profile of ~/.aws; if not given, $AWS_PROFILE or default."),
+             "Profile of ~/.aws. If not given: $AWS_PROFILE or default."),
     LEAT_ARG(leat_fetch_settings, ca_file, PATH,
-             "Certificates (PEM) that servers may have theirs from; if not given, $AWS_CA_BUNDLE, "
+             "File of CA certificates (PEM) for servers. If not given: $AWS_CA_BUNDLE, "
              "$CURL_CA_BUNDLE or those of the system."),
     LEAT_ARGS_END,
 };

@@ -30,102 +30,105 @@ static const char *const tuner_choices[] = {"off", "on", NULL};
 
 const struct leat_arg leat_settings_args[] = {
     LEAT_ARG(leat_settings, workers, INT,
-             "Threads that read, parse and collate; as many as there are CPUs if not given.",
-             .min = 1, .max = LEAT_SETTINGS_MAX_WORKERS),
-    LEAT_ARG(leat_settings, trainer_socket, PATH,
-             "Where trainers connect that map batches; trainer.sock in the socket directory."),
-    LEAT_ARG(leat_settings, copy_socket, PATH,
-             "Where trainers connect that get copies; copy.sock in the socket directory."),
+             "Threads that read, parse and collate. If not given, one per CPU.", .min = 1,
+             .max = LEAT_SETTINGS_MAX_WORKERS),
+    LEAT_ARG(
+        leat_settings, trainer_socket, PATH,
+        "Socket of trainers that map batches. If not given, trainer.sock in the socket directory."),
+    LEAT_ARG(
+        leat_settings, copy_socket, PATH,
+        "Socket of trainers that get copies. If not given, copy.sock in the socket directory."),
     LEAT_ARG(leat_settings, control_socket, PATH,
-             "Where leatctl connects; control.sock in the socket directory."),
+             "Socket of leatctl. If not given, control.sock in the socket directory."),
     LEAT_ARG(leat_settings, control_groups, TEXTS,
-             "Groups (names or numbers) whose members may look at all on the control socket: "
-             "status, streams, trainers, stats and their like. A group that does not exist is an "
-             "error.",
+             "Groups (names or numbers) whose members may look at everything on the control "
+             "socket: status, streams, trainers, stats and others. An unknown group is an error.",
              .fallback = "leat-clients", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, admin_groups, TEXTS,
              "Groups whose members may also change things: drain, reload, kick, log level, trace. "
-             "The daemon's own user and root may do all.",
+             "The daemon's own user and root may do everything.",
              .fallback = "leat-admin", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, http_listen, TEXT,
-             "Where metrics and a status page are to be had over HTTP: 127.0.0.1:PORT, [::1]:PORT, "
-             "or unix:PATH. If not given, nowhere. A private daemon (leatctl run, Python) has "
-             "none. Any user of the machine may look at a port unless there is http_token_file; at "
-             "a Unix socket those who may look on the control socket."),
+             "HTTP address of metrics and status page: 127.0.0.1:PORT, [::1]:PORT, or unix:PATH. "
+             "If not given, there is none, and a private daemon (leatctl run, Python) never has "
+             "one. Without http_token_file, every user of the machine may look at a port. A Unix "
+             "socket has the rights of the control socket."),
     LEAT_ARG(leat_settings, http_token_file, PATH,
-             "A file with a token, 16 to 256 characters in one line, without which HTTP gives no "
-             "figures: `Authorization: Bearer TOKEN`, or ?token=TOKEN. It must belong to root or "
-             "the daemon's user, and be for no others to read."),
+             "A file with one line, a token of 16 to 256 characters. HTTP requests then need "
+             "`Authorization: Bearer TOKEN` or ?token=TOKEN. The file must belong to root or the "
+             "daemon's user, and nobody else may read it."),
     LEAT_ARG(leat_settings, roots, PATHS,
-             "Directories below which streams of trainers may name files, and URLs "
-             "(s3://bucket/folder/) below which they may name objects. If not given, only trainers "
-             "of the daemon's own user may describe streams, and may name any file.",
+             "Directories and URLs (s3://bucket/folder/) below which trainers' own streams may "
+             "name files and objects. If not given, only trainers of the daemon's own user may "
+             "describe streams, with any file.",
              .min = 0, .max = 64),
-    LEAT_ARG(leat_settings, max_sessions, INT, "Trainers connected at once.", .fallback = "1024",
-             .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
-    LEAT_ARG(leat_settings, max_user_sessions, INT, "Trainers of one user connected at once.",
-             .fallback = "256", .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
-    LEAT_ARG(leat_settings, memory_limit, BYTES,
-             "Memory of the daemon: rings, blocks, tokenizers, workspaces and caches of all "
-             "streams. A stream for whose least needs there is no room is refused. If not given, "
-             "three quarters of what its control group allows or, where that allows any, the "
-             "machine has.",
-             .min = 32 << 20, .max = 1e15),
+    LEAT_ARG(leat_settings, max_sessions, INT, "Most trainers that are connected at once.",
+             .fallback = "1024", .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(leat_settings, max_user_sessions, INT,
+             "Most trainers of one user that are connected at once.", .fallback = "256", .min = 1,
+             .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(
+        leat_settings, memory_limit, BYTES,
+        "Memory of the daemon: rings, blocks, tokenizers, workspaces and caches of all streams. A "
+        "stream whose least memory does not fit is refused. If not given, three quarters of the "
+        "control group's limit, or of the machine's memory without such a limit.",
+        .min = 32 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_user_memory, BYTES,
-             "Of that what is for one user's trainers. No user gets more than its part, a half of "
-             "it or as much as each other user, unless this is as large as memory_limit.",
+             "Most memory for the trainers of one user. A user also gets at most half of "
+             "memory_limit, or an equal share among three or more users. With the value of "
+             "memory_limit, one user may take all.",
              .min = 16 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_ring_bytes, INT,
-             "Memory of all batches together: shared, and of copies under way.",
+             "Most memory of all batches together, shared or on their way as copies.",
              .fallback = "8589934592", .min = 1 << 20, .max = 1e15),
-    LEAT_ARG(leat_settings, max_user_ring_bytes, INT, "The same of one user's trainers.",
-             .fallback = "4294967296", .min = 1 << 20, .max = 1e15),
-    LEAT_ARG(leat_settings, max_streams, INT, "Open streams that trainers described themselves.",
-             .fallback = "256", .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(leat_settings, max_user_ring_bytes, INT,
+             "Most memory of the batches of one user's trainers.", .fallback = "4294967296",
+             .min = 1 << 20, .max = 1e15),
+    LEAT_ARG(leat_settings, max_streams, INT,
+             "Most open streams that trainers described themselves.", .fallback = "256", .min = 0,
+             .max = LEAT_SETTINGS_MAX_SESSIONS),
     LEAT_ARG(leat_settings, max_user_streams, INT,
-             "Open streams that the trainers of one user described themselves.", .fallback = "64",
-             .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
-    LEAT_ARG_NAMED(
-        WEIGHTS_KEY, leat_settings, user_weights, MAP,
-        "Shares of the workers: names or uids of users, each with a weight of 1 to 1000. Of "
-        "who is not named it is 1.",
-        .min = 0, .max = MAX_WEIGHTS),
+             "Most open streams that the trainers of one user described themselves.",
+             .fallback = "64", .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG_NAMED(WEIGHTS_KEY, leat_settings, user_weights, MAP,
+                   "Shares of the workers: names or uids of users, each with a weight from 1 to "
+                   "1000. Other users have weight 1.",
+                   .min = 0, .max = MAX_WEIGHTS),
     LEAT_ARG(leat_settings, window, INT,
-             "Batches that a trainer holds at once unless it asks for another number; more if they "
-             "are small.",
+             "Batches that a trainer may hold at once, if it does not ask for another number; more "
+             "if they are small.",
              .fallback = "4", .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
-    LEAT_ARG(leat_settings, max_window, INT,
-             "The most batches that a trainer may ask to hold at once.", .fallback = "128",
-             .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
+    LEAT_ARG(leat_settings, max_window, INT, "Most batches that a trainer may ask to hold at once.",
+             .fallback = "128", .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
     LEAT_ARG(leat_settings, worker_timeout, SECONDS,
-             "How long a worker may be at one task before its stream counts as stalled, which is "
-             "logged; one that then is stopped, dead or waits for a lock for good makes the "
-             "service manager start the daemon again. 0: never.",
+             "How long a worker may be at one task. After that, its stream counts as stalled and "
+             "the log says so. If the worker is stopped, dead or deadlocked, the service manager "
+             "restarts the daemon. 0: never.",
              .fallback = "60s", .min = 0, .max = 30 * 86400),
     LEAT_ARG(leat_settings, exec, CHOICE,
-             "Whose streams may start programs, which run as the daemon's user: nobody's, those of "
-             "this file, or also those that trainers of the daemon's own user describe.",
+             "Which streams may start programs: no streams, those of this file, or also those that "
+             "trainers of the daemon's own user describe. Programs run as the daemon's user.",
              .fallback = "settings", .choices = exec_choices),
     LEAT_ARG(leat_settings, tuner, CHOICE,
-             "Whether block size, blocks in flight, batches ahead and batches of a job are turned "
-             "while streams run, where these do not say otherwise. Never changes the batches.",
+             "Whether leatd adapts block size, blocks in flight, batches ahead and batches per job "
+             "while streams run. A stream's own options come first. Batches never change.",
              .fallback = "on", .choices = tuner_choices),
     LEAT_ARG(leat_settings, state_directory, PATH,
-             "Where the tuner keeps what it found, for the next run, and descriptions of what was "
-             "served, for positions that do not fit any more, and digests of files; if not given, "
-             "$STATE_DIRECTORY (systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."),
+             "Folder for results of the tuner, descriptions of served streams (to explain "
+             "positions that no longer fit), and digests of files. If not given: $STATE_DIRECTORY "
+             "(systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."),
     LEAT_ARG(leat_settings, log, CHOICE,
-             "Form of the log: text or JSON lines on stderr, or the journal; auto: the journal if "
-             "stderr leads there, else text.",
+             "Form of the log: text or JSON lines on stderr, or the journal. auto is the journal "
+             "if stderr leads there, else text.",
              .fallback = "auto", .choices = log_formats),
-    LEAT_ARG(leat_settings, log_level, CHOICE, "The least important events that are logged.",
+    LEAT_ARG(leat_settings, log_level, CHOICE, "Lowest level of events that leatd logs.",
              .fallback = "notice", .choices = log_levels),
     LEAT_ARG(leat_settings, fetch, GROUP,
-             "How leat-fetch reads objects of stores and web servers (s3://, https://).",
+             "How leat-fetch reads objects from stores and web servers (s3://, https://).",
              .group = leat_fetch_args),
     LEAT_ARG(leat_settings, include, PATH,
-             "A folder whose files *.yaml hold more streams, in the order of their names; if not "
-             "given, streams.d beside this file, if that is there."),
+             "Folder with more streams in files *.yaml, read in the order of their names. If not "
+             "given, streams.d beside this file, if it exists."),
     LEAT_ARGS_END,
 };
 
@@ -158,7 +161,7 @@ static int check_keys(const struct leat_settings *settings, struct leat_error *e
             continue;
         nearest = leat_nearest(key->name, names, n_names);
         leat_error_set(err, -EINVAL, "unknown key \"%.64s\"; %s \"%s\"%s", key->name,
-                       nearest ? "did you mean" : "the settings begin with",
+                       nearest ? "did you mean" : "the first setting is",
                        nearest ? nearest : names[1], nearest ? "?" : "");
         leat_error_locate(err, settings->file, key->line, key->column);
         return -EINVAL;

@@ -45,8 +45,8 @@ int leat_settings_read_text(const char *path, size_t max_bytes, char **ret_text,
     if (r == 0 && strspn(*ret_text, " \t\r\n") == *ret_n_bytes) {
         free(*ret_text);
         r = leat_error_set(err, -EINVAL,
-                           "the file is empty; without streams it would say `" STREAMS_KEY
-                           ": {}`, or hold a comment");
+                           "the file is empty; for a file without streams, write `" STREAMS_KEY
+                           ": {}` or a comment");
         leat_error_locate(err, path, 1, 1);
     }
     return r;
@@ -69,7 +69,7 @@ static int check_keys(const struct leat_settings_file *file, struct leat_error *
             continue;
         leat_error_set(err, -EINVAL,
                        "unknown key \"%.64s\"; a file of this folder holds `" STREAMS_KEY
-                       "` only, settings stand in the main file",
+                       "` only; move settings to the main file",
                        key->name);
         leat_error_locate(err, file->path, key->line, key->column);
         return -EINVAL;
@@ -219,7 +219,7 @@ static int check_once(const struct named *names, size_t n, struct leat_error *er
         }
     if (!second)
         return 0;
-    leat_error_set(err, -EINVAL, "the stream is there already, at %s:%u:%u", first->spec->file,
+    leat_error_set(err, -EINVAL, "the stream exists already, at %s:%u:%u", first->spec->file,
                    first->spec->line, first->spec->column);
     leat_error_locate(err, second->spec->file, second->spec->line, second->spec->column);
     leat_error_prefix(err, STREAMS_KEY ".%s", second->spec->name);

@@ -24,42 +24,42 @@ static const struct option long_options[] = {
 
 const char *leat_options_help(void) {
     return "leatd --config FILE [options]\n"
-           "Carries batches to the trainers of this machine.\n"
+           "Makes batches for the trainers of this machine.\n"
            "\n"
            "  -c, --config FILE      settings and streams (YAML)\n"
-           "      --check-config     check the settings and stages in FILE, say what is wrong,\n"
-           "                         and end: 0 or 78; `leatctl check` reads what they name, too\n"
-           "  -s, --socket-dir DIR   where trainer.sock, copy.sock and control.sock are made;\n"
-           "                         else what the settings say, else $RUNTIME_DIRECTORY,\n"
-           "                         /run/leat (root) or $XDG_RUNTIME_DIR/leat\n"
-           "                         (sockets that systemd passes are where it made them)\n"
+           "      --check-config     check the settings and stages in FILE, print the errors, and\n"
+           "                         exit with 0 or 78; `leatctl check` also reads the files that\n"
+           "                         FILE names\n"
+           "  -s, --socket-dir DIR   folder of trainer.sock, copy.sock and control.sock (default:\n"
+           "                         as in the settings, else $RUNTIME_DIRECTORY, else /run/leat\n"
+           "                         for root, $XDG_RUNTIME_DIR/leat for others); sockets that\n"
+           "                         systemd passes stay where they are\n"
            "  -w, --workers N        threads that read, parse and collate\n"
-           "      --set PATH=VALUE   in place of what the file says, as often as wanted:\n"
+           "      --set PATH=VALUE   override a value of FILE; may be given several times:\n"
            "                         memory_limit=4GiB, streams.NAME.block_bytes=64KiB,\n"
            "                         streams.NAME.batch.batch_size=64, "
            "streams.NAME.pad[2].length=8\n"
-           "      --no-fuse          each per-record stage is a job of its own: slower, with the\n"
-           "                         same batches, to see what it is worth that they are fused\n"
-           "      --end-with PID     belongs to that process: stops when it ends, however it "
-           "ends,\n"
-           "                         and removes DIR if nothing else is in it; --config may then\n"
-           "                         be left out: streams are those that trainers describe\n"
-           "      --events[=FORM]    print what it may log and what is to be done then, and end;\n"
-           "                         FORM: text, markdown, or catalog (of the journal)\n"
-           "      --reload           have the daemon whose sockets are in DIR read its "
-           "configuration\n"
-           "                         anew, wait for it, and end: 0, or 78 if that is refused\n"
-           "      --reference        print settings, events and metrics as JSON, and end\n"
+           "      --no-fuse          run each per-record stage as its own job: slower, but the\n"
+           "                         same batches; shows what fusing gains\n"
+           "      --end-with PID     stop when that process ends, for whatever reason, and remove\n"
+           "                         DIR if nothing else is in it; without --config, leatd serves\n"
+           "                         the streams that trainers describe\n"
+           "      --events[=FORM]    print all log events with advice, and exit;\n"
+           "                         FORM is text, markdown, or catalog (of the journal)\n"
+           "      --reload           reload the configuration of the daemon with sockets in DIR,\n"
+           "                         wait, and exit with 0, or 78 if it has an error\n"
+           "      --reference        print settings, events and metrics as JSON, and exit\n"
            "  -V, --version\n"
            "  -h, --help\n"
            "\n"
-           "Streams stand in FILE and in streams.d/*.yaml beside it (setting `include`).\n"
+           "leatd reads streams from FILE and from streams.d/*.yaml beside it (setting "
+           "`include`).\n"
            "\n"
-           "SIGTERM and SIGINT stop it; `leatctl drain` does so when no batch is held any more. "
-           "SIGHUP has\nit read its configuration anew, as `leatctl reload` does, which waits and "
-           "says what is wrong.\n"
-           "Under systemd it says when it is ready, what it does, and that it is alive\n"
-           "($NOTIFY_SOCKET, $WATCHDOG_USEC), and takes its sockets by name ($LISTEN_FDNAMES).\n";
+           "SIGTERM and SIGINT stop leatd. `leatctl drain` stops it when no trainer holds a "
+           "batch.\n"
+           "SIGHUP reloads the configuration. `leatctl reload` also waits and prints errors.\n"
+           "Under systemd, leatd reports that it is ready, its state, and that it is alive\n"
+           "($NOTIFY_SOCKET, $WATCHDOG_USEC). It takes its sockets by name ($LISTEN_FDNAMES).\n";
 }
 
 static int take_workers(struct leat_options *options, const char *text, struct leat_error *err) {
@@ -76,7 +76,7 @@ static int take_end_with(struct leat_options *options, const char *text, struct 
     int64_t pid;
 
     if (leat_parse_int(text, strlen(text), &pid) < 0 || pid < 1 || pid > INT32_MAX)
-        return leat_error_set(err, -EINVAL, "--end-with %.32s is no number of a process", text);
+        return leat_error_set(err, -EINVAL, "--end-with %.32s is not a process id", text);
     options->daemon.end_with = pid;
     options->daemon.overrides.is_alone = true;
     return 0;
@@ -86,7 +86,7 @@ static int take_override(struct leat_options *options, const char *text, struct 
     struct leat_settings_overrides *overrides = &options->daemon.overrides;
 
     if (overrides->n_items == LEAT_OVERRIDES_MAX)
-        return leat_error_set(err, -E2BIG, "--set %.64s: more than %d of these", text,
+        return leat_error_set(err, -E2BIG, "--set %.64s: %d of these are the limit", text,
                               LEAT_OVERRIDES_MAX);
     overrides->items[overrides->n_items++] = text;
     return 0;
@@ -163,10 +163,10 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
         r = leat_error_set(err, -EINVAL, "%s: leatd takes options only; see leatd --help",
                            argv[optind]);
     if (r == 0 && options->daemon.end_with && !options->daemon.socket_dir)
-        r = leat_error_set(err, -EINVAL, "--end-with wants a --socket-dir of its own");
+        r = leat_error_set(err, -EINVAL, "--end-with needs a --socket-dir of its own");
     if (r == 0 && !options->daemon.config_file && !options->daemon.end_with &&
         !options->wants_help && !options->wants_version && !options->wants_events &&
         !options->wants_reference && !options->asks_reload)
-        r = leat_error_set(err, -EINVAL, "which settings? Give --config FILE");
+        r = leat_error_set(err, -EINVAL, "--config FILE is missing");
     return r;
 }

@@ -23,17 +23,16 @@
 #define BACKLOG 128
 
 static const char help[] =
-    "leat-fetch reads objects of stores and web servers for leatd and leatctl.\n"
+    "leat-fetch reads objects from stores and web servers for leatd and leatctl.\n"
     "\n"
     "  leat-fetch [--config FILE] --socket PATH\n"
     "\n"
-    "  --config FILE  the file of leatd's settings, of which `fetch` is read; $LEAT_FETCH_CONFIG\n"
-    "  --socket PATH  where clients connect; a socket that systemd hands over needs none\n"
-    "  --private      for the program that started it, which hands over its clients\n"
+    "  --config FILE  leatd's settings, of which it reads `fetch` (default: $LEAT_FETCH_CONFIG)\n"
+    "  --socket PATH  the socket for clients, unless systemd passes one\n"
+    "  --private      only for a program that starts leat-fetch and passes its clients\n"
     "  --help, --version\n"
     "\n"
-    "Credentials come from the environment, ~/.aws or the metadata of the instance: "
-    "leat-fetch(8).\n";
+    "Credentials come from the environment, ~/.aws or the instance's metadata: leat-fetch(8).\n";
 
 struct options {
     const char *config, *socket;
@@ -101,19 +100,17 @@ static int take_listener(const struct options *options, struct leat_error *err) 
     if (r < 0)
         return leat_error_set(err, r, "sockets of the service manager: %s", strerror(-r));
     if (passed.n > 1)
-        return leat_error_set(err, -EINVAL,
-                              "the service manager hands over %d sockets: one is "
-                              "wanted",
+        return leat_error_set(err, -EINVAL, "the service manager passes %d sockets; pass one",
                               passed.n);
     if (passed.n == 1 && !is_listening(fd))
         return leat_error_set(err, -EINVAL,
-                              "what the service manager hands over is no socket of "
-                              "sequenced packets");
+                              "the socket from the service manager is not of sequenced packets "
+                              "(ListenSequentialPacket=)");
     if (passed.n == 1)
         return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? leat_error_set(err, -errno, "fcntl") : fd;
     if (options->socket)
         return listen_at(options->socket, err);
-    return leat_error_set(err, -EINVAL, "no socket: give --socket PATH");
+    return leat_error_set(err, -EINVAL, "--socket PATH is missing");
 }
 
 /* No secret comes into a core or to another process of the user. */
@@ -177,7 +174,8 @@ static int parse(struct options *options, int argc, char **argv) {
         }
     if (optind == argc)
         return 1;
-    (void)fprintf(stderr, "leat-fetch: what is \"%s\"? See leat-fetch --help\n", argv[optind]);
+    (void)fprintf(stderr, "leat-fetch: unknown argument \"%s\" (leat-fetch --help)\n",
+                  argv[optind]);
     return -EINVAL;
 }
 
@@ -189,7 +187,7 @@ int main(int argc, char **argv) {
     if (r <= 0)
         return r < 0 ? EX_USAGE : EXIT_SUCCESS;
     if (options.is_private && fcntl(LEAT_FETCH_PRIVATE_FD, F_SETFD, FD_CLOEXEC) < 0) {
-        (void)fprintf(stderr, "leat-fetch: --private is for the program that starts it\n");
+        (void)fprintf(stderr, "leat-fetch: --private is only for programs that start it\n");
         return EX_USAGE;
     }
     keep_secrets();

@@ -104,7 +104,7 @@ def test_refused(folder):
     fifo = folder / "fifo.csv"
     os.mkfifo(fifo)
     with subprocess.Popen(["sh", "-c", 'exec cat "$1" > "$2"', "sh", folder / "titanic-2000.csv", fifo]) as writer:
-        assert "but once" in wrong(file, "--vary", f"source.paths={fifo}")
+        assert "only once" in wrong(file, "--vary", f"source.paths={fifo}")
         writer.kill()
 
 
@@ -138,7 +138,7 @@ def test_interrupted(folder):
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=HANG_S)
     assert run.returncode == 130, (run.returncode, err)
-    assert b"interrupted: this is what was measured" in out and b"workers=1 " in out, out
+    assert b"interrupted: these are the results" in out and b"workers=1 " in out, out
     assert not list(folder.glob("leatctl-*")), "the daemon's folder is left"
 
 

@@ -49,7 +49,7 @@ def test_well(folder):
         assert found["folders", "cache"]["state"] in ("ok", "warn"), found["folders", "cache"]  # little space is left
         assert str(folder / "state" / "leat") in found["folders", "state"]["text"], found["folders", "state"]
         text = daemon.ctl("doctor").stdout.decode()
-        assert "sealed memory" in text and " 0 wrong" in text and "\033" not in text, text
+        assert "sealed memory" in text and " 0 failures" in text and "\033" not in text, text
         assert daemon.sessions() == []
 
 
@@ -58,7 +58,7 @@ def test_no_daemon(folder):
     found = findings(ctl("doctor", "--json", env={"LEAT_SOCKET": str(folder)}, check=False))
     control = found["sockets", "control.sock"]
     assert control["state"] == "fail" and str(folder) in control["text"] and "systemctl start" in control["mend"], control
-    assert "leatctl (no daemon has told its own) has it" in found["kernel", "openat2"]["text"], found["kernel", "openat2"]
+    assert "leatctl (no daemon answers) has it" in found["kernel", "openat2"]["text"], found["kernel", "openat2"]
     assert found["kernel", "version"]["state"] == "ok" and found["daemon", "state"]["state"] == "unseen"
 
 

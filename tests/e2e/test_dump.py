@@ -189,7 +189,7 @@ def test_refusals(folder):
             (["--position", "leat1:x", "--epoch", 1], 2, "--epoch"), (["--epoch", "-1"], 2, "whole number"),
             (["-o", "no/such/"], 1, "No such file"), (["-o", "no/such.jsonl"], 1, "no such folder"),
             (["-o", "s.yaml/"], 1, ""), (["-o", "/dev/null", "--format", "jsonl"], 1, "no regular file"),
-            (["-o", folder / "x.parquet"], 2, 'writes no ".parquet"'), (["-o", "x.pt", "--format", "npz"], 2, 'writes no ".pt"'),
+            (["-o", folder / "x.parquet"], 2, 'unknown suffix ".parquet"'), (["-o", "x.pt", "--format", "npz"], 2, 'unknown suffix ".pt"'),
             (["t"], 3, "no stream")):
         done = ctl("dump", file, *args, check=False, cwd=folder)
         assert done.returncode == status and text in done.stderr.decode(), (args, done.returncode, done.stderr)

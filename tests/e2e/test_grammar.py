@@ -60,10 +60,10 @@ def test_file_and_stream(folder):
     for words in (["head"], ["describe"], ["spec"], ["explain", "--no-measure"], ["where", "--step", 0], ["run"], ["dump", "-o", out],
                   ["bench", "--batches", 2, "--repeat", 1], ["trace", "-o", folder / "t.json", "--batches", 2]):
         command, *more = words
-        assert "name one behind the file: one, two" in message(command, file, *more, status=3), words
+        assert "name one after the file: one, two" in message(command, file, *more, status=3), words
         assert 'there is no stream "three"' in message(command, file, "three", *more, status=3), words
         ctl(command, file, "two", *more)
-        assert "stands behind its FILE" in message(command, file, *more, "--stream", "two", status=2), words
+        assert "after its FILE" in message(command, file, *more, "--stream", "two", status=2), words
     with Daemon(folder, settings(folder, "one")) as daemon:
         (folder / "one").write_text("not a file of streams")  # of the same name as a stream of the daemon
         for words in (["explain"], ["where", "--step", 0], ["dump", "--batches", 1], ["trace", "-o", folder / "t.json", "--seconds", 1]):
@@ -71,7 +71,7 @@ def test_file_and_stream(folder):
             assert message(command, "one", *more, status=3, cwd=folder), words
             ctl("--socket", daemon.sockets, command, "one", *more, cwd=folder)
         for option in (["--workers", 2], ["--no-fuse"], ["--measure"]):
-            assert "only of a FILE" in message("explain", "x", *option, status=2)
+            assert "only for a FILE" in message("explain", "x", *option, status=2)
 
 
 def test_statuses(folder):

@@ -42,8 +42,8 @@ def test_array_jobs(folder):
                 {**slurm, "LEAT_SHARDS": "8"}):
         prepare(config, shards, "auto", env)
     assert shards_of(shards) == ["0-of-4.leat", "1-of-4.leat", "3-of-4.leat", "6-of-8.leat"]
-    for env, what in (({}, b"this is no task of a job array"), ({"JOB_COMPLETION_INDEX": "0"}, b"LEAT_SHARDS is not set"),
-                      ({"JOB_COMPLETION_INDEX": "x", "LEAT_SHARDS": "4"}, b'JOB_COMPLETION_INDEX is "x", and no number'),
+    for env, what in (({}, b"this is not a task of a job array"), ({"JOB_COMPLETION_INDEX": "0"}, b"LEAT_SHARDS is not set"),
+                      ({"JOB_COMPLETION_INDEX": "x", "LEAT_SHARDS": "4"}, b'JOB_COMPLETION_INDEX is "x", not a number'),
                       ({"JOB_COMPLETION_INDEX": "4", "LEAT_SHARDS": "4"}, b'"4/4" is not i/n'),
                       ({**slurm, "SLURM_ARRAY_TASK_MIN": "7"}, b"SLURM_ARRAY_TASK_MIN is not in 0..6"),
                       ({**slurm, "SLURM_ARRAY_TASK_ID": "9"}, b'"4/4" is not i/n')):
@@ -132,7 +132,7 @@ def test_end_with(folder):
     owner.kill()
     owner.wait()
     _, told = attempt.communicate(timeout=leat_harness.HANG_S)
-    assert attempt.returncode == 130 and b"interrupted; another attempt begins anew" in told, told
+    assert attempt.returncode == 130 and b"interrupted; another attempt starts from the beginning" in told, told
     assert not list(shards.iterdir())
     refused = subprocess.run(command, capture_output=True)
     assert refused.returncode == 1 and b"there is no such process" in refused.stderr, refused

@@ -15,10 +15,10 @@
 #define HELP_COLUMN 26
 
 const struct leat_cli_option leat_cli_global_options[] = {
-    LEAT_CLI_OPTION(STRING, "socket", socket,
-                    "where the daemon's sockets are (default: $LEAT_SOCKET, $XDG_RUNTIME_DIR/leat, "
-                    "/run/leat)",
-                    .value = "DIR"),
+    LEAT_CLI_OPTION(
+        STRING, "socket", socket,
+        "folder of the daemon's sockets (default: $LEAT_SOCKET, $XDG_RUNTIME_DIR/leat, /run/leat)",
+        .value = "DIR"),
     LEAT_CLI_OPTION(FLAG, "json", json, "print JSON"),
     LEAT_CLI_OPTION_END,
 };
@@ -100,7 +100,7 @@ static int fail_option(struct parser *parser, const char *word) {
     size_t n = 0;
 
     if (takes_stream(parser->command) && strncmp(word, "--stream", 8) == 0)
-        return fail_usage(parser, "a stream stands behind its FILE, without", "--stream", NULL);
+        return fail_usage(parser, "write the stream after its FILE, without", "--stream", NULL);
 
     for (const struct leat_cli_option *option = parser->command->options;
          option->name && n < MAX_OPTIONS; option++)
@@ -170,7 +170,8 @@ static int add_string(struct parser *parser, const struct leat_cli_option *optio
         strings->items[strings->n_items++] = value;
         return 0;
     }
-    (void)snprintf(wanted, sizeof(wanted), "taken: there may be %d of these", LEAT_CLI_STRINGS_MAX);
+    (void)snprintf(wanted, sizeof(wanted), "accepted: %d of these are the limit",
+                   LEAT_CLI_STRINGS_MAX);
     return fail_value(parser, option, value, wanted);
 }
 
@@ -213,7 +214,7 @@ static int take_option(struct parser *parser, const struct leat_cli_option *opti
         return attached ? fail_usage(parser, "a flag takes no value:", option->name, NULL)
                         : set_option(parser, option, NULL);
     if (!attached && parser->at == parser->argc)
-        return fail_usage(parser, "a value is missing behind", parser->argv[parser->at - 1], NULL);
+        return fail_usage(parser, "a value is missing after", parser->argv[parser->at - 1], NULL);
     return set_option(parser, option, attached ? attached : parser->argv[parser->at++]);
 }
 
@@ -224,7 +225,7 @@ static int take_long(struct parser *parser, const char *word) {
     if (!option)
         return fail_option(parser, word);
     if (!leat_cli_has_option(parser->command, option))
-        return fail_usage(parser, "it asks no daemon, and takes no", "--socket", NULL);
+        return fail_usage(parser, "this command asks no daemon and takes no", "--socket", NULL);
     return take_option(parser, option, word[2 + n] ? word + 2 + n + 1 : NULL);
 }
 
@@ -263,8 +264,7 @@ static int settle_format(struct parser *parser) {
     if (strcmp(format->choices[*index], "json") == 0)
         parser->arguments->json = true;
     else if (parser->arguments->json)
-        return fail_usage(parser, "--json stands in place of --format", format->choices[*index],
-                          NULL);
+        return fail_usage(parser, "--json contradicts --format", format->choices[*index], NULL);
     return 0;
 }
 
@@ -280,10 +280,11 @@ static int settle_operand(struct parser *parser) {
     arguments->is_file = !arguments->socket && leat_cli_is_stream_file(arguments->operand);
     if (!arguments->is_file && takes_stream(command) && arguments->stream)
         return fail_usage(
-            parser, "unexpected argument behind a STREAM of the daemon:", arguments->stream, NULL);
+            parser, "unexpected argument after a STREAM of the daemon:", arguments->stream, NULL);
     if (!arguments->is_file && parser->of_file)
-        return fail_usage(
-            parser, "only of a FILE, not of a STREAM of the daemon:", parser->of_file->name, NULL);
+        return fail_usage(parser,
+                          "only for a FILE, not for a STREAM of the daemon:", parser->of_file->name,
+                          NULL);
     return 0;
 }
 

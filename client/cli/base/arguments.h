@@ -100,37 +100,37 @@ struct leat_cli_option {
 extern const char *const leat_cli_deliveries[]; /* NULL-terminated */
 
 #define LEAT_CLI_OPTION_WORKERS                                                                    \
-    LEAT_CLI_OPTION(NUMBER, "workers", workers, "worker threads (default: as the file says)",      \
+    LEAT_CLI_OPTION(NUMBER, "workers", workers, "worker threads (default: as in the file)",        \
                     .value = "N", .min = 1, .max = 1024, .is_of_file = true)
 #define LEAT_CLI_OPTION_NO_PROGRESS                                                                \
-    LEAT_CLI_OPTION(FLAG, "no-progress", no_progress, "print no progress on a terminal",           \
+    LEAT_CLI_OPTION(FLAG, "no-progress", no_progress, "do not show progress on a terminal",        \
                     .letter = 'q')
 #define LEAT_CLI_OPTION_NO_FUSE                                                                    \
-    LEAT_CLI_OPTION(                                                                               \
-        FLAG, "no-fuse", no_fuse,                                                                  \
-        "run each per-record stage as a job of its own: slower, with the same batches",            \
-        .is_of_file = true)
+    LEAT_CLI_OPTION(FLAG, "no-fuse", no_fuse,                                                      \
+                    "run each per-record stage as its own job: slower, but the same batches",      \
+                    .is_of_file = true)
 #define LEAT_CLI_OPTION_DELIVERY                                                                   \
-    LEAT_CLI_OPTION(CHOICE, "delivery", delivery, "shared memory, or copies through the socket",   \
-                    .value = "HOW", .choices = leat_cli_deliveries)
+    LEAT_CLI_OPTION(CHOICE, "delivery", delivery,                                                  \
+                    "deliver batches through shared memory, or as copies", .value = "HOW",         \
+                    .choices = leat_cli_deliveries)
 /* Which batches of a stream are pulled. */
 #define LEAT_CLI_OPTIONS_CHOOSING                                                                  \
     LEAT_CLI_OPTION(NUMBER, "epochs", epochs, "epochs to pull (default 1; 0: without end)",        \
                     .value = "N", .max = UINT64_MAX),                                              \
         LEAT_CLI_OPTION(NUMBER, "batches", batches, "stop after that many batches", .value = "N",  \
                         .min = 1, .max = UINT64_MAX),                                              \
-        LEAT_CLI_OPTION(                                                                           \
-            NUMBER, "rank", rank,                                                                  \
-            "see the steps congruent to R modulo the world size (default: the launcher's)",        \
-            .value = "R", .max = UINT32_MAX - 1),                                                  \
+        LEAT_CLI_OPTION(NUMBER, "rank", rank,                                                      \
+                        "pull the steps of this rank (default: the launcher's)", .value = "R",     \
+                        .max = UINT32_MAX - 1),                                                    \
         LEAT_CLI_OPTION(NUMBER, "world-size", world_size,                                          \
                         "number of ranks (default: the launcher's, or 1)", .value = "W", .min = 1, \
                         .max = UINT32_MAX),                                                        \
-        LEAT_CLI_OPTION(NUMBER, "seed", seed, "in place of the stream's own seed", .value = "N",   \
-                        .max = UINT64_MAX),                                                        \
-        LEAT_CLI_OPTION(STRING, "position", position,                                              \
-                        "start there, with its seed; an error if spec or data have changed",       \
-                        .value = "TEXT|@FILE"),                                                    \
+        LEAT_CLI_OPTION(NUMBER, "seed", seed, "use this seed in place of the stream's own",        \
+                        .value = "N", .max = UINT64_MAX),                                          \
+        LEAT_CLI_OPTION(                                                                           \
+            STRING, "position", position,                                                          \
+            "start at this position, with its seed; fail if spec or data have changed",            \
+            .value = "TEXT|@FILE"),                                                                \
         LEAT_CLI_OPTION(FLAG, "accept-changes", accept_changes,                                    \
                         "start at --position even if spec or data have changed")
 

@@ -22,7 +22,7 @@ static int read_file(const char *path, char ret_text[LEAT_POSITION_TEXT_SIZE],
         return r;
     memcpy(ret_text, data, n_bytes + 1);
     if (memchr(data, '\0', n_bytes))
-        r = leat_error_set(err, -EINVAL, "%s: holds no text", path);
+        r = leat_error_set(err, -EINVAL, "%s: the file is empty", path);
     free(data);
     return r;
 }
@@ -41,7 +41,8 @@ int leat_cli_checkpoint_read(const struct leat_cli_arguments *arguments,
     if (given[0] == '@')
         r = read_file(given + 1, ret_text, err);
     else if (strlen(given) >= LEAT_POSITION_TEXT_SIZE)
-        r = leat_error_set(err, -EINVAL, "it has more than %d bytes", LEAT_POSITION_TEXT_SIZE - 1);
+        r = leat_error_set(err, -EINVAL, "the file has more than %d bytes",
+                           LEAT_POSITION_TEXT_SIZE - 1);
     else
         memcpy(ret_text, given, strlen(given) + 1);
     if (r < 0 && given[0] == '@') /* the error names the file */
@@ -81,7 +82,7 @@ static int take_position(const char *text, bool accepts_changes, struct leat_cla
     if (r < 0)
         return r;
     if (options->has_seed && options->seed != position.seed && !accepts_changes)
-        return leat_error_set(err, -ESTALE, "the position is of seed %llu, not %llu",
+        return leat_error_set(err, -ESTALE, "the position has the seed %llu, not %llu",
                               (unsigned long long)position.seed, (unsigned long long)options->seed);
     claim->has_spec = claim->has_data = true;
     memcpy(claim->spec, position.spec, sizeof(claim->spec));

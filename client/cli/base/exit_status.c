@@ -7,9 +7,9 @@ const struct leat_cli_exit leat_cli_exits[] = {
     {LEAT_CLI_OK, "ok"},
     {LEAT_CLI_FAILURE, "failure"},
     {LEAT_CLI_USAGE, "usage"},
-    {LEAT_CLI_DATA, "a file is wrong"},
-    {LEAT_CLI_NO_DAEMON, "no daemon was reached"},
-    {LEAT_CLI_NO_RIGHT, "no right to ask it"},
+    {LEAT_CLI_DATA, "a file has an error"},
+    {LEAT_CLI_NO_DAEMON, "no daemon answers"},
+    {LEAT_CLI_NO_RIGHT, "no right to ask"},
     {LEAT_CLI_INTERRUPTED, "interrupted"},
     {0, NULL},
 };

@@ -25,7 +25,7 @@ static int check_ranks(const struct leat_cli_arguments *arguments, struct leat_r
                        struct leat_error *err) {
     *ret_ranks = given_ranks(arguments);
     if (arguments->rank.is_given && !arguments->world_size.is_given) {
-        leat_error_set(err, -EINVAL, "--rank %llu is given without --world-size",
+        leat_error_set(err, -EINVAL, "--rank %llu needs --world-size",
                        (unsigned long long)arguments->rank.value);
         return LEAT_CLI_USAGE;
     }
@@ -47,8 +47,7 @@ static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
 
     pulling->was_lost = true;
     if (event->kind == LEAT_RECONNECT_LOST)
-        leat_text_add_line(&text, "leatctl: the connection is lost, and tried for again: %s",
-                           event->reason);
+        leat_text_add_line(&text, "leatctl: the connection is lost; retrying: %s", event->reason);
     else if (event->kind == LEAT_RECONNECT_BACK)
         leat_text_add_line(&text, "leatctl: connected again after %.1f s (attempt %u)",
                            (double)event->waited_ns / 1e9, event->attempt);

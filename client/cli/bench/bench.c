@@ -72,9 +72,9 @@ static int add_combinations(struct leat_bench *bench, const struct leat_cli_argu
     for (size_t i = 0; i < n_axes; i++) {
         n *= axes[i].n_values;
         if (n > LEAT_BENCH_MAX_CASES)
-            return leat_error_set(err, -E2BIG,
-                                  "--vary: %zu combinations, at most %d are run; take fewer values",
-                                  n, LEAT_BENCH_MAX_CASES);
+            return leat_error_set(
+                err, -E2BIG, "--vary: %zu combinations, at most %d are allowed; give fewer values",
+                n, LEAT_BENCH_MAX_CASES);
     }
     for (size_t c = 0; c < n; c++) {
         int r = add_case(bench, arguments, "", bench->file, stream);
@@ -277,10 +277,10 @@ static int bench_main(const struct leat_cli_arguments *arguments, struct leat_er
 
 static const struct leat_cli_option bench_options[] = {
     LEAT_CLI_OPTION(LIST, "vary", vary,
-                    "run with each of these values; several times: with all combinations",
+                    "try each of these values; repeat the option to try all combinations",
                     .value = "PATH=V1,V2,.."),
     LEAT_CLI_OPTION(STRING, "compare", compare,
-                    "compare it with that file, or a saved result (.json) with another",
+                    "compare with this file, or compare two saved results (.json)",
                     .value = "FILE"),
     LEAT_CLI_OPTION(CHOICE, "goal", goal,
                     "the figure to optimise: records (the default), tokens, batches, source, "
@@ -288,20 +288,21 @@ static const struct leat_cli_option bench_options[] = {
                     "first_batch, wall",
                     .value = "WHAT", .choices = goals),
     LEAT_CLI_OPTION(STRING, "find", find,
-                    "search the best whole number, and the smallest within 5 % of it",
+                    "find the best whole number, and the smallest one within 5 % of it",
                     .value = "PATH[=LO..HI]"),
-    LEAT_CLI_OPTION(NUMBER, "seconds", seconds, "measure that long in each run (default 3)",
+    LEAT_CLI_OPTION(NUMBER, "seconds", seconds, "length of each run in seconds (default 3)",
                     .value = "N", .min = 1, .max = 86400),
-    LEAT_CLI_OPTION(NUMBER, "batches", batches, "or that many batches", .value = "N", .min = 1,
-                    .max = UINT32_MAX),
+    LEAT_CLI_OPTION(NUMBER, "batches", batches, "length of each run in batches", .value = "N",
+                    .min = 1, .max = UINT32_MAX),
     LEAT_CLI_OPTION(NUMBER, "epochs", epochs,
-                    "or that many epochs, each from its first batch to its last", .value = "N",
+                    "length of each run in epochs, from the first batch to the last", .value = "N",
                     .min = 1, .max = UINT32_MAX),
     LEAT_CLI_OPTION(NUMBER, "repeat", repeat, "runs of each configuration, in turns (default 3)",
                     .value = "N", .min = 1, .max = LEAT_BENCH_REPEAT_MAX),
-    LEAT_CLI_OPTION(STRING, "save", save,
-                    "save all figures of all runs, with machine and options, as --json prints them",
-                    .value = "FILE"),
+    LEAT_CLI_OPTION(
+        STRING, "save", save,
+        "save the JSON that --json prints: all figures of all runs, with machine and options",
+        .value = "FILE"),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION(NUMBER, "window", window, "batches under way at once (default: the daemon's)",
                     .value = "N", .min = 1, .max = 4096),
@@ -315,21 +316,26 @@ const struct leat_cli_command leat_cli_bench_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .summary = "measure a stream: records/s, tokens/s, memory, CPU",
     .description =
-        "Runs the stream as `run` does, with a daemon for each run and a trainer that reads\n"
-        "every byte. After a warm-up it measures for a while. Each configuration runs several\n"
-        "times, in turns with the others, and the medians are shown. At the end of the data\n"
-        "the stream begins again.\n\n"
+        "Runs the stream as `run` does, with a new daemon for each run and a trainer that\n"
+        "reads every byte. Each run warms up before it measures. Configurations take turns,\n"
+        "several times each, and the table shows the medians. At the end of the data the\n"
+        "stream starts again.\n"
+        "\n"
         "Records are rows of batches. Tokens are elements of lists, without padding, masks,\n"
-        "labels and token types. Memory is the daemon's VmHWM with its rings. Waited is the\n"
-        "share of time in which the trainer, which does nothing else, had no batch.\n\n"
+        "labels and token types. Memory is the daemon's VmHWM, rings included. Waited is the\n"
+        "share of time in which the trainer had no batch.\n"
+        "\n"
         "PATH is STAGE.ARG, STAGE[2].ARG for the second stage of that name, source.ARG, an\n"
         "option of the stream (block_bytes), or a setting of the daemon (workers,\n"
-        "memory_limit). ARG alone is enough if only one stage has it. Values are YAML. 1..16\n"
-        "stands for whole numbers, 16..64+16 for a step of 16, 1..64*2 for doubling. All\n"
-        "values are checked before the first run; at most 256 configurations are run.\n\n"
-        "--find doubles the value for as long as that pays, then tries values between the\n"
-        "best ones. Without =LO..HI it begins at 1 and ends at the value that the stream\n"
-        "refuses, or for workers at twice the number of CPUs.",
+        "memory_limit). ARG alone is enough if only one stage has it.\n"
+        "\n"
+        "Values are YAML. 1..16 means all whole numbers from 1 to 16, 16..64+16 goes in steps\n"
+        "of 16, and 1..64*2 doubles. `bench` checks all values before the first run. It runs\n"
+        "at most 256 configurations.\n"
+        "\n"
+        "--find doubles the value while that helps, then tries values between the best ones.\n"
+        "The default range starts at 1 and ends at the first value that the stream refuses.\n"
+        "For workers, it ends at twice the number of CPUs.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl bench titanic.yaml\n"

@@ -32,7 +32,7 @@ static int set_range(struct finder *finder, const char *range) {
     else if (!dots || leat_parse_bytes(range, (size_t)(dots - range), &low) < 0 ||
              leat_parse_bytes(dots + 2, strlen(dots + 2), &high) < 0 || low < 1 || low > high)
         return leat_error_set(finder->err, -EINVAL,
-                              "--find: \"%.64s\" is no range LOW..HIGH of whole numbers from 1",
+                              "--find: \"%.64s\" is not a range LOW..HIGH of whole numbers from 1",
                               range);
     finder->search.low = (uint64_t)low;
     finder->search.high = (uint64_t)high;

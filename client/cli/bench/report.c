@@ -200,11 +200,11 @@ static void add_warnings(const struct leat_bench *bench, struct leat_text *text)
         }
     if (noisiest)
         leat_text_add(text,
-                      "warning: runs of %s differ by up to %.0f %% in %s: take longer ones "
-                      "(--seconds), more of them (--repeat), or a quieter machine\n",
+                      "warning: runs of %s differ by up to %.0f %% in %s: try longer runs "
+                      "(--seconds), more runs (--repeat) or a quieter machine\n",
                       name_of(noisiest), 100 * noise, leat_bench_figures[bench->goal].label);
     if (bench->was_interrupted)
-        leat_text_add(text, "interrupted: this is what was measured until then\n");
+        leat_text_add(text, "interrupted: these are the results so far\n");
 }
 
 /* ---- cases ---- */
@@ -224,7 +224,7 @@ static void add_best(const struct leat_bench *bench, struct leat_text *text) {
         leat_bench_print(leat_bench_case_summary(best, bench->goal).median, info->unit, value),
         ratios.median, name_of(other));
     if (ratios.n_values < 2)
-        leat_text_add(text, "which one pair of runs does not prove\n");
+        leat_text_add(text, "one pair of runs does not prove it\n");
     else
         leat_text_add(text, "%.3g to %.3g in %zu pairs of runs%s\n", ratios.low, ratios.high,
                       ratios.n_values,
@@ -305,9 +305,11 @@ void leat_bench_comparison(const struct leat_bench *bench, const struct leat_ben
         leat_cli_grid_add(&grid, judge_ratios(&ratios, figures[i]));
     }
     leat_cli_grid_print(&grid, text);
-    leat_text_add(text, "%s",
-                  are_paired ? "\n"
-                             : "\nnote: these did not run in turns: what else the "
-                               "machine did may differ too\n");
+    leat_text_add(
+        text, "%s",
+        are_paired
+            ? "\n"
+            : "\n"
+              "note: these runs did not take turns, so the load of the machine may differ\n");
     add_warnings(bench, text);
 }

@@ -157,10 +157,10 @@ static int read_cases(struct leat_json_node root, struct leat_bench *bench,
     if (leat_json_kind(root) != LEAT_JSON_OBJECT ||
         !leat_json_find(root, "leat_bench", strlen("leat_bench"), &object) ||
         leat_json_kind(object) != LEAT_JSON_INT || leat_json_int(object) != LEAT_BENCH_JSON_FORMAT)
-        return leat_error_set(err, -EINVAL,
-                              "this is no result that `leatctl bench --json` saved "
-                              "(\"leat_bench\": %d is missing)",
-                              LEAT_BENCH_JSON_FORMAT);
+        return leat_error_set(
+            err, -EINVAL,
+            "not a result that `leatctl bench --json` saved (\"leat_bench\": %d is missing)",
+            LEAT_BENCH_JSON_FORMAT);
     r = leat_cli_request_required(root, "configurations", LEAT_JSON_ARRAY, &cases, err);
     if (r < 0)
         return r;

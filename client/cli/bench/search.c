@@ -75,7 +75,7 @@ static int go_up(struct leat_bench_search *search, uint64_t value) {
         if (search->points[search->n_points - 1].score <= 0)
             return snprintf(search->reason, size, "%" PRIu64 " is refused", value);
         if (value == search->high)
-            return snprintf(search->reason, size, "%" PRIu64 " is the most that is allowed", value);
+            return snprintf(search->reason, size, "%" PRIu64 " is the limit", value);
         if (n_vain == MAX_VAIN)
             return snprintf(search->reason, size,
                             "doubling gained less than %.0f %% up to %" PRIu64, 100 * GAIN, value);

@@ -46,9 +46,9 @@ static const char *add_range(struct leat_bench_axis *axis, const struct range *r
     const char *wrong = NULL;
 
     if (range->low > range->high)
-        return "the end of a range is below its beginning";
+        return "the end of a range is below its start";
     if (range->multiplies && (range->step < 2 || range->low < 1))
-        return "a factor must be at least 2, and not of 0";
+        return "a factor must be at least 2, and the range must not start at 0";
     if (range->step < 1)
         return "a step must be at least 1";
     for (uint64_t value = (uint64_t)range->low; !wrong && value <= high;) {
@@ -178,10 +178,10 @@ int leat_bench_axis_resolve(struct leat_bench_axis *axis, const char *option,
     }
     if (n_owners > 1) {
         axis->arg = NULL;
-        return leat_error_set(err, -EINVAL,
-                              "%s \"%.64s\": %u stages of the stream %s have such an argument; say "
-                              "which: STAGE.%.64s",
-                              option, axis->path, n_owners, spec->name, axis->path);
+        return leat_error_set(
+            err, -EINVAL,
+            "%s \"%.64s\": %u stages of the stream %s have this argument; name one: STAGE.%.64s",
+            option, axis->path, n_owners, spec->name, axis->path);
     }
     if (asprintf(&axis->full, "%s%s%s%s%s%s", is_setting ? "" : "streams.",
                  is_setting ? "" : spec->name, is_setting ? "" : ".", owner, owner[0] ? "." : "",

@@ -58,7 +58,7 @@ static void print_built(const struct leat_cli_built *built, const char *folder) 
     if (built->stats.counts.figures.n_source_records == 0)
         printf("  was there before\n");
     else
-        printf("  %s of them made now, in %s (%.0f records/s)\n",
+        printf("  %s of them new, in %s (%.0f records/s)\n",
                leat_cli_count(built->stats.counts.figures.n_source_records, made),
                leat_cli_duration(built->elapsed_ns, time),
                ratio_of(built->stats.counts.figures.n_source_records * 1000000,
@@ -233,8 +233,8 @@ static int prepare_main(const struct leat_cli_arguments *arguments, struct leat_
     }
     if ((arguments->shard != NULL) + arguments->seal + (arguments->job > 0) != 1) {
         leat_error_set(err, -EINVAL,
-                       "leatctl prepare: give --shard I/N, --seal when all shards are there, or "
-                       "--job; `leatctl cache warm` builds a cache at once");
+                       "leatctl prepare: give --shard I/N, --seal once all shards exist, or --job; "
+                       "`leatctl cache warm` builds a cache without shards");
         return LEAT_CLI_USAGE;
     }
     if (arguments->job > 0)
@@ -286,7 +286,7 @@ static int cache_merge_main(const struct leat_cli_arguments *arguments, struct l
 
     if (arguments->shards.n_items == 0) {
         leat_error_set(err, -EINVAL,
-                       "leatctl cache merge: --shards is missing: the folder of the shards");
+                       "leatctl cache merge: --shards is missing; give the folder of the shards");
         return LEAT_CLI_USAGE;
     }
     plan = open_plan(arguments, NULL, false, err);
@@ -311,9 +311,9 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
     .summary = "build the cache or the index of a stream without a trainer",
     .description =
         "Runs the source and the per-record stages in this process. It continues an\n"
-        "unfinished cache, and leaves a complete one as it is. A stream without `cache`\n"
-        "that names a folder for its `index` gets that, so that each node of many makes\n"
-        "only its own rows from the first epoch on.",
+        "unfinished cache, and leaves a complete one as it is. For a stream without `cache`\n"
+        "but with a folder for its `index`, it builds the index. With an index, each of many\n"
+        "nodes makes only its own rows from the first epoch on.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache warm train.yaml --workers 8\n",
@@ -323,20 +323,17 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
 
 static const struct leat_cli_option prepare_options[] = {
     LEAT_CLI_OPTION(STRING, "shard", shard,
-                    "which of N parts of about as many bytes, I from 0; auto: the task of a job "
-                    "array says which",
+                    "part I of N, from 0; auto: the part of this task of a job array",
                     .value = "I/N|auto"),
-    LEAT_CLI_OPTION(
-        FLAG, "seal", seal,
-        "check that all shards are in DIR, and write their set.json, which makes them a "
-        "set that `cache: {prepared: DIR}` reads in place of the source"),
-    LEAT_CLI_OPTION(CHOICE, "job", job, "print a job that prepares all shards and seals them",
+    LEAT_CLI_OPTION(FLAG, "seal", seal,
+                    "check that DIR has all shards, and write set.json; `cache: {prepared: DIR}` "
+                    "then reads the shards in place of the source"),
+    LEAT_CLI_OPTION(CHOICE, "job", job, "print a job that prepares and seals all shards",
                     .value = "KIND", .choices = leat_cli_job_kinds),
     LEAT_CLI_OPTION(STRING, "output", output, "the folder of the shards", .letter = 'o',
                     .value = "DIR"),
-    LEAT_CLI_OPTION(NUMBER, "end-with", pid,
-                    "give a shard up when that process ends, however it ends", .value = "PID",
-                    .min = 1, .max = INT32_MAX),
+    LEAT_CLI_OPTION(NUMBER, "end-with", pid, "give up when that process ends, for whatever reason",
+                    .value = "PID", .min = 1, .max = INT32_MAX),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -351,14 +348,17 @@ const struct leat_cli_command leat_cli_prepare_command = {
     .name = "prepare",
     .group = LEAT_CLI_GROUP_RUN,
     .description =
-        "For batch jobs, on any machine that has the data. The shards are parts of about as many "
-        "bytes of all files,\none behind the other, cut at blocks. A shard gets its name when it "
-        "is complete: any number of\nattempts may run at once, and one at a shard that is complete "
-        "succeeds at once. --seal ends a set, which\n`cache: {prepared: DIR}` reads without the "
-        "source; or `leatctl cache merge` joins the shards to a cache.\n\n"
-        "--shard auto reads SLURM_ARRAY_TASK_ID, _COUNT and _MIN, AWS_BATCH_JOB_ARRAY_INDEX and "
-        "_SIZE, or\nJOB_COMPLETION_INDEX of Kubernetes. LEAT_SHARDS is N where it is set; tasks "
-        "then count from 0.",
+        "For batch jobs, on any machine that has the data. The shards cut all files, one\n"
+        "after the other, at blocks into parts of about equal size. A shard appears under its\n"
+        "name when it is complete. Any number of attempts may run at once, and an attempt at\n"
+        "a complete shard succeeds at once.\n"
+        "\n"
+        "--seal completes the set. `cache: {prepared: DIR}` reads it without the source.\n"
+        "`leatctl cache merge` joins the shards to a cache instead.\n"
+        "\n"
+        "--shard auto takes I and N from the job array: SLURM_ARRAY_TASK_ID, _COUNT and _MIN,\n"
+        "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE, or JOB_COMPLETION_INDEX of Kubernetes. If\n"
+        "LEAT_SHARDS is set, it is N, and tasks count from 0.",
     .examples = "  leatctl prepare train.yaml --shard 0/64 -o shards/\n"
                 "  leatctl prepare train.yaml --shard auto -o shards/\n"
                 "  leatctl prepare train.yaml --seal -o shards/\n"
@@ -375,7 +375,7 @@ const struct leat_cli_command leat_cli_cache_prepare_command = {
 
 static const struct leat_cli_option cache_merge_options[] = {
     LEAT_CLI_OPTION(LIST, "shards", shards,
-                    "a folder of shards, or one of them; may be given several times",
+                    "a folder of shards, or one shard; may be given several times",
                     .value = "PATH"),
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -386,8 +386,8 @@ const struct leat_cli_command leat_cli_cache_merge_command = {
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "join shards to the cache of a stream",
     .description =
-        "The shards may come from other machines, if they were made from the same bytes by\n"
-        "the same per-record stages. The result is the file that `leatctl cache warm` makes.",
+        "The shards may come from other machines, if the same per-record stages made them\n"
+        "from the same bytes. The result is the file that `leatctl cache warm` makes.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache merge train.yaml --shards shards/\n",

@@ -288,13 +288,13 @@ static bool verify_cache(struct verification *verification, const struct leat_cl
         leat_json_add_text(text, "error", verdict.error.message);
         leat_json_close(text, '}');
     } else {
-        leat_text_add_line(text, "%.*s: %s blocks, %s: %s", KEY_DIGITS, cache->entry.name,
-                           leat_cli_count(verdict.n_blocks, count),
-                           leat_cli_bytes(verdict.n_bytes, bytes),
-                           verdict.error.code      ? verdict.error.message
-                           : is_good               ? "good"
-                           : verdict.n_damaged > 0 ? "damaged blocks; runs make them again"
-                                                   : "its index is damaged; a run makes it again");
+        leat_text_add_line(
+            text, "%.*s: %s blocks, %s: %s", KEY_DIGITS, cache->entry.name,
+            leat_cli_count(verdict.n_blocks, count), leat_cli_bytes(verdict.n_bytes, bytes),
+            verdict.error.code      ? verdict.error.message
+            : is_good               ? "good"
+            : verdict.n_damaged > 0 ? "damaged blocks; the next run makes them again"
+                                    : "its index is damaged; the next run makes it again");
         leat_text_add(text, "%s", verdict.list.data ? verdict.list.data : "");
     }
     free(verdict.list.data);
@@ -356,7 +356,7 @@ static int cache_rm_main(const struct leat_cli_arguments *arguments, struct leat
     int status;
 
     if ((arguments->keys.n_items == 0) != arguments->all) {
-        leat_error_set(err, -EINVAL, "leatctl cache rm: name caches with --key, or give --all");
+        leat_error_set(err, -EINVAL, "leatctl cache rm: give --key for each cache, or --all");
         return LEAT_CLI_USAGE;
     }
     status = leat_cli_caches_load(arguments, &caches, err);
@@ -382,7 +382,7 @@ static int cache_rm_main(const struct leat_cli_arguments *arguments, struct leat
 
 #define KEY                                                                                        \
     LEAT_CLI_OPTION(LIST, "key", keys,                                                             \
-                    "only the cache whose key begins with KEY; may be given several times",        \
+                    "only the cache whose key starts with KEY; may be given several times",        \
                     .value = "KEY")
 static const struct leat_cli_option cache_ls_options[] = {KEY, LEAT_CLI_OPTION_END};
 
@@ -390,8 +390,9 @@ const struct leat_cli_command leat_cli_cache_ls_command = {
     .name = "cache ls",
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "list the caches of a folder, or of the daemon",
-    .description = CACHE_TEXT " Without an operand, for the cache folders of\n"
-                              "the running daemon's streams, which often only the daemon may read.",
+    .description = CACHE_TEXT
+    " Without an\n"
+    "operand, for the cache folders of the daemon's streams; the daemon reads them for you.",
     .operand = "[FILE|DIR]",
     .more = "[STREAM]",
     .examples = "  leatctl cache ls\n"
@@ -409,9 +410,11 @@ const struct leat_cli_command leat_cli_cache_verify_command = {
     .name = "cache verify",
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "read all blocks of caches and check them",
-    .description =
-        CACHE_TEXT "\n\nThe exit status is 1 if a block is damaged. No repair is needed: "
-                   "runs never use\na damaged block, but make it again from the source.",
+    .description = CACHE_TEXT
+    "\n"
+    "\n"
+    "The exit status is 1 if a block is damaged. You need not repair it: runs make a\n"
+    "damaged block again from the source.",
     .operand = "FILE|DIR",
     .more = "[STREAM]",
     .examples = "  leatctl cache verify train.yaml\n",

@@ -107,8 +107,8 @@ static int select_named(struct leat_cli_caches *caches, const struct leat_cli_ar
         if (n_found != 1 || !key[0]) {
             free(items);
             return leat_error_set(err, n_found ? -EINVAL : -ENOENT,
-                                  n_found ? "\"%.64s\" is the beginning of %zu caches"
-                                          : "there is no cache whose key begins with \"%.64s\"",
+                                  n_found ? "\"%.64s\" is the start of %zu keys; give more digits"
+                                          : "there is no cache whose key starts with \"%.64s\"",
                                   key, n_found);
         }
     }

@@ -26,7 +26,7 @@ static int read_number(const char *name, int64_t *ret_value, struct leat_error *
         return 0;
     return leat_error_set(err, -EINVAL, "leatctl prepare: --shard auto: %s is %s%.32s%s", name,
                           text ? "\"" : "not set", text ? text : "",
-                          text ? "\", and no number" : "");
+                          text ? "\", not a number" : "");
 }
 
 static int check(int64_t shard, int64_t n, const char *name, uint32_t *ret_shard,
@@ -52,8 +52,8 @@ static int parse_auto(uint32_t *ret_shard, uint32_t *ret_n_shards, struct leat_e
         i++;
     if (i == sizeof(schedulers) / sizeof(schedulers[0]))
         return leat_error_set(err, -EINVAL,
-                              "leatctl prepare: --shard auto: this is no task of a job array: none "
-                              "of %s, %s and %s is set",
+                              "leatctl prepare: --shard auto: this is not a task of a job array: "
+                              "%s, %s and %s are not set",
                               schedulers[0].index, schedulers[1].index, schedulers[2].index);
     r = read_number(schedulers[i].index, &shard, err);
     if (r == 0)

@@ -52,12 +52,12 @@ static bool try_socket(struct leat_doctor *doctor, const char *name, int type, c
     if (leat_address_connect(NULL, name, type, LEAT_CLI_CONTROL_TIMEOUT_MS, &fd, &place, &err) <
         0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "sockets", name, "%s", err.message);
-        leat_doctor_mend(doctor, "%s",
-                         err.code == -EACCES
-                             ? "the group that is named, then log in again"
-                             : "systemctl start leatd.socket leatd-copy.socket "
-                               "leatd-control.socket, or leatd --config FILE; or set LEAT_SOCKET "
-                               "to the folder where its sockets are");
+        leat_doctor_mend(
+            doctor, "%s",
+            err.code == -EACCES
+                ? "join that group, then log in again"
+                : "systemctl start leatd.socket leatd-copy.socket leatd-control.socket, or leatd "
+                  "--config FILE; if it runs, set LEAT_SOCKET to the folder of its sockets");
         return false;
     }
     add_socket(doctor, name, place.sun_path, what);
@@ -119,18 +119,19 @@ static void examine_group(struct leat_doctor *doctor, const char *name, const ch
         (void)snprintf(user, sizeof(user), "%s", entry->pw_name);
     if (!group) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "rights", name,
-                        "there is no such group; leat's package makes it");
+                        "this group does not exist; leat's package creates it");
     } else if (is_active(group->gr_gid) || geteuid() == 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "rights", name, "%s may %s", user, what);
     } else if (is_listed(group, user)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "rights", name,
-                        "%s has become a member, but not in this session", user);
+                        "%s is a member, but this login is older", user);
         leat_doctor_mend(doctor, "log in again, or `newgrp %s`", name);
     } else {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "rights", name,
-                        "%s is no member, and may not %s, but as the daemon's own user", user,
+                        "%s is not a member; only the daemon's own user may %s without it", user,
                         what);
-        leat_doctor_mend(doctor, "if it should: usermod -aG %s %s, then log in again", name, user);
+        leat_doctor_mend(doctor, "if you need it: usermod -aG %s %s, then log in again", name,
+                         user);
     }
 }
 
@@ -146,9 +147,9 @@ static void examine_version(struct leat_doctor *doctor) {
     bool is_same = strcmp(doctor->status->version, own) == 0;
 
     leat_doctor_add(doctor, is_same ? LEAT_DOCTOR_OK : LEAT_DOCTOR_WARN, "daemon", "version",
-                    is_same ? "%s, as this leatctl" : "%s, and this leatctl is %s",
+                    is_same ? "%s, the same as this leatctl" : "%s, and this leatctl is %s",
                     doctor->status->version, own);
-    leat_doctor_mend(doctor, "upgrade both; then `systemctl restart leatd`: trainers go on");
+    leat_doctor_mend(doctor, "upgrade both, then `systemctl restart leatd`; trainers continue");
 }
 
 static void examine_state(struct leat_doctor *doctor) {
@@ -164,10 +165,10 @@ static void examine_state(struct leat_doctor *doctor) {
         : status->n_stalled ? "; tasks stall"
                             : "");
     if (status->is_draining)
-        leat_doctor_mend(doctor, "an operator asked it to stop; start the next one");
+        leat_doctor_mend(doctor, "an operator stopped it; start the next daemon");
     else
-        leat_doctor_mend(doctor, "`leatctl streams` tells which stream stalls: a disk, a FIFO or a "
-                                 "program that does not answer");
+        leat_doctor_mend(doctor, "`leatctl streams` shows which stream stalls; its disk, FIFO or "
+                                 "program does not answer");
 }
 
 static void examine_memory(struct leat_doctor *doctor) {
@@ -183,7 +184,7 @@ static void examine_memory(struct leat_doctor *doctor) {
     leat_doctor_add(doctor, n_used > n_limit / 10 * 9 ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "daemon",
                     "memory", "%s of memory_limit %s", leat_cli_bytes(n_used, used),
                     leat_cli_bytes(n_limit, limit));
-    leat_doctor_mend(doctor, "a larger memory_limit, fewer streams, or smaller block_bytes");
+    leat_doctor_mend(doctor, "raise memory_limit, use fewer streams, or lower block_bytes");
 }
 
 /* By "Max open files  16384  16384  files" in /proc/PID/limits. 0: it cannot be read. */
@@ -207,12 +208,13 @@ static void examine_files(struct leat_doctor *doctor) {
     uint32_t n = doctor->status->n_fds;
 
     if (n_most == 0) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "open files", "%u; of how many", n);
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "open files",
+                        "%u; the limit is unknown", n);
         return;
     }
     leat_doctor_add(doctor, n > n_most / 5 * 4 ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "daemon",
                     "open files", "%u of %" PRIu64, n, n_most);
-    leat_doctor_mend(doctor, "LimitNOFILE=%" PRIu64 " in `systemctl edit leatd`", 4 * n_most);
+    leat_doctor_mend(doctor, "set LimitNOFILE=%" PRIu64 " in `systemctl edit leatd`", 4 * n_most);
 }
 
 /* Adds findings if the stream fails or stalls now. */
@@ -222,18 +224,18 @@ static void examine_stream(struct leat_doctor *doctor, const Leat__Stream *strea
 
     if (stream->stalled_ns > 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "streams", stream->name,
-                        "stalls: a worker is at one task for %.0f s",
+                        "stalls: a worker has been at one task for %.0f s",
                         (double)stream->stalled_ns / 1e9);
-        leat_doctor_mend(doctor, "a disk, a FIFO or a program that does not answer: "
-                                 "journalctl -u leatd, event stalled");
+        leat_doctor_mend(doctor, "find the disk, FIFO or program that does not answer: journalctl "
+                                 "-u leatd, event stalled");
     }
     if (!failure || failure->is_over)
         return;
     leat_cli_failure_text(&text, failure);
     leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "streams", stream->name, "failed: %s",
                     text.failed ? failure->error : text.data);
-    leat_doctor_mend(doctor, "mend what the error says, then let trainers open it again; "
-                             "`leatctl check` reads a whole stream beforehand");
+    leat_doctor_mend(doctor, "correct what the error says, then restart the trainers; `leatctl "
+                             "check` reads a whole stream beforehand");
     free(text.data);
 }
 
@@ -254,7 +256,7 @@ static void examine_streams(struct leat_doctor *doctor) {
         examine_stream(doctor, reply->streams->streams[i]);
     if (doctor->n_findings == n_before)
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "streams", "failures",
-                        "none fails or stalls; %" PRIu64 " failures before",
+                        "no stream fails or stalls now; %" PRIu64 " failures before",
                         doctor->status->n_failures);
     leat__control_reply__free_unpacked(reply, NULL);
 }
@@ -315,7 +317,7 @@ void leat_doctor_unit(struct leat_doctor *doctor) {
     }
     if (strcmp(unit.load, "loaded") != 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "systemd", "leatd.service",
-                        "%s: the daemon is started otherwise", unit.load);
+                        "%s: systemd does not start the daemon", unit.load);
         return;
     }
     has_failed = strcmp(unit.active, "failed") == 0 ||
@@ -330,5 +332,5 @@ void leat_doctor_unit(struct leat_doctor *doctor) {
     if (strcmp(unit.reload, "yes") == 0)
         leat_doctor_mend(doctor, "systemctl daemon-reload && systemctl restart leatd");
     else
-        leat_doctor_mend(doctor, "journalctl -u leatd tells why");
+        leat_doctor_mend(doctor, "see why in journalctl -u leatd");
 }

@@ -88,7 +88,7 @@ static void add_findings(const struct leat_doctor *doctor, bool has_colour,
         add_finding(&doctor->findings[i], has_colour, text);
     }
     leat_text_add(
-        text, "%zu ok, %zu to be looked at, %zu wrong, %zu not seen from here\n",
+        text, "%zu ok, %zu warnings, %zu failures, %zu unseen\n",
         leat_doctor_count(doctor, LEAT_DOCTOR_OK), leat_doctor_count(doctor, LEAT_DOCTOR_WARN),
         leat_doctor_count(doctor, LEAT_DOCTOR_FAIL), leat_doctor_count(doctor, LEAT_DOCTOR_UNSEEN));
 }
@@ -144,16 +144,16 @@ static int doctor_main(const struct leat_cli_arguments *arguments, struct leat_e
 const struct leat_cli_command leat_cli_doctor_command = {
     .name = "doctor",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "find what keeps leat from working here, and how to mend it",
+    .summary = "find what prevents leat from working here, with the remedy",
     .description =
-        "Checks what leat needs from the kernel, limits, memory, sockets and the rights to\n"
-        "use them, the daemon with its streams and its unit, tunnels for trainers of other\n"
-        "machines, its configuration (or FILE), and the folders of caches and state as the daemon\n"
-        "sees them. If FILE is a stunnel.conf (NAME.conf), that tunnel alone is checked. Each "
-        "line\n"
-        "is ok, warn (it works, but not well or not for long), fail (it does not work) or unseen\n"
-        "(this user cannot see it; root often can). The next line says how to mend it. Nothing is\n"
-        "changed. The exit status is 1 if anything fails.",
+        "Checks everything that leat needs: kernel, limits, memory, sockets and your rights,\n"
+        "the daemon with its streams and its unit, tunnels, the configuration (or FILE), and\n"
+        "the folders of caches and state. If FILE is a stunnel.conf (NAME.conf), it checks\n"
+        "only that tunnel.\n"
+        "\n"
+        "Each line is ok, warn (works, but not well or not for long), fail (does not work) or\n"
+        "unseen (you may not see it; root often can). The next line is the remedy. `doctor`\n"
+        "changes nothing. The exit status is 1 if anything fails.",
     .operand = "[FILE]",
     .examples = "  leatctl doctor\n"
                 "  leatctl doctor /etc/leat/stunnel.conf\n"

@@ -36,7 +36,7 @@ static void check_by_daemon(struct leat_doctor *doctor) {
                              &status, &err);
     if (reply) {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "configuration", "as it is read",
-                        "the daemon would take it: %zu streams", reply->reload->n_streams);
+                        "the daemon accepts it: %zu streams", reply->reload->n_streams);
         leat__control_reply__free_unpacked(reply, NULL);
         return;
     }
@@ -44,7 +44,8 @@ static void check_by_daemon(struct leat_doctor *doctor) {
     leat_doctor_add(doctor, err.code == -EACCES ? LEAT_DOCTOR_UNSEEN : LEAT_DOCTOR_FAIL,
                     "configuration", "as it is read", "%s", line);
     if (err.code != -EACCES)
-        leat_doctor_mend(doctor, "mend that place, then `leatctl reload`; what is in force stays");
+        leat_doctor_mend(doctor, "correct that place, then `leatctl reload`; until then, the old "
+                                 "configuration stays in force");
 }
 
 /* cwd: a link to the folder that a relative path starts from. */
@@ -87,7 +88,7 @@ void leat_doctor_configuration(struct leat_doctor *doctor) {
     find_file(doctor);
     if (!doctor->file) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "configuration", "file",
-                        "none: leatctl doctor FILE looks at one");
+                        "none; to check one, run leatctl doctor FILE");
         return;
     }
     status = leat_cli_daemon_check(doctor->file, NULL, 0, text, sizeof(text));
@@ -97,9 +98,9 @@ void leat_doctor_configuration(struct leat_doctor *doctor) {
                     : status == 127 ? LEAT_DOCTOR_UNSEEN
                                     : LEAT_DOCTOR_FAIL,
                     "configuration", "file", "%s%s", status == 0 ? doctor->file : text,
-                    status == 127 ? "leatd was not found beside leatctl" : "");
+                    status == 127 ? "there is no leatd beside leatctl" : "");
     if (status != 0 && status != 127)
-        leat_doctor_mend(doctor, "mend that place; `leatctl check %s` tells all of them",
+        leat_doctor_mend(doctor, "correct that place; `leatctl check %s` lists all errors",
                          doctor->file);
     if (doctor->is_the_daemons)
         check_by_daemon(doctor);
@@ -163,8 +164,8 @@ static void add_space(struct leat_doctor *doctor, const char *name, const char *
                                             : LEAT_DOCTOR_OK,
                     "folders", name, "%s: %s free", folder, leat_cli_bytes(n_free, bytes));
     leat_doctor_mend(doctor,
-                     "`leatctl cache ls %s` tells what is there, `leatctl cache rm` "
-                     "removes what is not in use, `max_size` limits it",
+                     "`leatctl cache ls %s` lists the caches, `leatctl cache rm` removes unused "
+                     "ones, `max_size` limits them",
                      folder);
 }
 
@@ -182,22 +183,22 @@ static void examine_folder(struct leat_doctor *doctor, const char *name, const c
         code = errno;
     if (code == EACCES || code == EPERM) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "folders", name,
-                        "%s: %s; its owner, or root, may look", folder, strerror(code));
+                        "%s: %s; try as its owner, or as root", folder, strerror(code));
     } else if (code != 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "folders", name, "%s: %s", folder,
                         strerror(code));
-        leat_doctor_mend(doctor, "name a folder that can be made, or exists");
+        leat_doctor_mend(doctor, "name an existing folder, or one that leatd can create");
     } else if (space.f_flag & ST_RDONLY) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "folders", name, "%s: read-only%s", folder,
                         writer.root[0] ? " for the daemon" : "");
         leat_doctor_mend(doctor,
-                         "ReadWritePaths=%s in `systemctl edit leatd`, or a folder below "
+                         "set ReadWritePaths=%s in `systemctl edit leatd`, or use a folder below "
                          "/var/cache/leat",
                          folder);
     } else if (!may_write(&writer, path, &status)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "folders", name, "%s: uid %u may not write to %s",
                         folder, (unsigned)writer.uid, path + strlen(writer.root));
-        leat_doctor_mend(doctor, "chown it to the daemon's user, or name another one");
+        leat_doctor_mend(doctor, "chown it to the daemon's user, or name another folder");
     } else {
         add_space(doctor, name, folder, space.f_bavail * space.f_frsize);
     }

@@ -16,7 +16,7 @@
 #define LEAST_FILES   1024
 #define LITTLE_MEMORY (UINT64_C(512) << 20)
 #define FORBIDDEN_MEND                                                                             \
-    "a seccomp filter (of a container, of a unit) forbids it, or Linux is older than %s"
+    "allow it in the seccomp filter of the container or unit, or use Linux %s or newer"
 
 static void examine_version(struct leat_doctor *doctor) {
     unsigned major = 0, minor = 0;
@@ -28,7 +28,7 @@ static void examine_version(struct leat_doctor *doctor) {
     is_new = major > LEAST_MAJOR || (major == LEAST_MAJOR && minor >= LEAST_MINOR);
     leat_doctor_add(doctor, is_new ? LEAT_DOCTOR_OK : LEAT_DOCTOR_FAIL, AREA, "version",
                     "Linux %.64s", name.release);
-    leat_doctor_mend(doctor, "leat needs Linux %d.%d or newer", LEAST_MAJOR, LEAST_MINOR);
+    leat_doctor_mend(doctor, "use Linux %d.%d or newer", LEAST_MAJOR, LEAST_MINOR);
 }
 
 /* The error with which the daemon has tried it. -1: it does not say. */
@@ -41,16 +41,16 @@ static int find_error(const struct leat_doctor *doctor, const char *name) {
 
 static void examine_need(struct leat_doctor *doctor, const struct leat_kernel_need *need) {
     int told = find_error(doctor, need->name), code = told >= 0 ? told : need->try();
-    const char *whose = told >= 0 ? "the daemon" : "leatctl (no daemon has told its own)";
+    const char *whose = told >= 0 ? "the daemon" : "leatctl (no daemon answers)";
 
     if (code == 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s: %s has it", need->what,
                         whose);
     } else if (need->instead) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "it is denied to %s (%s): %s",
-                        whose, strerror(code), need->instead);
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "denied to %s (%s): %s", whose,
+                        strerror(code), need->instead);
     } else {
-        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, need->name, "%s: %s does not have it: %s",
+        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, need->name, "%s: denied to %s: %s",
                         need->what, whose, strerror(code));
         leat_doctor_mend(doctor, FORBIDDEN_MEND, need->since);
     }
@@ -74,8 +74,8 @@ static void examine_files_limit(struct leat_doctor *doctor) {
                     "limits", "open files", "%s, %s at most", leat_cli_count(limit.rlim_cur, now),
                     leat_cli_count(limit.rlim_max, most));
     leat_doctor_mend(doctor,
-                     "`ulimit -Hn %d` or more, or nofile in /etc/security/limits.conf: a "
-                     "daemon needs some for each trainer and file",
+                     "a daemon needs some for each trainer and file: raise `ulimit -Hn` to %d, or "
+                     "nofile in /etc/security/limits.conf",
                      4 * LEAST_FILES);
 }
 
@@ -90,7 +90,7 @@ static void examine_address_limit(struct leat_doctor *doctor) {
     else
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "limits", "address space", "%s",
                         leat_cli_bytes(limit.rlim_cur, bytes));
-    leat_doctor_mend(doctor, "`ulimit -v unlimited`: trainers map the memory of all their batches");
+    leat_doctor_mend(doctor, "trainers map the memory of all their batches: `ulimit -v unlimited`");
 }
 
 static void examine_locked_limit(struct leat_doctor *doctor) {
@@ -102,7 +102,7 @@ static void examine_locked_limit(struct leat_doctor *doctor) {
     if (limit.rlim_cur != RLIM_INFINITY)
         (void)leat_cli_bytes(limit.rlim_cur, bytes);
     leat_doctor_add(doctor, LEAT_DOCTOR_OK, "limits", "locked memory",
-                    "%s; leat locks none, pinning batches for a GPU may need it", bytes);
+                    "%s; leat needs none, but pinning batches for a GPU may", bytes);
 }
 
 /* Reads a line of /proc/meminfo such as "MemAvailable:   123 kB". */
@@ -133,8 +133,8 @@ static void examine_memory(struct leat_doctor *doctor) {
     leat_doctor_add(doctor, n_free < LITTLE_MEMORY ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "limits",
                     "memory", "%s of %s are free", leat_cli_bytes(n_free, free_text),
                     leat_cli_bytes(n_all, all_text));
-    leat_doctor_mend(doctor, "end something, or set memory_limit in leatd.yaml, so that leat "
-                             "refuses streams before the kernel ends processes");
+    leat_doctor_mend(doctor, "end other programs, or set memory_limit in leatd.yaml; leat then "
+                             "refuses streams before the kernel kills processes");
 }
 
 void leat_doctor_limits(struct leat_doctor *doctor) {

@@ -17,12 +17,13 @@
 #include "client/cli/doctor/doctor.h"
 #include "client/cli/doctor/stunnel_conf.h"
 
-#define AREA        "tunnels"
-#define STUNNELS    "/etc/leat/stunnel*.conf"
-#define SSHS        "/etc/systemd/system/*.wants/leat-ssh@*.service"
-#define SOON        "1209600" /* seconds: 14 days */
-#define NO_PROGRAM  127
-#define VERIFY_MEND "verifyChain = yes and CAfile = /etc/leat/tls/ca.pem in %s, as in the example"
+#define AREA       "tunnels"
+#define STUNNELS   "/etc/leat/stunnel*.conf"
+#define SSHS       "/etc/systemd/system/*.wants/leat-ssh@*.service"
+#define SOON       "1209600" /* seconds: 14 days */
+#define NO_PROGRAM 127
+#define VERIFY_MEND                                                                                \
+    "set verifyChain = yes and CAfile = /etc/leat/tls/ca.pem in %s, as in the example"
 
 static int read_conf(const char *path, struct leat_stunnel_conf *ret_conf) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold it up */
@@ -64,8 +65,8 @@ static void examine_socket(struct leat_doctor *doctor, const char *path, const c
     if (r == 0 || r == -EAGAIN)
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, "socket", "%s accepts connections", path);
     else if (r == -EACCES)
-        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, AREA, "socket",
-                        "this user may not connect to %s", path);
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, AREA, "socket", "you may not connect to %s",
+                        path);
     else
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, "socket", "nothing listens at %s: %s", path,
                         strerror(-r));
@@ -111,15 +112,15 @@ static void examine_certificate(struct leat_doctor *doctor, const char *path,
 
     is_there = code == 0 && conf->cert[0] && S_ISREG(status.st_mode) ? run_openssl(look) : 1;
     if (!conf->cert[0])
-        what = "none is named: the other side refuses this one";
+        what = "no certificate is set; the other side refuses this one";
     else if (code != 0)
         what = strerror(code);
     else if (access(conf->cert, R_OK) < 0 || is_there == NO_PROGRAM) {
         state = LEAT_DOCTOR_UNSEEN;
-        what = is_there == NO_PROGRAM ? "openssl, which reads it, is not installed"
-                                      : "this user may not read it";
+        what = is_there == NO_PROGRAM ? "openssl is not installed, and doctor needs it to read this"
+                                      : "you may not read it";
     } else if (is_there != 0)
-        what = "it is no certificate in PEM";
+        what = "it is not a certificate in PEM";
     else if (run_openssl(ends) != 0)
         what = "it has expired";
     else if (conf->ca_file[0] && run_openssl(verify) != 0)
@@ -131,7 +132,7 @@ static void examine_certificate(struct leat_doctor *doctor, const char *path,
     leat_doctor_add(doctor, state, AREA, "certificate", "%s: %s",
                     conf->cert[0] ? conf->cert : "cert", what);
     leat_doctor_mend(
-        doctor, "have the CA sign another one, put it at `cert` of %s, and restart the unit", path);
+        doctor, "get a new one from the CA, put it at `cert` of %s, and restart the unit", path);
 }
 
 static void examine_verification(struct leat_doctor *doctor, const char *path,
@@ -142,18 +143,18 @@ static void examine_verification(struct leat_doctor *doctor, const char *path,
 
     if (!has_verified || (!conf->ca_file[0] && !conf->ca_path[0])) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, "verification",
-                        is_client ? "%s: any machine is taken for the daemon's"
-                                  : "%s: everybody who reaches the port gets batches",
+                        is_client ? "%s: it accepts any machine as the daemon's"
+                                  : "%s: everybody that reaches the port gets batches",
                         path);
         leat_doctor_mend(doctor, VERIFY_MEND, path);
     } else if (is_client && !is_yes(conf->verify_peer) && !conf->check_host[0] &&
                !conf->check_ip[0]) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, AREA, "verification",
-                        "%s: any certificate of the CA is taken for the daemon's", path);
-        leat_doctor_mend(doctor, "checkHost = HOST in %s", path);
+                        "%s: it accepts any certificate of the CA as the daemon's", path);
+        leat_doctor_mend(doctor, "set checkHost = HOST in %s", path);
     } else {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, "verification",
-                        "%s: the other side is verified", path);
+                        "%s: it verifies the other side", path);
     }
 }
 
@@ -167,8 +168,8 @@ static void examine_running(struct leat_doctor *doctor, const char *name) {
     }
     leat_doctor_add(doctor, strcmp(unit.active, "active") == 0 ? LEAT_DOCTOR_OK : LEAT_DOCTOR_FAIL,
                     AREA, name, "%s, %s restarts by itself", unit.active, unit.restarts);
-    leat_doctor_mend(doctor, "systemctl enable --now %s; journalctl -u %s tells why it ended", name,
-                     name);
+    leat_doctor_mend(doctor, "systemctl enable --now %s; see why it ended in journalctl -u %s",
+                     name, name);
 }
 
 void leat_doctor_tunnel(struct leat_doctor *doctor, const char *path) {
@@ -181,7 +182,7 @@ void leat_doctor_tunnel(struct leat_doctor *doctor, const char *path) {
     if (r < 0) {
         leat_doctor_add(doctor, r == -EACCES ? LEAT_DOCTOR_UNSEEN : LEAT_DOCTOR_FAIL, AREA,
                         "configuration", "%s: %s", path, strerror(-r));
-        leat_doctor_mend(doctor, "begin with a file of config/tunnel");
+        leat_doctor_mend(doctor, "start with an example from config/tunnel");
         return;
     }
     if (dash)

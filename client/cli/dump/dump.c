@@ -93,8 +93,7 @@ static int check_arguments(struct dump *dump, struct leat_error *err) {
 
     if (status == LEAT_CLI_OK && arguments->position &&
         (arguments->epoch.is_given || arguments->step.is_given)) {
-        leat_error_set(err, -EINVAL,
-                       "leatctl dump: --position stands in place of --epoch and --step");
+        leat_error_set(err, -EINVAL, "leatctl dump: give --position, or --epoch and --step");
         return LEAT_CLI_USAGE;
     }
     return status == LEAT_CLI_OK ? leat_cli_pulling_check(&dump->pulling, err) : status;
@@ -119,16 +118,16 @@ static int dump_main(const struct leat_cli_arguments *arguments, struct leat_err
 static const char *const save_formats[] = {"auto", "safetensors", "npz", "jsonl", NULL};
 static const struct leat_cli_option dump_options[] = {
     LEAT_CLI_OPTION(STRING, "output", output,
-                    "a folder, NAME.jsonl or, of one batch, NAME.safetensors or NAME.npz (default: "
-                    "JSONL is printed)",
+                    "a folder or NAME.jsonl; for one batch, also NAME.safetensors or NAME.npz "
+                    "(default: print JSONL)",
                     .letter = 'o', .value = "PATH"),
     LEAT_CLI_OPTION(CHOICE, "format", save_format,
-                    "of files; auto: as PATH ends, in folders safetensors", .value = "F",
-                    .choices = save_formats),
+                    "file format; auto: by the suffix of PATH, in folders safetensors",
+                    .value = "F", .choices = save_formats),
     LEAT_CLI_OPTION(FLAG, "compress", compress, "compress the arrays in .npz"),
-    LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "begin there, from 0 (default 0)", .value = "E",
+    LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "first epoch, from 0 (default 0)", .value = "E",
                     .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "step", step, "begin there, from 0, over all ranks (default 0)",
+    LEAT_CLI_OPTION(NUMBER, "step", step, "first step, from 0, over all ranks (default 0)",
                     .value = "S", .max = UINT64_MAX),
     LEAT_CLI_OPTIONS_CHOOSING,
     LEAT_CLI_OPTION_DELIVERY,
@@ -141,14 +140,14 @@ const struct leat_cli_command leat_cli_dump_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .summary = "write batches as safetensors, .npz or JSONL",
     .description =
-        "Writes batches of a FILE's stream, from a private daemon as for `run`, or of a\n"
-        "STREAM of the running daemon. A folder gets a file for each batch,\n"
-        "epoch-0000-step-00000017.safetensors; NAME.jsonl gets all batches. A file appears\n"
-        "whole or not at all.\n\n"
-        "A line of JSONL is a row: {\"_epoch\": 0, \"_step\": 17, \"_row\": 3, ...} and its "
-        "values\n"
-        "by the names of tensors. NaN and infinities are null. In .npz bfloat16 has the type\n"
-        "\"V2\", which .view(ml_dtypes.bfloat16) reads.",
+        "Writes batches of a stream: with FILE from a private daemon as `run` does, with\n"
+        "STREAM from the running daemon. A folder gets one file per batch, such as\n"
+        "epoch-0000-step-00000017.safetensors. NAME.jsonl gets all batches. A file appears\n"
+        "only when it is complete.\n"
+        "\n"
+        "Each line of JSONL is a row: {\"_epoch\": 0, \"_step\": 17, \"_row\": 3, ...} and the\n"
+        "values by the names of their tensors. NaN and infinities become null. In .npz,\n"
+        "bfloat16 has the type \"V2\", which .view(ml_dtypes.bfloat16) reads.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl dump titanic.yaml --batches 1\n"

@@ -68,14 +68,13 @@ int leat_cli_dump_target_init(struct leat_cli_dump_target *target,
     target->kind = choose_kind(target);
     if (target->kind == LEAT_CLI_DUMP_FOLDER && unknown_ending(target->path)) {
         leat_error_set(err, -EINVAL,
-                       "leatctl dump: leat writes no \"%.32s\": NAME.jsonl gets all batches, "
-                       "NAME.safetensors or NAME.npz one, a folder (%.200s/) a file for each",
+                       "leatctl dump: unknown suffix \"%.32s\"; give NAME.jsonl for all batches, "
+                       "NAME.safetensors or NAME.npz for one, a folder (%.200s/) for one file each",
                        unknown_ending(target->path), target->path);
         return LEAT_CLI_USAGE;
     }
     if (target->kind == LEAT_CLI_DUMP_PRINTED && target->options.format != LEAT_SAVE_JSONL) {
-        leat_error_set(err, -EINVAL,
-                       "leatctl dump: only JSONL is printed; say with -o where files go");
+        leat_error_set(err, -EINVAL, "leatctl dump: leatctl prints only JSONL; for files, give -o");
         return LEAT_CLI_USAGE;
     }
     if (target->kind == LEAT_CLI_DUMP_SINGLE && arguments->batches.value != 1) {
@@ -86,7 +85,7 @@ int leat_cli_dump_target_init(struct leat_cli_dump_target *target,
         return LEAT_CLI_USAGE;
     }
     if (arguments->compress && target->options.format != LEAT_SAVE_NPZ) {
-        leat_error_set(err, -EINVAL, "leatctl dump: --compress has an effect only with .npz");
+        leat_error_set(err, -EINVAL, "leatctl dump: --compress needs .npz");
         return LEAT_CLI_USAGE;
     }
     return LEAT_CLI_OK;
@@ -98,7 +97,7 @@ static int open_folder(struct leat_cli_dump_target *target, struct leat_error *e
     target->has_made_folder = mkdir(target->path, 0777) == 0;
     if (target->has_made_folder || errno == EEXIST)
         return 0; /* if it is not a folder, the first file fails */
-    return leat_error_set(err, -errno, "%.300s: the folder cannot be made: %s", target->path,
+    return leat_error_set(err, -errno, "%.300s: the folder cannot be created: %s", target->path,
                           strerror(errno));
 }
 

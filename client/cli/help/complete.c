@@ -133,7 +133,7 @@ static void add_stream(struct completer *self) {
 }
 
 static void add_stages(struct completer *self) {
-    add_word(self, "source", "what the source gives");
+    add_word(self, "source", "the records of the source");
     for (size_t i = 0; leat_sources[i]; i++)
         add_word(self, leat_sources[i]->name, leat_sources[i]->summary);
     for (size_t i = 0; leat_stages[i]; i++)
@@ -202,7 +202,7 @@ static void add_option_names(struct completer *self) {
         if (leat_cli_has_option(self->command, option))
             add_word(self, word, option->help);
     }
-    add_word(self, "--help", "tell what the command does");
+    add_word(self, "--help", "show the help of the command");
 }
 
 static void add_values(struct completer *self, const struct leat_cli_option *option) {
@@ -282,10 +282,10 @@ void leat_cli_complete(const struct leat_cli_command *const *commands, const cha
     if (n_words == 1) {
         add_commands(&self, NULL);
         if (self.prefix[0] == '-') {
-            add_word(&self, "--help", "tell what commands there are");
+            add_word(&self, "--help", "list the commands");
             add_word(&self, "--version", "show versions");
             add_word(&self, "--json", "print JSON");
-            add_word(&self, "--socket", "where the daemon's sockets are");
+            add_word(&self, "--socket", "folder of the daemon's sockets");
         }
         return;
     }

@@ -151,11 +151,12 @@ const struct leat_cli_command leat_cli_completion_command = {
     .group = LEAT_CLI_GROUP_LEATCTL,
     .summary = "print the completion script of bash or zsh",
     .description =
-        "Packages install the script where the shell finds it; otherwise the shell's startup\n"
-        "file reads it. SHELL is bash or zsh.\n\n"
+        "Packages install the script where the shell finds it. Otherwise, source it in the\n"
+        "shell's startup file. SHELL is bash or zsh.\n"
+        "\n"
         "The scripts call `leatctl completion words -- WORD...` for the candidates of the\n"
-        "last WORD: commands, options and their values, stages, streams, rooms and numbers of\n"
-        "sessions. It asks the running daemon for names and waits at most half a second. The\n"
+        "last WORD: commands, options and their values, stages, streams, rooms and session\n"
+        "numbers. It asks the running daemon for names and waits at most half a second. The\n"
         "first line of the output says what the shell adds: words (nothing), files, folders\n"
         "or users.",
     .operand = "SHELL",

@@ -45,7 +45,7 @@ static const struct {
     [LEAT_CLI_GROUP_DATA] = {"data", NULL},
     [LEAT_CLI_GROUP_RUN] = {"run", NULL},
     [LEAT_CLI_GROUP_DAEMON] = {"daemon", NULL},
-    [LEAT_CLI_GROUP_CACHES] = {"caches", "what streams keep for the next time"},
+    [LEAT_CLI_GROUP_CACHES] = {"caches", "files that make the next run faster"},
     [LEAT_CLI_GROUP_TOKENIZERS] = {"tokenizers", "texts to token ids, and back"},
     [LEAT_CLI_GROUP_LEATCTL] = {"leatctl", NULL},
 };
@@ -88,15 +88,15 @@ static void add_all(struct leat_text *text, const struct leat_cli_command *const
     const char *on = leat_cli_colour(is_coloured, LEAT_CLI_BOLD);
     const char *off = leat_cli_colour(is_coloured, LEAT_CLI_PLAIN);
 
-    leat_text_add(
-        text,
-        "leat feeds training with a daemon, leatd. leatctl tries streams of a file and steers the "
-        "daemon.\n\n%susage:%s leatctl [--socket DIR] [--json] COMMAND "
-        "[ARGUMENT...]\n",
-        on, off);
+    leat_text_add(text,
+                  "leat feeds training with a daemon, leatd. leatctl tries streams of a file and "
+                  "controls leatd.\n\n"
+                  "%susage:%s leatctl [--socket DIR] [--json] COMMAND [ARGUMENT...]\n",
+                  on, off);
     for (unsigned group = 0; group < LEAT_CLI_N_GROUPS; group++)
         add_group(text, commands, group, on, off);
-    leat_text_add(text, "\n`leatctl COMMAND --help` and leatctl-COMMAND(1) tell more.\n");
+    leat_text_add(text, "\n"
+                        "`leatctl COMMAND --help` and leatctl-COMMAND(1) show more.\n");
 }
 
 void leat_cli_help_all(const struct leat_cli_command *const *commands, FILE *file) {
@@ -116,7 +116,10 @@ bool leat_cli_help_group(const struct leat_cli_command *const *commands, const c
                           (*commands)->name, (*commands)->summary);
     if (!text.data)
         return false;
-    leat_text_add(&text, "\nleatctl %s COMMAND --help tells more.\n", word);
+    leat_text_add(&text,
+                  "\n"
+                  "`leatctl %s COMMAND --help` shows more.\n",
+                  word);
     leat_cli_print_to(&text, file);
     return true;
 }
@@ -231,8 +234,8 @@ const struct leat_cli_command leat_cli_help_command = {
     .group = LEAT_CLI_GROUP_LEATCTL,
     .summary = "list the commands, or describe one",
     .description =
-        "--json prints everything that the commands take, for programs. The manual pages are\n"
-        "made of it.",
+        "--json prints all commands with their options, for programs. The manual pages are\n"
+        "made from it.",
     .operand = "[COMMAND]",
     .more = "[COMMAND]",
     .examples = "  leatctl help cache warm\n"

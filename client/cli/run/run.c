@@ -159,15 +159,15 @@ static const char *const formats[] = {"text", "json", "jsonl", NULL};
 #define PULLING                                                                                    \
     LEAT_CLI_OPTIONS_CHOOSING,                                                                     \
         LEAT_CLI_OPTION(STRING, "save-position", save_position,                                    \
-                        "write the position at the end to FILE, for --position", .value = "FILE"), \
+                        "write the last position to FILE, for --position", .value = "FILE"),       \
         LEAT_CLI_OPTION(NUMBER, "window", window,                                                  \
                         "batches under way at once (default: the daemon's)", .value = "N",         \
                         .min = 1, .max = 4096),                                                    \
         LEAT_CLI_OPTION_DELIVERY,                                                                  \
-        LEAT_CLI_OPTION(                                                                           \
-            FLAG, "digest", digest,                                                                \
-            "hash names, dtypes, shapes, bytes and order of all batches (BLAKE2b-256)"),           \
-        LEAT_CLI_OPTION(CHOICE, "format", format, "what is printed", .value = "F",                 \
+        LEAT_CLI_OPTION(FLAG, "digest", digest,                                                    \
+                        "print a hash of names, dtypes, shapes, bytes and order of all batches "   \
+                        "(BLAKE2b-256)"),                                                          \
+        LEAT_CLI_OPTION(CHOICE, "format", format, "output format", .value = "F",                   \
                         .choices = formats)
 static const struct leat_cli_option run_options[] = {
     LEAT_CLI_OPTION_WORKERS,
@@ -175,7 +175,7 @@ static const struct leat_cli_option run_options[] = {
     LEAT_CLI_OPTION(FLAG, "no-daemon", no_daemon,
                     "run the pipeline in this process, on one thread"),
     LEAT_CLI_OPTION_NO_FUSE,
-    LEAT_CLI_OPTION(FLAG, "stats", stats, "show the times of stages as `leatctl stats` does"),
+    LEAT_CLI_OPTION(FLAG, "stats", stats, "show the times of stages, as `leatctl stats` does"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -184,9 +184,9 @@ const struct leat_cli_command leat_cli_run_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .summary = "start a private daemon for a file and pull its batches",
     .description =
-        "Starts leatd with a private socket (the leatd beside leatctl, else $LEAT_LEATD, else\n"
-        "the one on the PATH), pulls batches through the real client, prints a summary, and\n"
-        "stops the daemon. Writes nothing beside FILE.",
+        "Starts a private leatd, pulls batches as a trainer does, prints a summary, and stops\n"
+        "the daemon. leatd is the one beside leatctl, else $LEAT_LEATD, else the one on the\n"
+        "PATH. `run` writes no file beside FILE.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl run titanic.yaml --digest\n"
@@ -200,7 +200,7 @@ const struct leat_cli_command leat_cli_run_command = {
 static const struct leat_cli_option pull_options[] = {
     PULLING,
     LEAT_CLI_OPTION(NUMBER, "reconnect", reconnect,
-                    "seconds to look for a daemon that is gone (default 60; 0: not at all)",
+                    "seconds to wait for a daemon that has gone (default 60; 0: do not wait)",
                     .value = "S", .max = 1000000),
     LEAT_CLI_OPTION_END,
 };

@@ -149,17 +149,16 @@ static int read_since(const char *text, uint64_t *ret_seconds, struct leat_error
         *ret_seconds = (uint64_t)number * unit;
         return 0;
     }
-    return leat_error_set(err, -EINVAL,
-                          "leatctl stats: --since: \"%.32s\" is not so long ago as 60, 90s, 10m "
-                          "or 6h",
-                          text);
+    return leat_error_set(
+        err, -EINVAL, "leatctl stats: --since: \"%.32s\" is not a time such as 60, 90s, 10m or 6h",
+        text);
 }
 
 static int check(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     if (arguments->watch && arguments->since)
         leat_error_set(err, -EINVAL, "leatctl stats: --watch, --since: give one of them");
     else if (!arguments->watch && (arguments->interval.is_given || arguments->updates.is_given))
-        leat_error_set(err, -EINVAL, "leatctl stats: --interval and --updates are of --watch");
+        leat_error_set(err, -EINVAL, "leatctl stats: --interval and --updates need --watch");
     return err->code ? LEAT_CLI_USAGE : LEAT_CLI_OK;
 }
 
@@ -176,14 +175,15 @@ static int stats_main(const struct leat_cli_arguments *arguments, struct leat_er
 }
 
 static const struct leat_cli_option stats_options[] = {
-    LEAT_CLI_OPTION(FLAG, "watch", watch, "again and again, as the daemon tells it", .letter = 'w'),
-    LEAT_CLI_OPTION(NUMBER, "interval", interval, "with --watch: seconds between two (default 2)",
-                    .value = "S", .min = 1, .max = 60),
+    LEAT_CLI_OPTION(FLAG, "watch", watch, "repeat until interrupted", .letter = 'w'),
+    LEAT_CLI_OPTION(NUMBER, "interval", interval,
+                    "with --watch: seconds between two updates (default 2)", .value = "S", .min = 1,
+                    .max = 60),
     LEAT_CLI_OPTION(NUMBER, "updates", updates,
-                    "with --watch: only so many (default: until it is interrupted)", .letter = 'n',
+                    "with --watch: number of updates (default: until interrupted)", .letter = 'n',
                     .value = "N", .min = 1, .max = UINT64_MAX),
     LEAT_CLI_OPTION(STRING, "since", since,
-                    "a line for each second, or ten, of so long ago until now: 60, 90s, 10m, 6h",
+                    "one line per second or ten seconds, since that long ago: 60, 90s, 10m, 6h",
                     .value = "TIME"),
     LEAT_CLI_OPTION_END,
 };
@@ -193,18 +193,22 @@ const struct leat_cli_command leat_cli_stats_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "show counters of streams, and what takes their time",
     .description =
-        "For each stream its counters, who waits for whom, and a table of what takes the time:\n"
-        "the busy time of each stage, of all threads together, its share of all of it, and the "
-        "times of single\nblocks (or jobs): mean, least, most, and those that half and 99 % of "
-        "them do not exceed, to a\nsixteenth. `scan` reads and cuts, the source's line parses, "
-        "`order` is what shuffling and batching\ntake on the daemon's one loop, `collate` writes "
-        "batches. --json has all of it; with --watch it is one line for each "
-        "time.\n\n--since: a line for each second of the last ten minutes, and for each ten "
-        "seconds "
-        "of the six hours before;\nfewer if many streams are busy. Of all streams together, or of "
-        "STREAM: batches, rows, tokens and bytes a\nsecond, how much of the time trainers waited "
-        "for a batch, and batches for a slot. The share of workers that\nwere busy and the memory "
-        "are the whole daemon's. --json has all of it, stages too.",
+        "For each stream: its counters, whether trainers or leat wait, and the busy time of\n"
+        "each stage.\n"
+        "\n"
+        "The busy time adds up all threads. The table shows each stage's share of it, and the\n"
+        "times of single blocks or jobs: mean, minimum, maximum, median and 99th percentile.\n"
+        "Percentiles are exact to a sixteenth.\n"
+        "\n"
+        "`scan` reads and cuts. The source's line is parsing. `order` is shuffling and\n"
+        "batching on the daemon's single loop. `collate` writes batches. --json has all\n"
+        "figures; with --watch it prints one line each time.\n"
+        "\n"
+        "--since prints one line per second for the last ten minutes, and one per ten seconds\n"
+        "for the six hours before. It keeps less if many streams are busy. The figures are\n"
+        "batches, rows, tokens and bytes per second, and how long trainers waited for a batch\n"
+        "and batches for a slot. They cover all streams, or STREAM. Busy workers and memory\n"
+        "are those of the whole daemon. --json adds the stages.",
     .operand = "[STREAM]",
     .examples = "  leatctl stats titanic\n"
                 "  leatctl stats --watch --interval 5\n"

@@ -42,7 +42,7 @@ static int bad_id(const char *line, const char *word, const char *end, struct le
 
     while (word + n < end && n < 32 && !is_blank(word[n]))
         n++;
-    leat_error_set(err, -EINVAL, "\"%.*s\" is no token id: a whole number in 0..%d", n, word,
+    leat_error_set(err, -EINVAL, "\"%.*s\" is not a token id, a whole number in 0..%d", n, word,
                    INT32_MAX);
     err->column = (uint32_t)(word - line) + 1;
     return -EINVAL;
@@ -84,7 +84,7 @@ static int read_array(struct decoder *self, struct leat_json_node array, struct 
             leat_json_int(item) <= INT32_MAX)
             r = add_id(self, (int32_t)leat_json_int(item), err);
         else
-            r = leat_error_set(err, -EINVAL, "it is no token id: a whole number in 0..%d",
+            r = leat_error_set(err, -EINVAL, "this is not a token id, a whole number in 0..%d",
                                INT32_MAX);
     }
     if (r < 0)
@@ -169,7 +169,8 @@ static int tokenizer_decode_main(const struct leat_cli_arguments *arguments,
 
 static const struct leat_cli_option tokenizer_decode_options[] = {
     LEAT_CLI_OPTION(FLAG, "skip-special", skip_special, "leave out special tokens"),
-    LEAT_CLI_OPTION(FLAG, "jsonl", jsonl, "a line is {\"ids\": [ids]}; \"skip_special\" as wanted"),
+    LEAT_CLI_OPTION(FLAG, "jsonl", jsonl,
+                    "each line is {\"ids\": [ids]}; \"skip_special\" is optional"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -178,10 +179,11 @@ const struct leat_cli_command leat_cli_tokenizer_decode_command = {
     .group = LEAT_CLI_GROUP_TOKENIZERS,
     .summary = "turn lines of token ids into text",
     .description = TOKENIZER_TEXT
-    "Reads ids from each line of the standard input, separated by blanks, and prints\n"
-    "their text with a line end. Unknown ids are left out.\n\n"
-    "Texts may contain line ends: with --jsonl a line is {\"ids\": [...], \"skip_special\":\n"
-    "true} and the answer {\"t\": text}.",
+    "Reads ids, separated by blanks, from each line of the standard input. Prints their\n"
+    "text and a line end. Unknown ids are left out.\n"
+    "\n"
+    "Texts may contain line ends: with --jsonl, a line is {\"ids\": [...], \"skip_special\":\n"
+    "true} and the answer is {\"t\": text}.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer encode gpt2/ < a.txt | leatctl tokenizer decode gpt2/\n"
                 "  echo '{\"ids\": [101, 7592, 102], \"skip_special\": true}' |\n"

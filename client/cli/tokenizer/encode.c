@@ -217,12 +217,11 @@ static int tokenizer_encode_main(const struct leat_cli_arguments *arguments,
 static const struct leat_cli_option tokenizer_encode_options[] = {
     LEAT_CLI_OPTION(FLAG, "special", special, "add the tokenizer's special tokens"),
     LEAT_CLI_OPTION(FLAG, "offsets", offsets,
-                    "JSON with the start and end of each token in its text, in characters"),
-    LEAT_CLI_OPTION(FLAG, "type-ids", type_ids,
-                    "JSON with the number of the text that each token belongs to"),
+                    "print JSON with the start and end of each token in its text, in characters"),
+    LEAT_CLI_OPTION(FLAG, "type-ids", type_ids, "print JSON with the number of each token's text"),
     LEAT_CLI_OPTION(
         FLAG, "jsonl", jsonl,
-        "a line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" as wanted"),
+        "each line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" are optional"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -232,11 +231,13 @@ const struct leat_cli_command leat_cli_tokenizer_encode_command = {
     .summary = "turn lines of text into token ids",
     .description = TOKENIZER_TEXT
     "Reads a text from each line of the standard input, and prints its token ids on one\n"
-    "line, separated by blanks. They are those of Hugging Face tokenizers for the same\n"
-    "file, with its truncation and padding. Bytes that are not UTF-8 become U+FFFD.\n\n"
-    "With --jsonl a line is an object: {\"t\": text, \"pair\": second text, \"special\": true,\n"
-    "\"off\": true, \"type_ids\": true}; all but t are optional. The answer is {\"ids\": [...],\n"
-    "\"type_ids\": [...], \"off\": [[start, end], ...]} with the wanted members.",
+    "line, separated by blanks. The ids are those of Hugging Face tokenizers for the same\n"
+    "file, with its truncation and padding. Bytes that are not UTF-8 become U+FFFD.\n"
+    "\n"
+    "With --jsonl, a line is an object: {\"t\": text, \"pair\": second text, \"special\": true,\n"
+    "\"off\": true, \"type_ids\": true}. All members but t are optional. The answer is\n"
+    "{\"ids\": [...], \"type_ids\": [...], \"off\": [[start, end], ...]} with the requested\n"
+    "members.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer encode gpt2/ < corpus.txt > corpus.ids\n"
                 "  leatctl tokenizer encode tokenizer.json --special --offsets < corpus.txt\n"

@@ -3,4 +3,4 @@
 
 #define TOKENIZER_TEXT                                                                             \
     "TOKENIZER is a tokenizer.json, a vocab.txt, a vocab.json beside its merges.txt, or the "      \
-    "folder of one.\n\n"
+    "folder of one of these.\n\n"

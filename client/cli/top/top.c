@@ -276,7 +276,7 @@ static int top_main(const struct leat_cli_arguments *arguments, struct leat_erro
 static const struct leat_cli_option top_options[] = {
     LEAT_CLI_OPTION(NUMBER, "interval", interval, "seconds between two updates (default 1)",
                     .value = "S", .min = 1, .max = 60),
-    LEAT_CLI_OPTION(FLAG, "once", once, "print all of it after one interval, and end"),
+    LEAT_CLI_OPTION(FLAG, "once", once, "print once after one interval, and exit"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -285,12 +285,13 @@ const struct leat_cli_command leat_cli_top_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "watch streams, stages and trainers at work",
     .description =
-        "A live view: workers, processors, memory; streams with their rates and how much of the "
-        "time trainers waited;\nhow busy each stage of the chosen stream is; who pulls, and what "
-        "waits. On a terminal of any size, from\n80x24 on with all tables at once.\n\nKeys: tab "
-        "for the next table, arrows to choose a stream or to move on, s to sort otherwise, ? for "
-        "what the\ncolumns mean, q to end. Without a terminal it prints once, as with --once; "
-        "--json prints a line each interval,\nwith --once one.",
+        "A live view of the daemon: workers, processors and memory; streams with their rates\n"
+        "and waiting times; the load of each stage; the trainers, and what they wait for. It\n"
+        "fits terminals of any size. From 80x24 on, it shows all tables at once.\n"
+        "\n"
+        "Keys: tab for the next table, arrows to choose a stream or to scroll, s for another\n"
+        "sort order, ? for what the columns mean, q to quit. Without a terminal it prints\n"
+        "once, as with --once. --json prints one line per interval; with --once, one line.",
     .examples = "  leatctl top\n"
                 "  leatctl top --once\n"
                 "  leatctl top --json --interval 10 | jq -c '.streams[] | [.name, "

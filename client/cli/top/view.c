@@ -204,7 +204,7 @@ static void put_cell(const struct column *column, const void *row, char *cell) {
 static const struct column *const pane_columns[] = {stream_columns, stage_columns, trainer_columns};
 static const char *const orders[LEAT_TOP_N_PANES][3] = {
     {"by name", "by batches/s", "by waiting"},
-    {"as they follow", "by use", ""},
+    {"by order", "by use", ""},
     {"by waiting", "by stream", "by batches/s"},
 };
 
@@ -362,18 +362,18 @@ static void draw_memory(struct leat_top_view *view, const struct leat_top_model 
 
 static void draw_help(const struct leat_top_view *view, struct leat_top_picture *picture) {
     static const char *const help[] = {
-        "tab          the next table: streams, stages of one of them, trainers",
-        "up, down     choose a stream; move on in the others",
-        "s            sort that table otherwise",
-        "q            the end",
+        "tab          next table: streams, stages of a stream, trainers",
+        "up, down     choose a stream; scroll the other tables",
+        "s            change the sort order",
+        "q            quit",
         "?            back",
         "",
-        "used           of the threads that could work at it, so many did",
-        "trainers wait  of their time, as no batch was ready: leat is slow",
-        "no slot free   of the time a batch could be made: trainers are slow",
-        "in use         slots for batches, of all that there are",
-        "holds all      of its time it had as many batches as it may hold",
-        "`leatctl why STREAM` tells what bounds it",
+        "used           busy share of the threads that may run the stage",
+        "trainers wait  share of time without a ready batch: leat is slow",
+        "no slot free   share of time without a free slot: trainers are slow",
+        "in use         slots of batches in use, of all slots",
+        "holds all      share of time at the trainer's batch limit",
+        "For what bounds a stream, run `leatctl why STREAM`.",
     };
 
     for (size_t i = 0; i < sizeof(help) / sizeof(*help) && picture->n_lines + 1 < view->n_rows;

@@ -211,7 +211,7 @@ static void print_report(const struct tracer *tracer) {
             output_of(tracer), leat_cli_count(json->n_events, events),
             leat_cli_count(json->n_batches, batches), json->n_threads, leat_cli_duration(ns, time));
     if (json->n_dropped > 0)
-        fprintf(out, "%s events more came too fast and were dropped\n",
+        fprintf(out, "%s more events came too fast and were dropped\n",
                 leat_cli_count(json->n_dropped, events));
 }
 
@@ -271,14 +271,14 @@ static int trace_main(const struct leat_cli_arguments *arguments, struct leat_er
 
 static const struct leat_cli_option trace_options[] = {
     LEAT_CLI_OPTION(STRING, "output", output,
-                    "where the trace goes (default: trace.json; -: standard output)", .letter = 'o',
+                    "file of the trace (default: trace.json; -: standard output)", .letter = 'o',
                     .value = "FILE"),
     LEAT_CLI_OPTION(NUMBER, "seconds", seconds,
-                    "trace no longer than that (default: 10, if no number of batches is given)",
+                    "longest trace in seconds (default: 10, unless you give --batches)",
                     .value = "S", .min = 1, .max = 86400),
     LEAT_CLI_OPTION(NUMBER, "batches", batches, "stop after that many batches", .value = "N",
                     .min = 1, .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "epochs", epochs, "epochs to pull at most (default 1; 0: without end)",
+    LEAT_CLI_OPTION(NUMBER, "epochs", epochs, "stop after that many epochs (default 1; 0: never)",
                     .value = "N", .max = UINT64_MAX, .is_of_file = true),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_FUSE,
@@ -290,12 +290,12 @@ const struct leat_cli_command leat_cli_trace_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .summary = "record events of a stream for Perfetto",
     .description =
-        "Traces FILE's stream, whose batches are pulled from a private daemon meanwhile, or\n"
-        "watches a STREAM of the running daemon. Writes Chrome's trace events (JSON) for\n"
-        "https://ui.perfetto.dev: a track for each worker thread with its jobs and their\n"
-        "stages, one for the daemon's loop, one for batches that are handed out, and counters\n"
-        "of blocks, free slots and bytes.\n\n"
-        "Tracing does not change batches. The daemon keeps a bounded number of events; the\n"
+        "With FILE, traces a stream while a private daemon serves it. With STREAM, watches\n"
+        "the running daemon. Writes Chrome's trace events (JSON) for https://ui.perfetto.dev:\n"
+        "a track for each worker thread with jobs and stages, one for the daemon's loop, one\n"
+        "for delivered batches, and counters of blocks, free slots and bytes.\n"
+        "\n"
+        "Tracing does not change batches. The daemon keeps a limited number of events; the\n"
         "summary says how many it dropped.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",

@@ -68,7 +68,7 @@ static void test_complaints(void **state) {
         {"a=", "a value is missing"},
         {"a=1,", "a value is missing"},
         {"a=1,,2", "a value is missing"},
-        {"a=4..1", "below its beginning"},
+        {"a=4..1", "below its start"},
         {"a=1..4*1", "a factor must be at least 2"},
         {"a=1..4*0", "a factor must be at least 2"},
         {"a=0..4*2", "a factor must be at least 2"},

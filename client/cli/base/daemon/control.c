@@ -34,7 +34,7 @@ int leat_cli_control_send(int fd, const Leat__ControlRequest *request, struct le
     int r;
 
     if (n_bytes > LEAT_CONTROL_FRAME_MAX)
-        return leat_error_set(err, -E2BIG, "a request of %zu bytes is above %u", n_bytes,
+        return leat_error_set(err, -E2BIG, "the request has %zu bytes, more than %u", n_bytes,
                               LEAT_CONTROL_FRAME_MAX);
     frame = malloc(LEAT_FRAME_HEAD_BYTES + n_bytes);
     if (!frame)
@@ -159,7 +159,7 @@ int leat_cli_control_ask(int fd, Leat__ControlRequest__VerbCase verb, void *mess
     if (reply->error)
         leat_error_from_message(err, reply->error);
     else
-        leat_error_set(err, -EPROTO, "the daemon answered something else");
+        leat_error_set(err, -EPROTO, "the daemon sent an unexpected answer");
     leat__control_reply__free_unpacked(reply, NULL);
     return err->code;
 }

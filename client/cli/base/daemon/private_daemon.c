@@ -55,7 +55,7 @@ static int make_directory(struct leat_cli_daemon *daemon, struct leat_error *err
     if (mkdtemp(daemon->directory))
         return 0;
     daemon->directory[0] = '\0';
-    return leat_error_set(err, -errno, "cannot make a directory for sockets in %s: %s",
+    return leat_error_set(err, -errno, "cannot create a directory for sockets in %s: %s",
                           has_runtime ? runtime : "/tmp", strerror(errno));
 }
 
@@ -137,8 +137,7 @@ static void become_daemon(const struct launch *launch) {
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     (void)execvp(launch->program, (char *const *)(uintptr_t)launch->words.items);
     (void)dprintf(STDERR_FILENO,
-                  "cannot start %s: %s; it belongs beside leatctl, or in LEAT_LEATD, or on the "
-                  "PATH\n",
+                  "cannot start %s: %s; put leatd beside leatctl, in LEAT_LEATD or on the PATH\n",
                   launch->program, strerror(errno));
     _exit(127);
 }
@@ -167,7 +166,7 @@ static int fail_with_log(const struct launch *launch, struct leat_error *err) {
     while (n > 0 && text[n - 1] == '\n')
         text[--n] = '\0';
     return leat_error_set(err, -ECHILD, "%s",
-                          n > 0 ? text : "leatd ended before it was ready, without a word");
+                          n > 0 ? text : "leatd ended before it was ready, without a message");
 }
 
 static int wait_until_ready(const struct leat_cli_daemon *daemon, const struct launch *launch,

@@ -53,7 +53,7 @@ Leat__ControlReply *leat_cli_subscription_next(struct leat_cli_subscription *sub
     if (reply->error)
         leat_error_from_message(err, reply->error);
     else
-        leat_error_set(err, -EPROTO, "the daemon answered something else");
+        leat_error_set(err, -EPROTO, "the daemon sent an unexpected answer");
     leat__control_reply__free_unpacked(reply, NULL);
     *ret_status = leat_cli_control_refusal(err);
     return NULL;
