@@ -577,10 +577,3 @@ def test_gaps_and_what_can_be_done(tmp_path: pathlib.Path) -> None:
         skip = {"on_error": "skip"}
         batches = list(leat.dataloader(one, None, columns=["n"], labels=False, batch_size=2, options=skip))
         assert [batch["n"].tolist() for batch in batches] == [[1, 3]]
-
-
-def test_a_loader_is_no_data_set() -> None:
-    loader = leat.dataloader([{"n": 1}], None, batch_size=1)
-    for thing, words in ((loader, "it is a loader itself.*TorchDataset"), (loader.stream, "TorchDataset"), (loader.pipeline, "TorchDataset")):
-        with pytest.raises(TypeError, match=words):
-            thing[0]  # what torch's DataLoader asks for

@@ -122,11 +122,6 @@ def test_whatever_is_a_tokenizer(tmp_path: pathlib.Path, monkeypatch: pytest.Mon
         path(object())
 
 
-def test_numbered_items_are_not_there() -> None:
-    with pytest.raises(TypeError, match="no item 0.*leat.TorchDataset"):
-        titanic()[0]
-
-
 def test_what_pad_means() -> None:
     made = leat.text("a.txt").tokenize("t", return_token_type_ids=True, return_offsets_mapping=True)
     assert [stage for stage in made.pad(8, value=7).stages if stage[0] == "pad"] == [

@@ -44,6 +44,7 @@ _PLACES = {
     "data.hub": ["hub"],
     "tokenizer": ["Tokenizer"],
     "measure.monitor": ["Monitor", "compare"],
+    "measure.calls": ["profile"],
     "measure.memory": ["memory_profile"],
     "measure.sizing": ["device_info", "estimate_model_size", "format_memory_size", "optimal_batch_size"],
 }
@@ -66,6 +67,7 @@ if TYPE_CHECKING:  # `X as X` makes X an export for type checkers
     from .errors import PositionError as PositionError, SpecError as SpecError, TimedOutError as TimedOutError
     from .frameworks import to_device as to_device
     from .instruct import instructions as instructions
+    from .measure.calls import profile as profile
     from .measure.memory import memory_profile as memory_profile
     from .measure.monitor import Monitor as Monitor, compare as compare
     from .pipeline import LeftOutWarning as LeftOutWarning, Pipeline as Pipeline, concat as concat, from_yaml as from_yaml

@@ -15,6 +15,8 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
+from . import progress
+
 if TYPE_CHECKING:
     from . import _leat
     from .batch import Batch
@@ -31,7 +33,7 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
     def __init__(self, stream: Stream, cursor: Cursor) -> None:
         self._stream = stream
         self.cursor = cursor
-        self._bar: Any = None
+        self._bar: progress.Bar | None = None
         self._has_bar = stream.progress
 
     def __iter__(self) -> Epoch:
@@ -89,17 +91,11 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
         return batch
 
     def _show(self, batch: Batch | None) -> None:
-        """Shows a bar of tqdm."""
         if batch is None:
             self._close_bar()
             return
         if self._bar is None:
-            from tqdm.auto import tqdm  # type: ignore[import-untyped]
-
-            stream, n_steps = self._stream, self._stream.known_steps
-            done = batch.step // stream.world_size
-            total = None if n_steps is None else len(stream)
-            self._bar = tqdm(total=total, initial=done, desc=f"{stream.name} epoch {batch.epoch}", unit="batch")
+            self._bar = progress.begin(self._stream, batch)
         self._bar.update(1)
 
     def _close_bar(self) -> None:

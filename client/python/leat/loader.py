@@ -12,7 +12,7 @@ import string
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from . import spec as specs
 from .data import columns as kinds
@@ -20,6 +20,7 @@ from .data import held, recognise, store
 from .data.columns import Column
 from .data.held import Files
 from .errors import DataError, SpecError
+from .lookup import refuse_loaders
 from .tokenizer import model_tokenizer
 from .tokenizer.model_tokenizer import ModelTokenizer
 
@@ -407,13 +408,11 @@ class DataLoader:
         self._epochs = _Epochs(self.epochs if self._epochs.is_used else self._epochs.n_left)
         return _Loop(self.stream.to(self.framework, device=self.device), self._epochs)
 
-    def __getitem__(self, index: object) -> NoReturn:
-        """Raises TypeError. torch's DataLoader takes any object with numbered items; the message says that this is a
-        loader."""
-        raise TypeError(
-            f"a leat.DataLoader has no item {index!r}: it is a loader itself, whose batches come by `for`. Leave torch's "
-            "DataLoader out, or give it leat.TorchDataset(loader.pipeline), as Trainer and Accelerate take it"
-        )
+    def __getitem__(self, index: SupportsIndex) -> dict[str, Any]:
+        """The batch of that number in the first epoch: what its iteration gives. No loop moves. See `Stream.__getitem__`."""
+        refuse_loaders(index, "a leat.DataLoader", "loader.pipeline")
+        with self.stream.lookup.find(index) as batch:
+            return batch.to(self.framework, device=self.device)
 
     def __len__(self) -> int:
         """Batches of one `for`, for this rank. TypeError: unknown before an epoch was read; the message says why."""

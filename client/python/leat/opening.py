@@ -29,7 +29,8 @@ class OpenOptions(TypedDict, total=False):
     on_reconnect: called as (kind, attempt, waited_s, reason), with kind "lost", "trying" or "back".
     client_name: shown to operators.
     expect_digest: 32 bytes, the digest that the stream's spec must have.
-    progress: shows a bar of tqdm for each epoch.
+    progress: shows a bar for each epoch, where a person looks on: in a terminal or a notebook, and never in a log (default: if
+        LEAT_PROGRESS is 1). LEAT_PROGRESS=0 turns all bars off. It is tqdm's, or a line of text if that is not installed.
     agree: all ranks compare spec, data, seed, epoch, step and world before the first batch and at each `state_dict()`, through
         torch.distributed, JAX or mpi4py, if it is initialised with these ranks ("auto", the default); AgreementError: they
         differ. True: SpecError if there is nothing to compare through. A group of torch.distributed or MLX, or a communicator
@@ -53,7 +54,7 @@ class OpenOptions(TypedDict, total=False):
     on_reconnect: Told
     client_name: str
     expect_digest: bytes
-    progress: bool
+    progress: bool | None
     agree: bool | Literal["auto"] | Any
     agree_timeout: float
 

@@ -20,9 +20,9 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, Unpack
 
-from . import _stages, daemon, inference, opening, programs
+from . import _stages, daemon, inference, lookup, opening, programs, progress
 from . import spec as specs
 from .errors import DataError, Error, NotFoundError, SpecError, in_data
 from .opening import OpenOptions
@@ -271,12 +271,14 @@ class Pipeline(_stages.Stages):
         """The next epoch: `Batch`es or, without a `batch`, records."""
         return iter(self.stream) if self.is_batched else self.records()
 
-    def __getitem__(self, index: object) -> NoReturn:
-        """Raises TypeError. A DataLoader takes any object with numbered items, so the message says what to give it."""
-        raise TypeError(
-            f"a pipeline has no item {index!r}: its items come in order, by `for`. torch's DataLoader and Trainer take "
-            "leat.TorchDataset(pipeline)"
-        )
+    def __getitem__(self, index: SupportsIndex) -> Any:
+        """The batch or record of that number in the first epoch, for this rank: what its iteration gives. No loop moves. See
+        `Stream.__getitem__`."""
+        from .records import record_of
+
+        lookup.refuse_loaders(index, "a pipeline", "pipeline")
+        batch = self.stream.lookup.find(index)
+        return batch if self.is_batched else record_of(batch)
 
     def first(self) -> Any:
         """The first batch or record of the first epoch, from a stream of its own: loops and ranks are not disturbed.
@@ -416,7 +418,8 @@ def _open(
         warnings.warn(f"not all of the data is read: {first.left_out}", LeftOutWarning, stacklevel=outside())
     limits = Limits(options.get("epochs"), options.get("steps"))
     agreement = opening.agreement(options, first)
-    return Stream(first, opener=again, limits=limits, progress=bool(options.get("progress")), agreement=agreement)
+    has_bar = progress.is_wanted(options.get("progress"), first.rank)
+    return Stream(first, opener=again, limits=limits, progress=has_bar, agreement=agreement)
 
 
 def open(

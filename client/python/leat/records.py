@@ -5,6 +5,7 @@ Each record comes in a slot of its own, which is returned as soon as the record 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ Record = dict[str, Any]
 TEXT = ".utf8"  # suffix of the stage `tensors` for the bytes of a text
 
 
+@functools.cache
 def _numpy() -> Any:
     try:
         import numpy
@@ -24,7 +26,9 @@ def _numpy() -> Any:
     return numpy
 
 
-def _of_batch(batch: Batch, numpy: Any) -> Record:
+def record_of(batch: Batch) -> Record:
+    """The record of a batch, which is released."""
+    numpy = _numpy()
     record: Record = {}
     for name, tensor in batch.items():
         if name.endswith(TEXT) and tensor.dtype == "uint8":
@@ -35,6 +39,7 @@ def _of_batch(batch: Batch, numpy: Any) -> Record:
             record[name] = numpy.asarray(tensor)[()]
         else:
             record[name] = numpy.array(tensor)
+    batch.release()
     return record
 
 
@@ -43,25 +48,19 @@ class Records(Iterator[Record], AsyncIterator[Record]):
 
     def __init__(self, batches: Epoch) -> None:
         self.source = batches
-        self._numpy = _numpy()
 
     def __iter__(self) -> Records:
         return self
 
     def __next__(self) -> Record:
-        return self._record(next(self.source))
+        return record_of(next(self.source))
 
     def __aiter__(self) -> Records:
         return self
 
     async def __anext__(self) -> Record:
-        return self._record(await anext(self.source))
+        return record_of(await anext(self.source))
 
     def state_dict(self) -> dict[str, Any]:
         """As Stream.state_dict(), of this iterator."""
         return self.source.state_dict()
-
-    def _record(self, batch: Batch) -> Record:
-        record = _of_batch(batch, self._numpy)
-        batch.release()
-        return record

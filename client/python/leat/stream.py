@@ -6,11 +6,12 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from . import _leat, errors
 from .cursor import Cursor, LeftError, Limits, Opener, Session, elsewhere, settle_copies, steps_of
 from .epoch import Epoch
+from .lookup import Lookup, place, refuse_loaders
 
 if TYPE_CHECKING:
     from .agreement import Agreement
@@ -24,8 +25,8 @@ class Stream:
     Each `iter()` begins a fresh epoch with a cursor of its own. next(), state_dict() and the like use the cursor that was
     begun last. Threads share an epoch by sharing its iterator, or by calling next().
 
-    native: the extension's stream. opener: opens another session of it. limits: those of `native`. progress: shows each epoch
-    with tqdm, if that is installed. agreement: compares the ranks.
+    native: the extension's stream. opener: opens another session of it. limits: those of `native`. progress: shows a bar for
+    each epoch. agreement: compares the ranks.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Stream:
         self._lock = threading.RLock()
         self._described = native  # the last session that was open
         self._cursors: weakref.WeakSet[Cursor] = weakref.WeakSet()
+        self._lookup: Lookup | None = None
         self._iterator: weakref.ref[Epoch] | None = None  # over the cursor that was begun last
         self._cursor = self._watched(Cursor(opener, self._limits, native.position_numbers[0], session=Session(native)))
 
@@ -192,12 +194,26 @@ class Stream:
             self._agreement.at_state(position, self._session)
         return {"position": position, "version": 1}
 
-    def __getitem__(self, index: object) -> NoReturn:
-        """Raises TypeError. A DataLoader takes any object with numbered items, so the message says what to give it."""
-        raise TypeError(
-            f"a stream has no item {index!r}: its batches come in order, by `for`. torch's DataLoader and Trainer take "
-            "leat.TorchDataset(pipeline)"
-        )
+    def __getitem__(self, index: SupportsIndex) -> Batch:
+        """The batch of that number in the first epoch, for this rank: what its iteration gives. No loop moves, and no other rank
+        is asked. A number behind the last one that you asked for is fast; others may be read from the start.
+
+        IndexError: there is no such batch. TypeError: a negative number, and the length is not known; or a loader of torch
+        asks, and the message says what to give it."""
+        refuse_loaders(index, "a stream", "pipeline")
+        return self.lookup.find(index)
+
+    @property
+    def lookup(self) -> Lookup:
+        """Finds batches by their numbers, in a session of its own."""
+        with self._lock:
+            if self._lookup is None:
+                if self._opener is None:
+                    raise errors.Error("this stream was made of one session, and cannot open another")
+                self._cursor.check_open()
+                native = self._opener(place(self._session.position), Limits(), True)
+                self._lookup = Lookup(Stream(native, opener=self._opener))
+            return self._lookup
 
     # ---- positions
 
@@ -291,6 +307,9 @@ class Stream:
         with self._lock:
             cursors = [self._cursor, *self._cursors]
             self._described = self._session
+            lookup, self._lookup = self._lookup, None
+        if lookup is not None:
+            lookup.stream.close()
         for cursor in cursors:
             cursor.close()
 

@@ -1,0 +1,81 @@
+"""Batches by their number: `batches[5]`.
+
+A number counts the batches of this rank in the first epoch, as its iteration gives them. The batch comes from a session of its
+own, so loops do not move. Numbers in sequence go on in that session; any other number seeks.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from .cursor import elsewhere
+from .errors import SpecError
+
+if TYPE_CHECKING:
+    from .batch import Batch
+    from .stream import Stream
+
+_FIRST_EPOCH = 0
+_MOST = 1 << 32  # batches of an epoch whose length is not known
+_LOADERS = ("torch.utils.data", "torchdata")
+
+
+def refuse_loaders(index: object, what: str, dataset: str) -> None:
+    """TypeError: a loader of torch asks, which takes any object with numbered items for a data set, and would read each of its
+    epochs from the first one of the stream."""
+    caller = str(sys._getframe(2).f_globals.get("__name__"))
+    if any(caller == loader or caller.startswith(f"{loader}.") for loader in _LOADERS):
+        raise TypeError(
+            f"a loader asks for item {index!r}: {what} has its own epochs and batches. torch's DataLoader and Trainer take "
+            f"leat.TorchDataset({dataset})"
+        )
+
+
+class Lookup:
+    """The session of a stream that finds batches by their numbers."""
+
+    def __init__(self, stream: Stream) -> None:
+        """stream: of this rank, for look-ups alone."""
+        self.stream = stream
+        self._next = -1  # the number of the batch that the session has next; -1: unknown
+        self._lock = threading.Lock()
+
+    def find(self, index: object) -> Batch:
+        """The batch of that number; a negative one counts from the end. IndexError: there is none. TypeError: it is no
+        integer, or the end is not known; the message says why."""
+        number = self._number(index)
+        with self._lock:
+            if number != self._next:
+                self.stream.seek(_FIRST_EPOCH, number * self.stream.world_size)
+            self._next = -1
+            try:
+                batch = self.stream.next()
+            except SpecError as error:  # the epoch has no such step
+                raise self._beyond(index) from error
+            if batch is None:
+                raise self._beyond(index)
+            self._next = number + 1
+            return batch
+
+    def _number(self, index: object) -> int:
+        if not hasattr(index, "__index__"):
+            raise TypeError(f"an index is an integer, not {index!r}")
+        number = operator.index(index)  # type: ignore[arg-type]
+        if number < 0:
+            number += len(self.stream)
+        if not 0 <= number < (_MOST if self.stream.known_steps is None else len(self.stream)):
+            raise self._beyond(index)
+        return number
+
+    def _beyond(self, index: object) -> IndexError:
+        known = self.stream.known_steps
+        n = "" if known is None else f" {len(self.stream)}"
+        return IndexError(f"there is no item {index!r} in an epoch of {self.stream.name}, which has{n or ' fewer'}")
+
+
+def place(position: str) -> str:
+    """The start of the epoch in which numbers count."""
+    return elsewhere(position, _FIRST_EPOCH, 0)

@@ -1,0 +1,94 @@
+"""The progress of an epoch, for a person who looks on.
+
+There is a bar if the program asks for it (`progress=True`), or LEAT_PROGRESS=1 does, and a person looks on: stderr is a terminal,
+or the program is a notebook. LEAT_PROGRESS=0: there is none. Of several ranks the first one shows it. The bar is tqdm's or, if
+that is not installed, a line of text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .errors import SpecError
+
+if TYPE_CHECKING:
+    from .batch import Batch
+    from .stream import Stream
+
+VARIABLE = "LEAT_PROGRESS"
+_REDRAW_S = 0.1  # as tqdm
+
+
+class Bar(Protocol):
+    def update(self, n: int = 1) -> Any:
+        """Counts n batches more."""
+
+    def close(self) -> None:
+        """Leaves the bar as it is."""
+
+
+def is_wanted(asked: bool | None, rank: int = 0) -> bool:
+    """Whether this rank shows a bar. asked: by the program; None: it did not say."""
+    said = os.environ.get(VARIABLE, "")
+    if said not in ("", "0", "1"):
+        raise SpecError(f"the environment variable {VARIABLE} is {said!r}: it is 0 or 1")
+    is_asked = said == "1" if asked is None else asked and said != "0"
+    return is_asked and rank == 0 and _is_looked_at()
+
+
+def _is_looked_at() -> bool:
+    try:
+        return _is_notebook() or sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is no stderr, or it is closed
+        return False
+
+
+def _is_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+def begin(stream: Stream, batch: Batch) -> Bar:
+    """The bar of the epoch that begins, or goes on, with that batch."""
+    done = batch.step // stream.world_size
+    total = None if stream.known_steps is None else len(stream)
+    name = f"{stream.name} epoch {batch.epoch}"
+    try:
+        from tqdm.auto import tqdm  # type: ignore[import-untyped]
+    except ImportError:
+        return _Line(name, done, total)
+    bar: Bar = tqdm(total=total, initial=done, desc=name, unit="batch")
+    return bar
+
+
+class _Line:
+    """A line of text that is written anew in its place."""
+
+    def __init__(self, name: str, done: int, total: int | None) -> None:
+        self._name, self._done, self._total = name, done, total
+        self._first = done
+        self._start = self._shown = time.monotonic()
+        self._show(self._start)
+
+    def update(self, n: int = 1) -> None:
+        self._done += n
+        now = time.monotonic()
+        if now - self._shown >= _REDRAW_S:
+            self._show(now)
+
+    def close(self) -> None:
+        self._show(time.monotonic())
+        sys.stderr.write("\n")
+        sys.stderr.flush()
+
+    def _show(self, now: float) -> None:
+        self._shown = now
+        of = "" if self._total is None else f" of {self._total:,} ({100 * self._done // max(1, self._total)} %)"
+        took = now - self._start
+        speed = f", {(self._done - self._first) / took:,.1f} batches/s" if took > 0 else ""
+        sys.stderr.write(f"\r{self._name}: {self._done:,}{of}{speed}\x1b[K")
+        sys.stderr.flush()
