@@ -363,7 +363,7 @@ def seeds_of_one_user(daemon, n=40):
         served = sum(p.poll() is None for p in pulls)
         assert daemon.process.poll() is None
         mine = json.loads(daemon.ctl("streams", "--users", "--json").stdout)["users"][0]["charges"]["memory"]
-        assert 0 < mine["used"] <= mine["limit"], mine
+        assert 0 < mine["used"] <= mine["limit"] * 21 // 20, mine  # what cannot go on without may exceed it by so much
     finally:
         for pull in pulls:
             pull.terminate()

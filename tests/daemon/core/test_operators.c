@@ -348,6 +348,9 @@ static uint64_t loop_ns(void) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+/* More than a user saves up, so that the rest is earned at the pace. */
+#define FLOOD_LOOP_NS UINT64_C(10000000)
+
 /* A flood of requests is answered, all of it, at a pace: the loop works for less than a tenth of
  * the time, however long that is. Who operates is not held up by it. */
 static void test_flood(void **state) {
@@ -365,12 +368,14 @@ static void test_flood(void **state) {
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
     request.stats = &stats;
     n = test_control_pack(&request, bytes);
-    for (int i = 0; i < 500; i++)
-        test_control_send(fd, bytes, n);
-    for (int i = 0; i < 20; i++)
-        expect_levels(ask_level("", "notice"), "", "", "notice");
-    for (int i = 0; i < 500; i++)
-        test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_STATS);
+    do {
+        for (int i = 0; i < 500; i++)
+            test_control_send(fd, bytes, n);
+        for (int i = 0; i < 20; i++)
+            expect_levels(ask_level("", "notice"), "", "", "notice");
+        for (int i = 0; i < 500; i++)
+            test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_STATS);
+    } while (loop_ns() - start_loop_ns < FLOOD_LOOP_NS);
     assert_in_range(10 * (loop_ns() - start_loop_ns), 0, leat_now_ns() - start_ns);
     (void)close(fd);
 }
