@@ -104,7 +104,7 @@ MUTANTS = {
         ("the multiple is not reached", '{"length": -(-max_length // (multiple or 1)) * (multiple or 1)}', '{"length": max_length}'),
     ]),
     "client/python/leat/frameworks.py": ("python.frameworks", [
-        ("int64 wraps in JAX", "if not -(1 << 31) <= worst < 1 << 31:", "if False:"),
+        ("int64 wraps in JAX", "if not limits.min <= worst <= limits.max:", "if False:"),
         ("copy=False copies", "arrays = {name: torch.from_dlpack(tensor) for name, tensor in batch.items()}", "arrays = {name: _torch_copy(tensor) for name, tensor in batch.items()}"),
         ("batches are not released", "        if self.copy is not False:\n            batch.release()\n", ""),
         ("copies of JAX are views", "jax.device_put(_numpy_array(tensor, True), place)", "jax.device_put(_numpy_array(tensor, False), place)"),

@@ -37,6 +37,7 @@ _PLACES = {
         "AgreementError", "Error", "SpecError", "DataError", "NotFoundError", "DaemonError", "ForkedError", "HeldError",
         "PermissionDeniedError", "PositionError", "TimedOutError",
     ],
+    "arrays": ["convert"],
     "frameworks": ["to_device"],
     "torch_data": ["TorchDataset"],
     "loader": ["DataLoader", "dataloader"],
@@ -57,6 +58,7 @@ __all__ = ["__version__", *_PLACE_OF]
 
 if TYPE_CHECKING:  # `X as X` makes X an export for type checkers
     from ._stages import arrow as arrow, csv as csv, jsonl as jsonl, parquet as parquet, text as text
+    from .arrays import convert as convert
     from .batch import Batch as Batch, Tensor as Tensor
     from .daemon import connect as connect, shutdown as shutdown
     from .data.hub import hub as hub

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, final
+from typing import Any, Self, final
 
 END_EPOCH: int  # 1: an epoch ended, the next one follows
 END: int  # 2: nothing follows
@@ -96,7 +96,7 @@ class Batch:
     def ring(self) -> tuple[int, int, int]:
         """(address, bytes, number) of the shared read-only mapping that holds the batch, to register it with a device. The
         number is unique in this process. ValueError: it lies in memory of this process (delivery "copy")."""
-    def __enter__(self) -> Batch: ...
+    def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None: ...
 
 @final

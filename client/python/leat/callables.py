@@ -72,11 +72,11 @@ def _type_of(name: str, value: Any) -> tuple[str, int | None]:
 def _type_of_all(name: str, values: list[Any]) -> str:
     """Returns the type of a field from its values in some records. Arrays of equal length have that length."""
     found = [_type_of(name, value) for value in values]
-    types_, sizes = {dtype for dtype, _ in found}, {size for _, size in found}
-    dtype = "float32" if types_ == {"int64", "float32"} else found[0][0]
-    if None in sizes:
+    dtype = "float32" if {dtype for dtype, _ in found} == {"int64", "float32"} else found[0][0]
+    lengths = [size for _, size in found if size is not None]
+    if len(lengths) < len(found):
         return dtype
-    size = sizes.pop() if len(sizes) == 1 else -1
+    size = lengths[0] if len(set(lengths)) == 1 else -1
     return f"{dtype}[{size if size > 0 else ''}]"
 
 

@@ -17,7 +17,7 @@ import operator
 import os
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from . import programs
@@ -105,7 +105,7 @@ def _executor(given: Executor | Literal["ray"], workers: int) -> Executor:
         return Tasks(workers)
     if not callable(getattr(given, "submit", None)):
         raise SpecError(f'"ray" or an executor with submit() is wanted, not {given!r}', path="executor")
-    return given  # type: ignore[return-value]
+    return given
 
 
 # ---- in a process of the executor ----
@@ -168,7 +168,7 @@ class _Task:
         self.first = self.first or error
 
 
-def _run_all(pool: Executor, tasks: dict[str, Sequence[str]], n_attempts: int) -> dict[str, dict[str, Any]]:
+def _run_all(pool: Executor, tasks: Mapping[str, Sequence[str]], n_attempts: int) -> dict[str, dict[str, Any]]:
     """The answers, by the names of the tasks. Also fails after so many errors of leatctl in all tasks before any of them has
     succeeded: the others would fail, too."""
     answers: dict[str, dict[str, Any]] = {}

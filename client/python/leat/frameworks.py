@@ -13,11 +13,14 @@ import ctypes
 import importlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from . import _leat
+from . import _leat, typed
 from .cursor import settle_copies
 from .errors import DataError, HeldError, SpecError, TimedOutError
+
+B = TypeVar("B")
+T = TypeVar("T")
 
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
 
@@ -40,7 +43,7 @@ def convert(batch: _leat.Batch, framework: str, device: Any = None, copy: bool |
 
 def begin(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> Callable[[], dict[str, Any]]:
     """Begins a conversion, and returns a function that finishes it. A copy to CUDA runs in between."""
-    _check(framework)
+    check(framework)
     if framework == "torch":
         return _begin_torch(batch, device, copy)
     if framework == "jax":
@@ -52,7 +55,7 @@ def begin(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | N
     return lambda: arrays
 
 
-def _check(framework: str) -> None:
+def check(framework: str) -> None:
     if framework not in FRAMEWORKS:
         raise SpecError(f"{framework!r} is none of {', '.join(FRAMEWORKS)}")
 
@@ -61,9 +64,14 @@ def _check(framework: str) -> None:
 
 
 def _to_numpy(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any]:
+    check_numpy_device(device)
+    return {name: _numpy_array(tensor, copy) for name, tensor in batch.items()}
+
+
+def check_numpy_device(device: Any) -> None:
+    """SpecError: NumPy has no such device."""
     if device not in (None, "cpu"):
         raise SpecError(f"NumPy's arrays are on the CPU, not on {device!r}")
-    return {name: _numpy_array(tensor, copy) for name, tensor in batch.items()}
 
 
 def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
@@ -144,7 +152,7 @@ def _torch_copy(tensor: _leat.Tensor) -> Any:
 
 
 def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[], dict[str, Any]]:
-    place = _jax_place(device)
+    place = jax_place(device)
     _check_narrowed(batch.values())
     if getattr(place, "platform", None) in ("gpu", "cuda"):
         if copy is False:
@@ -159,7 +167,7 @@ def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[
 def jax_array_of(tensor: _leat.Tensor) -> Any:
     """The array of Tensor.__jax_array__(): a copy, on JAX's default device."""
     _check_narrowed([tensor])
-    return _jax_array(tensor, _jax_place(None), None)
+    return _jax_array(tensor, jax_place(None), None)
 
 
 def _check_narrowed(tensors: Iterable[_leat.Tensor]) -> None:
@@ -167,15 +175,24 @@ def _check_narrowed(tensors: Iterable[_leat.Tensor]) -> None:
     if module("jax").config.jax_enable_x64:
         return
     for tensor in tensors:
-        if tensor.dtype == "int64" and tensor.nbytes:
-            numbers = module("numpy").asarray(tensor)
-            worst = max(int(numbers.max()), int(numbers.min()), key=abs)
-            if not -(1 << 31) <= worst < 1 << 31:
-                raise DataError(f"{tensor.name}: {worst} is no int32, which JAX makes of int64 unless jax_enable_x64 is set")
+        if tensor.dtype == "int64":
+            check_narrowed(tensor.name, module("numpy").asarray(tensor))
 
 
-def _jax_place(device: Any) -> Any:
-    """A jax.Device, or the given Sharding."""
+def check_narrowed(name: str, numbers: Any) -> None:
+    """DataError: JAX makes 32-bit integers of an array of NumPy, and one of its numbers does not fit."""
+    narrow = {"int64": "int32", "uint64": "uint32"}.get(numbers.dtype.name)
+    if narrow is None or not numbers.size:
+        return
+    limits = module("numpy").iinfo(narrow)
+    worst = max(int(numbers.max()), int(numbers.min()), key=abs)
+    if not limits.min <= worst <= limits.max:
+        wide = numbers.dtype.name
+        raise DataError(f"{name}: {worst} is no {narrow}, which JAX makes of {wide} unless jax_enable_x64 is set")
+
+
+def jax_place(device: Any) -> Any:
+    """The jax.Device that `device` names, or the given Sharding."""
     jax = module("jax")
 
     if device is None:
@@ -210,11 +227,16 @@ def _jax_array(tensor: _leat.Tensor, place: Any, copy: bool | None) -> Any:
 def _to_mlx(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any]:
     mx = module("mlx.core")
 
-    if device not in (None, "cpu") and not isinstance(device, mx.Device):
-        raise SpecError(f"MLX's arrays belong to no device: give None, not {device!r}, and the device to what computes")
+    check_mlx_device(device)
     if copy is False:
         raise SpecError("MLX copies whatever it is given: leave copy=False out")
     return {name: _mlx_array(tensor, mx) for name, tensor in batch.items()}
+
+
+def check_mlx_device(device: Any) -> None:
+    """SpecError: it is no device of MLX, whose arrays belong to none."""
+    if device not in (None, "cpu") and not isinstance(device, module("mlx.core").Device):
+        raise SpecError(f"MLX's arrays belong to no device: give None, not {device!r}, and the device to what computes")
 
 
 def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
@@ -230,21 +252,35 @@ def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
 # ---- streams
 
 
-class Converted:
+class Converted(Generic[B]):
     """The epochs of a stream or a pipeline as dicts of arrays; Stream.to() returns it.
 
     Each `iter()` is a new iterator over the next epoch of the source. On CUDA one batch is copied while the step computes; it
-    does
-    not count as seen: state_dict() is behind the last batch that you got. The batches themselves are released."""
+    does not count as seen: state_dict() is behind the last batch that you got. The batches themselves are released."""
 
-    def __init__(self, source: Any, framework: str, device: Any = None, copy: bool | None = None) -> None:
-        _check(framework)
+    def __init__(
+        self,
+        source: Any,
+        framework: str,
+        device: Any = None,
+        copy: bool | None = None,
+        kind: typed.Kind[B] | None = None,
+    ) -> None:
+        check(framework)
         self.source = source
         self.framework = framework
         self.device = device
         self.copy = copy
+        self._kind = kind
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def into(self, kind: type[T]) -> Converted[T]:
+        """The same batches as objects of that type: a TypedDict, a dataclass or a NamedTuple, whose fields are names of tensors.
+        Tensors that it does not name are left out. SpecError, of this call: it names one that the batches lack."""
+        made = typed.Kind(kind)
+        made.check(self.source.schema)
+        return Converted(self.source, self.framework, self.device, self.copy, made)
+
+    def __iter__(self) -> _Ahead[B]:
         return _Ahead(iter(self.source), self._begin, self._is_ahead())
 
     def __len__(self) -> int:
@@ -267,30 +303,30 @@ class Converted:
         """Closes the stream."""
         self.source.close()
 
-    def _begin(self, batch: _leat.Batch) -> Callable[[], dict[str, Any]]:
-        finish = begin(batch, self.framework, self.device, self.copy)
+    def _begin(self, batch: _leat.Batch) -> Callable[[], Any]:
+        finish, kind = begin(batch, self.framework, self.device, self.copy), self._kind
         if self.copy is not False:
             batch.release()
-        return finish
+        return finish if kind is None else lambda: kind.make(finish())
 
     def _is_ahead(self) -> bool:
         if self.framework == "torch":
             return str(self.device).partition(":")[0] == "cuda"
-        return self.framework == "jax" and getattr(_jax_place(self.device), "platform", None) in ("gpu", "cuda")
+        return self.framework == "jax" and getattr(jax_place(self.device), "platform", None) in ("gpu", "cuda")
 
 
-class _Ahead(Iterator[Any]):
+class _Ahead(Iterator[B]):
     """Begins the conversion of a batch when it reads it, finishes it when it returns it, and reads one batch ahead."""
 
-    def __init__(self, source: Any, begin_one: Callable[[Any], Callable[[], Any]], is_ahead: bool) -> None:
+    def __init__(self, source: Any, begin_one: Callable[[Any], Callable[[], B]], is_ahead: bool) -> None:
         self.source = source
         self._begin = begin_one
         self._is_ahead = is_ahead
-        self._ahead: deque[Callable[[], Any]] = deque()
+        self._ahead: deque[Callable[[], B]] = deque()
         self._is_at_end = False
         self._error: Exception | None = None  # came in place of the batch ahead
 
-    def __next__(self) -> Any:
+    def __next__(self) -> B:
         if not self._is_ahead:
             return self._begin(next(self.source))()
         if not self._ahead and not self._read_next():
@@ -374,14 +410,17 @@ def _framework_of(device: Any) -> str:
 
 def _map_tensors(data: Any, do: Callable[[Any], Any]) -> Any:
     """Replaces each torch tensor by do(tensor), in dicts, lists and tuples at any depth."""
-    if hasattr(data, "data_ptr") and hasattr(data, "to"):
-        return do(data)
+    return map_leaves(data, lambda value: do(value) if hasattr(value, "data_ptr") and hasattr(value, "to") else value)
+
+
+def map_leaves(data: Any, do: Callable[[Any], Any]) -> Any:
+    """Replaces each value by do(value), in dicts, lists and tuples at any depth."""
     if isinstance(data, Mapping):
-        return {name: _map_tensors(value, do) for name, value in data.items()}
+        return {name: map_leaves(value, do) for name, value in data.items()}
     if isinstance(data, (list, tuple)):
-        mapped = [_map_tensors(value, do) for value in data]
+        mapped = [map_leaves(value, do) for value in data]
         return type(data)(*mapped) if hasattr(data, "_fields") else type(data)(mapped)
-    return data
+    return do(data)
 
 
 class _Moved:

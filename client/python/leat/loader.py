@@ -335,7 +335,7 @@ def _advised(error: DataError) -> DataError:
 class _Loop(Iterator[dict[str, Any]]):
     """The batches of several epochs, one after the other."""
 
-    def __init__(self, batches: Converted, epochs: _Epochs) -> None:
+    def __init__(self, batches: Converted[dict[str, Any]], epochs: _Epochs) -> None:
         self._batches = batches
         self._epochs = epochs
         self.source = iter(batches)  # of the present epoch

@@ -63,7 +63,7 @@ class Lookup:
     def _number(self, index: object) -> int:
         if not hasattr(index, "__index__"):
             raise TypeError(f"an index is an integer, not {index!r}")
-        number = operator.index(index)  # type: ignore[arg-type]
+        number = operator.index(index)
         if number < 0:
             number += len(self.stream)
         if not 0 <= number < (_MOST if self.stream.known_steps is None else len(self.stream)):

@@ -30,6 +30,7 @@ from .opening import OpenOptions
 if TYPE_CHECKING:
     from typing import Self
 
+    from .frameworks import Converted
     from .records import Records
     from .stream import Stream
 
@@ -310,7 +311,7 @@ class Pipeline(_stages.Stages):
     def __bool__(self) -> bool:
         return True  # its length may be unknown
 
-    def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Any:
+    def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Converted[dict[str, Any]]:
         """Its batches as arrays of "torch", "jax", "mlx" or "numpy": see `Stream.to`."""
         return self.stream.to(framework, device=device, copy=copy)
 
@@ -411,7 +412,9 @@ def _open(
 
     def again(position: str, limits: Limits, is_start: bool) -> Any:
         changes: Any = {"position": position, **limits._asdict()}
-        return native({**changes, "accept_changes": True} if is_declared and is_start else changes)
+        if is_declared and is_start:
+            changes["accept_changes"] = True
+        return native(changes)
 
     first = native({})
     if first.left_out:

@@ -49,14 +49,15 @@ def dataset(
     if not found.is_batched:
         raise errors.SpecError("a dataset of Ray is made of batches: the stream has no `batch`")
     reading = Steps(found, operator.index(epoch), operator.index(steps_per_task), steps)
-    return ray.data.read_datasource(reading, override_num_blocks=max(1, reading.n_tasks), **options)
+    made: ray.data.Dataset = ray.data.read_datasource(reading, override_num_blocks=max(1, reading.n_tasks), **options)
+    return made
 
 
 class Steps(Datasource):
     """Ranges of steps of an epoch."""
 
     def __init__(self, pipeline: Pipeline, epoch: int, steps_per_task: int, steps: int | None) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         if steps_per_task < 1:
             raise errors.SpecError(f"{steps_per_task} is less than 1", path="steps_per_task")
         self._pipeline = pipeline

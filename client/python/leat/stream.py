@@ -296,8 +296,8 @@ class Stream:
 
     # ---- the rest
 
-    def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Converted:
-        """The same epochs as dicts of arrays of "torch", "jax", "mlx" or "numpy"; see Batch.to()."""
+    def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Converted[dict[str, Any]]:
+        """The same epochs as dicts of arrays of "torch", "jax", "mlx" or "numpy"; see Batch.to(). `.into(Kind)` gives them types."""
         from . import frameworks
 
         return frameworks.Converted(self, framework, device=device, copy=copy)

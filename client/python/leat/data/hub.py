@@ -190,7 +190,8 @@ def _config(repository: _Repository, wanted: str | None) -> dict[str, Any]:
         raise SpecError(f"{repository.name} has several configs, name one: {', '.join(named)}")
     if name is not None and name not in named and (named or name != "default"):
         raise NotFoundError(f"{repository.name} has no config {name!r}; there are {', '.join(named) or 'none'}")
-    return named.get(name or "", {})
+    chosen: dict[str, Any] = named.get(name or "", {})
+    return chosen
 
 
 def _metadata(repository: _Repository) -> dict[str, Any]:

@@ -90,29 +90,36 @@ class Encoding(dict[str, Any]):
         return self.word_ids(batch_index)
 
     def token_to_sequence(self, batch_or_token_index: int, token_index: int | None = None) -> int | None:
-        return self._ask("token_to_sequence", batch_or_token_index, token_index)
+        found: int | None = self._ask("token_to_sequence", batch_or_token_index, token_index)
+        return found
 
     def token_to_word(self, batch_or_token_index: int, token_index: int | None = None) -> int | None:
-        return self._ask("token_to_word", batch_or_token_index, token_index)
+        found: int | None = self._ask("token_to_word", batch_or_token_index, token_index)
+        return found
 
     def token_to_chars(self, batch_or_token_index: int, token_index: int | None = None) -> CharSpan | None:
-        return self._ask("token_to_chars", batch_or_token_index, token_index)
+        found: CharSpan | None = self._ask("token_to_chars", batch_or_token_index, token_index)
+        return found
 
     def word_to_tokens(
         self, batch_or_word_index: int, word_index: int | None = None, sequence_index: int = 0
     ) -> TokenSpan | None:
-        return self._ask("word_to_tokens", batch_or_word_index, word_index, sequence_index)
+        found: TokenSpan | None = self._ask("word_to_tokens", batch_or_word_index, word_index, sequence_index)
+        return found
 
     def word_to_chars(
         self, batch_or_word_index: int, word_index: int | None = None, sequence_index: int = 0
     ) -> CharSpan | None:
-        return self._ask("word_to_chars", batch_or_word_index, word_index, sequence_index)
+        found: CharSpan | None = self._ask("word_to_chars", batch_or_word_index, word_index, sequence_index)
+        return found
 
     def char_to_token(self, batch_or_char_index: int, char_index: int | None = None, sequence_index: int = 0) -> int | None:
-        return self._ask("char_to_token", batch_or_char_index, char_index, sequence_index)
+        found: int | None = self._ask("char_to_token", batch_or_char_index, char_index, sequence_index)
+        return found
 
     def char_to_word(self, batch_or_char_index: int, char_index: int | None = None, sequence_index: int = 0) -> int | None:
-        return self._ask("char_to_word", batch_or_char_index, char_index, sequence_index)
+        found: int | None = self._ask("char_to_word", batch_or_char_index, char_index, sequence_index)
+        return found
 
     def to(self, device: Any, *, non_blocking: bool = False) -> Encoding:
         """Moves its tensors of PyTorch to that device; returns itself."""

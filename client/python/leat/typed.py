@@ -1,0 +1,50 @@
+"""Batches as objects of a type of yours, so that a type checker knows their tensors."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, TypeVar, cast
+
+from .errors import SpecError
+
+T = TypeVar("T")
+
+
+def _is_not_required(annotation: Any) -> bool:
+    """Of an annotation that stands as text, which Python 3.11 does not look into."""
+    return str(getattr(annotation, "__forward_arg__", "")).removeprefix("typing.").startswith("NotRequired[")
+
+
+class Kind(Generic[T]):
+    """A TypedDict, a dataclass or a NamedTuple whose fields are names of tensors."""
+
+    def __init__(self, kind: type[T]) -> None:
+        """SpecError: it is none of these."""
+        fields: Any = getattr(kind, "_fields", None)
+        if typing.is_typeddict(kind):
+            names = set(kind.__annotations__)
+            needed = {name for name in cast(Any, kind).__required_keys__ if not _is_not_required(kind.__annotations__[name])}
+        elif isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            own = [field for field in dataclasses.fields(kind) if field.init]
+            names = {field.name for field in own}
+            missing = dataclasses.MISSING
+            needed = {field.name for field in own if field.default is missing and field.default_factory is missing}
+        elif fields is not None:
+            names, needed = set(fields), set(fields) - set(cast(Any, kind)._field_defaults)
+        else:
+            raise SpecError(f"{kind!r} is no TypedDict, dataclass or NamedTuple")
+        self._kind = kind
+        self._names, self._needed = names, needed
+
+    def check(self, tensors: Iterable[str]) -> None:
+        """SpecError: it needs a tensor that is not there."""
+        there = list(tensors)
+        missing = sorted(self._needed - set(there))
+        if missing:
+            raise SpecError(f"{self._kind.__name__} names {', '.join(missing)}, but a batch has {', '.join(there)}")
+
+    def make(self, arrays: Mapping[str, Any]) -> T:
+        """The object of these arrays."""
+        return self._kind(**{name: array for name, array in arrays.items() if name in self._names})
