@@ -23,22 +23,6 @@ uint64_t leat_span_table_bytes(const struct leat_span_table *table) {
     return table->capacity * sizeof(*table->spans) + table->n_files * sizeof(*table->files);
 }
 
-const struct leat_span *leat_span_table_find(const struct leat_span_table *table, uint64_t record) {
-    size_t low = 0, high = table->n_spans;
-
-    if (record >= table->n_records)
-        return NULL;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-
-        if (table->spans[middle].record <= record)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &table->spans[low];
-}
-
 static int reserve(struct leat_span_table *table, struct leat_error *err) {
     if (table->n_spans == LEAT_SPANS_MAX && table->block_size > 0)
         return leat_error_set(err, -E2BIG,

@@ -50,6 +50,4 @@ int leat_span_table_set_file(struct leat_span_table *table, size_t file,
 bool leat_span_table_is_same(const struct leat_span_table *table, size_t file,
                              const struct leat_file_state *state);
 
-/* The span with that record, or NULL. */
-const struct leat_span *leat_span_table_find(const struct leat_span_table *table, uint64_t record);
 uint64_t leat_span_table_bytes(const struct leat_span_table *table);

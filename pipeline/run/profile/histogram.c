@@ -70,7 +70,3 @@ uint64_t leat_histogram_quantile(const struct leat_histogram *histogram, double 
            : value > histogram->max ? histogram->max
                                     : value;
 }
-
-uint64_t leat_histogram_mean(const struct leat_histogram *histogram) {
-    return histogram->n > 0 ? histogram->total / histogram->n : 0;
-}

@@ -22,4 +22,3 @@ void leat_histogram_add(struct leat_histogram *histogram, uint64_t value);
 void leat_histogram_merge(struct leat_histogram *histogram, const struct leat_histogram *other);
 /* The least value that a share (0..1) of the values does not exceed, about; 0 without values. */
 uint64_t leat_histogram_quantile(const struct leat_histogram *histogram, double share);
-uint64_t leat_histogram_mean(const struct leat_histogram *histogram);
