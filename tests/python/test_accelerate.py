@@ -3,6 +3,7 @@ none missing but an uneven rest."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pathlib
 import sys
@@ -10,8 +11,12 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("accelerate")
+import forks
+
+MODULES = ["torch", "accelerate"]
+for module in MODULES:
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"needs {module}", allow_module_level=True)
 
 N_ROWS = 337  # of batches of 10: 34 steps, the last with 7 rows
 BATCH = 10
@@ -29,11 +34,10 @@ def expect(seen: list[list[list[int]]], rest: int) -> list[int]:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What each of two processes saw, by case: all cases in one pair of processes, since to start one takes seconds."""
-    import pairs
-
     folder = tmp_path_factory.mktemp("accelerate")
     (folder / "rows.csv").write_text("number\n" + "".join(f"{i}\n" for i in range(N_ROWS)))
-    return pairs.run(pathlib.Path(__file__), str(folder))
+    outputs = forks.run(2, folder / "outputs", forks.TORCHRUN, MODULES, __file__, str(folder), environment=forks.of_torchrun(2))
+    return [json.loads(output.splitlines()[-1]) for output in outputs]
 
 
 def seen(told: list[dict[str, Any]], case: str) -> list[list[list[int]]]:

@@ -22,9 +22,9 @@ from typing import Any
 import pytest
 
 import leat
+from forks import TIMEOUT_S, free_port, run
 from leat import agreement
 
-TIMEOUT_S = 240
 N_ROWS = 64
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
@@ -165,8 +165,9 @@ def begin(by: str, rank: int, size: int, port: str) -> Any:
     return MPI.Finalize
 
 
-def main(by: str, names: str, size: str, port: str, base: str, rank: str) -> None:
+def main(by: str, names: str, size: str, port: str, base: str, rank: str | None = None) -> None:
     """One after the other, in folders of their own. A line is written for each: its name, and what became of it."""
+    rank = rank or os.environ["TEST_RANK"]
     folder = pathlib.Path(base) / rank
     folder.mkdir(parents=True)
     os.environ["XDG_RUNTIME_DIR"] = os.environ["XDG_CACHE_HOME"] = str(folder)
@@ -194,38 +195,29 @@ if __name__ == "__main__":
 # ---- the tests ----
 
 
-def free_port() -> str:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return str(found.getsockname()[1])
+IMPORTS = {"torch": "torch.distributed", "jax": "jax", "mlx": "mlx.core"}
+
+
+def outputs_of_mpirun(names: list[str], folder: pathlib.Path, size: int) -> list[str]:
+    known = {key: text for key, text in os.environ.items() if not key.startswith(("OMPI", "SLURM", "PMI"))}
+    environment = {**known, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "TEST_SIZE": str(size)}
+    rank = ["-n", "1", sys.executable, __file__, "mpi", ",".join(names), str(size), "0", str(folder / "mpi")]
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "plm", "isolated"]
+    command += ["--output-filename", str(folder / "out")]
+    command += [word for i in range(size) for word in [":", *rank, str(i)]][1:]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout
+    return [path.read_text() for path in sorted((folder / "out").glob("*/rank.*/stdout"))]
 
 
 def ranks_of(by: str, names: list[str], folder: pathlib.Path, size: int = 2, **variables: str) -> list[dict[str, str]]:
     """For each rank what became of these."""
-    port = free_port()
-    known = {key: text for key, text in os.environ.items() if not key.startswith(("OMPI", "SLURM", "PMI"))}
-    environment = {**known, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "TEST_SIZE": str(size), **variables}
-    command = [sys.executable, __file__, by, ",".join(names), str(size), port, str(folder / by)]
-    ranks = [[*command, str(rank)] for rank in range(size)]
-    if by == "mpi":  # mpirun ends all of them, if one fails
-        options = ["--allow-run-as-root", "--oversubscribe", "--mca", "plm", "isolated"]
-        options += ["--output-filename", str(folder / "out")]
-        ranks = [["mpirun", *options, *[word for rank in ranks for word in [":", "-n", "1", *rank]][1:]]]
-    outputs = [folder / f"{i}.out" for i in range(len(ranks))]
-    processes = []
-    for i, (command, output) in enumerate(zip(ranks, outputs)):
-        with output.open("w") as file:
-            own = {**environment, "MLX_RANK": str(i)} if by == "mlx" else environment
-            processes.append(subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=own))
-    try:
-        statuses = [process.wait(timeout=TIMEOUT_S) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    texts = [output.read_text() for output in outputs]
-    assert statuses == [0] * len(processes), texts
     if by == "mpi":
-        texts = [path.read_text() for path in sorted((folder / "out").glob("*/rank.*/stdout"))]
+        texts = outputs_of_mpirun(names, folder, size)
+    else:
+        arguments = [by, ",".join(names), str(size), free_port(), str(folder / by)]
+        texts = run(size, folder / f"{by}-outputs", ["TEST_RANK", "MLX_RANK"], [IMPORTS[by], "pytest", "leat"], __file__, *arguments,
+                    environment={"TEST_SIZE": str(size), **variables})
     found = [dict(re.findall(r"^(\w+): (.*)$", text, re.MULTILINE)) for text in texts]
     assert len(found) == size, texts
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pathlib
 import sys
@@ -9,9 +10,12 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
+import forks
+
+MODULES = ["torch", "accelerate", "transformers.trainer"]
+for module in ("torch", "accelerate", "transformers"):
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"needs {module}", allow_module_level=True)
 
 N_ROWS = 167  # of batches of 8: 21 steps, the last with 7 rows
 BATCH = 8
@@ -20,11 +24,10 @@ N_EPOCHS = 2
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    import pairs
-
     folder = tmp_path_factory.mktemp("trainer")
     (folder / "rows.csv").write_text("number,label\n" + "".join(f"{i},{i % 2}\n" for i in range(N_ROWS)))
-    return pairs.run(pathlib.Path(__file__), str(folder))
+    outputs = forks.run(2, folder / "outputs", forks.TORCHRUN, MODULES, __file__, str(folder), environment=forks.of_torchrun(2))
+    return [json.loads(output.splitlines()[-1]) for output in outputs]
 
 
 def expect_once(told: list[dict[str, Any]], case: str, rest: int, n_epochs: int = N_EPOCHS) -> None:
