@@ -25,7 +25,7 @@ def candidates():
 
 
 def has_pytest(python):
-    check = "import sys, pytest; sys.exit(sys.version_info < (3, 11))"
+    check = "import sys, importlib.util as util; sys.exit(sys.version_info < (3, 11) or util.find_spec('pytest') is None)"
     return os.path.exists(python) and subprocess.run([python, "-c", check], capture_output=True).returncode == 0
 
 
