@@ -318,6 +318,12 @@ SHAPES = {  # of a file: rows, and what pyarrow makes of them
 }
 
 
+def small_shape(codec: str, version: str, is_other: bool) -> str:
+    """One of the two shapes with few rows for each codec and version; the other one if `is_other`."""
+    is_small = (CODECS.index(codec) + VERSIONS.index(version)) % 2 == 1
+    return "small pages" if is_small != is_other else "one page"
+
+
 def write_all(folder: pathlib.Path, shape: str, codec: str, version: str) -> list[pathlib.Path]:
     n, options = SHAPES[shape]
     seed = CODECS.index(codec) * 2 + VERSIONS.index(version)

@@ -9,13 +9,13 @@ import pathlib
 import pytest
 
 import leat
-from shared_parquet import CODECS, VERSIONS, check, head, nested_table, pa, pq, write_all
+from shared_parquet import CODECS, VERSIONS, check, head, nested_table, pa, pq, small_shape, write_all
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("codec", CODECS)
 def test_types_and_encodings_and_nesting(tmp_path: pathlib.Path, codec: str, version: str) -> None:
-    shape = "small pages" if (CODECS.index(codec) + VERSIONS.index(version)) % 2 else "one page"
+    shape = small_shape(codec, version, False)
     assert sum(check(tmp_path, path) for path in write_all(tmp_path, shape, codec, version)) > 30000
 
 
