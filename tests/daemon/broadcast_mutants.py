@@ -87,7 +87,8 @@ MUTANTS = [
 
 
 def run(command, folder):
-    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = {**os.environ, "CMOCKA_TEST_ABORT": "1"}  # ends with the first case that fails
+    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
 
 
 def compile_object(root, source, target, level="-O2"):
