@@ -81,29 +81,19 @@ def quota(daemon):
     return {user["uid"]: user for user in found["users"]}
 
 
-def users_of_both(folder, **settings):
+def test_a_flood_stops_nobody(folder):
     """The first user has five streams, the second one, and each stream goes on while all of them do. What share of the workers
     each gets is a matter of time, which test_scheduler.c and test_fair.c count."""
     be_root()
-    with open_to_all(folder, heavy_config(folder, 6, **settings)) as (daemon, tools):
+    text = heavy_config(folder, 6, user_weights={str(OTHER): 4})
+    with open_to_all(folder, text) as (daemon, tools):
         commands = [[*(AS_OTHER if i == 0 else []), tools / "leatctl", "pull", f"s{i}"] for i in range(6)]
         with running(daemon, commands):
             for n in (20, 100):
                 wait_until(lambda: min(n_batches(daemon, f"s{i}") for i in range(6)) > n, "all streams go on")
             users = quota(daemon)
-        assert users[OTHER]["worker_ns"] > 0 and users[0]["worker_ns"] > 0, users
-        assert users[0]["charges"]["sessions"]["used"] == 5 and users[OTHER]["charges"]["sessions"]["used"] == 1, users
-        return users
-
-
-def test_a_flood_stops_nobody(folder):
-    """Users have equal weights, however many streams one of them has."""
-    users = users_of_both(folder)
-    assert users[OTHER]["weight"] == users[0]["weight"] == 1, users
-
-
-def test_weights(folder):
-    users = users_of_both(folder, user_weights={str(OTHER): 4})
+    assert users[OTHER]["worker_ns"] > 0 and users[0]["worker_ns"] > 0, users
+    assert users[0]["charges"]["sessions"]["used"] == 5 and users[OTHER]["charges"]["sessions"]["used"] == 1, users
     assert users[OTHER]["weight"] == 4 and users[0]["weight"] == 1, users
 
 
@@ -188,6 +178,7 @@ def test_memory_is_halved(folder):
                            "refused, or has batches")
                 both = memory_of(daemon)
                 # what runs have beyond the least is not the same
+                assert {user["weight"] for user in quota(daemon).values()} == {1}, quota(daemon)  # however much each asks for
                 assert 3 * served(daemon, OTHER) > 2 * served(daemon, 0) > 4, daemon.ctl("streams", "--users").stdout
                 assert both[OTHER]["limit"] == both[0]["limit"] == one["limit"], both
                 assert both[OTHER]["used"] <= one["limit"], both
