@@ -26,13 +26,14 @@ struct precompiled {
     struct leat_char_table table; /* of single characters */
 };
 
-/* A rewriting under way. The last character waits for what may vanish after it. */
+/* A rewriting under way. With origins, the last character waits for what may vanish after it. */
 struct run {
     const struct precompiled *precompiled;
     struct leat_writer writer;
     uint32_t last;
     int32_t last_change;
     bool has_last;
+    bool has_origins; /* false while the result is only measured */
 };
 
 static int put(struct run *run, uint32_t c, int32_t change) {
@@ -70,7 +71,7 @@ static int put_replacement(struct run *run, int32_t n_source, const uint8_t *byt
 static int replace(struct run *run, const uint8_t *source, uint32_t n_source, const uint8_t *to) {
     uint32_t n_to = (uint32_t)strlen((const char *)to);
 
-    if (run->writer.source.origins)
+    if (run->has_origins)
         return put_replacement(run, count_chars(source, n_source), to, n_to);
     return leat_writer_replace(&run->writer, n_source, to, n_to);
 }
@@ -78,7 +79,7 @@ static int replace(struct run *run, const uint8_t *source, uint32_t n_source, co
 static int keep(struct run *run, const uint8_t *source, uint32_t n_source) {
     uint32_t n_bytes;
 
-    if (run->writer.source.origins)
+    if (run->has_origins)
         return put(run, leat_unicode_decode(source, &n_bytes), 0);
     leat_writer_keep(&run->writer, n_source);
     return 0;
@@ -209,7 +210,8 @@ static int run_precompiled(const struct leat_normalize_step *step,
 
     (void)err;
     leat_writer_begin(&run.writer, &memory->writer, text);
-    r = text->origins ? run_with_origins(&run, text) : run_plain(&run, text);
+    run.has_origins = text->origins && !memory->writer.measures;
+    r = run.has_origins ? run_with_origins(&run, text) : run_plain(&run, text);
     return r < 0 ? r : leat_writer_end(&run.writer, text);
 }
 
