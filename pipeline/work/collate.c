@@ -141,11 +141,38 @@ static uint64_t copy_rows(uint8_t *target, const struct leat_batch_refs *batch,
     return n_copied;
 }
 
-/* Copies integers to a wider dtype. */
-static void copy_widened(uint8_t *target, enum leat_dtype dtype, const uint8_t *from,
-                         enum leat_dtype from_dtype, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        (void)leat_scalar_store_int(target, dtype, i, leat_scalar_int(from, from_dtype, i));
+#define WIDEN(name, type)                                                                          \
+    static void name(int64_t *restrict target, const type *restrict from, size_t n) {              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            target[i] = from[i];                                                                   \
+    }
+
+WIDEN(widen_uint8, uint8_t)
+WIDEN(widen_uint16, uint16_t)
+WIDEN(widen_int8, int8_t)
+WIDEN(widen_int16, int16_t)
+WIDEN(widen_int32, int32_t)
+
+/* Copies integers to int64, which is the dtype of labels. */
+static void copy_widened(void *target, const void *from, enum leat_dtype from_dtype, size_t n) {
+    switch (from_dtype) {
+    case LEAT_DTYPE_BOOL:
+    case LEAT_DTYPE_UINT8:
+        widen_uint8(target, from, n);
+        break;
+    case LEAT_DTYPE_UINT16:
+        widen_uint16(target, from, n);
+        break;
+    case LEAT_DTYPE_INT8:
+        widen_int8(target, from, n);
+        break;
+    case LEAT_DTYPE_INT16:
+        widen_int16(target, from, n);
+        break;
+    default:
+        widen_int32(target, from, n);
+        break;
+    }
 }
 
 /* Rows of several documents, end to end, padded on the right. */
@@ -169,7 +196,7 @@ static uint64_t copy_documents(uint8_t *target, const struct leat_plan *plan,
             if (dtype == field->dtype)
                 memcpy(target + at * size, from, n * size);
             else
-                copy_widened(target + at * size, field->dtype, from, dtype, n);
+                copy_widened(target + at * size, from, dtype, n);
             if (field->made == LEAT_MADE_AS_LABELS)
                 memcpy(target + at * size, padding, size);
         }
@@ -205,9 +232,12 @@ static void write_positions(int32_t *target, const struct leat_batch_refs *batch
         const struct leat_bundle *bundle = batch->refs[i].bundle;
         size_t at = 0;
 
-        for (uint32_t k = 0; k < bundle->n_refs; k++)
-            for (uint32_t position = 0; position < bundle->refs[k].length; position++)
+        for (uint32_t k = 0; k < bundle->n_refs; k++) {
+            uint32_t n = bundle->refs[k].length;
+
+            for (uint32_t position = 0; position < n; position++)
                 target[at++] = (int32_t)position;
+        }
         memset(target + at, 0, (length - at) * sizeof(*target));
     }
 }

@@ -135,6 +135,69 @@ static void count_dims(const struct leat_output *output, void *user) {
     (*(uint64_t *)user)++;
 }
 
+struct widened {
+    enum leat_dtype dtype;
+    const int64_t *values;
+};
+
+#define N_WIDENED 40 /* more than registers hold, with a rest */
+
+static void check_labels(const struct leat_output *output, void *user) {
+    const struct widened *widened = user;
+    uint64_t n_ids, n_labels;
+    const void *ids = batch_tensor(output, "x", widened->dtype, &n_ids);
+    const int64_t *labels = batch_tensor(output, "y", LEAT_DTYPE_INT64, &n_labels);
+
+    assert_int_equal(n_ids, N_WIDENED + 3);
+    assert_int_equal(n_labels, n_ids);
+    assert_true(labels[0] == -100);
+    for (size_t i = 0; i < N_WIDENED; i++) {
+        assert_true(leat_scalar_int(ids, widened->dtype, i) == widened->values[i]);
+        assert_true(i == 0 || labels[i] == widened->values[i]);
+    }
+    for (size_t i = N_WIDENED; i < n_labels; i++)
+        assert_true(labels[i] == -100);
+}
+
+/* Labels of packed integers are int64, and have their sign. */
+static void test_widened_labels(void **state) {
+    static const struct {
+        const char *dtype;
+        int64_t min, max;
+    } cases[] = {{"bool", 0, 1},
+                 {"uint8", 0, UINT8_MAX},
+                 {"uint16", 0, UINT16_MAX},
+                 {"int8", INT8_MIN, INT8_MAX},
+                 {"int16", INT16_MIN, INT16_MAX},
+                 {"int32", INT32_MIN, INT32_MAX}};
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        int64_t values[N_WIDENED];
+        struct widened widened = {leat_dtype_parse(cases[c].dtype), values};
+        struct drive how = {.options = {.n_epochs = 1}, .on_batch = check_labels, .user = &widened};
+        struct leat_text text = {.data = NULL}, stages = {.data = NULL};
+        struct driven driven;
+
+        leat_text_add(&text, "{\"x\": [");
+        for (size_t i = 0; i < N_WIDENED; i++) {
+            values[i] = i % 3 == 0 ? cases[c].min : i % 3 == 1 ? cases[c].max : (int64_t)(i % 2);
+            leat_text_add(&text, "%s%lld", i ? ", " : "", (long long)values[i]);
+        }
+        leat_text_add(&text, "]}\n");
+        folder_write("wide.jsonl", text.data, text.n_bytes);
+        leat_text_add(&stages,
+                      "- cast: {input: x, dtype: %s}\n"
+                      "- pack: {fields: [x], length: %d, value: 0, labels: y}\n"
+                      "- batch: {batch_size: 1}",
+                      cases[c].dtype, N_WIDENED + 3);
+        driven = drive_stream("jsonl: {paths: [wide.jsonl]}", "", stages.data, &how);
+        assert_string_equal(driven.error.message, "");
+        free(text.data);
+        free(stages.data);
+    }
+}
+
 /* Without `batch` a record is a batch, and its tensors have no dimension for rows. */
 static void test_without_batch(void **state) {
     uint64_t length = 0;
@@ -167,6 +230,7 @@ static void test_elements_are_counted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_dtypes),
+        cmocka_unit_test(test_widened_labels),
         cmocka_unit_test(test_without_batch),
         cmocka_unit_test(test_elements_are_counted),
     };
