@@ -21,9 +21,9 @@ static bool is_gone(const struct leat_block *block, uint32_t row) {
 
 /* A block that is shared, held, gathered or to be made again is left alone. */
 static bool may_thin(const struct leat_block *block) {
-    return !block->is_shared && !block->is_held && !block->is_gathered && !block->is_evicted &&
-           !block->resident && !block->count_only && block->counted_bytes >= SPARSE_BYTES &&
-           block->pool->n_alive >= SPARSE_ALIVE;
+    return block->pool->n_alive >= SPARSE_ALIVE && block->counted_bytes >= SPARSE_BYTES &&
+           !block->is_shared && !block->is_held && !block->is_gathered && !block->is_evicted &&
+           !block->resident && !block->count_only;
 }
 
 void leat_block_mark_gone(struct leat_block *block, uint32_t row) {

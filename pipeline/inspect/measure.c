@@ -159,14 +159,12 @@ static int feed(struct trial *trial, struct leat_block *block, struct leat_error
     uint64_t start_ns = busy(trial);
     int r = 0;
 
-    for (uint32_t row = 0; r == 0 && row < block->n_rows; row++) {
+    for (uint32_t row = 0, n; r == 0 && row < block->n_rows; row += n) {
         size_t n_before = trial->result->n_rows + row;
+        size_t lane = blocks->n_lanes > 0 ? n_before / blocks->block_size % blocks->n_lanes : 0;
 
-        block->n_refs++;
-        r = leat_order_feed(&trial->order,
-                            blocks->n_lanes > 0 ? n_before / blocks->block_size % blocks->n_lanes
-                                                : 0,
-                            leat_ref_row(block, row), err);
+        n = blocks->n_lanes > 0 ? 1 : block->n_rows - row;
+        r = leat_order_feed(&trial->order, lane, block, row, &n, err);
     }
     trial->is_done |= r > 0;
     trial->result->n_rows += block->n_rows;

@@ -5,9 +5,22 @@
 
 #include "pipeline/plan/plan.h"
 
+/* References to one block in line are dropped together. */
 void leat_batch_refs_free(struct leat_batch_refs *batch) {
-    for (uint32_t i = 0; batch && i < batch->n_refs; i++)
-        leat_ref_drop(batch->refs[i]);
+    uint32_t n_refs = batch ? batch->n_refs : 0, n;
+
+    for (uint32_t i = 0; i < n_refs; i += n) {
+        const struct leat_ref *ref = &batch->refs[i];
+
+        n = 1;
+        if (ref->row == LEAT_REF_BUNDLE) {
+            leat_ref_drop(*ref);
+            continue;
+        }
+        while (i + n < n_refs && ref[n].block == ref->block && ref[n].row != LEAT_REF_BUNDLE)
+            n++;
+        leat_block_unref(ref->block, n);
+    }
     free(batch);
 }
 

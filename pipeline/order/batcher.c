@@ -23,8 +23,8 @@ static uint64_t row_tokens(const struct leat_plan *plan, struct leat_ref ref) {
     return most;
 }
 
-static int add_row(const struct leat_plan *plan, struct leat_open_batch *open, struct leat_ref ref,
-                   uint64_t n_tokens) {
+/* Makes room for another row. */
+static int reserve(const struct leat_plan *plan, struct leat_open_batch *open) {
     if (!open->refs || open->refs->n_refs == open->capacity) {
         uint64_t capacity = open->refs ? open->capacity * 2 : 64;
         struct leat_batch_refs *larger;
@@ -38,6 +38,13 @@ static int add_row(const struct leat_plan *plan, struct leat_open_batch *open, s
         open->refs = larger;
         open->capacity = capacity;
     }
+    return 0;
+}
+
+static int add_row(const struct leat_plan *plan, struct leat_open_batch *open, struct leat_ref ref,
+                   uint64_t n_tokens) {
+    if (reserve(plan, open) < 0)
+        return -ENOMEM;
     open->refs->refs[open->refs->n_refs++] = ref;
     open->longest = n_tokens > open->longest ? n_tokens : open->longest;
     return 0;
@@ -104,13 +111,65 @@ static int on_close(struct leat_batch_refs *take_batch, void *user, struct leat_
     return leat_batch_lane_close(user, take_batch, err);
 }
 
-static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
-    struct leat_batch_lane *lane = (struct leat_batch_lane *)sink;
+static __attribute__((noinline)) int push_any(struct leat_batch_lane *lane, struct leat_ref ref,
+                                              struct leat_error *err) {
     const struct leat_plan *plan = lane->batcher->plan;
 
     if (plan->bucketing && plan->bucketing->window > 0)
         return leat_batch_lane_gather(lane, ref, err);
     return leat_open_batch_add(plan, &lane->open[bucket_of(plan, ref)], ref, on_close, lane, err);
+}
+
+/* A row of a plain batch with memory for it, which does not close it, needs nothing else. */
+static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
+    struct leat_batch_lane *lane = (struct leat_batch_lane *)sink;
+    const struct leat_open_batch *open = &lane->open[0];
+
+    if (!lane->batcher->is_plain || !open->refs || open->refs->n_refs + 1 >= open->capacity)
+        return push_any(lane, ref, err);
+    open->refs->refs[open->refs->n_refs++] = ref;
+    return 0;
+}
+
+/* Batches are plain. */
+static int push_batch_rows(struct leat_order_sink *sink, struct leat_block *block, uint32_t row,
+                           uint32_t *n, struct leat_error *err) {
+    struct leat_batch_lane *lane = (struct leat_batch_lane *)sink;
+    const struct leat_plan *plan = lane->batcher->plan;
+    struct leat_open_batch *open = &lane->open[0];
+    uint32_t n_pushed = 0;
+    int r = 0;
+
+    while (r == 0 && n_pushed < *n) {
+        uint64_t room;
+        uint32_t some = *n - n_pushed;
+        struct leat_ref *refs;
+
+        if (reserve(plan, open) < 0) {
+            r = leat_error_oom(err);
+            break;
+        }
+        room = open->capacity - open->refs->n_refs;
+        some = some < room ? some : (uint32_t)room;
+        refs = &open->refs->refs[open->refs->n_refs];
+        for (uint32_t i = 0; i < some; i++)
+            refs[i] = leat_ref_row(block, row + n_pushed + i);
+        block->n_refs += some;
+        open->refs->n_refs += some;
+        n_pushed += some;
+        if (open->refs->n_refs == plan->batch_size)
+            r = on_close(take_open(open), lane, err);
+    }
+    *n = n_pushed;
+    return r;
+}
+
+uint64_t leat_batch_lane_room(const struct leat_batch_lane *lane) {
+    const struct leat_open_batch *open = &lane->open[0];
+
+    if (!lane->batcher->is_plain)
+        return 1;
+    return lane->batcher->plan->batch_size - (open->refs ? open->refs->n_refs : 0);
 }
 
 static int flush_lane(struct leat_batch_lane *lane, struct leat_error *err) {
@@ -147,6 +206,7 @@ static int init_lanes(struct leat_batcher *batcher, struct leat_error *err) {
         struct leat_batch_lane *lane = &batcher->lanes[i];
 
         lane->sink.push = push_batch;
+        lane->sink.push_rows = batcher->is_plain ? push_batch_rows : NULL;
         lane->batcher = batcher;
         lane->closed.last = &lane->closed.first;
         lane->open = calloc(batcher->n_open, sizeof(*lane->open));
@@ -168,6 +228,7 @@ int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan
         .n_left = wanted->n_steps ? wanted->n_steps : UINT64_MAX,
         .n_lanes = leat_plan_n_lanes(plan),
         .n_open = 1 + (plan->bucketing ? plan->bucketing->n_boundaries : 0),
+        .is_plain = !plan->bucketing && plan->max_tokens == 0,
     };
     if (batcher->world_size > 1)
         batcher->round_phase = wanted->round_phase % batcher->world_size;

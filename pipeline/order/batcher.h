@@ -67,6 +67,7 @@ struct leat_batcher {
     struct leat_batch_lane *lanes;  /* [n_lanes] */
     size_t n_lanes, turn;           /* whose batch is the next step */
     size_t n_open;
+    bool is_plain;                 /* A batch is closed when it has all its rows. */
     struct leat_batch_list round;  /* closed, in order; their round is not whole */
     struct leat_batch_list beyond; /* closed, in order, and not wanted yet */
     struct leat_batch_list queue;  /* closed, in order */
@@ -90,6 +91,9 @@ void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint6
  * -errno. */
 int leat_batcher_add_idle_rows(struct leat_batcher *batcher, const uint64_t *n_rows,
                                struct leat_error *err);
+/* The number of rows that may come before a batch is closed, with that which closes it; 1: unknown.
+ */
+uint64_t leat_batch_lane_room(const struct leat_batch_lane *lane);
 /* Closes the open batches, or drops them if the plan drops last batches. */
 int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err);
 /* Ends the epoch: `uneven` decides about steps that are no whole round. */

@@ -57,6 +57,21 @@ static int push_node(struct leat_order_sink *sink, struct leat_ref ref, struct l
     return r == LEAT_ORDER_LEFT_OUT ? 0 : r;
 }
 
+/* Only of a stage that has push_rows, and passes on what came. */
+static int push_node_rows(struct leat_order_sink *sink, struct leat_block *block, uint32_t row,
+                          uint32_t *n, struct leat_error *err) {
+    struct leat_order_node *node = (struct leat_order_node *)sink;
+    struct leat_order *order = node->order;
+    int r = node->stage->ops->push_rows(node->stage->config, node->state, block, row, n, node->down,
+                                        err);
+
+    if (node->index == order->plan->repeat_at)
+        order->n_repeated += *n;
+    if (r == LEAT_ORDER_DONE)
+        node->is_done = true;
+    return r;
+}
+
 /* Each row that a stage makes of one counts in its place. */
 static int push_out(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
     struct leat_order_node *node =
@@ -129,6 +144,10 @@ static int finish_nodes(struct leat_order *order, size_t from, size_t end, struc
 
 /* ---- the chain ---- */
 
+static bool takes_rows(const struct leat_plan_stage *stage) {
+    return stage->filter_column < 0 && stage->ops->push_rows;
+}
+
 int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
                     const struct leat_sequence *wanted, struct leat_error *err) {
     int r;
@@ -144,10 +163,14 @@ int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
     order->nodes = calloc(order->n_lanes * plan->n_order + 1, sizeof(*order->nodes));
     if (!order->nodes)
         return leat_error_oom(err);
+    order->passes_one = true;
+    for (size_t i = 0; i < plan->n_order; i++)
+        order->passes_one &= plan->order[i]->filter_column >= 0 || plan->order[i]->ops->passes_one;
     for (size_t lane = 0; lane < order->n_lanes; lane++)
         for (size_t i = 0; i < plan->n_order; i++)
             *node_of(order, lane, i) = (struct leat_order_node){
                 .sink.push = push_node,
+                .sink.push_rows = takes_rows(plan->order[i]) ? push_node_rows : NULL,
                 .out.push = push_out,
                 .down = sink_of(order, lane, i + 1),
                 .order = order,
@@ -194,10 +217,28 @@ static bool is_epoch_done(const struct leat_order *order) {
     return false;
 }
 
-int leat_order_feed(struct leat_order *order, size_t lane, struct leat_ref ref,
-                    struct leat_error *err) {
-    int r = leat_order_push(sink_of(order, lane, 0), ref, err);
+static int push_rows(struct leat_order_sink *sink, struct leat_block *block, uint32_t row,
+                     uint32_t *n, struct leat_error *err) {
+    uint32_t n_pushed = 0;
+    int r = 0;
 
+    if (sink->push_rows)
+        return sink->push_rows(sink, block, row, n, err);
+    while (r == 0 && n_pushed < *n) {
+        block->n_refs++;
+        r = leat_order_push(sink, leat_ref_row(block, row + n_pushed++), err);
+    }
+    *n = n_pushed;
+    return r;
+}
+
+int leat_order_feed(struct leat_order *order, size_t lane, struct leat_block *block, uint32_t row,
+                    uint32_t *n, struct leat_error *err) {
+    uint64_t room = order->passes_one ? leat_batch_lane_room(&order->batcher.lanes[lane]) : 1;
+    int r;
+
+    *n = *n < room ? *n : (uint32_t)room;
+    r = push_rows(sink_of(order, lane, 0), block, row, n, err);
     if (r != LEAT_ORDER_DONE)
         return r;
     return order->plan->has_repeat && !is_epoch_done(order) ? LEAT_ORDER_DONE

@@ -17,7 +17,8 @@ struct leat_order {
     size_t n_lanes;
     struct leat_batcher batcher;
     uint64_t seed;
-    bool may_evict; /* see leat_order_key */
+    bool may_evict;  /* see leat_order_key */
+    bool passes_one; /* each row that is pushed lets one reach the batcher at most */
     /* of this pass: rows that `repeat` passed on, and those of them that were dropped behind it;
      * where a row becomes several, it counts as dropped, and they as passed on */
     uint64_t n_repeated, n_filtered;
@@ -35,11 +36,13 @@ uint64_t leat_order_bytes(const struct leat_order *order);
 /* Starts an epoch: all stages and the numbering of steps. */
 int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat_error *err);
 
-/* Pushes a row into that lane. 0; LEAT_ORDER_DONE: this pass needs no more rows;
- * LEAT_ORDER_EPOCH_DONE: nor any further pass of the epoch. */
+/* Pushes rows of a block that follow each other into that lane, and counts their references. *n:
+ * in: rows that there are; out: those that were pushed, at least one, and none behind one that
+ * closes a batch. 0; LEAT_ORDER_DONE: this pass needs no more rows; LEAT_ORDER_EPOCH_DONE: nor any
+ * further pass of the epoch. */
 #define LEAT_ORDER_EPOCH_DONE 2
-int leat_order_feed(struct leat_order *order, size_t lane, struct leat_ref ref,
-                    struct leat_error *err);
+int leat_order_feed(struct leat_order *order, size_t lane, struct leat_block *block, uint32_t row,
+                    uint32_t *n, struct leat_error *err);
 
 /* Ends a pass, once its rows are in. *with_next in: another pass of `repeat` is wanted; out: it
  * follows: what stands before `repeat` was flushed and started anew. Else everything was flushed,

@@ -131,11 +131,14 @@ static int push_idle_rows(struct leat_ordering *ordering, struct leat_queue_entr
 
 static int push_rows(struct leat_ordering *ordering, const struct leat_row_item *item,
                      struct leat_error *err) {
-    int r = push_idle_rows(ordering, item->entry, err);
+    struct leat_queue_entry *entry = item->entry;
+    int r = push_idle_rows(ordering, entry, err);
 
-    for (uint32_t n = item->n_rows; r == LEAT_PASS_GOES_ON && n > 0; n--) {
-        r = leat_pass_push(&ordering->pass, item->entry->order_lane,
-                           leat_queue_entry_take_row(item->entry), err);
+    for (uint32_t left = item->n_rows, n; r == LEAT_PASS_GOES_ON && left > 0; left -= n) {
+        n = left;
+        r = leat_pass_push(&ordering->pass, entry->order_lane, entry->block, entry->next_row, &n,
+                           err);
+        entry->next_row += n;
         if (!wants_batches(ordering))
             break;
     }

@@ -45,13 +45,12 @@ static int fail_order(struct leat_pass *pass, const struct leat_error *err) {
     return LEAT_PASS_STALLS;
 }
 
-int leat_pass_push(struct leat_pass *pass, size_t lane, struct leat_ref take_ref,
-                   struct leat_error *err) {
-    int r;
+int leat_pass_push(struct leat_pass *pass, size_t lane, struct leat_block *block, uint32_t row,
+                   uint32_t *n, struct leat_error *err) {
+    int r = leat_order_feed(&pass->order, lane, block, row, n, err);
 
-    pass->n_pass_rows++;
-    pass->n_rows++;
-    r = leat_order_feed(&pass->order, lane, take_ref, err);
+    pass->n_pass_rows += *n;
+    pass->n_rows += *n;
     if (r == 0)
         return LEAT_PASS_GOES_ON;
     if (r < 0)

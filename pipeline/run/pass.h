@@ -41,9 +41,9 @@ enum {
     LEAT_PASS_STALLS,        /* The order failed behind the last wanted batch. */
 };
 
-/* Pushes a row into that lane of the order. */
-int leat_pass_push(struct leat_pass *pass, size_t lane, struct leat_ref take_ref,
-                   struct leat_error *err);
+/* Pushes rows of a block into that lane of the order, as leat_order_feed() does. */
+int leat_pass_push(struct leat_pass *pass, size_t lane, struct leat_block *block, uint32_t row,
+                   uint32_t *n, struct leat_error *err);
 /* Counts records that were read. */
 void leat_pass_count_records(struct leat_pass *pass, uint64_t n_records);
 /* Ends the pass, and goes to the next one. epoch_is_over: no further pass of the epoch is wanted.

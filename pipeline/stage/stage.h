@@ -187,6 +187,10 @@ uint64_t leat_map_place_key(const struct leat_map *map, uint32_t row, uint64_t s
 struct leat_order_sink {
     int (*push)(struct leat_order_sink *sink, struct leat_ref ref,
                 struct leat_error *err); /* takes the reference; 0, DONE, -errno */
+    /* Pushes *n rows of the block that follow each other, and counts their references. *n: those
+     * that were pushed, all but after DONE and -errno. NULL: they are pushed one by one. */
+    int (*push_rows)(struct leat_order_sink *sink, struct leat_block *block, uint32_t row,
+                     uint32_t *n, struct leat_error *err);
 };
 static inline int leat_order_push(struct leat_order_sink *sink, struct leat_ref ref,
                                   struct leat_error *err) {
@@ -283,6 +287,7 @@ struct leat_stage_ops {
     /* True if rows leave it in another order in each epoch. NULL: false. */
     bool (*reorders)(const struct leat_config *config);
     bool expands;      /* a row becomes several, or none */
+    bool passes_one;   /* a row that comes lets one row leave at most */
     bool has_windows;  /* it holds many rows, then releases their blocks at once */
     bool is_last;      /* no ORDER stage may follow: it decides which rows share a batch */
     size_t state_size; /* zeroed before start */
@@ -301,6 +306,10 @@ struct leat_stage_ops {
                  struct leat_error *err);
     int (*push)(const struct leat_config *config, void *state, struct leat_ref ref,
                 struct leat_order_sink *down, struct leat_error *err);
+    /* The same for rows of a block, as in struct leat_order_sink. NULL: they come one by one. */
+    int (*push_rows)(const struct leat_config *config, void *state, struct leat_block *block,
+                     uint32_t row, uint32_t *n, struct leat_order_sink *down,
+                     struct leat_error *err);
     int (*finish)(const struct leat_config *config, void *state, struct leat_order_sink *down,
                   struct leat_error *err);
     void (*stop)(const struct leat_config *config,

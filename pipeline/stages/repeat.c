@@ -47,6 +47,7 @@ const struct leat_stage_ops leat_stage_repeat = {
     .summary = "passes over the data several times within one epoch",
     .example = "{ count: 3 }",
     .is_blind = true,
+    .passes_one = true,
     .rows_behind = rows_behind,
     .plan = plan,
     .push = push,

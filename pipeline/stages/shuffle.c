@@ -170,13 +170,26 @@ static int hold(const struct shuffle *self, struct shuffle_state *reservoir, str
                           (long long)self->max_bytes);
 }
 
+/* References that the reservoir holds when it is full. */
+static size_t limit_of(const struct shuffle *self) {
+    return self->is_global ? SIZE_MAX / sizeof(struct leat_ref) : (size_t)self->buffer_size;
+}
+
+/* Takes a place at random in the full reservoir; gives the reference that leaves it. */
+static struct leat_ref exchange(struct shuffle_state *reservoir, size_t limit,
+                                struct leat_ref ref) {
+    size_t drawn = (size_t)leat_rng_below(&reservoir->rng, limit);
+    struct leat_ref leaving = reservoir->refs[drawn];
+
+    reservoir->refs[drawn] = ref;
+    return leaving;
+}
+
 static int push(const struct leat_config *config, void *state, struct leat_ref ref,
                 struct leat_order_sink *down, struct leat_error *err) {
     const struct shuffle *self = (const struct shuffle *)config;
     struct shuffle_state *reservoir = state;
-    size_t limit = self->is_global ? SIZE_MAX / sizeof(ref) : (size_t)self->buffer_size;
-    struct leat_ref leaving;
-    size_t drawn;
+    size_t limit = limit_of(self);
 
     if (self->is_global && hold(self, reservoir, ref, err) < 0) {
         leat_ref_drop(ref);
@@ -190,10 +203,30 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
         reservoir->refs[reservoir->n_refs++] = ref;
         return 0;
     }
-    drawn = (size_t)leat_rng_below(&reservoir->rng, limit);
-    leaving = reservoir->refs[drawn];
-    reservoir->refs[drawn] = ref;
-    return leat_order_push(down, leaving, err);
+    return leat_order_push(down, exchange(reservoir, limit, ref), err);
+}
+
+/* A full reservoir needs no look at its size for each row. */
+static int push_rows(const struct leat_config *config, void *state, struct leat_block *block,
+                     uint32_t row, uint32_t *n, struct leat_order_sink *down,
+                     struct leat_error *err) {
+    struct shuffle_state *reservoir = state;
+    size_t limit = limit_of((const struct shuffle *)config);
+    uint32_t n_pushed = 0;
+    int r = 0;
+
+    while (r == 0 && n_pushed < *n && reservoir->n_refs != limit) {
+        block->n_refs++;
+        r = push(config, state, leat_ref_row(block, row + n_pushed++), down, err);
+    }
+    while (r == 0 && n_pushed < *n) {
+        struct leat_ref ref = leat_ref_row(block, row + n_pushed++);
+
+        block->n_refs++;
+        r = leat_order_push(down, exchange(reservoir, limit, ref), err);
+    }
+    *n = n_pushed;
+    return r;
 }
 
 static int finish(const struct leat_config *config, void *state, struct leat_order_sink *down,
@@ -260,6 +293,7 @@ const struct leat_stage_ops leat_stage_shuffle = {
     .summary = "puts records in random order, within a moving window or as a whole",
     .example = "{ buffer_size: 1000, seed: 42 }",
     .is_blind = true,
+    .passes_one = true,
     .reorders = reorders,
     .check = check,
     .state_size = sizeof(struct shuffle_state),
@@ -269,6 +303,7 @@ const struct leat_stage_ops leat_stage_shuffle = {
     .state_bytes = state_bytes,
     .start = start,
     .push = push,
+    .push_rows = push_rows,
     .finish = finish,
     .stop = stop,
 };

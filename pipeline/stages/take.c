@@ -42,6 +42,7 @@ const struct leat_stage_ops leat_stage_take = {
     .summary = "keeps the first records of an epoch",
     .example = "{ count: 1000 }",
     .is_blind = true,
+    .passes_one = true,
     .picks_by_order = true,
     .rows_behind = rows_behind,
     .state_size = sizeof(struct take_state),

@@ -9,8 +9,9 @@
 #include "pipeline/block/scalar.h"
 #include "pipeline/work/collate.h"
 
-#define JOB_BYTES  (2U << 20) /* of the batches of one job, about */
-#define FILL_BYTES 2048       /* that are copied at once, and stay in the nearest cache */
+#define JOB_BYTES   (2U << 20) /* of the batches of one job, about */
+#define STRETCH_MIN 64         /* rows that follow each other and are copied at once, at least */
+#define FILL_BYTES  2048       /* that are copied at once, and stay in the nearest cache */
 
 /* The references of a row: itself, or those of its bundle. */
 static const struct leat_ref *documents(const struct leat_ref *row, uint32_t *ret_n) {
@@ -77,12 +78,62 @@ uint64_t leat_collate_need(const struct leat_plan *plan, const struct leat_batch
 
 /* ---- values ---- */
 
+/* Rows of a batch that follow each other in a block. */
+static uint32_t stretch_of(const struct leat_ref *refs, uint32_t n_refs) {
+    uint32_t n = 1;
+
+    while (n < n_refs && refs[n].block == refs->block && refs[n].row == refs->row + n)
+        n++;
+    return n;
+}
+
+#define GATHER(name, type)                                                                         \
+    static void name(void *target, const struct leat_ref *refs, uint32_t n_refs,                   \
+                     uint32_t column) {                                                            \
+        type *values = target;                                                                     \
+                                                                                                   \
+        for (uint32_t i = 0; i < n_refs; i++)                                                      \
+            values[i] = ((const type *)refs[i].block->columns[column].values)[refs[i].row];        \
+    }
+
+GATHER(gather_8, uint8_t)
+GATHER(gather_16, uint16_t)
+GATHER(gather_32, uint32_t)
+GATHER(gather_64, uint64_t)
+
+static void gather(void *target, const struct leat_ref *refs, uint32_t n_refs, uint32_t column,
+                   size_t size) {
+    switch (size) {
+    case 1:
+        gather_8(target, refs, n_refs, column);
+        break;
+    case 2:
+        gather_16(target, refs, n_refs, column);
+        break;
+    case 4:
+        gather_32(target, refs, n_refs, column);
+        break;
+    default:
+        gather_64(target, refs, n_refs, column);
+        break;
+    }
+}
+
+/* Rows that are as they lie in blocks are copied by stretches, shuffled ones one by one. */
 static void copy_scalars(uint8_t *target, const struct leat_batch_refs *batch, uint32_t column,
                          size_t size) {
-    for (uint32_t i = 0; i < batch->n_refs; i++) {
-        const uint8_t *values = batch->refs[i].block->columns[column].values;
+    for (uint32_t i = 0, n; i < batch->n_refs; i += n) {
+        const struct leat_ref *refs = &batch->refs[i];
 
-        memcpy(target + i * size, values + batch->refs[i].row * size, size);
+        n = stretch_of(refs, batch->n_refs - i);
+        if (n < STRETCH_MIN) {
+            n = batch->n_refs - i < STRETCH_MIN ? batch->n_refs - i : STRETCH_MIN;
+            gather(target + i * size, refs, n, column, size);
+        } else {
+            memcpy(target + i * size,
+                   (const uint8_t *)refs->block->columns[column].values + refs->row * size,
+                   n * size);
+        }
     }
 }
 

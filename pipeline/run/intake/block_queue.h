@@ -101,12 +101,6 @@ static inline bool leat_queue_entry_has_bad(const struct leat_queue_entry *entry
     return entry->next_bad < entry->block->n_bad;
 }
 
-/* Takes a reference to the next row, which must exist. */
-static inline struct leat_ref leat_queue_entry_take_row(struct leat_queue_entry *entry) {
-    entry->block->n_refs++;
-    return leat_ref_row(entry->block, entry->next_row++);
-}
-
 /* Skips the rows in front of from_record. */
 void leat_queue_entry_skip_rows(struct leat_queue_entry *entry);
 /* Takes the next bad record in front of that row (UINT32_MAX: any row) that is in range; NULL:

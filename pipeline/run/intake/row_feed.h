@@ -19,7 +19,7 @@ struct leat_row_feed {
 
 enum leat_row_event {
     LEAT_ROW_NONE, /* for now */
-    LEAT_ROW_NEXT, /* The caller takes rows by leat_queue_entry_take_row(). */
+    LEAT_ROW_NEXT, /* The caller takes rows, from next_row of the entry on. */
     LEAT_ROW_BAD,
     LEAT_ROW_PASS_END,
     LEAT_ROW_FAILED,
