@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""leat beside torch's DataLoader and mlx-data, in one run: are the outputs equal, how many samples a second, how much memory.
+"""leat beside torch's DataLoader, mlx-data and datasets, in one run: are the outputs equal, how many samples a second, how much memory.
 
     compare.py [--rows N] [--documents FILE.jsonl] [--tokenizer tokenizer.json] [--rounds N] [--seconds S]
                [--pipelines titanic,titanic-model,prose] [--json FILE]
-               [--contenders torch,torch-map,mlx-data,leat,leat-lean,leat-torch]
+               [--contenders torch,torch-map,mlx-data,datasets,leat,leat-lean,leat-torch]
 
     titanic        the reference pipeline, config/titanic.yaml, over that file's rows again and again, --rows of them
     titanic-model  the same texts with the tokenizer of a model, 128 tokens
@@ -12,6 +12,7 @@
     torch        DataLoader, 2 workers, `tokenizers`, each worker its share of a stream
     torch-map    the same with a Dataset that holds 100,000 rows
     mlx-data     2 threads; its own trie where the pipeline has a list of tokens, else `tokenizers`
+    datasets     an IterableDataset that maps batches of texts by `tokenizers`, 2 threads
     leat         views of NumPy. Its epochs are told apart: `cold` is the first one, which parses, tokenizes and writes the
                  cache; `cached` those behind it
     leat-lean    the same with blocks of 64 KiB, three at once;  leat-torch: writable tensors of torch

@@ -204,6 +204,28 @@ def mlx_by_wheel(task: Task) -> Iterable[Any]:
     return stream  # type: ignore[no-any-return]
 
 
+def of_datasets(task: Task) -> Iterator[Iterable[Any]]:
+    """An IterableDataset, whose `map` takes batches of texts to `tokenizers`, on two threads. Batches become arrays behind it:
+    its own format for NumPy converts each list of a row by itself, which takes most of the time."""
+    import numpy
+    from datasets import IterableDataset
+
+    tokenizer = wheel(task, is_padded=True)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for text, label in records(task):
+            yield {"text": text} if label is None else {"text": text, "labels": label}
+
+    def tokenize(batch: dict[str, Any]) -> dict[str, Any]:
+        encodings = encode_batch(tokenizer, batch["text"])
+        return {"input_ids": [each.ids for each in encodings], "attention_mask": [each.attention_mask for each in encodings]}
+
+    dataset = IterableDataset.from_generator(rows).shuffle(buffer_size=task.shuffle)
+    dataset = dataset.map(tokenize, batched=True, remove_columns=["text"])
+    while True:
+        yield ({name: numpy.array(rows) for name, rows in batch.items()} for batch in dataset.iter(batch_size=task.batch_size))
+
+
 def leat_pipeline(task: Task) -> Any:
     import leat
 
@@ -246,6 +268,7 @@ CONTENDERS = {
     "torch": (of_torch, "torch"),
     "torch-map": (of_torch_map, "torch"),
     "mlx-data": (of_mlx, "numpy"),
+    "datasets": (of_datasets, "numpy"),
     "leat": (of_leat, "numpy"),
     "leat-lean": (of_leat_lean, "numpy"),
     "leat-torch": (of_leat_torch, "torch"),
@@ -256,7 +279,8 @@ def is_here(name: str) -> str | None:
     """Why a contender cannot run; None: it can."""
     import importlib.util
 
-    tools = ["leat._leat"] if name.startswith("leat") else ["tokenizers", *(["mlx", "mlx.data"] if name == "mlx-data" else [])]
+    own = {"mlx-data": ["mlx", "mlx.data"], "datasets": ["datasets"]}.get(name, [])
+    tools = ["leat._leat"] if name.startswith("leat") else ["tokenizers", *own]
     missing: list[str] = []
     for tool in (*tools, CONTENDERS[name][1]):  # in this order: a package before what is in it
         if tool.partition(".")[0] in missing or importlib.util.find_spec(tool) is None:
