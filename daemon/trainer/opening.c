@@ -229,8 +229,8 @@ static int take_seed(struct leat_opening *opening, const Leat__OpenRequest *requ
     if (request->has_seed && opening->has_claimed_seed && request->seed != opening->claimed_seed &&
         !opening->accepts_changes)
         return leat_error_set(err, -ESTALE,
-                              "the position is of seed %llu, not %llu: leave the seed out, or say "
-                              "that changes are accepted",
+                              "the position has the seed %llu, not %llu: leave the seed out or "
+                              "accept changes",
                               (unsigned long long)opening->claimed_seed,
                               (unsigned long long)request->seed);
     opening->run_options.has_seed = request->has_seed || opening->has_claimed_seed;
