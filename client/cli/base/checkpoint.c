@@ -82,7 +82,8 @@ static int take_position(const char *text, bool accepts_changes, struct leat_cla
     if (r < 0)
         return r;
     if (options->has_seed && options->seed != position.seed && !accepts_changes)
-        return leat_error_set(err, -ESTALE, "the position has the seed %llu, not %llu: leave --seed out or add "
+        return leat_error_set(err, -ESTALE,
+                              "the position has the seed %llu, not %llu: leave --seed out or add "
                               "--accept-changes",
                               (unsigned long long)position.seed, (unsigned long long)options->seed);
     claim->has_spec = claim->has_data = true;
