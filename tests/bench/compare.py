@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""leat beside torch's DataLoader, mlx-data and datasets, in one run: are the outputs equal, how many samples a second, how much memory.
+"""leat beside its peers in one run: are the outputs equal, how many samples a second, how much memory.
 
     compare.py [--rows N] [--documents FILE.jsonl] [--tokenizer tokenizer.json] [--rounds N] [--seconds S]
-               [--pipelines titanic,titanic-model,prose] [--json FILE]
-               [--contenders torch,torch-map,mlx-data,datasets,leat,leat-lean,leat-torch]
+               [--pipelines titanic,titanic-model,prose,prepared] [--json FILE]
+               [--contenders torch,torch-map,mlx-data,datasets,grain,streaming,litdata,leat,leat-lean,leat-torch]
 
     titanic        the reference pipeline, config/titanic.yaml, over that file's rows again and again, --rows of them
     titanic-model  the same texts with the tokenizer of a model, 128 tokens
     prose          JSONL with the tokenizer of a model, 1024 tokens
+    prepared       the same documents, tokenized before the clock starts: packed rows of 1024 tokens (see prepared.py)
 
     torch        DataLoader, 2 workers, `tokenizers`, each worker its share of a stream
     torch-map    the same with a Dataset that holds 100,000 rows
     mlx-data     2 threads; its own trie where the pipeline has a list of tokens, else `tokenizers`
     datasets     an IterableDataset that maps batches of texts by `tokenizers`, 2 threads
+    grain        a MapDataset that holds 100,000 rows, 2 processes
+    streaming    Mosaic's StreamingDataset, and litdata: they read a format of their own, so they have the pipeline `prepared` alone
     leat         views of NumPy. Its epochs are told apart: `cold` is the first one, which parses, tokenizes and writes the
                  cache; `cached` those behind it
     leat-lean    the same with blocks of 64 KiB, three at once;  leat-torch: writable tensors of torch
@@ -44,7 +47,8 @@ import tempfile
 import time
 from typing import Any
 
-from contenders import CONTENDERS, Task, is_here
+from contenders import CONTENDERS, N_MAP_ROWS, Task, is_here
+from prepared import PREPARED
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "client/python"))  # for the look at memory alone, where leat is not built
@@ -53,25 +57,31 @@ from leat.measure.sizing import device_info  # noqa: E402
 from leat.measure.table import figure, seconds, table  # noqa: E402
 
 MIB = 1 << 20
+ALL_CONTENDERS = list(dict.fromkeys([*CONTENDERS, *PREPARED]))
 KEYS = ("samples_per_s", "cached_samples_per_s", "first_batch_s", "memory", "own_memory")
-PIPELINES = ("titanic", "titanic-model", "prose")
+PIPELINES = ("titanic", "titanic-model", "prose", "prepared")
 RATIOS = ("cold", "cached", "memory", "own_memory")
 Results = dict[str, list[dict[str, Any]]]  # of each contender, of each round
-N_MAP_ROWS = 100_000
 
 
 # What runs in a process of its own: one contender, one task.
 
 
+def reader_of(contender: str, task: Task) -> tuple[Any, str]:
+    """The function that makes epochs, and the framework that its users have imported."""
+    return PREPARED[contender][1:] if task.prepared else CONTENDERS[contender]
+
+
 def run_one(job: dict[str, Any]) -> dict[str, Any]:
     """Epochs until the time is over; of leat at least a whole one and one more."""
-    make, framework = CONTENDERS[job["contender"]]
+    task = Task(**job["task"])
+    make, framework = reader_of(job["contender"], task)
     importlib.import_module(framework)
     base = proc.pss() or 0
-    is_leat = job["contender"].startswith("leat")
+    is_leat = job["contender"].startswith("leat") and not task.prepared  # a prepared stream has no first epoch
     epochs: list[dict[str, Any]] = []
     start = time.perf_counter()
-    for batches in make(Task(**job["task"])):
+    for batches in make(task):
         epochs.append(run_epoch(batches, start, None if is_leat and not epochs else job["seconds"]))
         if epochs[-1]["is_cut"] or (epochs[-1]["end_s"] > job["seconds"] and len(epochs) > is_leat):
             break
@@ -106,17 +116,23 @@ def rate(epochs: list[dict[str, Any]]) -> float:
     return float(sum(each["n"] for each in epochs) / sum(each["end_s"] - each["first_s"] for each in epochs))
 
 
+def prepare_one(job: dict[str, Any]) -> None:
+    PREPARED[job["contender"]][0](Task(**job["task"]))
+
+
 def check_one(job: dict[str, Any]) -> dict[str, Any]:
     """Digests of all rows of an epoch, sorted: of ids, mask and label, and of text, number of tokens and label."""
     import numpy
 
     task = Task(**job["task"])
+    if task.prepared:
+        PREPARED[job["contender"]][0](task)
     tokens = task.tokens() if task.vocab else []
     exact, loose, n_tokens = [], [], 0
-    for batch in next(iter(CONTENDERS[job["contender"]][0](task))):
+    for batch in next(iter(reader_of(job["contender"], task)[0](task))):
         held = [batch[name] for name in ("input_ids", "attention_mask", "labels") if name in batch]
         for row in zip(*(numpy.asarray(each).astype(numpy.int64) for each in held)):
-            length = int(row[1].sum())
+            length = int(row[1].sum()) if len(row) > 1 else len(row[0])
             text = "".join(tokens[i] for i in row[0][:length]) if tokens else ""
             exact.append(hashlib.sha256(b"".join(each.tobytes() for each in row)).hexdigest())
             loose.append(hashlib.sha256(f"{text} {length} {row[2:]}".encode()).hexdigest())
@@ -150,13 +166,16 @@ def call(job: dict[str, Any], folder: pathlib.Path, looks: list[int] | None = No
 
 
 def measure(contender: str, task: Task, options: argparse.Namespace, folder: pathlib.Path) -> dict[str, Any]:
-    if contender.startswith("leat"):
+    if task.prepared:
+        task = dataclasses.replace(task, prepared=str(folder / "prepared"))
+        call({"contender": contender, "task": dataclasses.asdict(task), "prepare": True}, folder)
+    elif contender.startswith("leat"):
         task = dataclasses.replace(task, cache=str(folder / "cache"))
     if contender == "torch-map" and task.field is None:
         task = dataclasses.replace(task, path=head_of(task, N_MAP_ROWS, folder))
     looks: list[int] = []
     found = call({"contender": contender, "task": dataclasses.asdict(task), "seconds": options.seconds}, folder, looks)
-    for left in ("cache", "state"):
+    for left in ("cache", "state", "prepared"):
         shutil.rmtree(folder / left, ignore_errors=True)
     found["memory"] = max(looks)
     found["own_memory"] = max(looks) - found.pop("base")
@@ -166,7 +185,11 @@ def measure(contender: str, task: Task, options: argparse.Namespace, folder: pat
 def check(task: Task, names: list[str], options: argparse.Namespace, folder: pathlib.Path) -> dict[str, str]:
     """Name → how equal its rows are to the first one's of leat, or of all. Ends the program where they are not."""
     short = dataclasses.replace(task, path=head_of(task, options.check_rows, folder))
-    found = {name: call({"contender": name, "task": dataclasses.asdict(short), "check": True}, folder) for name in names}
+    found = {}
+    for name in names:
+        if task.prepared:
+            short = dataclasses.replace(short, prepared=str(folder / f"check-{name}"))
+        found[name] = call({"contender": name, "task": dataclasses.asdict(short), "check": True}, folder)
     reference = next((found[name] for name in names if name.startswith("leat")), found[names[-1]])
     said = {}
     for name, each in found.items():
@@ -295,6 +318,7 @@ def tasks(options: argparse.Namespace, folder: pathlib.Path) -> dict[str, Task]:
         "titanic": Task("titanic", str(titanic), 64, vocab=str(ROOT / "config/titanic.vocab.txt")),
         "titanic-model": Task("titanic-model", str(titanic), 128, tokenizer=model),
         "prose": Task("prose", documents, options.length, tokenizer=model, field=text_field(documents)),
+        "prepared": Task("prepared", documents, options.length, tokenizer=model, field=text_field(documents), prepared="prepared"),
     }
 
 
@@ -315,17 +339,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--check-rows", type=int, default=2000)
     parser.add_argument("--pipelines", default=",".join(PIPELINES))
-    parser.add_argument("--contenders", default=",".join(CONTENDERS))
+    parser.add_argument("--contenders", default=",".join(ALL_CONTENDERS))
     parser.add_argument("--folder", type=pathlib.Path, help="for data and caches, which go at the end; else $TMPDIR")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--job", help=argparse.SUPPRESS)
     options = parser.parse_args()
     for name in options.contenders.split(","):
-        if name not in CONTENDERS:
-            parser.error(f"{name!r} is no contender: there are {', '.join(CONTENDERS)}")
+        if name not in ALL_CONTENDERS:
+            parser.error(f"{name!r} is not a contender; choose from {', '.join(ALL_CONTENDERS)}")
     for name in options.pipelines.split(","):
         if name not in PIPELINES:
-            parser.error(f"{name!r} is no pipeline: there are {', '.join(PIPELINES)}")
+            parser.error(f"{name!r} is not a pipeline; choose from {', '.join(PIPELINES)}")
     if min(options.rows, options.length, options.rounds, options.check_rows, options.seconds) <= 0:
         parser.error("--rows, --length, --rounds, --check-rows and --seconds are above 0")
     return options
@@ -335,7 +359,8 @@ def main() -> None:
     options = arguments()
     if options.job:
         job = json.loads(options.job)
-        print(json.dumps(check_one(job) if job.get("check") else run_one(job)), flush=True)
+        found = prepare_one(job) if job.get("prepare") else check_one(job) if job.get("check") else run_one(job)
+        print(json.dumps(found), flush=True)
         if job["contender"] == "mlx-data":
             os._exit(0)  # its threads are still at work, and it does not stop them
         return
@@ -355,8 +380,9 @@ def main() -> None:
         all_tasks = tasks(options, folder)
         found = []
         for task in (all_tasks[name] for name in options.pipelines.split(",")):
-            said = check(task, names, options, folder)
-            found.append(report(task, run_rounds(task, names, options, folder), said))
+            able = [name for name in names if name in (PREPARED if task.prepared else CONTENDERS)]
+            said = check(task, able, options, folder)
+            found.append(report(task, run_rounds(task, able, options, folder), said))
     if options.json:
         options.json.write_text(json.dumps({"machine": str(info), "found": found}, indent=1) + "\n")
 

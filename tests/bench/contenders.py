@@ -22,6 +22,7 @@ from typing import Any
 
 N_WORKERS = 2
 SHUFFLE = 1000
+N_MAP_ROWS = 100_000  # of a Dataset that holds its rows
 
 Record = tuple[str, int | None]  # text, label
 
@@ -39,6 +40,7 @@ class Task:
     batch_size: int = 32
     shuffle: int = SHUFFLE
     cache: str | None = None
+    prepared: str | None = None  # the folder of rows that prepared.py writes and reads
 
     @property
     def pad_id(self) -> int:
@@ -226,6 +228,27 @@ def of_datasets(task: Task) -> Iterator[Iterable[Any]]:
         yield ({name: numpy.array(rows) for name, rows in batch.items()} for batch in dataset.iter(batch_size=task.batch_size))
 
 
+def of_grain(task: Task) -> Iterator[Iterable[Any]]:
+    """A MapDataset of all records in memory, whose `map` takes a batch of texts to `tokenizers`, in two processes."""
+    import grain
+    import numpy
+    from absl import flags
+
+    flags.FLAGS.mark_as_parsed()  # Grain asks for them, and expects that absl runs the program
+    tokenizer = wheel(task, is_padded=True)
+
+    def tokenize(rows: list[Record]) -> dict[str, Any]:
+        encodings = encode_batch(tokenizer, [text for text, _ in rows])
+        batch = {"input_ids": numpy.array([each.ids for each in encodings], dtype=numpy.int32)}
+        batch["attention_mask"] = numpy.array([each.attention_mask for each in encodings], dtype=numpy.int32)
+        return batch if rows[0][1] is None else batch | {"labels": numpy.array([label for _, label in rows])}
+
+    held = list(itertools.islice(records(task), N_MAP_ROWS))
+    for epoch in itertools.count():
+        rows = grain.MapDataset.source(held).seed(epoch).shuffle().batch(task.batch_size, batch_fn=list).map(tokenize)
+        yield rows.to_iter_dataset().mp_prefetch(grain.MultiprocessingOptions(num_workers=N_WORKERS))
+
+
 def leat_pipeline(task: Task) -> Any:
     import leat
 
@@ -269,20 +292,25 @@ CONTENDERS = {
     "torch-map": (of_torch_map, "torch"),
     "mlx-data": (of_mlx, "numpy"),
     "datasets": (of_datasets, "numpy"),
+    "grain": (of_grain, "numpy"),
     "leat": (of_leat, "numpy"),
     "leat-lean": (of_leat_lean, "numpy"),
     "leat-torch": (of_leat_torch, "torch"),
 }
 
 
+PACKAGES = {"mlx-data": ["mlx", "mlx.data"], "datasets": ["datasets"], "grain": ["grain"], "streaming": ["streaming"],
+            "litdata": ["litdata"]}
+
+
 def is_here(name: str) -> str | None:
     """Why a contender cannot run; None: it can."""
     import importlib.util
 
-    own = {"mlx-data": ["mlx", "mlx.data"], "datasets": ["datasets"]}.get(name, [])
-    tools = ["leat._leat"] if name.startswith("leat") else ["tokenizers", *own]
+    framework = CONTENDERS[name][1] if name in CONTENDERS else "torch"
+    tools = ["leat._leat"] if name.startswith("leat") else ["tokenizers", *PACKAGES.get(name, [])]
     missing: list[str] = []
-    for tool in (*tools, CONTENDERS[name][1]):  # in this order: a package before what is in it
+    for tool in (*tools, framework):  # in this order: a package before what is in it
         if tool.partition(".")[0] in missing or importlib.util.find_spec(tool) is None:
             missing.append(tool)
     return f"no {', '.join(missing)} for {pathlib.Path(sys.executable).name}" if missing else None
