@@ -114,6 +114,15 @@ struct leat_block *leat_block_pool_take_exact(struct leat_block_pool *pool, size
 void leat_block_replace(struct leat_block *block, const struct leat_arena *take_arena);
 /* Gives the block the arena of `made`, which is left with an empty one. */
 void leat_block_take_over(struct leat_block *block, struct leat_block *made);
+/* Adds references to a block that has one. */
+static inline void leat_block_ref(struct leat_block *block, uint32_t n_refs) {
+    block->n_refs += n_refs;
+}
+/* Adds a reference to a row that another reference names too. The block is never made sparse. */
+static inline void leat_block_share(struct leat_block *block) {
+    leat_block_ref(block, 1);
+    block->is_shared = true;
+}
 void leat_block_unref(struct leat_block *block, uint32_t n_refs);
 /* Gives all memory back that is not in use. */
 void leat_block_pool_trim(struct leat_block_pool *pool);

@@ -50,8 +50,7 @@ static inline uint32_t leat_ref_elements(struct leat_ref ref, const struct leat_
 }
 /* A further reference to the block, for another part of the same row. */
 static inline struct leat_ref leat_ref_part(struct leat_ref ref, uint32_t start, uint32_t length) {
-    ref.block->n_refs++;
-    ref.block->is_shared = true;
+    leat_block_share(ref.block);
     return (struct leat_ref){
         .block = ref.block, .row = ref.row, .start = ref.start + start, .length = length};
 }

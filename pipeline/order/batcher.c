@@ -154,7 +154,7 @@ static int push_batch_rows(struct leat_order_sink *sink, struct leat_block *bloc
         refs = &open->refs->refs[open->refs->n_refs];
         for (uint32_t i = 0; i < some; i++)
             refs[i] = leat_ref_row(block, row + n_pushed + i);
-        block->n_refs += some;
+        leat_block_ref(block, some);
         open->refs->n_refs += some;
         n_pushed += some;
         if (open->refs->n_refs == plan->batch_size)

@@ -266,11 +266,6 @@ static struct leat_batch_refs *find_in_round(const struct leat_batcher *batcher,
     return batch;
 }
 
-static void share_block(const struct leat_ref *ref) {
-    ref->block->n_refs++;
-    ref->block->is_shared = true;
-}
-
 static int copy_bundle(struct leat_ref *ref) {
     struct leat_bundle *copy = malloc(leat_bundle_bytes(ref->bundle));
 
@@ -278,7 +273,7 @@ static int copy_bundle(struct leat_ref *ref) {
         return -ENOMEM;
     memcpy(copy, ref->bundle, leat_bundle_bytes(ref->bundle));
     for (uint32_t i = 0; i < copy->n_refs; i++)
-        share_block(&copy->refs[i]);
+        leat_block_share(copy->refs[i].block);
     if (copy->refs[0].block->pool)
         copy->refs[0].block->pool->n_bundle_bytes += leat_bundle_bytes(copy);
     ref->bundle = copy;
@@ -298,7 +293,7 @@ static struct leat_batch_refs *copy_batch(const struct leat_batch_refs *batch) {
         struct leat_ref *ref = &copy->refs[copy->n_refs];
 
         if (ref->row != LEAT_REF_BUNDLE) {
-            share_block(ref);
+            leat_block_share(ref->block);
         } else if (copy_bundle(ref) < 0) {
             leat_batch_refs_free(copy);
             return NULL;

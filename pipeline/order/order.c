@@ -225,7 +225,7 @@ static int push_rows(struct leat_order_sink *sink, struct leat_block *block, uin
     if (sink->push_rows)
         return sink->push_rows(sink, block, row, n, err);
     while (r == 0 && n_pushed < *n) {
-        block->n_refs++;
+        leat_block_ref(block, 1);
         r = leat_order_push(sink, leat_ref_row(block, row + n_pushed++), err);
     }
     *n = n_pushed;

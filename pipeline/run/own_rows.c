@@ -54,7 +54,7 @@ static int add_block(struct leat_own_rows *own, struct leat_count_only *count_on
     if (!leat_array_reserve(&own->blocks, own->n_blocks + 1, &own->blocks_capacity))
         return -ENOMEM;
     own->blocks[own->n_blocks++] = count_only;
-    count_only->block->n_refs++;
+    leat_block_ref(count_only->block, 1);
     return 0;
 }
 

@@ -210,7 +210,7 @@ static void add_rows(struct leat_row_fetch *fetch, struct leat_gather *gather,
         .load = leat_cache_load(resident->file, &resident->frame),
         .first_row = gather->n_rows,
     };
-    resident->block->n_refs++;
+    leat_block_ref(resident->block, 1);
     for (size_t i = resident->first_want; i != SIZE_MAX; i = fetch->wants[i].next)
         sorting[n++] = (struct sorting){.want = &fetch->wants[i], .index = i};
     leat_resident_set_want(resident, SIZE_MAX);
@@ -438,7 +438,7 @@ static void turn_references(struct leat_row_fetch *fetch, const struct leat_gath
 
         want->ref->block = gather->targets[row->target];
         want->ref->row = row->target_row;
-        want->ref->block->n_refs++;
+        leat_block_ref(want->ref->block, 1);
         leat_row_store_pin_row(want->ref);
         leat_block_unref(evicted, 1);
         want->batch->n_absent--;

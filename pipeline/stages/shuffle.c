@@ -216,13 +216,13 @@ static int push_rows(const struct leat_config *config, void *state, struct leat_
     int r = 0;
 
     while (r == 0 && n_pushed < *n && reservoir->n_refs != limit) {
-        block->n_refs++;
+        leat_block_ref(block, 1);
         r = push(config, state, leat_ref_row(block, row + n_pushed++), down, err);
     }
     while (r == 0 && n_pushed < *n) {
         struct leat_ref ref = leat_ref_row(block, row + n_pushed++);
 
-        block->n_refs++;
+        leat_block_ref(block, 1);
         r = leat_order_push(down, exchange(reservoir, limit, ref), err);
     }
     *n = n_pushed;

@@ -22,7 +22,7 @@ MUTANTS = {
         ("an uneven end passes in silence", "if (batcher->plan->options.uneven == LEAT_UNEVEN_ERROR)", "if (false)"),
         ("a round may be skipped in part", "if (batcher->n_round_skipped == 0 || batcher->n_round_skipped == n ||", "if (true ||"),
         ("skipped steps are made", "|| leat_skips_has_step(skips, batcher->epoch, step);\n    take_batch->epoch", ";\n    take_batch->epoch"),
-        ("a copied batch shares its bundle's documents without a count", "        share_block(&copy->refs[i]);", "        ;"),
+        ("a copied batch shares its bundle's documents without a count", "        leat_block_share(copy->refs[i].block);", "        ;"),
         ("a rank has its neighbour's steps", "step % batcher->world_size - batcher->first_rank < batcher->n_ranks",
          "step % batcher->world_size - batcher->first_rank <= batcher->n_ranks"),
         ("lanes do not take turns", "batcher->turn = (batcher->turn + 1) % batcher->n_lanes;\n    if (is_idle)", "if (is_idle)"),

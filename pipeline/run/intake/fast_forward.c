@@ -255,8 +255,10 @@ void leat_count_only_turn(struct leat_ref *ref) {
         return;
     ref->block = count_only->made;
     ref->row = (uint32_t)(found - count_only->wanted);
-    ref->block->n_refs++;
-    ref->block->is_shared |= block->is_shared;
+    if (block->is_shared)
+        leat_block_share(ref->block);
+    else
+        leat_block_ref(ref->block, 1);
     leat_block_unref(block, 1);
 }
 
@@ -297,7 +299,7 @@ int leat_count_only_start_job(struct leat_count_only *count_only, struct leat_ma
         .stop_after = (int)count_only->owner->plan->n_map,
     };
     count_only->is_out = true;
-    count_only->block->n_refs++;
+    leat_block_ref(count_only->block, 1);
     return 0;
 }
 
@@ -364,7 +366,7 @@ void leat_count_only_end_job(struct leat_count_only *count_only, struct leat_map
     } else if (made->n_rows != n_expected(job)) {
         leat_bad_record_error(job->plan, made->file, &made->bad[0], &count_only->error);
     } else if (job->wanted) {
-        made->n_refs++;
+        leat_block_ref(made, 1);
         count_only->made = made;
     } else {
         materialize(block, made);
