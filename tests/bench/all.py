@@ -4,7 +4,8 @@
     all.py BUILD [--parts peers,reference,packed,numbers] [--workers 1,2,8] [--rounds N] [--seconds S] [--minutes M]
            [--rows N] [--json FILE] [--chart FILE.svg]
 
-    peers      compare.py: leat, torch, mlx-data and datasets, as far as they are installed; their rows must be equal first
+    peers      compare.py: leat, torch, mlx-data, datasets, Grain, StreamingDataset and LitData, if they are installed; their
+               rows must be equal first
     reference  pipeline_bench's own pipeline: CSV, text, tokens, pad 64, shuffle 1000, batch 32
     packed     rows of 2,048 tokens with labels and positions, packed of documents of a cache; batches of 8
     numbers    three columns of numbers out of a CSV file, batches of 1,024
@@ -147,8 +148,8 @@ def peers(options: argparse.Namespace, folder: pathlib.Path, clock: Clock) -> di
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(options.build / "python"), os.environ.get("PYTHONPATH", "")])}
     found = folder / "peers.json"
     print(clock.run([sys.executable, str(HERE / "compare.py"), "--rows", str(options.rows), "--rounds", str(options.rounds),
-                     "--seconds", str(options.seconds), "--contenders", "torch,mlx-data,datasets,leat", "--folder", str(folder),
-                     "--json", str(found)], env, shows_progress=True), flush=True)
+                     "--seconds", str(options.seconds), "--contenders", "torch,mlx-data,datasets,grain,streaming,litdata,leat",
+                     "--folder", str(folder), "--json", str(found)], env, shows_progress=True), flush=True)
     return json.loads(found.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """chart.py RUN.json CHART.svg [--date DATE]: draws the samples a second of a run of compare.py --json, with its machine and date.
 
-The bars of a pipeline are scaled to its fastest contender. leat has two: its first epoch, and those from the cache. The figures
+The bars of a pipeline are scaled to its fastest contender. leat has two: its first epoch, and epochs from the cache. The figures
 that the chart shows are stored beside it as CHART.json, from which chart.py draws the same chart again.
 """
 
@@ -11,7 +11,10 @@ import html
 import json
 import pathlib
 
-NAMES = {"torch": "torch DataLoader", "mlx-data": "mlx-data", "leat": "leat, first epoch"}
+NAMES = {"torch": "torch DataLoader", "grain": "Grain", "streaming": "StreamingDataset", "litdata": "LitData",
+         "leat": "leat, first epoch"}
+TITLES = {"titanic": "CSV, a list of tokens", "titanic-model": "CSV, tokenized: rows of 128 tokens",
+          "prose": "JSON Lines, tokenized: rows of 1,024 tokens", "prepared": "prepared tokens: rows of 1,024"}
 WIDTH, LEFT, BAR, ROW = 760, 170, 400, 22
 
 
@@ -21,9 +24,11 @@ def figures(run, date):
         return run
     pipelines = {}
     for found in run["found"]:
-        rates = pipelines[found["task"]["name"]] = {}
+        task = found["task"]
+        rates = pipelines[TITLES.get(task["name"], task["name"])] = {}
         for name, median in found["medians"].items():
-            rates[NAMES.get(name, name)] = round(median["samples_per_s"])
+            shown = "leat" if name == "leat" and task["prepared"] else NAMES.get(name, name)
+            rates[shown] = round(median["samples_per_s"])
             if median["cached_samples_per_s"]:
                 rates[f"{name}, from the cache"] = round(median["cached_samples_per_s"])
     machine = ", ".join(line.split(None, 1)[1] for line in run["machine"].split("\n") if line.startswith(("machine", "CPU ")))

@@ -1,5 +1,6 @@
-"""What the guides show besides Python: a YAML block that is marked `<!-- check -->` is one that leatd accepts, and a shell block
-that is marked `<!-- run -->` succeeds, in a folder with the data and tokenizers of config.
+"""What the guides show besides Python: leatd accepts a YAML block that is marked `<!-- check -->`, and a shell block that is marked
+`<!-- run -->` succeeds, in a folder with the data and tokenizers of config. There it finds the blocks of its page that are
+marked `<!-- file: NAME -->`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from conftest import ROOT
 from documents import Block
 
 BIN = pathlib.Path(os.environ.get("LEAT_BIN", ROOT / "build" / "release" / "bin"))
-BLOCKS = [block for page in sorted(ROOT.glob("*/guide/*.md")) for block in documents.blocks(page)]
+BLOCKS = [block for page in (ROOT / "config" / "README.md", *sorted(ROOT.glob("*/guide/*.md"))) for block in documents.blocks(page)]
 STREAMS = [block for block in BLOCKS if block.language == "yaml" and block.mark == "<!-- check -->"]
 SHELL = [block for block in BLOCKS if block.language == "sh" and block.runs]
 
@@ -32,7 +33,7 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def test_there_are_some() -> None:
-    assert len(STREAMS) >= 8 and len(SHELL) >= 3
+    assert len(STREAMS) >= 8 and len(SHELL) >= 5
 
 
 @pytest.mark.parametrize("block", STREAMS, ids=name_of)
@@ -45,6 +46,9 @@ def test_streams_are_accepted(block: Block, folder: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("block", SHELL, ids=name_of)
 def test_commands_succeed(block: Block, folder: pathlib.Path) -> None:
+    for other in documents.blocks(block.file):
+        if other.mark.startswith("<!-- file: "):
+            (folder / other.mark.split()[2]).write_text(other.text)
     environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
     environment.pop("LEAT_SOCKET", None)
     run = ["sh", "-eu", "-c", block.text]
