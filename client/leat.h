@@ -134,7 +134,7 @@ struct leat_ring {
     uint64_t size_bytes; /* of each mapping */
 };
 
-/* Whether the stages `shuffle` of a declared stream apply. */
+/* Says if the stages `shuffle` of a declared stream apply. */
 enum leat_shuffle {
     LEAT_SHUFFLE_AS_DECLARED = 0,
     LEAT_SHUFFLE_ON = 1,  /* as declared; -EINVAL if the stream has none */

@@ -23,7 +23,7 @@ int leat_save_format_of(const char *path, int32_t format, enum leat_save_format 
 /* ".npz" */
 const char *leat_save_ending(enum leat_save_format format);
 
-/* That batch, not compressed. */
+/* The bytes of that batch without compression. */
 struct leat_saving leat_saving_of(const struct leat_batch *batch);
 
 /* Checks names, then writes. 0 or -errno; failures of the file are returned when it is committed.

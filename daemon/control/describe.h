@@ -21,7 +21,7 @@ static inline bool leat_control_is_meant(const struct leat_daemon_stream *stream
                                          const char *name) {
     return !name[0] || strcmp(name, stream->name) == 0;
 }
-/* Of all streams, or of the one of that name. 0 or -ENOMEM. */
+/* Describes all streams, or the one of that name. 0 or -ENOMEM. */
 int leat_control_describe_streams(const struct leat_sessions *sessions, const char *name,
                                   struct leat_arena *arena, Leat__StreamsReply *streams);
 int leat_control_describe_stats(const struct leat_sessions *sessions, const char *name,

@@ -31,7 +31,7 @@ struct leat_control_pace {
     uint32_t n_workers;
 };
 
-/* Of a connection. */
+/* The pace of one connection. */
 struct leat_control_rest {
     struct leat_control_pace *pace;
     struct leat_channel *channel;

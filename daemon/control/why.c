@@ -1,9 +1,8 @@
 /* control/why.c: the verb why: what bounds a stream, from samples of its counters.
  *
- * What a cache would gain is tried on the pool with the first blocks of the source, which takes a
- * worker some ms. If that is not possible, its gain is left out. Owner: loop; while the task is on
- * the pool the worker has the fields up to `tried_ns`.
- */
+ * A trial on the pool with the first blocks of the source measures what a cache would gain; it
+ * takes a worker some ms. If the trial is not possible, the reply has no such gain. Owner: loop;
+ * while the task is on the pool the worker has the fields up to `tried_ns`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -56,7 +56,7 @@ static void add_field(struct entry *entry, const struct leat_log_field *field) {
     add(entry, "LEAT_%s=%s", key, leat_log_field_text(field, value, sizeof(value)));
 }
 
-/* What does not fit is cut. */
+/* Cuts text that does not fit. */
 __attribute__((format(printf, 2, 3))) static void extend(char text[static FIELD_BYTES],
                                                          const char *format, ...) {
     size_t n = strlen(text);

@@ -12,7 +12,7 @@
 #include "daemon/trainer/sessions.h"
 #include "proto/base/clock.h"
 
-/* Slots that the run was given are empty, or about to be filled: they are nobody's yet. */
+/* Slots that the run was given are empty or about to be filled, so no trainer has them. */
 void leat_feed_add_slots(const struct leat_feed *feed, uint64_t *n_slots, uint64_t *n_slots_free) {
     for (const struct leat_slot_ring *ring = feed->rings; ring; ring = ring->next) {
         *n_slots += ring->n_slots;

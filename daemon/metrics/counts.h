@@ -7,11 +7,11 @@
 struct leat_feed;
 struct leat_sessions;
 
-/* Of its runs that have ended and of those that go on, and of its trainers up to now. */
+/* Fills the figures of a stream: of its ended and running runs, and of its trainers up to now. */
 void leat_stream_read_counts(const struct leat_sessions *sessions,
                              const struct leat_daemon_stream *stream,
                              struct leat_stream_counts *ret_counts);
-/* Of the daemon as a whole, but for n_fds, which takes time to count, and n_streams_other. */
+/* Fills the figures of the daemon, except n_fds, which takes time to count, and n_streams_other. */
 void leat_daemon_read_figures(const struct leat_sessions *sessions, uint64_t now_ns,
                               struct leat_daemon_figures *ret_figures);
 /* Adds the slots of a run to gauges of slots. */

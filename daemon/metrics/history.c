@@ -1,10 +1,8 @@
 /* history.c: see history.h.
  *
- * A packed message is what its fields are, one behind the other, in any order: so a sample is
- * packed without its streams, and each stream behind it, and a reply is put together of packed
- * samples without looking into them (as fields that protobuf-c does not know; see the encoding
- * guide of Protocol Buffers).
- */
+ * A packed message is its packed fields, one after the other, in any order. So a sample is packed
+ * without its streams, and its streams follow. A reply joins packed samples without parsing them,
+ * as fields that protobuf-c does not know; see the encoding guide of Protocol Buffers. */
 #include "daemon/metrics/history.h"
 
 #include <errno.h>
@@ -12,8 +10,8 @@
 #include <string.h>
 
 #define SECOND_NS    UINT64_C(1000000000)
-#define SLACK        20 /* a twentieth of a period early is in time */
-#define SECONDS_PART 4  /* of all bytes, those of a second have a quarter */
+#define SLACK        20 /* a sample may be a twentieth of a period early */
+#define SECONDS_PART 4  /* the samples of seconds have a quarter of all bytes */
 #define PREFIX_MAX   10 /* bytes of a tag and a length */
 
 #define TAG_STREAM    0x62 /* Sample.streams, with a length */
@@ -63,7 +61,7 @@ void leat_history_deinit(struct leat_history *history) {
 
 /* ---- making a sample ---- */
 
-/* As protobuf has it: seven bits a byte, the least first. */
+/* Writes a varint of protobuf: seven bits a byte, the lowest first. */
 static size_t put_number(uint8_t *bytes, uint64_t number) {
     size_t n = 0;
 
@@ -113,7 +111,7 @@ static void describe_stages(struct stream_change *change, const struct leat_stre
     }
 }
 
-/* False: nothing happened to it, and nobody wants it. */
+/* False if nothing happened to the stage, so that the sample leaves it out. */
 static bool describe_stream(struct stream_change *change, const struct leat_stream_reading *now,
                             const struct leat_stream_reading *before) {
     Leat__StreamSample *message = &change->message;
@@ -147,7 +145,7 @@ static void describe_daemon(Leat__Sample *message, const struct leat_reading *no
     leat_figures_to_message(leat_daemon_figure_table, &figures, &message->base, NULL);
 }
 
-/* With room for n_more bytes behind what it has. */
+/* Makes room for n_more bytes. */
 static struct leat_history_sample *widen(struct leat_history_sample *sample, size_t n_more) {
     struct leat_history_sample *wider =
         realloc(sample, sizeof(*sample) + (sample ? sample->n_bytes : 0) + n_more);
@@ -195,7 +193,7 @@ static struct leat_history_sample *make_sample(const struct leat_reading *now,
         if (describe_stream(&change, &now->streams[i], leat_reading_find(before, &now->streams[i])))
             sample = add_stream(sample, &change);
     }
-    return sample ? widen(sample, 0) : NULL; /* no wider than it is */
+    return sample ? widen(sample, 0) : NULL; /* without unused room */
 }
 
 static bool part_add(struct leat_history_part *part, const struct leat_reading *reading) {
@@ -263,8 +261,8 @@ static bool has_name(const uint8_t *stream, const char *name) {
     return n == strlen(name) && memcmp(stream, name, n) == 0;
 }
 
-/* Behind `to`, if it is not NULL, the sample with that stream alone; NULL: all. Returns its size.
- */
+/* Appends the sample to `to` unless that is NULL, with that stream only unless it is NULL. Returns
+ * its size. */
 static size_t put_sample(uint8_t *to, const struct leat_history_sample *sample,
                          const char *stream) {
     const uint8_t *at = sample->bytes + sample->n_head, *end = sample->bytes + sample->n_bytes;
@@ -304,7 +302,7 @@ struct collection {
     size_t n_left; /* bytes */
 };
 
-/* 1: there is no room for it. */
+/* Returns 1 if there is no room for the sample. */
 static int collect_one(struct collection *to, const struct leat_history_sample *sample) {
     ProtobufCMessage *message = &to->reply->base;
     size_t n_bytes = put_sample(NULL, sample, to->stream), n_prefix;

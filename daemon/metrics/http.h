@@ -16,7 +16,7 @@
 #define LEAT_HTTP_BYTES (UINT64_C(4) << 20)
 
 struct leat_http {
-    struct leat_listener listener; /* of which only the socket is used; fd -1: there is no HTTP */
+    struct leat_listener listener; /* only its socket is used; fd -1: HTTP is off */
     struct leat_http_shared shared;
     uv_thread_t uv_thread;
     struct leat_http_thread *thread;
@@ -29,7 +29,7 @@ int leat_http_bind(struct leat_http *http, const char *text, const char *group,
                    struct leat_error *err);
 /* Uses a socket that a service manager made. */
 int leat_http_adopt(struct leat_http *http, int take_fd, struct leat_error *err);
-/* The rights to look at a Unix socket are those on the control socket. */
+/* Readers of the control socket may read a Unix socket, too. */
 void leat_http_set_rights(struct leat_http *http, const struct leat_rights *rights);
 /* Figures are shown only to requests with the token in that file. Call it before the start. */
 int leat_http_set_token(struct leat_http *http, const char *path, struct leat_error *err);

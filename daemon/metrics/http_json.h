@@ -4,12 +4,13 @@
 #include "daemon/metrics/history.h"
 #include "proto/base/text.h"
 
-#define LEAT_HTTP_JSON_MAX (UINT32_C(64) << 10) /* of samples, and one; the rest is asked for */
+#define LEAT_HTTP_JSON_MAX                                                                         \
+    (UINT32_C(64) << 10) /* bytes of all samples, and of one; the page asks for the rest */
 
 /* One object:
  *   version, now_ms, is_stale;
  *   figures: {name: number} by the members of figures.def and daemon_figures.def;
- *   columns: [[member, label, unit]] that the page shows of each stream;
+ *   columns: [[member, label, unit]] that the page shows for each stream;
  *   streams: [{name, is_own, is_other, verdict, figures, failure}];
  *   samples: [{at: "text of digits", t: ms of the wall clock, d, rss, ring, mem, cpu, loop, work,
  *              workers, sessions,

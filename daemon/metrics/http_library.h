@@ -8,7 +8,7 @@
 
 #define LEAT_HTTP_LIBRARY "libmicrohttpd.so.12" /* its ABI since 0.9.60, 2018 */
 
-/* Those that are called: X(name), without MHD_. */
+/* The functions that leat calls: X(name), without MHD_. */
 #define LEAT_HTTP_FUNCTIONS(X)                                                                     \
     X(add_connection)                                                                              \
     X(add_response_header)                                                                         \
@@ -30,8 +30,8 @@ struct leat_http_library {
 #undef MEMBER
 };
 
-extern struct leat_http_library leat_mhd; /* of nulls before it is loaded */
+extern struct leat_http_library leat_mhd; /* all NULL until it is loaded */
 
-/* Once is enough; more often does no harm. Loop thread, before there is one of the listener. 0,
+/* Loads it, unless it is loaded. On the loop, before the listener's thread starts. 0 or
  * -EOPNOTSUPP. */
 int leat_http_library_load(struct leat_error *err);

@@ -15,7 +15,7 @@
 #define TYPE_PROMETHEUS  "text/plain; version=0.0.4; charset=utf-8"
 #define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* Nothing runs but /status.js, nothing is fetched but from here, nobody shows it in a frame. */
+/* The page runs /status.js only, fetches from this server only, and is shown in no frame. */
 #define POLICY                                                                                     \
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " \
     "base-uri "                                                                                    \
@@ -51,8 +51,8 @@ static struct MHD_Response *respond_static(const void *bytes, size_t n_bytes, co
                  type);
 }
 
-/* NULL if the text failed; takes it. It may lie here for as long as its connection lives: without
- * the room that it did not use. */
+/* Takes the text; NULL if the text failed. A slow client may keep the response for long, so its
+ * unused room is given back. */
 static struct MHD_Response *respond_text(struct leat_text *take_text, const char *type) {
     char *shrunk = take_text->n_bytes ? realloc(take_text->data, take_text->n_bytes) : NULL;
     struct MHD_Response *response = NULL;
@@ -78,7 +78,7 @@ static enum MHD_Result send_and_drop(struct MHD_Connection *connection, unsigned
     return result;
 }
 
-/* The connection ends then: what else was sent on it is not looked at. */
+/* The connection ends with the response. Further requests on it are ignored. */
 static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status,
                               const char *text) {
     struct MHD_Response *response = respond_static(text, strlen(text), TYPE_TEXT);
@@ -90,7 +90,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
     return send_and_drop(connection, status, response);
 }
 
-/* ---- what there is ---- */
+/* ---- pages ---- */
 
 static bool is_stale(const struct leat_http_site *site, uint64_t now_ns) {
     return !site->reading || now_ns - site->reading->at_ns > LEAT_HTTP_STALE_NS;
@@ -147,7 +147,7 @@ static bool has_body(struct MHD_Connection *connection) {
            leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
-/* The page itself has no figures: it is what asks for the token. */
+/* The page has no figures, and asks for the token. So it needs none. */
 static bool has_token(const struct leat_http_site *site, struct MHD_Connection *connection) {
     return leat_http_token_fits(
         site->token, leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization"),

@@ -15,18 +15,20 @@
 #include "daemon/metrics/metrics.h"
 #include "daemon/net/http_token.h"
 
-#define LEAT_HTTP_STALE_NS UINT64_C(10000000000) /* older figures are no answer for Prometheus */
+#define LEAT_HTTP_STALE_NS                                                                         \
+    UINT64_C(10000000000) /* Prometheus gets an error rather than older figures */
 
 struct leat_http_site {
     bool is_ip;
     const struct leat_http_token *token;
     bool has_history;
     struct leat_history history;
-    struct leat_reading *reading;    /* the latest; NULL: none yet */
-    struct MHD_Response *metrics[2]; /* of that, by format, once they were asked for */
+    struct leat_reading *reading; /* the latest; NULL: none yet */
+    struct MHD_Response
+        *metrics[2]; /* texts of the latest reading by format; NULL: not asked for yet */
 };
 
-/* token: which is asked for before figures are given; it is not changed, and outlives the site. */
+/* token: requests for figures must have it, unless it is NULL; it must outlive the site. */
 int leat_http_site_init(struct leat_http_site *site, bool is_ip,
                         const struct leat_http_token *token, uint64_t history_bytes);
 void leat_http_site_deinit(struct leat_http_site *site);

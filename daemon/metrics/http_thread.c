@@ -24,9 +24,9 @@
 
 #define IDLE_S           10U
 #define LIFE_NS          UINT64_C(30000000000)
-#define PAUSE_MS         100 /* without descriptors */
+#define PAUSE_MS         100 /* how long no connection is accepted if descriptors are short */
 #define TICK_MS          1000
-#define CONNECTION_BYTES (16U << 10)       /* of a request's head, and what answers it */
+#define CONNECTION_BYTES (16U << 10)       /* for a request's head and its answer */
 #define MAX_ACCEPTS      16                /* a turn */
 #define REST_NS          UINT64_C(5000000) /* behind refusals */
 #define NICENESS         10                /* after streams */
@@ -44,7 +44,7 @@ struct leat_http_thread {
     struct MHD_Daemon *server;
     struct leat_http_site site;
     bool is_ending;
-    uint64_t resume_ns; /* accepts nobody until then */
+    uint64_t resume_ns; /* accepts no connection until then */
     struct leat_rate_limit limit;
     struct connection connections[LEAT_HTTP_MAX_CONNECTIONS];
 };

@@ -1,4 +1,4 @@
-/* http_thread.h: the thread of the HTTP listener, and what it shares with the loop. */
+/* http_thread.h: the thread of the HTTP listener, and the state that it shares with the loop. */
 #pragma once
 
 #include <stdatomic.h>
@@ -13,10 +13,10 @@ struct leat_http_thread;
 
 /* Set by the loop; `rights` may change while the thread runs, under the mutex. */
 struct leat_http_shared {
-    bool is_ip;                /* Requests must name this machine; else rights are asked for. */
-    bool has_mutex;            /* Without it nobody but root and the daemon's user may look. */
+    bool is_ip;                /* Requests must name this machine; other requests need a right. */
+    bool has_mutex;            /* Without it only root and the daemon's user may read. */
     uv_mutex_t mutex;          /* of the rights */
-    struct leat_rights rights; /* to look at a Unix socket */
+    struct leat_rights rights; /* of a Unix socket */
     struct leat_http_token token;
     int pipe[2];                /* pointers to readings; NULL ends the thread */
     _Atomic uint32_t n_pending; /* readings in the pipe */

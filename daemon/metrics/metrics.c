@@ -30,7 +30,7 @@ static void announce(struct leat_text *text, const char *name, const char *unit,
         leat_text_add(text, "# UNIT %s%s %s\n", name, unit, unit + 1);
 }
 
-/* What a trainer called its stream may be anything: it is labelled as it is shown. */
+/* A trainer may give its stream any name. The label is the name as people see it. */
 static void add_label(struct leat_text *text, const char *name, const char *value) {
     struct leat_text shown = {.data = NULL};
 
@@ -88,7 +88,7 @@ static void add_of_stages(struct leat_text *text, const struct leat_figure *figu
     }
 }
 
-/* Announces a figure if it is a metric; of several of a name the first one. */
+/* Announces a figure if it is a metric, and the first one of its name. */
 static bool begin(struct leat_text *text, const struct leat_figure *figure,
                   enum leat_metrics_format format) {
     if (leat_figure_is_first(figure))
@@ -110,7 +110,7 @@ static void add_line(struct leat_text *text, const struct leat_figure_spread *sp
     add_stream_labels(text, stream);
 }
 
-/* A bound is written in one way in both formats, as it is a label: with a point. */
+/* A bound is a label, so both formats write it the same way: with a point. */
 static void add_bound(struct leat_text *text, const struct leat_figure_spread *spread, size_t i) {
     uint64_t bound;
 

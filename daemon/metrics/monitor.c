@@ -9,7 +9,7 @@
 #include "proto/base/clock.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define COUNT_NS  (10 * SECOND_NS) /* descriptors are counted so often */
+#define COUNT_NS  (10 * SECOND_NS) /* descriptors are counted once in so many seconds */
 #define PART      64               /* of the memory limit, for the history */
 
 uint64_t leat_monitor_bytes(uint64_t limit_bytes) {

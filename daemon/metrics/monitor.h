@@ -9,15 +9,15 @@ struct leat_http;
 struct leat_sessions;
 
 struct leat_monitor {
-    const struct leat_sessions *sessions; /* which it watches */
-    struct leat_http *http;               /* which publishes what it reads */
+    const struct leat_sessions *sessions; /* the streams that it watches */
+    struct leat_http *http;               /* publishes the readings */
     struct leat_series series;
     struct leat_history history;
     uint64_t next_ns, next_count_ns, n_fds;
     bool has_history;
 };
 
-/* Its limit, of that of the daemon (UINT64_MAX: none). */
+/* The history's limit, given the daemon's (UINT64_MAX: none). */
 uint64_t leat_monitor_bytes(uint64_t limit_bytes);
 int leat_monitor_init(struct leat_monitor *monitor, const struct leat_sessions *sessions,
                       struct leat_http *http, uint64_t max_bytes);

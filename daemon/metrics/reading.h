@@ -1,7 +1,7 @@
 /* reading.h: all figures of the daemon and its streams at one moment.
  *
  * The loop takes it (series.h); it is plain data from then on, to be read on any thread.
- * What is counted stands in figures.def and daemon_figures.def. Counters never go back; those of
+ * figures.def and daemon_figures.def list the figures. Counters never go back; those of
  * streams with the same name, which trainers described, are summed up. The number of streams and
  * stages is bounded; the figures of further ones are summed up.
  */
@@ -14,16 +14,16 @@
 #include "daemon/stream/failure.h"
 #include "pipeline/run/pipeline.h"
 
-#define LEAT_READING_MAX_STREAMS 24 /* with names of their own; all others are one: */
+#define LEAT_READING_MAX_STREAMS 24 /* with places of their own; all others share one: */
 #define LEAT_READING_OTHER       "other"
 #define LEAT_READING_MAX_STAGES  20  /* of a stream; the last is the sum of further ones */
-#define LEAT_READING_VERDICT     512 /* of the line that says what bounds a stream */
+#define LEAT_READING_VERDICT     512 /* bytes of the line that says what bounds a stream */
 #define LEAT_READING_STAGE_NAME  (LEAT_NAME_MAX + 8)
 
 enum leat_stream_owner {
     LEAT_OWNER_SETTINGS,
     LEAT_OWNER_TRAINER, /* which described it */
-    LEAT_OWNER_OTHER,   /* all streams for which there is no room, together */
+    LEAT_OWNER_OTHER,   /* the sum of all streams without a place */
 };
 const char *leat_stream_owner_name(enum leat_stream_owner owner);
 
@@ -51,7 +51,7 @@ struct leat_stream_reading {
 };
 
 struct leat_reading {
-    uint64_t at_ns, unix_ns; /* the same moment by the monotonic clock and by that on the wall */
+    uint64_t at_ns, unix_ns; /* the same moment on the monotonic clock and on the wall clock */
     struct leat_daemon_figures figures;
     size_t n_streams;
     struct leat_stream_reading streams[];

@@ -1,6 +1,6 @@
-/* series.c: see series.h. A series keeps the sum that it read last, and what is told of it:
- * growth since the last reading is added. A sum that fell, because a stream was forgotten, adds
- * nothing. */
+/* series.c: see series.h. A series keeps the sum that it read last, and its reported figures, to
+ * which it adds the growth since the last reading. A sum that fell, because a stream was forgotten,
+ * adds nothing. */
 #include "daemon/metrics/series.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "proto/base/clock.h"
 
 #define OTHERS     "others"
-#define VERDICT_NS UINT64_C(10000000000) /* that the verdict on a stream is of */
+#define VERDICT_NS UINT64_C(10000000000) /* the interval of a verdict */
 
 struct leat_one_series {
     struct leat_one_series *next;
@@ -104,9 +104,9 @@ static void add_run_stages(struct leat_stream_reading *sum, const struct leat_ru
     }
 }
 
-/* ---- what is told ---- */
+/* ---- reported figures ---- */
 
-/* Adds what came since the last reading. */
+/* Adds the growth since the last reading. */
 static void grow(const struct leat_figure *table, void *told, const void *last, const void *now) {
     for (const struct leat_figure *figure = table; figure->member; figure++) {
         uint64_t value = leat_figure_get(figure, now);
@@ -176,8 +176,8 @@ static struct leat_stream_reading *new_told(const char *name, enum leat_stream_o
     return told;
 }
 
-/* Chooses where a series is told from now on. It gets a place of its own if one is free, or if
- * it is in use and one that is told is not; else it is one of the others. */
+/* Gives a series a place of its own if one is free, or if it is in use and a series with a place is
+ * not. Else its figures are added to those of the others. */
 static struct leat_stream_reading *choose_told(struct leat_series *series,
                                                struct leat_one_series *one) {
     struct leat_one_series *idle = NULL;
@@ -247,7 +247,7 @@ static bool sum_up(const struct leat_sessions *sessions, const struct leat_daemo
     return true;
 }
 
-/* Of several streams of that name, the verdict is on one that is being read. */
+/* If several streams have that name, the verdict is on one that is being read. */
 static void add_verdict(const struct leat_sessions *sessions,
                         const struct leat_daemon_stream *first, struct leat_stream_reading *told) {
     struct leat_verdict_interval facts;
@@ -283,7 +283,7 @@ static void mark_used(struct leat_series *series, const struct leat_sessions *se
 }
 
 /* Forgets streams that the daemon has forgotten: one of that name that comes again counts from 0.
- * What is told of it stays until its place is needed. */
+ * Its reported figures stay until its place is needed. */
 static void forget_gone(struct leat_series *series) {
     for (struct leat_one_series **link = &series->first; *link;) {
         struct leat_one_series *one = *link;
@@ -301,7 +301,7 @@ static void forget_gone(struct leat_series *series) {
     }
 }
 
-/* Reads all streams. Returns how many names are told together as the others. */
+/* Reads all streams. Returns how many names are summed up as the others. */
 static uint64_t update(struct leat_series *series, const struct leat_sessions *sessions) {
     uint64_t n_other = 0;
 
@@ -322,7 +322,7 @@ static uint64_t update(struct leat_series *series, const struct leat_sessions *s
         one = find(series, sum.name, sum.owner);
         told = one ? choose_told(series, one) : NULL;
         now = told ? copy(&sum) : NULL;
-        if (!now) /* the next reading tells it */
+        if (!now) /* the next reading has it */
             continue;
         n_other += told == series->other;
         tell(told, one->last, now);

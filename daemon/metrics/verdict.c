@@ -4,20 +4,20 @@
 #include <math.h>
 #include <string.h>
 
-#define BUSY      0.85 /* of its time: at its limit, as far as jobs have to be handed out */
+#define BUSY      0.85 /* a resource that is busy for this part of its time is at its limit */
 #define FULL      0.95 /* of the processors' time */
 #define MOST      LEAT_BOUND_MOST
 #define SHARED    0.3 /* of what there is: others have enough of it to be told */
 #define N_BATCHES 8   /* fewer have no rate */
 
-/* Parts of what a batch takes a thread that always sleeps before it, which go when there is always
- * another: of pipelines of tests/bench/why_bench.py, on two machines. */
+/* A thread that sleeps before each batch takes longer for it. These parts of that time go if there
+ * is always another batch. Measured with pipelines of tests/bench/why_bench.py on two machines. */
 #define COLD_LOOP    0.55 /* besides the order of rows */
 #define COLD_TRAINER 0.3  /* of its processor time */
 #define COLD_COLLATE 0.5  /* of its processor time */
 #define WAKE_S       30e-6
 
-/* Of the processors' time, what is had where there are more threads than processors. */
+/* The part of the processors' time that is of use if there are more threads than processors. */
 #define CROWDED 0.8
 
 static const char *const bound_names[LEAT_N_BOUNDS] = {
@@ -46,7 +46,7 @@ static double within(double value) {
 
 /* ---- what the counters say of each resource ---- */
 
-/* Without what others had: that they did not run. */
+/* The jobs' time, without the time in which other threads had their processor. */
 static double work_s(const struct leat_run_job_stats *jobs) {
     return (double)(jobs->busy_ns -
                     (jobs->delay_ns < jobs->busy_ns ? jobs->delay_ns : jobs->busy_ns)) /
@@ -59,7 +59,7 @@ static double blocked_s(const struct leat_run_job_stats *jobs) {
     return s > 0 ? s : 0;
 }
 
-/* What only those threads do that map. */
+/* The work that only the mapping threads do. */
 static double long_s(const struct leat_verdict_facts *facts) {
     return work_s(&facts->jobs[LEAT_JOB_MAP]) + work_s(&facts->jobs[LEAT_JOB_DECODE]) +
            work_s(&facts->jobs[LEAT_JOB_CACHE]) + work_s(&facts->jobs[LEAT_JOB_IDLE]);
@@ -81,7 +81,7 @@ static double jobs_cpu_s(const struct leat_verdict_facts *facts) {
     return s;
 }
 
-/* Processor time that goes to neither this stream nor its trainers. */
+/* Processor time that neither this daemon nor its trainers use. */
 static double foreign_cpu_s(const struct leat_verdict_facts *facts) {
     double own = (double)facts->process_cpu_ns + (double)facts->trainer_cpu_ns;
     double foreign =
@@ -94,7 +94,7 @@ static double wall_s(const struct leat_verdict_facts *facts) {
     return (double)facts->wall_ns / 1e9;
 }
 
-/* Threads that are left to this stream: others take what they take, but no more than their part. */
+/* The threads that other streams leave to this one. They take at most their own part. */
 static double threads_left(const struct leat_verdict_facts *facts, double n_threads) {
     double own = long_s(facts), others = (double)facts->other_busy_ns / 1e9;
 
@@ -110,8 +110,7 @@ static double order_s(const struct leat_verdict_facts *facts) {
     return (double)ns / 1e9;
 }
 
-/* A job has the slots of all its batches for as long as it takes; then two threads wake for them.
- */
+/* A job holds the slots of all its batches while it runs; then two threads wake for them. */
 static double slots_s(const struct leat_verdict_facts *facts) {
     const struct leat_run_job_stats *jobs = &facts->jobs[LEAT_JOB_COLLATE];
 
@@ -126,9 +125,9 @@ double leat_verdict_held(const struct leat_verdict_trainer *trainer) {
     return within(ratio((double)trainer->hold_ns, (double)trainer->present_ns));
 }
 
-/* That trainers were busy, as far as is known: one that has room for more and waits may still be at
- * work on what it holds. Those of one run go at the pace of the slowest; those of several go each
- * at its own, and those that take more batches count for more. */
+/* The time in which trainers were busy, as far as it is known: one that waits may still work on the
+ * batches that it holds. Trainers of one run go at the pace of the slowest. Trainers of several
+ * runs go at their own paces, and are weighted by their batches. */
 static double busy_trainers(const struct leat_verdict_facts *facts, bool is_most) {
     double slowest = 0, sum = 0, n_batches = 0;
 
@@ -211,8 +210,8 @@ static struct leat_gain gain(const struct leat_verdict_facts *facts,
     return gain;
 }
 
-/* Where all processors are busy, others with them, each thread that can run has its part: with more
- * of our own, our part is larger by so much. */
+/* If our threads and others keep all processors busy, each thread that can run gets an equal part.
+ * Returns how much larger our part is with n_more threads. */
 static double larger_part(const struct leat_verdict_facts *facts, const struct leat_load *load,
                           double n_more) {
     double wall = wall_s(facts), own = load->of[LEAT_RESOURCE_CPUS].need;
@@ -248,8 +247,9 @@ static void add_cpu(const struct leat_verdict_facts *facts, struct leat_loads *l
         loads->most.of[LEAT_RESOURCE_CPUS].have++;
 }
 
-/* Needs when batches come one behind the other. A thread that sleeps before them comes back each
- * time to caches that others have filled, on a processor that has rested. */
+/* The part of the time in which the resource sleeps. A thread that sleeps before a batch comes back
+ * to caches that others have filled, on a processor that has rested; it works faster if batches
+ * follow each other. */
 static double asleep(const struct leat_load *load, enum leat_resource resource) {
     return within(1 - leat_load_use(load, resource));
 }
@@ -267,8 +267,7 @@ static double warm_trainers_cpu(const struct leat_verdict_facts *facts,
            (1 - COLD_TRAINER * asleep(load, LEAT_RESOURCE_TRAINER));
 }
 
-/* A trainer that others kept from running would not be kept by those that a cache does away with.
- */
+/* Threads kept the trainer from running. A cache does away with some of them. */
 static double warm_trainer(const struct leat_verdict_facts *facts, const struct leat_load *load) {
     double all = load->of[LEAT_RESOURCE_TRAINER].need, n = facts->n_sessions * wall_s(facts);
     double cpu = fmin((double)facts->trainer_cpu_ns / 1e9 / n, all);
@@ -287,8 +286,8 @@ static double n_jobs(const struct leat_verdict_facts *facts) {
     return n;
 }
 
-/* Processor time with a cache. What the process uses besides jobs and loop goes with the number of
- * jobs, which wake threads. */
+/* Processor time with a cache. Jobs wake threads, so the time that the process uses besides jobs
+ * and loop is proportional to the number of jobs. */
 static double cached_cpus(const struct leat_verdict_facts *facts, const struct leat_load *load,
                           double loading) {
     const struct leat_run_job_stats *map = &facts->jobs[LEAT_JOB_MAP];
@@ -303,7 +302,7 @@ static double cached_cpus(const struct leat_verdict_facts *facts, const struct l
            warm_loop(facts, load) + warm_trainers_cpu(facts, load);
 }
 
-/* Nothing is read, decoded or mapped; blocks are loaded instead. */
+/* Blocks are loaded: nothing is read, decoded or mapped. */
 static void load_blocks(const struct leat_verdict_facts *facts, double loading,
                         struct leat_load *load) {
     double collate = work_s(&facts->jobs[LEAT_JOB_COLLATE]) / wall_s(facts);
@@ -342,8 +341,8 @@ static void remove_blocking(const struct leat_verdict_facts *facts, struct leat_
     load->of[LEAT_RESOURCE_THREADS].need -= map + scan;
 }
 
-/* What is not told: threads do not do what memory keeps them from; what comes once is in no file;
- * and of trainers that go each at its own pace it is not known which one is meant. */
+/* Some gains are left out. More threads do not help if memory is short. A disk is of no matter to a
+ * pipe. Of trainers that go at their own paces, nobody knows which one would have to be faster. */
 static void predict(const struct leat_verdict_facts *facts, const struct leat_loads *loads,
                     struct leat_verdict *verdict) {
     struct leat_loads after = *loads;
@@ -426,7 +425,7 @@ static void measure(const struct leat_verdict_facts *facts, const struct leat_lo
     verdict->n_queued = queued / wall;
 }
 
-/* All workers are busy, or all processors: with what, and whether more of them would do. */
+/* All workers or all processors are busy. Says with what, and if more of them would help. */
 static enum leat_bound judge_workers(const struct leat_verdict_facts *facts,
                                      const struct leat_verdict *verdict, bool is_cpu) {
     if (verdict->others >= SHARED || (is_cpu && verdict->foreign_cpus >= SHARED))
@@ -438,8 +437,8 @@ static enum leat_bound judge_workers(const struct leat_verdict_facts *facts,
     return LEAT_BOUND_STAGE;
 }
 
-/* Whether workers have less to do than they could, and nobody but the budget is to blame: who else
- * uses the processors does not change that. */
+/* True if workers have too little to do, and only the budget is the cause. Other users of the
+ * processors do not change that. */
 static bool lacks_memory(const struct leat_load *load, const struct leat_verdict *verdict) {
     struct leat_load without = *load;
 
@@ -468,7 +467,7 @@ static enum leat_bound judge(const struct leat_verdict_facts *facts, const struc
     }
 }
 
-/* The stage whose programs all wait for may not have told anything of itself yet. */
+/* The programs' stage may have no counts yet. */
 static void name_program(const struct leat_verdict_facts *facts, struct leat_verdict *verdict) {
     if (verdict->behind != LEAT_BOUND_STAGE || !facts->program || verdict->map_blocked < MOST)
         return;
@@ -477,8 +476,8 @@ static void name_program(const struct leat_verdict_facts *facts, struct leat_ver
             verdict->stage = &facts->stages[i];
 }
 
-/* The one that waits least, of several the one that holds most. Where there is one run, in which
- * others wait while no slot is free, it is its batches that have the slots. */
+/* Finds the trainer that waits least; of several, the one that holds most. If all read one run and
+ * others wait while no slot is free, this trainer holds the slots. */
 static void find_slow(const struct leat_verdict_facts *facts, struct leat_verdict *verdict) {
     double most = 0;
 

@@ -1,4 +1,4 @@
-/* sample.c: see sample.h. */
+/* verdict_samples.c: see verdict_samples.h. */
 #include "daemon/metrics/verdict_samples.h"
 
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "daemon/trainer/sessions.h"
 #include "proto/base/clock.h"
 
-#define SESSIONS_MAX 256 /* the kernel is asked for the processor time of so many, */
-#define DELAYS_MAX   16  /* and of so many for how long they waited for a processor */
+#define SESSIONS_MAX 256 /* trainers whose processor time is read */
+#define DELAYS_MAX   16  /* trainers whose wait for a processor is read */
 
-/* A sum falls when a session or a trainer's own stream that was part of it is gone. */
+/* A sum falls when a session, or a trainer's own stream, that was a part of it has gone. */
 static uint64_t minus(uint64_t now, uint64_t before) {
     return now > before ? now - before : 0;
 }

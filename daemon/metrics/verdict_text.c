@@ -1,5 +1,5 @@
-/* verdict_text.c: see verdict_text.h. First what bounds and why, in sentences; then how much of
- * what there is was used; then what changes would give. */
+/* verdict_text.c: see verdict_text.h. First come sentences that say what bounds and why; then how
+ * much of each resource was used; then what changes would give. */
 #include "daemon/metrics/verdict_text.h"
 
 #include <inttypes.h>
@@ -76,7 +76,7 @@ static void add_trainer(const struct leat_verdict_facts *facts,
     leat_text_add(text, ")");
 }
 
-/* What those wait for that are not slow. */
+/* Adds what the other trainers wait for. */
 static void add_awaited(const struct leat_verdict *verdict, struct leat_text *text) {
     if (!verdict->waits_for_slow)
         leat_text_add(text, "%s", behind_names(verdict));
@@ -259,7 +259,7 @@ void leat_verdict_line(const struct leat_verdict_facts *facts, const struct leat
     }
 }
 
-/* ---- how much of what there is was used ---- */
+/* ---- use of resources ---- */
 
 static void add_use(struct leat_text *text, const char *what, double share, const char *of,
                     double part) {
@@ -288,7 +288,7 @@ static void add_uses(const struct leat_verdict_facts *facts, const struct leat_v
         add_use(text, "short of memory", verdict->is_short, NULL, 0);
 }
 
-/* ---- what it would give ---- */
+/* ---- gains ---- */
 
 /* Each gain: its name in JSON, and what people read. */
 static const struct gain_line {
@@ -405,7 +405,7 @@ static void add_gain_json(struct leat_text *json, const struct leat_verdict *ver
     leat_json_close(json, '}');
 }
 
-/* What it waits for; NULL: nothing. */
+/* The name of what the stream waits for, or NULL. */
 static const char *waits_for(const struct leat_verdict *verdict,
                              const struct leat_verdict_trainer *trainer) {
     if (!is_waiting(verdict, trainer) || verdict->bound == LEAT_BOUND_IDLE)

@@ -33,7 +33,7 @@ struct leat_pulse {
     _Atomic int32_t tid;
 };
 
-/* What the loop has seen of a worker. */
+/* The state of a worker when the loop last looked. */
 struct leat_worker_view {
     struct leat_task *task; /* if it is stalled; else NULL */
     uint64_t n_begun, age_ns;

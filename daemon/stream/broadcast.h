@@ -44,7 +44,7 @@ struct leat_broadcast_place {
     uint64_t epoch, step;
 };
 
-/* What a run put out. The caller sets the fields up to `slot`. */
+/* An output of a run. The caller sets the fields up to `slot`. */
 struct leat_broadcast_item {
     bool is_end; /* of the epoch; without a slot */
     bool is_last;

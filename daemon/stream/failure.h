@@ -33,7 +33,7 @@ struct leat_failure {
 };
 
 const char *leat_failure_name(enum leat_failure_reason reason);
-/* How often the stream of these figures failed for that reason. */
+/* The number of failures of the stream for that reason. */
 uint64_t leat_failure_n(const struct leat_stream_figures *figures, enum leat_failure_reason reason);
 /* Counts one more such failure. */
 void leat_failure_count(struct leat_stream_figures *figures, enum leat_failure_reason reason);

@@ -40,7 +40,7 @@ struct leat_feed_job {
     struct leat_feed *feed;
     struct leat_job *job;
     uint64_t submit_ns;
-    /* Of the thread that executes it: */
+    /* The executing thread sets these: */
     _Atomic uint64_t cpu_start_ns; /* processor time at the job's start */
     _Atomic clockid_t cpu_clock;   /* 0: the job has not begun */
 };
@@ -54,7 +54,7 @@ struct leat_feed_item {
     uint64_t used_bytes;
 };
 
-/* What a session took, on its way to its trainer. */
+/* A batch or end that a session took, on its way to the trainer. */
 struct leat_feed_output {
     bool is_end;
     bool is_last; /* of the ends */
@@ -73,7 +73,7 @@ struct leat_feed_tuner {
     uint64_t starved_ns, starved_since_ns;
 };
 
-/* What an earlier run's tuner kept. Read on the pool, before there is a feed. */
+/* The values that an earlier run's tuner kept. Read on the pool, before the feed is made. */
 struct leat_feed_kept {
     bool is_there;
     struct leat_tuner_memory memory;
@@ -88,7 +88,7 @@ struct leat_admission {
     uint64_t guaranteed_bytes;
 };
 
-/* What the share of a feed does for it. */
+/* Operations of the feed's share. */
 struct leat_feed_ops {
     /* The first ring is there, or (err) could not be made. */
     void (*start)(struct leat_feed *feed, const struct leat_error *err);
@@ -100,7 +100,7 @@ struct leat_feed_ops {
     void (*end)(struct leat_share *share);
 };
 
-/* What a feed is made of. It takes references to plan, user and stream. */
+/* The parts of a new feed. It takes references to plan, user and stream. */
 struct leat_feed_order {
     const struct leat_feed_ops *ops;
     struct leat_share *take_share; /* a reference, until ops->end */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-/* How long the loop was busy with one turn, in which no other event was handled. */
+/* The time of one turn of the loop, in which no other event is handled. */
 struct leat_turns {
     uint64_t at_ns, idle_ns, cpu_ns; /* at the beginning of the present one */
     uint64_t longest_ns;             /* by the clock on the wall */

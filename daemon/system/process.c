@@ -114,7 +114,7 @@ static uint64_t least_limit(char *group, const char *folder, const char *file) {
     return limit;
 }
 
-/* Of version 2, or of the memory controller of version 1. */
+/* The path of the control group: of version 2, or of the memory controller of version 1. */
 static uint64_t cgroup_limit(void) {
     char text[4096], *group;
     uint64_t limit = 0;

@@ -30,7 +30,7 @@ uint64_t leat_process_raise_descriptors(void);
  * after an RCU grace period, for which the loop would wait up to 50 ms in accept(). */
 void leat_process_reserve_descriptors(void);
 
-/* How long the first thread of a process was ready to run but did not, since it started
+/* The time in which the first thread of a process was ready to run but did not, since it started
  * (/proc/PID/schedstat); 0: unknown. */
 uint64_t leat_process_delay_ns(pid_t pid);
 

@@ -32,6 +32,6 @@ void leat_thread_state_read(pid_t tid, struct leat_thread_state *state);
 /* Parses the texts of the two files; NULL or nonsense counts as unknown. */
 void leat_thread_state_parse(const char *stat, const char *syscall,
                              struct leat_thread_state *ret_state);
-/* What the thread waits for, from this look and the one before. */
+/* Says what the thread waits for, from this sample and the one before. */
 enum leat_thread_wait leat_thread_state_judge(const struct leat_thread_state *state,
                                               const struct leat_thread_state *before);

@@ -51,7 +51,7 @@ static void receive_failed(struct shared *shared, int r) {
     leat_session_on_end(shared->base.session, &err);
 }
 
-/* What follows the proper packets that were received. */
+/* Handles the end of the packets that were received: none, a hangup, or an error. */
 enum tail { TAIL_NONE, TAIL_END_OF_FILE, TAIL_IMPROPER };
 
 /* Receives packets of exactly 64 bytes without descriptors. Returns how many, or -errno. */

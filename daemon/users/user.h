@@ -38,7 +38,7 @@ struct leat_weight {
     uint32_t weight; /* 1..LEAT_FAIR_WEIGHT_MAX */
 };
 
-/* What a user without open connections still owes: connecting anew does not cancel it. */
+/* A user without open connections still owes this. Connecting again does not cancel it. */
 #define LEAT_USERS_MAX_DEBTS 64
 struct leat_debt {
     uid_t uid;

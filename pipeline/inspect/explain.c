@@ -185,7 +185,7 @@ static void add_json_cache(struct leat_text *text, const struct leat_plan *plan)
     leat_json_close(text, '}');
 }
 
-/* How a run starts in mid-epoch, and how many steps there are. */
+/* Says how a run starts in mid-epoch, and how many steps an epoch has. */
 static void add_starts(struct leat_text *text, const struct leat_plan *plan, bool has_index) {
     struct leat_steps steps;
     char start[256];

@@ -86,7 +86,7 @@ uint64_t leat_budget_user_free_bytes(const struct leat_budget_user *user);
 /* True if the part of the user has room for so much more, even if others use it now. */
 bool leat_budget_user_has_part(const struct leat_budget_user *user, uint64_t bytes);
 
-/* What the account takes of the budget: its guarantee, or what it has if that is more. */
+/* The bytes that the account takes from the budget: its guarantee, or its use if that is more. */
 uint64_t leat_account_claim(const struct leat_account *account);
 /* -ENOMEM: the guarantee cannot be given. */
 int leat_account_open(struct leat_account *account, struct leat_budget *budget,

@@ -73,7 +73,7 @@ struct leat_batcher {
     struct leat_batch_list queue;  /* closed, in order */
 };
 
-/* Which batches are wanted and how they are numbered, as in struct leat_run_options (run.h). */
+/* Says which batches are wanted and how they are numbered, as struct leat_run_options (run.h). */
 struct leat_sequence {
     uint64_t seed;
     uint64_t first_epoch, first_step;

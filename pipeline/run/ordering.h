@@ -19,7 +19,7 @@ struct leat_ordering {
     struct leat_pass pass;
 };
 
-/* What is pointed to outlives it. */
+/* The pointers must outlive it. */
 int leat_ordering_init(struct leat_ordering *ordering, const struct leat_run_options *options,
                        const struct leat_knobs *knobs, struct leat_horizon *horizon,
                        struct leat_row_feed *feed, struct leat_row_fetch *fetch,
@@ -30,7 +30,7 @@ void leat_ordering_deinit(struct leat_ordering *ordering);
 
 /* The first batch or end of an epoch in the queue; NULL: none. */
 struct leat_batch_refs *leat_ordering_first(const struct leat_ordering *ordering);
-/* What the order wants now. */
+/* The demand of the order. */
 struct leat_demand leat_ordering_demand(const struct leat_ordering *ordering, bool has_failed,
                                         bool is_cancelled);
 /* True if the run is as far ahead of its trainers as it may be. */

@@ -34,7 +34,7 @@ struct leat_own_rows {
     size_t n_started, n_back; /* of the blocks, from the first one on */
 };
 
-/* What is pointed to outlives it. */
+/* The pointers must outlive it. */
 void leat_own_rows_init(struct leat_own_rows *own, const struct leat_fast_forward *forward,
                         struct leat_row_fetch *fetch, struct leat_batcher *batcher,
                         struct leat_account *account);

@@ -33,7 +33,7 @@ void leat_pass_deinit(struct leat_pass *pass);
 
 bool leat_pass_wants_epoch(const struct leat_pass *pass, uint64_t epoch);
 
-/* What follows a row, or the end of a pass; -errno: the run fails. */
+/* The step after a row, or after the end of a pass; -errno: the run fails. */
 enum {
     LEAT_PASS_GOES_ON = 0,
     LEAT_PASS_IS_OVER,       /* The order wants no more rows of this pass. */

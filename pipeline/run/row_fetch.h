@@ -31,7 +31,7 @@ struct leat_row_fetch {
     bool is_abandoned; /* The run has failed, and nothing more is fetched. */
 };
 
-/* What bounds a window now. */
+/* The present bound of a window. */
 struct leat_row_fetch_room {
     const struct leat_block_pool *blocks; /* of the gathered blocks */
     uint64_t reserve_bytes;               /* without which reading cannot go on */

@@ -30,7 +30,7 @@ struct leat_tuner_decision {
     char reason[LEAT_TUNER_REASON_MAX];
 };
 
-/* What is kept from run to run. */
+/* The values that are kept from run to run. */
 struct leat_tuner_memory {
     struct leat_knobs knobs;
     bool is_settled;    /* All moves were tried, and their results were clear. */
@@ -88,7 +88,7 @@ void leat_tuner_init(struct leat_tuner *tuner, const struct leat_tuner_limits *l
                      const struct leat_tuner_memory *memory);
 /* Takes a sample. True: tuner->current has changed; the latest decision says why. */
 bool leat_tuner_take(struct leat_tuner *tuner, const struct leat_tuner_sample *sample);
-/* What the next run gets as its memory. */
+/* The values for the next run. */
 void leat_tuner_recall(const struct leat_tuner *tuner, struct leat_tuner_memory *ret_memory);
 
 const char *leat_tuner_phase_name(enum leat_tuner_phase phase);

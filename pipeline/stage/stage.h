@@ -217,7 +217,7 @@ struct leat_block_order {
     size_t n_lanes;      /* that the blocks are dealt to; 0: all records are in one order */
 };
 
-/* What files of a source are called, and an argument that follows from such a name. */
+/* The endings of a source's files, and an argument that follows from such an ending. */
 struct leat_source_suffix {
     const char *text; /* ".tsv"; NULL: no more */
     const char *arg, *value;
@@ -340,7 +340,7 @@ struct leat_stage_ops {
     int (*parse)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
 };
 
-/* What every table of a stage begins with; its arguments are called `args`. */
+/* The beginning of every table of a stage; its arguments are called `args`. */
 #define LEAT_STAGE_BASE(text, config, stage_kind)                                                  \
     .name = text, .kind = LEAT_STAGE_##stage_kind, .args = args,                                   \
     .config_size = sizeof(struct config)

@@ -27,7 +27,7 @@ void leat_steps_count_rows(struct leat_plan *plan, const struct leat_opener *ope
 /* The steps of an epoch from its start, with world_size ranks. Pure. */
 void leat_steps_of(const struct leat_plan *plan, uint64_t world_size, struct leat_steps *ret_steps);
 
-/* How a run reaches a step in mid-epoch, as a part of a sentence: "by counting records". has_index:
- * there is a folder for indexes. */
+/* Says how a run reaches a step in mid-epoch, as a part of a sentence: "by counting records".
+ * has_index: there is a folder for indexes. */
 void leat_steps_describe_start(const struct leat_plan *plan, bool has_index, char *text,
                                size_t size);

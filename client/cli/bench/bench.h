@@ -92,7 +92,7 @@ void leat_bench_deinit(struct leat_bench *bench);
 
 struct leat_bench_summary leat_bench_case_summary(const struct leat_bench_case *item,
                                                   enum leat_bench_figure figure);
-/* Of pairs of runs: b / a. */
+/* Ratios b / a of pairs of runs. */
 struct leat_bench_summary leat_bench_case_ratios(const struct leat_bench_case *a,
                                                  const struct leat_bench_case *b,
                                                  enum leat_bench_figure figure);

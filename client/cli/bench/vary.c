@@ -146,7 +146,7 @@ static bool take_arg(struct leat_bench_axis *axis, const struct leat_arg *args, 
     return false;
 }
 
-/* Of the stage of that index; -1: of the source. */
+/* The stage of that index; -1: the source. */
 static bool take_stage_arg(struct leat_bench_axis *axis, const struct leat_spec *spec, int stage,
                            const char *name) {
     const struct leat_stage_ops *ops =

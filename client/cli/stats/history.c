@@ -16,7 +16,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* Of all streams of a sample. */
+/* Sums over all streams of a sample. */
 static struct leat_stream_figures sum_up(const Leat__Sample *sample) {
     struct leat_stream_figures sums = {.n_batches = 0}, figures;
 

@@ -3,6 +3,7 @@
 
 #include "client/cli/base/arguments.h"
 
-/* Of the stream that the operand names, or of all, of the last seconds. An exit status. */
+/* Prints the history of the last seconds, of the stream that the operand names or of all. Returns
+ * an exit status. */
 int leat_cli_history(const struct leat_cli_arguments *arguments, uint64_t seconds,
                      struct leat_error *err);

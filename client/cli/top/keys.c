@@ -8,7 +8,7 @@
 #define ESCAPE 0x1b
 #define PAGE   10
 
-/* What *state is: which byte of a sequence is waited for. */
+/* The values of *state: which byte of an escape sequence comes next. */
 enum { START, AFTER_ESCAPE, IN_SEQUENCE, AFTER_5, AFTER_6, AFTER_OTHER };
 
 static enum leat_top_key final_key(unsigned state, unsigned char byte) {

@@ -32,7 +32,7 @@ static const Leat__Stream *stream_of(const Leat__Update *update, const char *nam
     return NULL;
 }
 
-/* How many before the one at that place have its name. */
+/* The number of stages of the same name before that place. */
 static size_t nth_of(const Leat__StatsReply *stats, size_t place) {
     size_t n = 0;
 

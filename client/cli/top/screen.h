@@ -23,7 +23,7 @@ struct leat_screen {
 /* Standard input and output are terminals. 0 or -errno. */
 int leat_screen_open(struct leat_screen *screen, struct leat_error *err);
 void leat_screen_close(struct leat_screen *screen);
-/* How large it is now; all is written again. */
+/* Sets the size; the next frame is written whole. */
 void leat_screen_resize(struct leat_screen *screen);
 /* lines without an end, at most n_rows, n_columns wide. */
 void leat_screen_show(struct leat_screen *screen, const struct leat_text *lines, size_t n_lines);

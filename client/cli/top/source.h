@@ -15,7 +15,7 @@ struct leat_top_source {
     bool asks;     /* there is no subscription: ask each interval */
 };
 
-/* What came: update->update is set; trainers may be NULL. */
+/* An update has come: update->update is set; trainers may be NULL. */
 struct leat_top_sample {
     Leat__ControlReply *update, *trainers;
 };

@@ -146,7 +146,7 @@ static void draw(struct top *top) {
     leat_top_picture_deinit(&picture);
 }
 
-/* What was there stays to be seen, with a line that says so. */
+/* The last figures stay on the screen, with a line that says so. */
 static void go_away(struct top *top, const struct leat_error *err) {
     char line[LEAT_ERROR_PRINT_MAX];
 

@@ -208,7 +208,7 @@ static const char *const orders[LEAT_TOP_N_PANES][3] = {
     {"by waiting", "by stream", "by batches/s"},
 };
 
-/* What a table shows: rows of one size. */
+/* The rows of a table, all of one size. */
 struct rows {
     const char *items;
     size_t n, size;
@@ -396,7 +396,7 @@ static void draw_keys(const struct leat_top_view *view, struct leat_top_picture 
     add(&line, view->notice ? view->notice : keys);
 }
 
-/* What those behind a table need: a part as large as its own, if they want so much. */
+/* The room for the tables behind this one: as much as its own, if they need it. */
 static size_t reserve(const struct leat_top_view *view, const struct leat_top_model *model,
                       unsigned pane, size_t n_rows) {
     size_t n_part = n_rows / (LEAT_TOP_N_PANES - pane), n = 0;

@@ -27,7 +27,7 @@ enum leat_top_key {
     LEAT_TOP_KEY_REDRAW,
 };
 
-/* What the user has chosen. */
+/* The user's choices. */
 struct leat_top_view {
     size_t n_rows, n_columns;
     bool has_colour, shows_help;
@@ -59,6 +59,6 @@ void leat_top_view_choose(struct leat_top_view *view, const struct leat_top_stre
 
 /* A byte of the keyboard; *state is 0 at first, and keeps what came of an escape sequence. */
 enum leat_top_key leat_top_key_take(unsigned *state, unsigned char byte);
-/* What a key changes; the model is the one that was drawn last. */
+/* Handles a key; the model is the one that was drawn last. */
 void leat_top_view_take(struct leat_top_view *view, const struct leat_top_model *model,
                         enum leat_top_key key);

@@ -58,14 +58,14 @@ struct leat_run_cache {
     uint64_t n_notes, n_written_bytes;
 };
 
-/* What the cache needs to know of the lane. */
+/* The facts about the lane that the cache needs. */
 struct leat_run_cache_view {
     struct leat_block_queue *queue;
     uint64_t epoch, pass; /* being consumed */
     bool reads_index;     /* An index may be used now. */
 };
 
-/* What the intake does next in a pass. */
+/* The next step of the intake in a pass. */
 enum leat_run_cache_step {
     LEAT_CACHE_STEP_WAIT,
     LEAT_CACHE_STEP_FRAME, /* queue the next frame */

@@ -17,7 +17,7 @@
 #include "pipeline/run/profile/figures.h"
 #include "pipeline/work/knobs.h"
 
-/* What the order wants now. */
+/* The demand of the order. */
 struct leat_demand {
     const struct leat_horizon *horizon;
     struct leat_horizon_place place;
@@ -71,7 +71,7 @@ bool leat_intake_is_mixed(const struct leat_intake *intake);
 void leat_intake_extend(struct leat_intake *intake, uint64_t n_epochs);
 /* Updates the account by the blocks that are on their way to the cache. */
 void leat_intake_count_cache(struct leat_intake *intake);
-/* What the cache needs to know of the lane, and what bounds its memory. */
+/* The facts about the lane that the cache needs, and the bound of its memory. */
 struct leat_run_cache_view leat_intake_view(const struct leat_intake *intake,
                                             struct leat_lane *lane,
                                             const struct leat_demand *demand);

@@ -231,7 +231,7 @@ bool leat_lane_memory_tick(struct leat_lane_memory *memory, bool is_needed) {
     return memory->n_starved_ticks > 0;
 }
 
-/* What the lane waits for, in words. */
+/* Names what the lane waits for. */
 static const char *reason(const struct leat_lane_memory *memory) {
     if (memory->map_wants > 0)
         return "to work on a record that is larger than block_bytes: make max_record_bytes smaller "

@@ -46,7 +46,7 @@ struct leat_span_part {
     bool is_whole;
 };
 
-/* What follows a SCAN job. */
+/* The step after a SCAN job. */
 enum leat_span_scan {
     LEAT_SPAN_SCAN_READ,  /* Its pieces are queued. */
     LEAT_SPAN_SCAN_COUNT, /* It counted, and the next job goes on counting. */

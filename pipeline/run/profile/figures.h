@@ -73,7 +73,7 @@ bool leat_figure_is_first(const struct leat_figure *figure);
 
 /* The struct of figures is the one that the table is of. */
 void leat_figures_add(const struct leat_figure *table, void *sum, const void *more);
-/* What counters grew by; one that fell began anew. Gauges are as they are now. before NULL: all 0.
+/* Subtracts counters; one that fell began at 0 again. Gauges keep their values. before NULL: all 0.
  */
 void leat_figures_subtract(const struct leat_figure *table, const void *now, const void *before,
                            void *ret_change);

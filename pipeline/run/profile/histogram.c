@@ -46,7 +46,7 @@ void leat_histogram_merge(struct leat_histogram *histogram, const struct leat_hi
         histogram->buckets[i] += other->buckets[i];
 }
 
-/* How many of n a share is, at least one. */
+/* The number of values that is this share of n, at least one. */
 static uint64_t rank_of(uint64_t n, double share) {
     double rank = share * (double)n;
     uint64_t whole = rank <= 0 ? 0 : rank >= (double)n ? n : (uint64_t)rank;

@@ -38,7 +38,7 @@ enum {
     N_TYPES = 27,
 };
 
-/* What each type has in a batch ("Buffer Listing for Each Layout"). */
+/* The buffers of each type in a batch ("Buffer Listing for Each Layout"). */
 static const struct type {
     const char *name;
     enum leat_arrow_kind kind;

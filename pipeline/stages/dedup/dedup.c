@@ -152,7 +152,7 @@ static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64
         self->when_full == FORGET ? 2 * leat_hash_set_bytes(max / 2) : leat_hash_set_bytes(max);
 }
 
-/* What is forgotten or passes depends on what came before. */
+/* Which records pass depends on the records before them. */
 static bool counts_by_order(const struct leat_config *config) {
     return ((const struct dedup *)config)->when_full != FAIL;
 }

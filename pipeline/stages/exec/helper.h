@@ -14,7 +14,7 @@
 
 #define LEAT_HELPER_SAID_MAX 200 /* bytes kept of a line on stderr */
 
-/* How it is started. Immutable. */
+/* The command and its environment. Immutable. */
 struct leat_helper_how {
     char **command;            /* NULL-terminated; the first is the path of the program */
     char **environment;        /* NULL-terminated */

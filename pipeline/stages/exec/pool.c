@@ -469,7 +469,7 @@ static void watch(const struct leat_helper *helper, struct pollfd *fds) {
     fds[3] = (struct pollfd){.fd = helper->pidfd, .events = POLLIN};
 }
 
-/* How long poll may wait until a deadline or a start is due. */
+/* The time that poll may wait until a deadline or a start is due. */
 static int timeout_ms(const struct leat_exec_pool *pool) {
     uint64_t at_ns = pool->clock_ns + TURN_MS * MS_NS;
 

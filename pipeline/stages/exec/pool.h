@@ -17,7 +17,7 @@
 
 #define LEAT_EXEC_PROCESSES_MAX 64
 
-/* Of the config; immutable. */
+/* From the config; immutable. */
 struct leat_exec_rules {
     struct leat_helper_how how;
     struct leat_exec_schema schema;

@@ -127,7 +127,7 @@ static int64_t n_ends(const struct leat_tokenize *self) {
     return (self->first_id >= 0) + (self->last_id >= 0);
 }
 
-/* How a text is cut: as the arguments say, else as the tokenizer's file says. */
+/* Decides how a text is truncated: by the arguments, else by the tokenizer's file. */
 static struct leat_truncation truncation_of(const struct leat_tokenize *self) {
     struct leat_truncation truncation = *leat_tokenizer_truncation(self->tokenizer);
     const struct leat_config *config = &self->base;

@@ -27,7 +27,7 @@ struct encodings {
     size_t n_portions, n_rows, longest;
 };
 
-/* How a column is to be written. */
+/* The format of a column. */
 struct layout {
     enum column column;
     size_t width; /* tokens of a row at least; 0: no padding */
