@@ -18,6 +18,10 @@ const struct leat_arg leat_fetch_args[] = {
              .min = 1, .max = 256),
     LEAT_ARG(leat_fetch_settings, block, BYTES, "Bytes of a block. Each block is one request.",
              .fallback = "4MiB", .min = 4096, .max = 64 << 20),
+    LEAT_ARG(leat_fetch_settings, part, BYTES,
+             "Bytes of a part where `leatctl prepare -o s3://` stores a shard; a larger shard goes "
+             "up in such parts.",
+             .fallback = "16MiB", .min = 5 << 20, .max = 5e9),
     LEAT_ARG(leat_fetch_settings, timeout, SECONDS,
              "How long a request is retried after 429, 5xx, a lost connection or a stall.",
              .fallback = "60s", .min = 1, .max = 3600),

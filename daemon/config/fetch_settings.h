@@ -10,7 +10,7 @@
 struct leat_fetch_settings {
     struct leat_config base;
     const char *path; /* of the cache; NULL: not given */
-    int64_t max_size, requests, block, timeout;
+    int64_t max_size, requests, block, part, timeout;
     const char *endpoint, *region, *profile, *ca_file; /* NULL: not given */
 };
 

@@ -20,11 +20,11 @@
 #define NAME_SIZE   96
 #define KEEP_TENTHS 9 /* of max_bytes are left when blocks are removed */
 
-uint64_t leat_block_bytes(const struct leat_block_cache *cache,
-                          const struct leat_fetch_object *object, uint64_t block) {
-    uint64_t left = object->n_bytes - block * cache->block_bytes;
+struct leat_block_range leat_block_number(const struct leat_block_cache *cache,
+                                          const struct leat_fetch_object *object, uint64_t number) {
+    uint64_t first = number * cache->block_bytes, left = object->n_bytes - first;
 
-    return left < cache->block_bytes ? left : cache->block_bytes;
+    return (struct leat_block_range){first, left < cache->block_bytes ? left : cache->block_bytes};
 }
 
 uint64_t leat_n_blocks(const struct leat_block_cache *cache,
@@ -32,16 +32,16 @@ uint64_t leat_n_blocks(const struct leat_block_cache *cache,
     return (object->n_bytes + cache->block_bytes - 1) / cache->block_bytes;
 }
 
-static void make_name(const struct leat_block_cache *cache, const struct leat_fetch_object *object,
-                      uint64_t block, char name[NAME_SIZE]) {
+static void make_name(const struct leat_fetch_object *object, struct leat_block_range range,
+                      char name[NAME_SIZE]) {
     XXH128_hash_t of_url = XXH3_128bits(object->url, strlen(object->url));
-    uint64_t numbers[] = {of_url.low64, of_url.high64, 0, 0, object->n_bytes, cache->block_bytes};
+    uint64_t numbers[] = {of_url.low64, of_url.high64, 0, 0, object->n_bytes, range.n_bytes};
     XXH128_hash_t hash;
 
     memcpy(numbers + 2, object->identity, sizeof(object->identity));
     hash = XXH3_128bits(numbers, sizeof(numbers));
     (void)snprintf(name, NAME_SIZE, "%016llx%016llx-%llu" SUFFIX, (unsigned long long)hash.high64,
-                   (unsigned long long)hash.low64, (unsigned long long)block);
+                   (unsigned long long)hash.low64, (unsigned long long)range.first);
 }
 
 /* ---- how much there is ---- */
@@ -156,19 +156,19 @@ void leat_block_cache_deinit(struct leat_block_cache *cache) {
 /* ---- blocks ---- */
 
 bool leat_block_cache_has(const struct leat_block_cache *cache,
-                          const struct leat_fetch_object *object, uint64_t block) {
+                          const struct leat_fetch_object *object, struct leat_block_range range) {
     char name[NAME_SIZE];
 
-    make_name(cache, object, block, name);
+    make_name(object, range, name);
     return faccessat(cache->folder, name, R_OK, 0) == 0;
 }
 
 int leat_block_cache_open(const struct leat_block_cache *cache,
-                          const struct leat_fetch_object *object, uint64_t block) {
+                          const struct leat_fetch_object *object, struct leat_block_range range) {
     char name[NAME_SIZE];
     int fd;
 
-    make_name(cache, object, block, name);
+    make_name(object, range, name);
     fd = openat(cache->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0)
         (void)utimensat(cache->folder, name, NULL, AT_SYMLINK_NOFOLLOW); /* when it was used */
@@ -176,10 +176,10 @@ int leat_block_cache_open(const struct leat_block_cache *cache,
 }
 
 void leat_block_cache_remove(struct leat_block_cache *cache, const struct leat_fetch_object *object,
-                             uint64_t block) {
+                             struct leat_block_range range) {
     char name[NAME_SIZE];
 
-    make_name(cache, object, block, name);
+    make_name(object, range, name);
     (void)unlinkat(cache->folder, name, 0);
 }
 
@@ -227,13 +227,13 @@ static int add_to_disk(struct leat_block_cache *cache, const char *name, const v
 }
 
 int leat_block_cache_add(struct leat_block_cache *cache, const struct leat_fetch_object *object,
-                         uint64_t block, const void *data, size_t n) {
+                         uint64_t first, const void *data, size_t n) {
     char name[NAME_SIZE];
     int fd;
 
     if (cache->n_bytes + n > cache->max_bytes)
         make_room(cache, n);
-    make_name(cache, object, block, name);
+    make_name(object, (struct leat_block_range){first, n}, name);
     fd = add_to_disk(cache, name, data, n);
     if (fd < 0 && !cache->is_failing)
         (void)fprintf(stderr, "leat-fetch: goes on without its cache, which takes no block: %s\n",

@@ -183,6 +183,47 @@ void leat_listing_deinit(struct leat_listing *listing) {
     listing->n_items = 0;
 }
 
+/* ---- uploads ---- */
+
+static const char *take_of_begun(void *result, struct walk *walk) {
+    if (is_at(walk, 2, "UploadId"))
+        memcpy(result, walk->text, walk->n_text + 1);
+    return NULL;
+}
+
+int leat_upload_begun_parse(const char *xml, size_t n_bytes,
+                            char ret_upload[LEAT_LISTING_TEXT_MAX + 1], struct leat_error *err) {
+    struct walk walk = {.result = ret_upload, .take = take_of_begun};
+
+    ret_upload[0] = '\0';
+    if (parse(&walk, xml, n_bytes) || !ret_upload[0])
+        return leat_error_set(err, -EBADMSG, "the store names no upload");
+    return 0;
+}
+
+static const char *take_of_ended(void *result, struct walk *walk) {
+    if (strcmp(walk->path[0], "CompleteMultipartUploadResult") == 0)
+        *(bool *)result = true;
+    return NULL;
+}
+
+/* White space comes first while the store works, and an error comes as a success does. */
+int leat_upload_ended_parse(const char *xml, size_t n_bytes, struct leat_error *err) {
+    bool has_ended = false;
+    struct walk walk = {.result = &has_ended, .take = take_of_ended};
+    struct leat_store_error cause;
+
+    while (n_bytes > 0 && strchr(" \t\r\n", xml[0])) {
+        xml++;
+        n_bytes--;
+    }
+    if (!parse(&walk, xml, n_bytes) && has_ended)
+        return 0;
+    leat_store_error_parse(xml, n_bytes, &cause);
+    return leat_error_set(err, -EBADMSG, "the store did not join the parts: %s: %s",
+                          cause.code[0] ? cause.code : "it does not say why", cause.message);
+}
+
 /* ---- errors ---- */
 
 static const char *take_of_error(void *result, struct walk *walk) {

@@ -28,6 +28,12 @@ int leat_listing_parse(const char *xml, size_t n_bytes, struct leat_listing *ret
                        struct leat_error *err);
 void leat_listing_deinit(struct leat_listing *listing);
 
+/* The answers to an upload in parts: its name where it begins, and the ETag of the object where all
+ * parts are there. -EBADMSG: it is not that answer. */
+int leat_upload_begun_parse(const char *xml, size_t n_bytes,
+                            char ret_upload[LEAT_LISTING_TEXT_MAX + 1], struct leat_error *err);
+int leat_upload_ended_parse(const char *xml, size_t n_bytes, struct leat_error *err);
+
 /* The cause of a refusal; texts are "" where there are none. */
 struct leat_store_error {
     char code[128], message[256];

@@ -121,6 +121,18 @@ void leat_object_url_add_list(struct leat_text *text, const struct leat_object_u
     add_encoded(text, url->path, UNRESERVED);
 }
 
+void leat_object_url_add_upload(struct leat_text *text, const struct leat_object_url *url,
+                                const struct leat_store *store, const char *upload, unsigned part) {
+    leat_object_url_add(text, url, store);
+    leat_text_add(text, upload ? "?" : "?uploads=");
+    if (part > 0)
+        leat_text_add(text, "partNumber=%u&", part);
+    if (upload) {
+        leat_text_add(text, "uploadId=");
+        add_encoded(text, upload, UNRESERVED);
+    }
+}
+
 static bool is_local_v4(uint32_t host_order) {
     return host_order >> 24 == 127 || host_order >> 24 == 0 || host_order >> 16 == 0xa9fe;
 }

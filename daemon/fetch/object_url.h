@@ -31,6 +31,9 @@ void leat_object_url_add(struct leat_text *text, const struct leat_object_url *u
  * before; "": it is the first. Keys of the query are sorted. */
 void leat_object_url_add_list(struct leat_text *text, const struct leat_object_url *url,
                               const struct leat_store *store, const char *token);
+/* or an upload of it in parts: that they begin (upload NULL), one of them (from 1), or all (0). */
+void leat_object_url_add_upload(struct leat_text *text, const struct leat_object_url *url,
+                                const struct leat_store *store, const char *upload, unsigned part);
 /* True of names and numbers of this machine and its link: localhost, 127.0.0.0/8, ::1,
  * 169.254.0.0/16, fe80::/10 and their like. host: without a port. */
 bool leat_host_is_local(const char *host);

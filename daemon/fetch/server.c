@@ -86,6 +86,10 @@ static void serve(struct leat_fetch_client *client, size_t n, int fd) {
         leat_fetch_serve_look(client);
     else if (client->request.verb == LEAT_FETCH_BLOCK)
         leat_fetch_serve_block(client);
+    else if (client->request.verb == LEAT_FETCH_AHEAD)
+        leat_fetch_serve_ahead(client);
+    else if (client->request.verb == LEAT_FETCH_STORE && fd >= 0)
+        leat_fetch_serve_store(client, fd);
     else
         leat_fetch_reply_error(client, "", &wrong);
 }
@@ -108,6 +112,7 @@ static bool hear(struct leat_fetch_client *client) {
 
 static void free_client(struct leat_fetch_client *client) {
     leat_fetch_cancel_looks(client);
+    leat_fetch_cancel_store(client);
     leat_file_close(&client->socket);
     client->server->n_clients--;
     free(client);

@@ -9,10 +9,12 @@
 #define READY_BLOCKS 2 /* times `requests`: that came ahead and nobody took yet */
 
 static struct leat_fetch_block *find_block(const struct leat_fetch_server *server,
-                                           const struct leat_fetch_object *object, uint64_t block) {
+                                           const struct leat_fetch_object *object,
+                                           struct leat_block_range range) {
     struct leat_fetch_block *at = server->blocks;
 
-    while (at && (at->object != object || at->block != block))
+    while (at && (at->object != object || at->range.first != range.first ||
+                  at->range.n_bytes != range.n_bytes))
         at = at->next;
     return at;
 }
@@ -59,18 +61,18 @@ static void reply_block(struct leat_fetch_client *client, uint64_t n_bytes, bool
 
 /* Replies to all that wait for it. True: somebody did. */
 static bool hand_out(struct leat_fetch_block *block, const struct leat_error *err) {
-    uint64_t n_bytes = leat_block_bytes(&block->server->cache, block->object, block->block);
     bool is_wanted = false;
 
     for (struct leat_fetch_client *at = block->server->clients; at; at = at->next) {
         if (!at->is_waiting || at->request.verb != LEAT_FETCH_BLOCK ||
-            at->object != block->object || at->request.block != block->block)
+            at->object != block->object || at->request.first != block->range.first ||
+            at->request.n_bytes != block->range.n_bytes)
             continue;
         is_wanted = true;
         if (err->code < 0)
             leat_fetch_reply_error(at, "", err);
         else
-            reply_block(at, n_bytes, false, block->fd);
+            reply_block(at, block->range.n_bytes, false, block->fd);
     }
     return is_wanted;
 }
@@ -81,7 +83,7 @@ static void on_block(void *owner, struct leat_transfer *transfer, struct leat_er
 
     block->transfer = NULL;
     if (err->code == 0) {
-        block->fd = leat_block_cache_add(&server->cache, block->object, block->block,
+        block->fd = leat_block_cache_add(&server->cache, block->object, block->range.first,
                                          transfer->body.data, transfer->body.n_bytes);
         server->n_ready += block->fd >= 0;
         if (block->fd < 0)
@@ -97,17 +99,17 @@ static void on_block(void *owner, struct leat_transfer *transfer, struct leat_er
 
 /* NULL: no memory. */
 static struct leat_fetch_block *begin_block(struct leat_fetch_server *server,
-                                            struct leat_fetch_object *object, uint64_t number,
-                                            bool is_confined, bool is_ahead) {
+                                            struct leat_fetch_object *object,
+                                            struct leat_block_range range, bool is_confined,
+                                            bool is_ahead) {
     struct leat_fetch_block *block = calloc(1, sizeof(*block));
     struct leat_transfer_request request = {.kind = LEAT_TRANSFER_BLOCK,
                                             .url = object->url,
                                             .is_confined = is_confined,
                                             .is_ahead = is_ahead,
                                             .version = object->version,
-                                            .first = number * server->cache.block_bytes,
-                                            .n_bytes =
-                                                leat_block_bytes(&server->cache, object, number),
+                                            .first = range.first,
+                                            .n_bytes = range.n_bytes,
                                             .object_size = object->n_bytes,
                                             .done = on_block,
                                             .owner = block};
@@ -115,7 +117,7 @@ static struct leat_fetch_block *begin_block(struct leat_fetch_server *server,
     if (!block)
         return NULL;
     *block = (struct leat_fetch_block){
-        .server = server, .object = object, .block = number, .fd = -1, .next = server->blocks};
+        .server = server, .object = object, .range = range, .fd = -1, .next = server->blocks};
     server->blocks = block;
     block->transfer = leat_transfer_new(&server->transfers, &request);
     if (block->transfer)
@@ -126,7 +128,7 @@ static struct leat_fetch_block *begin_block(struct leat_fetch_server *server,
 
 /* ---- ahead ---- */
 
-/* Goes to the block behind this one, in the order of reading. False: there is none. */
+/* Goes to the block with the next number, in the order of reading. False: there is none. */
 static bool step(const struct leat_fetch_server *server, struct leat_fetch_object **object,
                  uint64_t *block) {
     if (++*block < leat_n_blocks(&server->cache, *object))
@@ -148,37 +150,46 @@ static bool is_in_order(const struct leat_fetch_server *server,
     return before && before->n_asked >= leat_n_blocks(&server->cache, before);
 }
 
-static void read_ahead(struct leat_fetch_client *client) {
+static void begin_ahead(struct leat_fetch_client *client, struct leat_fetch_object *object,
+                        struct leat_block_range range) {
+    struct leat_fetch_server *server = client->server;
+
+    if (!find_block(server, object, range) && !leat_block_cache_has(&server->cache, object, range))
+        (void)begin_block(server, object, range, client->request.is_confined, true);
+}
+
+static void read_ahead(struct leat_fetch_client *client, uint64_t number) {
     struct leat_fetch_server *server = client->server;
     struct leat_fetch_object *object = client->object;
-    uint64_t block = client->request.block;
 
     for (int64_t i = 0; i < server->transfers.settings->requests; i++) {
-        if (!step(server, &object, &block))
+        if (!step(server, &object, &number))
             break;
-        if (!find_block(server, object, block) &&
-            !leat_block_cache_has(&server->cache, object, block) &&
-            !begin_block(server, object, block, client->request.is_confined, true))
-            break;
+        begin_ahead(client, object, leat_block_number(&server->cache, object, number));
     }
 }
 
 /* ---- requests ---- */
 
+static struct leat_block_range range_of(const struct leat_fetch_client *client) {
+    return (struct leat_block_range){client->request.first, client->request.n_bytes};
+}
+
 static int check_request(const struct leat_fetch_client *client, struct leat_error *err) {
     const struct leat_fetch_object *object = client->object;
+    struct leat_block_range range = range_of(client);
 
     if (memcmp(object->identity, client->request.identity, sizeof(object->identity)) != 0)
         return leat_error_set(err, -ESTALE, "changed since it was listed");
-    if (client->request.block >= leat_n_blocks(&client->server->cache, object))
+    if (range.n_bytes == 0 || range.n_bytes > LEAT_FETCH_BLOCK_MAX ||
+        range.first >= object->n_bytes || range.n_bytes > object->n_bytes - range.first)
         return leat_error_set(err, -EPROTO, "leat-fetch: there is no such block");
     return 0;
 }
 
 /* A block on its way, or come already; false: it is on the disk or not here at all. */
 static bool take_from_list(struct leat_fetch_client *client) {
-    struct leat_fetch_block *block =
-        find_block(client->server, client->object, client->request.block);
+    struct leat_fetch_block *block = find_block(client->server, client->object, range_of(client));
 
     if (!block)
         return false;
@@ -193,25 +204,33 @@ static bool take_from_list(struct leat_fetch_client *client) {
 
 static void take_from_disk(struct leat_fetch_client *client) {
     struct leat_fetch_server *server = client->server;
-    int fd = leat_block_cache_open(&server->cache, client->object, client->request.block);
+    int fd = leat_block_cache_open(&server->cache, client->object, range_of(client));
 
     if (fd >= 0) {
-        reply_block(client, leat_block_bytes(&server->cache, client->object, client->request.block),
-                    true, fd);
-    } else if (!begin_block(server, client->object, client->request.block,
-                            client->request.is_confined, false)) {
+        reply_block(client, client->request.n_bytes, true, fd);
+    } else if (!begin_block(server, client->object, range_of(client), client->request.is_confined,
+                            false)) {
         leat_error_oom(&client->error);
         leat_fetch_reply_error(client, "", &client->error);
     }
     leat_file_close(&fd);
 }
 
+/* True if the block is one of those that divide the object; its number. */
+static bool find_number(const struct leat_fetch_client *client, uint64_t *ret_number) {
+    const struct leat_block_cache *cache = &client->server->cache;
+
+    *ret_number = client->request.first / cache->block_bytes;
+    return client->request.first % cache->block_bytes == 0 &&
+           leat_block_number(cache, client->object, *ret_number).n_bytes == client->request.n_bytes;
+}
+
 void leat_fetch_serve_block(struct leat_fetch_client *client) {
     struct leat_fetch_server *server = client->server;
     struct leat_fetch_object *object = client->object =
         leat_catalog_get(&server->catalog, client->request.url);
-    uint64_t block = client->request.block;
-    bool is_ordered;
+    bool is_numbered, is_ordered;
+    uint64_t number;
 
     /* Asked of one that ran before this one, which knows nothing of the object yet. */
     if (!object || !object->version) {
@@ -223,12 +242,22 @@ void leat_fetch_serve_block(struct leat_fetch_client *client) {
         return;
     }
     if (client->request.is_damaged)
-        leat_block_cache_remove(&server->cache, object, block);
-    is_ordered = is_in_order(server, object, block);
-    if ((is_ordered || block == 0) && object->n_asked <= block)
-        object->n_asked = block + 1;
+        leat_block_cache_remove(&server->cache, object, range_of(client));
+    is_numbered = find_number(client, &number);
+    is_ordered = is_numbered && is_in_order(server, object, number);
+    if (is_numbered && (is_ordered || number == 0) && object->n_asked <= number)
+        object->n_asked = number + 1;
     if (!take_from_list(client))
         take_from_disk(client);
     if (is_ordered)
-        read_ahead(client);
+        read_ahead(client, number);
+}
+
+void leat_fetch_serve_ahead(struct leat_fetch_client *client) {
+    struct leat_fetch_reply reply = {.code = 0};
+
+    client->object = leat_catalog_get(&client->server->catalog, client->request.url);
+    if (client->object && client->object->version && check_request(client, LEAT_ERROR_IGNORED) == 0)
+        begin_ahead(client, client->object, range_of(client));
+    leat_fetch_reply(client, &reply, -1);
 }

@@ -12,7 +12,7 @@ struct leat_fetch_block {
     struct leat_fetch_block *next;
     struct leat_fetch_server *server;
     struct leat_fetch_object *object;
-    uint64_t block;
+    struct leat_block_range range;
     struct leat_transfer *transfer; /* NULL: it has come */
     int fd;                         /* -1: it comes, or was taken */
 };
@@ -31,8 +31,10 @@ struct leat_fetch_client {
     struct leat_fetch_look *looks;
     size_t n_looks, n_left;
     struct leat_error error; /* the first one */
-    /* BLOCK */
+    /* BLOCK and AHEAD */
     struct leat_fetch_object *object;
+    /* STORE */
+    struct leat_fetch_store *store; /* NULL: none is under way */
 };
 
 /* A transfer of a client. */
@@ -59,7 +61,14 @@ void leat_fetch_serve_look(struct leat_fetch_client *client);
 void leat_fetch_look_at(struct leat_fetch_client *client);
 void leat_fetch_cancel_looks(struct leat_fetch_client *client);
 
-/* ---- server_block.c: BLOCK ---- */
+/* ---- server_block.c: BLOCK and AHEAD ---- */
 
 void leat_fetch_serve_block(struct leat_fetch_client *client);
+void leat_fetch_serve_ahead(struct leat_fetch_client *client);
 void leat_fetch_free_blocks(struct leat_fetch_server *server);
+
+/* ---- server_store.c: STORE ---- */
+
+/* fd is not taken. */
+void leat_fetch_serve_store(struct leat_fetch_client *client, int fd);
+void leat_fetch_cancel_store(struct leat_fetch_client *client);

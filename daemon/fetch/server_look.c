@@ -130,7 +130,7 @@ void leat_fetch_look_at(struct leat_fetch_client *client) {
 
 void leat_fetch_serve_look(struct leat_fetch_client *client) {
     client->object = leat_catalog_get(&client->server->catalog, client->request.url);
-    if (client->object && client->object->version)
+    if (client->object && client->object->version && !client->request.is_new)
         reply_look(client, client->object);
     else
         leat_fetch_look_at(client);

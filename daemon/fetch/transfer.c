@@ -14,6 +14,7 @@
 
 #include "daemon/fetch/listing.h"
 #include "proto/base/clock.h"
+#include "proto/base/file.h"
 
 #define NS_OF_S          UINT64_C(1000000000)
 #define TURN_MS          1000
@@ -23,6 +24,7 @@
 #define PAUSE_NS         (NS_OF_S / 10)
 #define PAUSE_MAX_NS     (5 * NS_OF_S)
 #define RESOLVE_ATTEMPTS 3
+#define UNSIGNED         "UNSIGNED-PAYLOAD"
 #define EMPTY_SHA256     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 /* ---- what comes ---- */
@@ -62,6 +64,30 @@ static size_t on_body(char *data, size_t size, size_t n, void *user) {
     return transfer->body.failed ? 0 : size * n;
 }
 
+/* ---- what goes ---- */
+
+static size_t on_read(char *buffer, size_t size, size_t n, void *user) {
+    struct leat_transfer *transfer = user;
+    uint64_t left = transfer->request.n_bytes - transfer->n_sent;
+    size_t n_wanted = left < size * n ? (size_t)left : size * n;
+    ssize_t n_read = leat_file_read(transfer->request.fd, buffer, n_wanted,
+                                    transfer->request.first + transfer->n_sent);
+
+    if (n_read != (ssize_t)n_wanted)
+        return CURL_READFUNC_ABORT;
+    transfer->n_sent += n_wanted;
+    return n_wanted;
+}
+
+static int on_seek(void *user, curl_off_t offset, int origin) {
+    struct leat_transfer *transfer = user;
+
+    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > transfer->request.n_bytes)
+        return CURL_SEEKFUNC_FAIL;
+    transfer->n_sent = (uint64_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
 /* Opens the socket of a confined request. Its host's name may resolve to any address, so the
  * address is checked too. */
 static curl_socket_t on_open_socket(void *user, curlsocktype purpose,
@@ -88,6 +114,11 @@ static bool add_header(struct leat_transfer *transfer, const char *name, const c
     return more != NULL;
 }
 
+static bool has_content(const struct leat_transfer *transfer) {
+    return transfer->request.kind == LEAT_TRANSFER_PUT ||
+           (transfer->request.kind == LEAT_TRANSFER_POST && transfer->content);
+}
+
 static int sign(struct leat_transfer *transfer, struct leat_error *err) {
     struct leat_transfers *all = transfer->all;
     struct leat_text text = {.data = NULL};
@@ -95,7 +126,8 @@ static int sign(struct leat_transfer *transfer, struct leat_error *err) {
 
     if (r < 0 || !all->credentials.is_there)
         return r;
-    if (!add_header(transfer, "x-amz-content-sha256", EMPTY_SHA256) ||
+    if (!add_header(transfer, "x-amz-content-sha256",
+                    has_content(transfer) ? UNSIGNED : EMPTY_SHA256) ||
         (all->credentials.token[0] &&
          !add_header(transfer, "x-amz-security-token", all->credentials.token)))
         return leat_error_oom(err);
@@ -118,6 +150,8 @@ static bool is_part(const struct leat_transfer *transfer) {
 static bool add_conditions(struct leat_transfer *transfer) {
     char range[64];
 
+    if (transfer->request.is_new)
+        return add_header(transfer, "If-None-Match", "*");
     if (transfer->request.kind != LEAT_TRANSFER_BLOCK)
         return true;
     if (is_part(transfer)) {
@@ -142,9 +176,33 @@ static int make_url(struct leat_transfer *transfer, struct leat_text *ret_url,
         return leat_error_set(err, -EACCES, "trainers may not name hosts of this machine");
     if (transfer->request.kind == LEAT_TRANSFER_LIST)
         leat_object_url_add_list(ret_url, &url, &store, transfer->token);
+    else if (transfer->upload || transfer->request.kind == LEAT_TRANSFER_POST)
+        leat_object_url_add_upload(ret_url, &url, &store, transfer->upload, transfer->request.part);
     else
         leat_object_url_add(ret_url, &url, &store);
     return ret_url->failed ? leat_error_oom(err) : 0;
+}
+
+static void set_content(struct leat_transfer *transfer) {
+    CURL *easy = transfer->easy;
+
+    if (transfer->request.kind == LEAT_TRANSFER_PUT) {
+        (void)curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+        (void)curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+        (void)curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
+        (void)curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
+        (void)curl_easy_setopt(easy, CURLOPT_SEEKDATA, transfer);
+        (void)curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE,
+                               (curl_off_t)transfer->request.n_bytes);
+        (void)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
+    } else if (transfer->request.kind == LEAT_TRANSFER_POST) {
+        const char *content = transfer->content ? transfer->content : "";
+
+        (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(content));
+        (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, content);
+    } else if (transfer->request.kind == LEAT_TRANSFER_DELETE) {
+        (void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "DELETE");
+    }
 }
 
 static void set_options(struct leat_transfer *transfer, const char *url) {
@@ -197,7 +255,7 @@ static int begin_attempt(struct leat_transfer *transfer, struct leat_error *err)
     int r = make_url(transfer, &url, err);
 
     transfer->easy = curl_easy_init();
-    transfer->body.n_bytes = 0;
+    transfer->body.n_bytes = transfer->n_sent = 0;
     transfer->has_more = false;
     transfer->reason[0] = '\0';
     leat_answer_begin(&transfer->answer);
@@ -210,10 +268,13 @@ static int begin_attempt(struct leat_transfer *transfer, struct leat_error *err)
         set_options(transfer, url.data);
     if (r == 0 && transfer->is_s3)
         r = sign(transfer, err);
-    if (r == 0 && !add_conditions(transfer))
+    if (r == 0 &&
+        (!add_conditions(transfer) || (transfer->request.kind == LEAT_TRANSFER_POST &&
+                                       !add_header(transfer, "Content-Type", "application/xml"))))
         r = leat_error_oom(err);
     free(url.data);
     if (r == 0) {
+        set_content(transfer);
         (void)curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
         r = curl_multi_add_handle(transfer->all->multi, transfer->easy) == CURLM_OK
                 ? 0
@@ -233,11 +294,16 @@ static int begin_attempt(struct leat_transfer *transfer, struct leat_error *err)
 
 /* ---- what became of it ---- */
 
+static bool is_writing(const struct leat_transfer *transfer) {
+    return transfer->request.kind == LEAT_TRANSFER_PUT ||
+           transfer->request.kind == LEAT_TRANSFER_POST;
+}
+
 static bool may_help(const struct leat_transfer *transfer, CURLcode code, long status) {
     switch (code) {
     case CURLE_OK:
         return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
-               status == 504;
+               status == 504 || (status == 409 && is_writing(transfer));
     case CURLE_COULDNT_RESOLVE_HOST:
         return transfer->n_attempts < RESOLVE_ATTEMPTS;
     case CURLE_COULDNT_CONNECT:
@@ -277,6 +343,8 @@ static int fail_status(const struct leat_transfer *transfer, long status, struct
                               "the bucket is in region %s, and %s was asked (HTTP %ld): set "
                               "AWS_REGION, or `region` of `fetch`",
                               transfer->answer.region, transfer->all->region, status);
+    if (status == 412 && is_writing(transfer))
+        return leat_error_set(err, -EEXIST, "is there already (HTTP 412)");
     if (status == 412 || status == 416)
         return leat_error_set(err, -ESTALE, "changed since it was listed (HTTP %ld)", status);
     if (status >= 300 && status < 400)
@@ -317,7 +385,8 @@ static int check_answer(const struct leat_transfer *transfer, CURLcode code, lon
                         struct leat_error *err) {
     if (code != CURLE_OK && !(transfer->has_more && is_part(transfer) && status == 200))
         return fail_connection(transfer, code, err);
-    if (status != 200 && !(status == 206 && is_part(transfer)))
+    if (status != 200 && !(status == 206 && is_part(transfer)) &&
+        !(status == 204 && transfer->request.kind == LEAT_TRANSFER_DELETE))
         return fail_status(transfer, status, err);
     return transfer->request.kind == LEAT_TRANSFER_BLOCK ? check_block(transfer, status, err) : 0;
 }
@@ -421,10 +490,13 @@ struct leat_transfer *leat_transfer_new(struct leat_transfers *transfers,
     transfer->url = strdup(request->url);
     transfer->version = strdup(request->version ? request->version : "");
     transfer->token = strdup(request->token ? request->token : "");
+    transfer->upload = request->upload ? strdup(request->upload) : NULL;
+    transfer->content = request->content ? strdup(request->content) : NULL;
     transfer->previous = transfers->last;
     *(transfers->last ? &transfers->last->next : &transfers->first) = transfer;
     transfers->last = transfer;
-    if (transfer->url && transfer->version && transfer->token)
+    if (transfer->url && transfer->version && transfer->token &&
+        !transfer->upload == !request->upload && !transfer->content == !request->content)
         return transfer;
     leat_transfer_free(transfer);
     return NULL;
@@ -439,6 +511,8 @@ void leat_transfer_free(struct leat_transfer *transfer) {
     free(transfer->url);
     free(transfer->version);
     free(transfer->token);
+    free(transfer->upload);
+    free(transfer->content);
     free(transfer->body.data);
     free(transfer);
 }

@@ -17,6 +17,9 @@ enum leat_transfer_kind {
     LEAT_TRANSFER_HEAD, /* what an object is */
     LEAT_TRANSFER_LIST,
     LEAT_TRANSFER_BLOCK,
+    LEAT_TRANSFER_PUT,
+    LEAT_TRANSFER_POST,
+    LEAT_TRANSFER_DELETE,
 };
 
 struct leat_transfer;
@@ -28,8 +31,13 @@ struct leat_transfer_request {
     bool is_ahead;           /* nobody waits for it: behind all others */
     const char *token;       /* LIST: of the page before; "": none */
     const char *version;     /* BLOCK: what the object must be (leat_answer_version) */
-    uint64_t first, n_bytes; /* BLOCK: which bytes */
+    uint64_t first, n_bytes; /* BLOCK: which bytes; PUT: of the file */
     uint64_t object_size;    /* BLOCK */
+    const char *upload;      /* PUT, POST and DELETE: of an upload in parts; NULL: of none */
+    unsigned part;           /* PUT: which part, from 1 */
+    const char *content;     /* POST: what is sent; NULL: an upload is begun */
+    bool is_new;             /* PUT and POST: the object must not be there (-EEXIST) */
+    int fd;                  /* PUT: the file, which outlives the transfer */
     /* Called once, unless it is cancelled. err->code 0: all came as it should. The transfer is
      * freed afterwards. */
     void (*done)(void *owner, struct leat_transfer *transfer, struct leat_error *err);
@@ -40,7 +48,8 @@ struct leat_transfer {
     struct leat_transfer *next, *previous;
     struct leat_transfer_request request; /* its texts are copies */
     struct leat_transfers *all;
-    char *url, *version, *token;
+    char *url, *version, *token, *upload, *content;
+    uint64_t n_sent;                              /* PUT */
     bool is_s3, is_active, has_renewed, has_more; /* has_more: bytes than there may be */
     CURL *easy;
     struct curl_slist *headers;

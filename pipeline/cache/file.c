@@ -12,8 +12,10 @@
 #include "proto/base/array.h"
 #include "proto/base/file.h"
 
-#define MAGIC     UINT64_C(0x454843434154454c) /* "LEATCCHE" */
-#define MAGIC_END UINT64_C(0x444e45544145434c) /* "LCEATEND" */
+#define MAGIC       UINT64_C(0x454843434154454c) /* "LEATCCHE" */
+#define FIRST_BYTES 4096                         /* of an object: the head, mostly */
+#define LAST_BYTES  65536                        /* index and footer, mostly */
+#define MAGIC_END   UINT64_C(0x444e45544145434c) /* "LCEATEND" */
 
 struct disk_head {
     uint64_t magic;
@@ -85,6 +87,7 @@ struct leat_cache_file *leat_cache_file_unref(struct leat_cache_file *file) {
         leat_cache_file_unref(file->parts[i].file);
     free(file->parts);
     leat_file_close(&file->fd);
+    leat_object_close(file->object);
     if (file->temporary)
         (void)unlink(file->temporary);
     free(file->temporary);
@@ -92,6 +95,52 @@ struct leat_cache_file *leat_cache_file_unref(struct leat_cache_file *file) {
     free(file->frames);
     free(file);
     return NULL;
+}
+
+/* ---- both ends ---- */
+
+/* Those of an object, each of which came by one request. */
+struct ends {
+    uint64_t n_bytes; /* of the object */
+    size_t n_first, n_last;
+    uint8_t *first, *last;
+};
+
+static int read_end(const struct leat_cache_file *file, const struct ends *ends, uint64_t position,
+                    void *bytes, size_t n_bytes, struct leat_error *err) {
+    if (!file->object)
+        return read_all(file->fd, position, bytes, n_bytes, err);
+    if (position <= ends->n_first && n_bytes <= ends->n_first - position) {
+        memcpy(bytes, ends->first + position, n_bytes);
+        return 0;
+    }
+    if (position >= ends->n_bytes - ends->n_last && position <= ends->n_bytes &&
+        n_bytes <= ends->n_bytes - position) {
+        memcpy(bytes, ends->last + (position - (ends->n_bytes - ends->n_last)), n_bytes);
+        return 0;
+    }
+    return leat_object_read_part(file->object, bytes, n_bytes, position, err);
+}
+
+static void measure_ends(const struct leat_object *object, uint64_t n_frames, struct ends *ends) {
+    struct leat_file_state state;
+    uint64_t n_last = n_frames > 0 ? n_frames * LEAT_CACHE_FRAME_HEAD_BYTES : LAST_BYTES;
+
+    leat_object_state(object, &state);
+    n_last += sizeof(struct disk_footer);
+    *ends = (struct ends){.n_bytes = state.n_bytes};
+    ends->n_first = state.n_bytes < FIRST_BYTES ? state.n_bytes : FIRST_BYTES;
+    ends->n_last = state.n_bytes < n_last ? state.n_bytes : n_last;
+}
+
+void leat_cache_file_read_ahead(struct leat_object *object, uint64_t n_frames) {
+    struct ends ends;
+
+    measure_ends(object, n_frames, &ends);
+    if (ends.n_bytes == 0)
+        return;
+    leat_object_read_ahead(object, ends.n_first, 0);
+    leat_object_read_ahead(object, ends.n_last, ends.n_bytes - ends.n_last);
 }
 
 /* ---- the head ---- */
@@ -143,9 +192,10 @@ int leat_cache_file_new(int take_fd, const struct leat_cache_identity *identity,
     return 0;
 }
 
-static int read_head(struct leat_cache_file *file, struct leat_error *err) {
+static int read_head(struct leat_cache_file *file, const struct ends *ends,
+                     struct leat_error *err) {
     struct disk_head head;
-    int r = read_all(file->fd, 0, &head, sizeof(head), err);
+    int r = read_end(file, ends, 0, &head, sizeof(head), err);
 
     if (r < 0)
         return r;
@@ -156,7 +206,7 @@ static int read_head(struct leat_cache_file *file, struct leat_error *err) {
     file->description = malloc(head.description_bytes);
     if (!file->description)
         return leat_error_oom(err);
-    r = read_all(file->fd, sizeof(head), file->description, head.description_bytes, err);
+    r = read_end(file, ends, sizeof(head), file->description, head.description_bytes, err);
     if (r < 0)
         return r;
     if (head.checksum != head_checksum(&head, file->description) ||
@@ -212,15 +262,57 @@ int leat_cache_file_write(int fd, uint64_t seed, const struct leat_cache_frame *
                              n_bytes - n_written, err);
 }
 
+static int fail_checksum(const struct leat_cache_frame *frame, struct leat_error *err) {
+    return leat_error_set(err, -EBADMSG, "the block at byte %llu is damaged: its checksum differs",
+                          (unsigned long long)frame->position);
+}
+
 int leat_cache_file_read(int fd, const struct leat_cache_frame *frame, uint8_t *ret_stored,
                          struct leat_error *err) {
     int r = read_all(fd, frame->position + LEAT_CACHE_FRAME_HEAD_BYTES, ret_stored, frame->n_stored,
                      err);
 
     if (r == 0 && !leat_cache_frame_is_whole(frame, ret_stored))
-        r = leat_error_set(err, -EBADMSG, "the block at byte %llu is damaged: its checksum differs",
-                           (unsigned long long)frame->position);
+        r = fail_checksum(frame, err);
     return r;
+}
+
+/* Reads through the blocks that leat-fetch has of the object. */
+static int read_among_others(struct leat_object *object, const struct leat_cache_frame *frame,
+                             uint8_t *stored, struct leat_error *err) {
+    uint64_t position = frame->position + LEAT_CACHE_FRAME_HEAD_BYTES;
+    size_t at = 0, n = 1;
+    int r = 0;
+
+    while (r == 0 && n > 0 && at < frame->n_stored) {
+        r = leat_object_read(object, stored + at, frame->n_stored - at, position + at, &n, err);
+        at += n;
+    }
+    return r == 0 && at < frame->n_stored ? leat_error_set(err, -EBADMSG, "it ends at byte %llu",
+                                                           (unsigned long long)(position + at))
+                                          : r;
+}
+
+/* A frame that seems to be damaged is read again, in case that only its copy on the local disk is:
+ * then that is looked through, and fetched again. */
+int leat_cache_file_read_object(const struct leat_object *object, bool is_alone,
+                                const struct leat_cache_frame *frame, uint8_t *ret_stored,
+                                struct leat_error *err) {
+    bool is_whole = false;
+    int r = 0;
+
+    for (int i = 0; r == 0 && !is_whole && i < 2; i++) {
+        struct leat_object *mine = leat_object_dup(object, i == 0);
+
+        if (!mine)
+            return leat_error_oom(err);
+        r = is_alone ? leat_object_read_part(mine, ret_stored, frame->n_stored,
+                                             frame->position + LEAT_CACHE_FRAME_HEAD_BYTES, err)
+                     : read_among_others(mine, frame, ret_stored, err);
+        leat_object_close(mine);
+        is_whole = r == 0 && leat_cache_frame_is_whole(frame, ret_stored);
+    }
+    return r == 0 && !is_whole ? fail_checksum(frame, err) : r;
 }
 
 /* True if that frame can be the next: it follows in the source, too. */
@@ -255,14 +347,14 @@ static uint64_t footer_checksum(const struct disk_footer *footer, uint64_t seed)
 }
 
 /* 0; -EBADMSG: there is none that is right. */
-static int read_footer(const struct leat_cache_file *file, uint64_t n_bytes,
-                       struct disk_footer *ret_footer, struct leat_error *err) {
+static int read_footer(const struct leat_cache_file *file, const struct ends *ends,
+                       uint64_t n_bytes, struct disk_footer *ret_footer, struct leat_error *err) {
     uint64_t n_index;
     int r;
 
     if (n_bytes < file->end + sizeof(*ret_footer))
         return leat_error_set(err, -EBADMSG, "it has no footer");
-    r = read_all(file->fd, n_bytes - sizeof(*ret_footer), ret_footer, sizeof(*ret_footer), err);
+    r = read_end(file, ends, n_bytes - sizeof(*ret_footer), ret_footer, sizeof(*ret_footer), err);
     if (r < 0)
         return r;
     if (ret_footer->magic != MAGIC_END ||
@@ -274,15 +366,15 @@ static int read_footer(const struct leat_cache_file *file, uint64_t n_bytes,
     return 0;
 }
 
-static int read_index(struct leat_cache_file *file, const struct disk_footer *footer,
-                      struct leat_error *err) {
+static int read_index(struct leat_cache_file *file, const struct ends *ends,
+                      const struct disk_footer *footer, struct leat_error *err) {
     size_t n_bytes = (size_t)footer->n_frames * LEAT_CACHE_FRAME_HEAD_BYTES;
     uint8_t *heads = malloc(n_bytes ? n_bytes : 1);
     int r;
 
     if (!heads)
         return leat_error_oom(err);
-    r = read_all(file->fd, footer->index_position, heads, n_bytes, err);
+    r = read_end(file, ends, footer->index_position, heads, n_bytes, err);
     if (r == 0 && XXH3_64bits(heads, n_bytes) != footer->index_checksum)
         r = leat_error_set(err, -EBADMSG, "its index is damaged");
     for (size_t i = 0; r == 0 && i < footer->n_frames; i++)
@@ -386,9 +478,9 @@ static int read_frames(struct leat_cache_file *file, struct leat_error *err) {
     if (fstat(file->fd, &info) < 0)
         return leat_error_set(err, -errno, "cannot read: %s", strerror(errno));
     n_bytes = (uint64_t)info.st_size;
-    r = read_footer(file, n_bytes, &footer, &ignored);
+    r = read_footer(file, NULL, n_bytes, &footer, &ignored);
     if (r == 0)
-        r = read_index(file, &footer, &ignored);
+        r = read_index(file, NULL, &footer, &ignored);
     if (r != -EBADMSG) {
         if (r < 0)
             *err = ignored;
@@ -404,9 +496,51 @@ int leat_cache_file_open(int take_fd, struct leat_cache_file **ret_file, struct 
 
     if (!file)
         return leat_error_oom(err);
-    r = read_head(file, err);
+    r = read_head(file, NULL, err);
     if (r == 0)
         r = read_frames(file, err);
+    if (r < 0) {
+        leat_cache_file_unref(file);
+        return r;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+static int read_object(struct leat_cache_file *file, struct ends *ends, struct leat_error *err) {
+    struct disk_footer footer;
+    int r;
+
+    ends->first = malloc(ends->n_first + 1);
+    ends->last = malloc(ends->n_last + 1);
+    if (!ends->first || !ends->last)
+        return leat_error_oom(err);
+    r = leat_object_read_part(file->object, ends->first, ends->n_first, 0, err);
+    if (r == 0)
+        r = leat_object_read_part(file->object, ends->last, ends->n_last,
+                                  ends->n_bytes - ends->n_last, err);
+    if (r == 0)
+        r = read_head(file, ends, err);
+    if (r == 0)
+        r = read_footer(file, ends, ends->n_bytes, &footer, err);
+    return r < 0 ? r : read_index(file, ends, &footer, err);
+}
+
+int leat_cache_file_open_object(struct leat_object *take_object, uint64_t n_frames,
+                                struct leat_cache_file **ret_file, struct leat_error *err) {
+    struct leat_cache_file *file = file_alloc(-1);
+    struct ends ends;
+    int r;
+
+    if (!file) {
+        leat_object_close(take_object);
+        return leat_error_oom(err);
+    }
+    file->object = take_object;
+    measure_ends(take_object, n_frames, &ends);
+    r = read_object(file, &ends, err);
+    free(ends.first);
+    free(ends.last);
     if (r < 0) {
         leat_cache_file_unref(file);
         return r;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "pipeline/cache/frame.h"
+#include "pipeline/io/object.h"
 #include "proto/base/blake2b.h"
 
 #define LEAT_CACHE_VERSION               1
@@ -32,6 +33,7 @@ struct leat_cache_part {
 
 struct leat_cache_file {
     int fd;
+    struct leat_object *object; /* in place of fd, of one that is only read; NULL: none */
     struct leat_cache_identity identity;
     char *description; /* JSON for people: stream, source, files */
     uint64_t seed;     /* of the checksums of heads */
@@ -57,6 +59,11 @@ int leat_cache_file_new(int take_fd, const struct leat_cache_identity *identity,
                         struct leat_error *err);
 /* -EBADMSG: it is no cache of this version, or not even its head is whole. */
 int leat_cache_file_open(int take_fd, struct leat_cache_file **ret_file, struct leat_error *err);
+/* The same for an object of a store, which must be complete. n_frames: it should have, or 0. Reads
+ * its ends only; begins to read them where leat_cache_file_read_ahead() was called. */
+int leat_cache_file_open_object(struct leat_object *take_object, uint64_t n_frames,
+                                struct leat_cache_file **ret_file, struct leat_error *err);
+void leat_cache_file_read_ahead(struct leat_object *object, uint64_t n_frames);
 struct leat_cache_file *leat_cache_file_ref(struct leat_cache_file *file);
 struct leat_cache_file *leat_cache_file_unref(struct leat_cache_file *file);
 
@@ -78,6 +85,11 @@ int leat_cache_file_finish(const struct leat_cache_file *file, struct leat_error
 /* Reads the n_stored bytes of the frame. -EBADMSG: they are damaged. */
 int leat_cache_file_read(int fd, const struct leat_cache_frame *frame, uint8_t *ret_stored,
                          struct leat_error *err);
+/* The same for an object. is_alone: no frames are read that stand near it; else leat-fetch reads
+ * ahead, for a reader that goes from frame to frame. */
+int leat_cache_file_read_object(const struct leat_object *object, bool is_alone,
+                                const struct leat_cache_frame *frame, uint8_t *ret_stored,
+                                struct leat_error *err);
 /* A file of no parts yet; NULL: no memory. */
 struct leat_cache_file *leat_cache_file_new_whole(const struct leat_cache_identity *identity);
 /* Adds the frames of a part behind those that are there. -EBADMSG: they do not follow. */

@@ -28,7 +28,9 @@ static int copy_frame(struct merge *merge, const struct leat_cache_shard_file *s
     stored = leat_cache_bytes_reserve(buffer, (size_t)leat_cache_frame_size(&frame));
     if (!stored)
         return leat_error_oom(merge->err);
-    r = leat_cache_file_read(shard->file->fd, &frame, stored, merge->err);
+    r = shard->file->object
+            ? leat_cache_file_read_object(shard->file->object, false, &frame, stored, merge->err)
+            : leat_cache_file_read(shard->file->fd, &frame, stored, merge->err);
     if (r < 0) {
         leat_error_prefix(merge->err, "%s", shard->path);
         return r;

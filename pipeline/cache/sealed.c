@@ -7,12 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "pipeline/cache/shard.h"
 #include "pipeline/cache/shards.h"
+#include "proto/base/elsewhere.h"
 #include "proto/base/text.h"
+
+#define OBJECTS_AHEAD 16 /* that are opened at a time */
 
 _Static_assert(LEAT_SET_CHECKSUM_BYTES == LEAT_CACHE_CHECKSUM_BYTES, "the same checksums");
 
@@ -99,11 +103,29 @@ static int take_shards(const struct leat_cache_shards *shards, struct leat_set *
     return r;
 }
 
+/* As an object, it is replaced. */
+static int store_text(const char *path, const struct leat_text *text, struct leat_error *err) {
+    int fd = memfd_create("leat-set", MFD_CLOEXEC);
+    int r = fd < 0 ? -errno : leat_file_write(fd, text->data, text->n_bytes, 0);
+
+    if (r < 0)
+        leat_error_set(err, r, "%s: cannot write: %s", path, strerror(-r));
+    else
+        r = leat_object_store(fd, path, false, err);
+    leat_file_close(&fd);
+    return r;
+}
+
 /* The name appears with its whole contents. */
 static int write_text(const char *folder, const struct leat_text *text, struct leat_error *err) {
     char *path = leat_files_join(folder, LEAT_SET_NAME), *temporary = NULL;
     int fd, r = 0;
 
+    if (path && leat_elsewhere_is_object(path)) {
+        r = store_text(path, text, err);
+        free(path);
+        return r;
+    }
     if (!path || asprintf(&temporary, "%s.XXXXXX", path) < 0) {
         free(path);
         return leat_error_oom(err);
@@ -208,6 +230,10 @@ static char *path_of(const struct leat_set *set, uint32_t shard) {
     return leat_files_join(set->folder, name);
 }
 
+bool leat_sealed_is_remote(const struct leat_plan *plan) {
+    return plan->set && leat_elsewhere_is_object(plan->set->folder);
+}
+
 void leat_sealed_name_shard(const struct leat_plan *plan, uint64_t record, struct leat_error *err) {
     uint64_t end = 0;
     uint32_t shard = 0;
@@ -236,17 +262,32 @@ static bool has_blocks(const struct leat_cache_file *file, const struct leat_set
     return true;
 }
 
+static int open_path(const struct leat_opener *opener, const char *path,
+                     struct leat_cache_file **ret_file, struct leat_error *err) {
+    struct leat_object *object = NULL;
+    int r;
+
+    if (!leat_elsewhere_is_object(path)) {
+        r = opener->open_file(opener, path, err);
+        return r < 0 ? r : leat_cache_file_open(r, ret_file, err);
+    }
+    r = leat_object_open(opener, path, &object, err);
+    return r < 0 ? r : leat_cache_file_open_object(object, 0, ret_file, err);
+}
+
+/* take_object NULL: it is not open yet. */
 static int open_shard(const struct leat_plan *plan, const struct leat_opener *opener, uint32_t i,
-                      const char *path, struct leat_cache_file *whole, struct leat_error *err) {
+                      const char *path, struct leat_object *take_object,
+                      struct leat_cache_file *whole, struct leat_error *err) {
     const struct leat_set *set = plan->set;
     struct leat_error own = LEAT_ERROR_INIT;
     struct leat_cache_identity identity;
     struct leat_cache_file *file = NULL;
-    int fd = opener->open_file(opener, path, &own), r = fd;
+    int r = take_object
+                ? leat_cache_file_open_object(take_object, set->shards[i].n_blocks, &file, &own)
+                : open_path(opener, path, &file, &own);
 
     identify(set, i, &identity);
-    if (fd >= 0)
-        r = leat_cache_file_open(fd, &file, &own);
     if (r == -ENOENT)
         return leat_error_set(err, -ESTALE,
                               "%.300s: shard %u/%zu is missing: `leatctl prepare %.200s --shard "
@@ -265,18 +306,95 @@ static int open_shard(const struct leat_plan *plan, const struct leat_opener *op
     return leat_cache_file_add_part(whole, file, err);
 }
 
+/* ---- in a store ---- */
+
+/* Tells leat-fetch which objects there are and how they follow each other, so that it need not ask
+ * for each of them, and reads ahead from one to the next. It goes without, if it may not list. */
+static int expect_objects(const struct leat_plan *plan, const struct leat_opener *opener,
+                          char *const *paths, struct leat_error *err) {
+    char *prefix = leat_files_join(plan->set->folder, "x"), *listed = NULL;
+    struct leat_text urls = {.data = NULL};
+    size_t n;
+    int r;
+
+    if (!prefix)
+        return leat_error_oom(err);
+    prefix[strlen(prefix) - 1] = '\0';
+    (void)leat_object_list(opener, prefix, &listed, &n, LEAT_ERROR_IGNORED);
+    for (size_t i = 0; i < plan->set->n_shards; i++)
+        leat_text_add_bytes(&urls, paths[i], strlen(paths[i]) + 1);
+    r = urls.failed ? leat_error_oom(err) : 0;
+    if (r == 0) /* an object that is missing is named when it is opened */
+        (void)leat_object_expect(opener, urls.data, urls.n_bytes, LEAT_ERROR_IGNORED);
+    free(urls.data);
+    free(listed);
+    free(prefix);
+    return r;
+}
+
+/* Opens it, unless it is missing, and begins to read its ends. */
+static struct leat_object *begin_object(const struct leat_plan *plan,
+                                        const struct leat_opener *opener, char *const *paths,
+                                        size_t i) {
+    struct leat_object *object = NULL;
+
+    if (i >= plan->set->n_shards ||
+        leat_object_open(opener, paths[i], &object, LEAT_ERROR_IGNORED) < 0)
+        return NULL;
+    leat_cache_file_read_ahead(object, plan->set->shards[i].n_blocks);
+    return object;
+}
+
+static int open_objects(const struct leat_plan *plan, const struct leat_opener *opener,
+                        char *const *paths, struct leat_cache_file *whole, struct leat_error *err) {
+    struct leat_object *begun[OBJECTS_AHEAD] = {NULL};
+    int r = expect_objects(plan, opener, paths, err);
+
+    for (size_t i = 0; r == 0 && i < OBJECTS_AHEAD; i++)
+        begun[i] = begin_object(plan, opener, paths, i);
+    for (uint32_t i = 0; r == 0 && i < plan->set->n_shards; i++) {
+        struct leat_object **at = &begun[i % OBJECTS_AHEAD], *object = *at;
+
+        *at = begin_object(plan, opener, paths, i + OBJECTS_AHEAD);
+        r = open_shard(plan, opener, i, paths[i], object, whole, err);
+    }
+    for (size_t i = 0; i < OBJECTS_AHEAD; i++)
+        leat_object_close(begun[i]);
+    return r;
+}
+
+/* ---- all of it ---- */
+
+static char **make_paths(const struct leat_set *set) {
+    char **paths = calloc(set->n_shards, sizeof(*paths));
+
+    for (uint32_t i = 0; paths && i < set->n_shards; i++) {
+        paths[i] = path_of(set, i);
+        if (paths[i])
+            continue;
+        while (i-- > 0)
+            free(paths[i]);
+        free(paths);
+        return NULL;
+    }
+    return paths;
+}
+
 int leat_sealed_open(const struct leat_plan *plan, const struct leat_opener *opener,
                      const struct leat_cache_identity *identity, struct leat_cache_file **ret_file,
                      struct leat_error *err) {
     struct leat_cache_file *whole = leat_cache_file_new_whole(identity);
-    int r = whole ? 0 : leat_error_oom(err);
+    char **paths = make_paths(plan->set);
+    int r = whole && paths ? 0 : leat_error_oom(err);
 
-    for (uint32_t i = 0; r == 0 && i < plan->set->n_shards; i++) {
-        char *path = path_of(plan->set, i);
-
-        r = path ? open_shard(plan, opener, i, path, whole, err) : leat_error_oom(err);
-        free(path);
-    }
+    if (r == 0 && leat_sealed_is_remote(plan))
+        r = open_objects(plan, opener, paths, whole, err);
+    else
+        for (uint32_t i = 0; r == 0 && i < plan->set->n_shards; i++)
+            r = open_shard(plan, opener, i, paths[i], NULL, whole, err);
+    for (uint32_t i = 0; paths && i < plan->set->n_shards; i++)
+        free(paths[i]);
+    free(paths);
     if (r < 0)
         leat_cache_file_unref(whole);
     else

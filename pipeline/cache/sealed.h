@@ -1,5 +1,6 @@
 /* cache/sealed.h: a prepared set: a folder of shards (cache/shard.h), sealed by a set.json
- * (plan/set.h). It is never written again.
+ * (plan/set.h). It is never written again. The folder may be in a store (s3://bucket/folder/); then
+ * shards are read block by block, as they are wanted.
  *
  * The functions read files: they block.
  */
@@ -24,6 +25,9 @@ int leat_sealed_write(const struct leat_plan *plan, const struct leat_opener *op
 int leat_sealed_open(const struct leat_plan *plan, const struct leat_opener *opener,
                      const struct leat_cache_identity *identity, struct leat_cache_file **ret_file,
                      struct leat_error *err);
+
+/* True if the set is in an object store. */
+bool leat_sealed_is_remote(const struct leat_plan *plan);
 
 /* Puts the path of the shard that has the record in front of the message. */
 void leat_sealed_name_shard(const struct leat_plan *plan, uint64_t record, struct leat_error *err);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "pipeline/io/files.h"
+#include "proto/base/elsewhere.h"
 
 void leat_cache_shard_identify(uint32_t shard, uint32_t n_shards,
                                struct leat_cache_identity *identity) {
@@ -83,6 +84,66 @@ static int begin_file(const char *path, const struct leat_cache_identity *identi
     return r;
 }
 
+/* ---- in a store ---- */
+
+/* 0; -ENOENT: there is none. One that is there and is another or damaged stays: an object that may
+ * be read already is not replaced. */
+static int open_object(const char *url, const struct leat_cache_identity *identity,
+                       struct leat_cache_file **ret_file, struct leat_error *err) {
+    struct leat_error own = LEAT_ERROR_INIT;
+    struct leat_object *object = NULL;
+    int r = leat_object_open(&leat_opener_any, url, &object, &own);
+
+    if (r == 0)
+        r = leat_cache_file_open_object(object, 0, ret_file, &own);
+    if (r == 0 && memcmp(&(*ret_file)->identity, identity, sizeof(*identity)) != 0) {
+        *ret_file = leat_cache_file_unref(*ret_file);
+        r = leat_error_set(&own, -EBADMSG, "it is of another set");
+    }
+    if (r == -EBADMSG)
+        return leat_error_set(err, r,
+                              "%.256s: is there, and is not this shard: %.128s: remove it, and "
+                              "prepare the shard again",
+                              url, own.message);
+    if (r < 0 && r != -ENOENT)
+        *err = own;
+    return r;
+}
+
+/* A file without a name, for what becomes an object. */
+static int begin_unnamed(const struct leat_cache_identity *identity, const char *description,
+                         struct leat_cache_file **ret_file, struct leat_error *err) {
+    const char *folder = getenv("TMPDIR");
+    int fd;
+
+    folder = folder && folder[0] ? folder : "/var/tmp";
+    fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return leat_error_set(err, -errno,
+                              "%s: no file can be made there for the shard, before it goes to the "
+                              "store: %s: set TMPDIR to a folder with room for it",
+                              folder, strerror(errno));
+    return leat_cache_file_new(fd, identity, description, ret_file, err);
+}
+
+/* Whatever went wrong, the shard may be there: by another attempt, or by this one, if the answer of
+ * the store was lost. */
+static int publish_object(const char *url, const struct leat_cache_file *file,
+                          struct leat_error *err) {
+    struct leat_error own = LEAT_ERROR_INIT, of_other = LEAT_ERROR_INIT;
+    struct leat_cache_file *other = NULL;
+    int r = leat_object_store(file->fd, url, true, &own);
+
+    if (r < 0 && open_object(url, &file->identity, &other, &of_other) == 0)
+        r = 0;
+    leat_cache_file_unref(other);
+    if (r < 0)
+        *err = r == -EEXIST && of_other.code ? of_other : own;
+    return r;
+}
+
+/* ---- both ---- */
+
 int leat_cache_shard_open(const char *folder, const struct leat_cache_identity *identity,
                           const char *description, struct leat_cache_found *ret_found,
                           struct leat_error *err) {
@@ -92,6 +153,14 @@ int leat_cache_shard_open(const char *folder, const struct leat_cache_identity *
     *ret_found = (struct leat_cache_found){.file = NULL};
     if (!path)
         return leat_error_oom(err);
+    if (leat_elsewhere_is_object(path)) {
+        r = open_object(path, identity, &ret_found->file, err);
+        ret_found->is_builder = r == -ENOENT;
+        if (r == -ENOENT)
+            r = begin_unnamed(identity, description, &ret_found->file, err);
+        free(path);
+        return r;
+    }
     r = mkdir(folder, 0777) < 0 && errno != EEXIST ? fail_path(err, folder) : 0;
     if (r == 0)
         r = open_complete(path, identity, &ret_found->file, err);
@@ -145,6 +214,11 @@ int leat_cache_shard_publish(const char *folder, struct leat_cache_file *file,
     int r = path ? leat_cache_file_finish(file, err) : leat_error_oom(err);
     int fd;
 
+    if (r == 0 && leat_elsewhere_is_object(path)) {
+        r = publish_object(path, file, err);
+        free(path);
+        return r;
+    }
     if (r == 0)
         r = publish(path, file, err);
     free(path);

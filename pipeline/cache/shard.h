@@ -3,8 +3,9 @@
  * A shard is KEY-I-of-N.leat. Its key depends on the contents of the data and on what is done to
  * records, not on the place of the files, so all machines give it the same name. It is written
  * under a name of its own and gets its final name when it is complete. There are no locks: any
- * number of attempts may run at once, and the first that ends counts. The functions block: they run
- * in jobs.
+ * number of attempts may run at once, and the first that ends counts. In a store (s3://) its file
+ * has no name until it is complete; then it becomes an object, unless that is there. The functions
+ * block: they run in jobs.
  */
 #pragma once
 

@@ -11,6 +11,7 @@
 
 #include "pipeline/cache/key.h"
 #include "proto/base/array.h"
+#include "proto/base/elsewhere.h"
 
 static int check_shard(const struct leat_cache_shards *shards,
                        const struct leat_cache_shard_file *shard) {
@@ -38,32 +39,85 @@ static int check_shard(const struct leat_cache_shards *shards,
     return 0;
 }
 
-static int add_shard(struct leat_cache_shards *shards, const char *path) {
-    struct leat_cache_shard_file *shard;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+/* Errors name the path. */
+static int open_shard(const char *path, struct leat_cache_file **ret_file, struct leat_error *err) {
+    struct leat_object *object = NULL;
     int r;
 
-    if (fd < 0)
-        return leat_error_set(shards->err, -errno, "%s: %s", path, strerror(errno));
-    if (!leat_array_reserve(&shards->items, shards->n_items + 1, &shards->capacity)) {
-        (void)close(fd);
-        return leat_error_oom(shards->err);
+    if (leat_elsewhere_is_object(path)) {
+        r = leat_object_open(&leat_opener_any, path, &object, err);
+        if (r < 0)
+            return r;
+        r = leat_cache_file_open_object(object, 0, ret_file, err);
+    } else {
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        if (fd < 0)
+            return leat_error_set(err, -errno, "%s: %s", path, strerror(errno));
+        r = leat_cache_file_open(fd, ret_file, err);
     }
+    if (r < 0)
+        leat_error_prefix(err, "%s", path);
+    return r;
+}
+
+static int add_shard(struct leat_cache_shards *shards, const char *path) {
+    struct leat_cache_shard_file *shard;
+    int r;
+
+    if (!leat_array_reserve(&shards->items, shards->n_items + 1, &shards->capacity))
+        return leat_error_oom(shards->err);
     shard = &shards->items[shards->n_items++];
     *shard = (struct leat_cache_shard_file){.path = strdup(path)};
-    r = leat_cache_file_open(fd, &shard->file, shards->err);
-    if (r < 0 || !shard->path) {
-        leat_error_prefix(shards->err, "%s", path);
-        return r < 0 ? r : leat_error_oom(shards->err);
-    }
-    return check_shard(shards, shard);
+    r = shard->path ? open_shard(path, &shard->file, shards->err) : leat_error_oom(shards->err);
+    return r < 0 ? r : check_shard(shards, shard);
 }
 
 /* "KEY-I-of-N.leat" */
-static int is_shard_name(const struct dirent *entry) {
-    size_t n = strlen(entry->d_name);
+static bool is_name(const char *name) {
+    size_t n = strlen(name);
 
-    return n > 5 && strcmp(entry->d_name + n - 5, ".leat") == 0 && strstr(entry->d_name, "-of-");
+    return n > 5 && strcmp(name + n - 5, ".leat") == 0 && strstr(name, "-of-");
+}
+
+static int is_shard_name(const struct dirent *entry) {
+    return is_name(entry->d_name);
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The same for the objects right below a prefix. */
+static int add_objects(struct leat_cache_shards *shards, const char *folder) {
+    char *prefix = leat_files_join(folder, "x"), *urls = NULL;
+    const char **names = NULL;
+    size_t n_bytes = 0, n = 0, capacity = 0, n_prefix;
+    int r;
+
+    if (!prefix)
+        return leat_error_oom(shards->err);
+    n_prefix = strlen(prefix) - 1;
+    prefix[n_prefix] = '\0';
+    r = leat_object_list(&leat_opener_any, prefix, &urls, &n_bytes, shards->err);
+    for (size_t at = 0; r == 0 && at < n_bytes; at += strlen(urls + at) + 1) {
+        const char *name = urls + at + n_prefix;
+
+        if (strchr(name, '/') || !is_name(name))
+            continue;
+        if (leat_array_reserve(&names, n + 1, &capacity))
+            names[n++] = urls + at;
+        else
+            r = leat_error_oom(shards->err);
+    }
+    if (n > 0)
+        qsort(names, n, sizeof(*names), by_text);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = add_shard(shards, names[i]);
+    free(names);
+    free(urls);
+    free(prefix);
+    return r;
 }
 
 /* Adds them by name, so that the same of several faults is reported every time. */
@@ -100,6 +154,8 @@ size_t leat_cache_shards_count(const char *folder) {
 static int add_path(struct leat_cache_shards *shards, const char *path) {
     struct stat info;
 
+    if (leat_elsewhere_is_object(path))
+        return add_objects(shards, path);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return add_folder(shards, path);
     return add_shard(shards, path);

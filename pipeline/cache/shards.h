@@ -22,9 +22,9 @@ struct leat_cache_shards {
     struct leat_error *err;
 };
 
-/* paths: files of shards, and folders that hold them. -ESTALE: they are of other data or another
- * spec; `code`: they are not all shards of one cache, each once; -EBADMSG: one is damaged. In any
- * case leat_cache_shards_deinit() follows. */
+/* paths: files of shards, and folders that hold them, which may be in a store (s3://). -ESTALE:
+ * they are of other data or another spec; `code`: they are not all shards of one cache, each once;
+ * -EBADMSG: one is damaged. In any case leat_cache_shards_deinit() follows. */
 int leat_cache_shards_open(struct leat_cache_shards *shards, const struct leat_plan *plan,
                            const struct leat_opener *opener, const char *const *paths,
                            size_t n_paths, int code, struct leat_error *err);

@@ -115,8 +115,9 @@ static int connect_private(struct leat_error *err) {
     (void)pthread_once(&start_once, start_private);
     if (private_control == -ENOENT)
         return leat_error_set(err, -ENOENT,
-                              PROGRAM " reads objects of stores and web servers, and is not "
-                                      "installed here (Debian's package " PROGRAM ")");
+                              PROGRAM
+                              " reads and stores objects of stores and web servers, and is not "
+                              "installed here (Debian's package " PROGRAM ")");
     if (private_control < 0)
         return leat_error_set(err, private_control, PROGRAM " cannot be started: %s",
                               strerror(-private_control));
@@ -149,10 +150,13 @@ static int connect_to(const char *path) {
     return -code;
 }
 
-int leat_fetch_connect(struct leat_error *err) {
+int leat_fetch_connect(bool is_private, struct leat_error *err) {
     const char *named = getenv(LEAT_FETCH_SOCKET_NAME);
-    int fd = connect_to(named && named[0] ? named : LEAT_FETCH_SOCKET);
+    int fd;
 
+    if (is_private)
+        return connect_private(err);
+    fd = connect_to(named && named[0] ? named : LEAT_FETCH_SOCKET);
     if (fd >= 0)
         return fd;
     if (named && named[0])

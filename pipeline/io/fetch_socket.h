@@ -4,8 +4,8 @@
 #include "proto/base/error.h"
 #include "proto/fetch.h"
 
-/* A connected socket, or -errno with a message. */
-int leat_fetch_connect(struct leat_error *err);
+/* A connected socket, or -errno with a message. is_private: to a leat-fetch of this process. */
+int leat_fetch_connect(bool is_private, struct leat_error *err);
 /* Sends a request and waits for its reply; fd: goes with the request, -1: none. *ret_fd is the
  * descriptor of the reply, -1: none. A reply with an error is none. -ECONNRESET without a message:
  * leat-fetch has ended. */

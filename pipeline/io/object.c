@@ -22,8 +22,9 @@ struct leat_object {
     int socket; /* -1: not connected */
     struct leat_fetch_request request;
     uint64_t n_bytes, block_bytes;
-    int fd; /* of `block`; -1: none */
-    uint64_t block, n_block_bytes;
+    int fd; /* of bytes `first` to first + n_here; -1: none */
+    uint64_t first, n_here;
+    bool is_unchecked;
 };
 
 /* ---- asking ---- */
@@ -38,7 +39,7 @@ static void pause_before(unsigned attempt) {
 }
 
 /* Connects if *socket is -1. */
-static int ask(int *socket, const struct leat_fetch_request *request, int fd,
+static int ask(int *socket, bool is_private, const struct leat_fetch_request *request, int fd,
                struct leat_fetch_reply *ret_reply, int *ret_fd, struct leat_error *err) {
     struct leat_error why = LEAT_ERROR_INIT;
     int r = -ECONNRESET;
@@ -49,7 +50,7 @@ static int ask(int *socket, const struct leat_fetch_request *request, int fd,
             pause_before(i - 2);
         why = LEAT_ERROR_INIT;
         if (*socket < 0)
-            *socket = leat_fetch_connect(&why);
+            *socket = leat_fetch_connect(is_private, &why);
         if (*socket >= 0)
             r = leat_fetch_ask(*socket, request, fd, ret_reply, ret_fd, &why);
         else if (i == 0) /* it has not run before */
@@ -77,7 +78,8 @@ static int fill_request(const struct leat_opener *opener, enum leat_fetch_verb v
 /* One request with a connection of its own. */
 static int ask_once(const struct leat_fetch_request *request, int fd,
                     struct leat_fetch_reply *ret_reply, int *ret_fd, struct leat_error *err) {
-    int socket = -1, r = ask(&socket, request, fd, ret_reply, ret_fd, err);
+    int socket = -1;
+    int r = ask(&socket, request->verb == LEAT_FETCH_STORE, request, fd, ret_reply, ret_fd, err);
 
     leat_file_close(&socket);
     return r;
@@ -172,7 +174,7 @@ static int look(int *socket, struct leat_fetch_request *request, struct leat_fet
     int fd, r;
 
     request->verb = LEAT_FETCH_LOOK;
-    r = ask(socket, request, -1, reply, &fd, err);
+    r = ask(socket, false, request, -1, reply, &fd, err);
     leat_file_close(&fd);
     if (r == 0 && reply->block_bytes == 0)
         r = leat_error_set(err, -EPROTO, "leat-fetch: blocks without bytes");
@@ -197,8 +199,8 @@ int leat_object_look(const struct leat_opener *opener, const char *url,
 
 /* ---- reading ---- */
 
-int leat_object_open(const struct leat_opener *opener, const char *url,
-                     struct leat_object **ret_object, struct leat_error *err) {
+static int open_object(const struct leat_opener *opener, const char *url, bool is_new,
+                       struct leat_object **ret_object, struct leat_error *err) {
     struct leat_object *object = calloc(1, sizeof(*object));
     struct leat_fetch_reply reply;
     int r;
@@ -207,6 +209,7 @@ int leat_object_open(const struct leat_opener *opener, const char *url,
         return leat_error_oom(err);
     object->socket = object->fd = -1;
     r = fill_request(opener, LEAT_FETCH_LOOK, url, &object->request, err);
+    object->request.is_new = is_new;
     if (r == 0)
         r = look(&object->socket, &object->request, &reply, err);
     if (r < 0) {
@@ -217,6 +220,11 @@ int leat_object_open(const struct leat_opener *opener, const char *url,
     object->block_bytes = reply.block_bytes;
     *ret_object = object;
     return 0;
+}
+
+int leat_object_open(const struct leat_opener *opener, const char *url,
+                     struct leat_object **ret_object, struct leat_error *err) {
+    return open_object(opener, url, false, ret_object, err);
 }
 
 struct leat_object *leat_object_close(struct leat_object *object) {
@@ -256,52 +264,151 @@ static bool is_whole(int fd, uint64_t n_bytes) {
     return n >= 0;
 }
 
-static int take_block(struct leat_object *object, uint64_t block, struct leat_error *err) {
-    uint64_t left = object->n_bytes - block * object->block_bytes;
-    uint64_t n_wanted = left < object->block_bytes ? left : object->block_bytes;
+/* Asks for the block with those bytes. */
+static int take_block(struct leat_object *object, uint64_t first, uint64_t n,
+                      struct leat_error *err) {
     struct leat_fetch_reply reply;
     int r;
 
     leat_file_close(&object->fd);
     object->request.verb = LEAT_FETCH_BLOCK;
-    object->request.block = block;
+    object->request.first = object->first = first;
+    object->request.n_bytes = object->n_here = n;
     object->request.is_damaged = false;
-    r = ask(&object->socket, &object->request, -1, &reply, &object->fd, err);
-    if (r == 0 && object->fd >= 0 && reply.is_kept && !is_whole(object->fd, n_wanted)) {
+    r = ask(&object->socket, false, &object->request, -1, &reply, &object->fd, err);
+    if (r == 0 && object->fd >= 0 && reply.is_kept && !object->is_unchecked &&
+        !is_whole(object->fd, n)) {
         leat_file_close(&object->fd);
         object->request.is_damaged = true;
-        r = ask(&object->socket, &object->request, -1, &reply, &object->fd, err);
+        r = ask(&object->socket, false, &object->request, -1, &reply, &object->fd, err);
     }
-    if (r == 0 && (object->fd < 0 || reply.n_bytes != n_wanted))
-        r = leat_error_set(err, -EPROTO, "leat-fetch: block %llu is not what it was asked for",
-                           (unsigned long long)block);
-    object->block = block;
-    object->n_block_bytes = n_wanted;
+    if (r == 0 && (object->fd < 0 || reply.n_bytes != n))
+        r = leat_error_set(err, -EPROTO, "leat-fetch: the block at byte %llu is another one",
+                           (unsigned long long)first);
     if (r < 0)
         leat_file_close(&object->fd);
     return r;
 }
 
+static int read_copy(const struct leat_object *object, void *data, size_t n, uint64_t offset,
+                     struct leat_error *err) {
+    ssize_t n_read = leat_file_read(object->fd, data, n, offset - object->first);
+
+    if (n_read == (ssize_t)n)
+        return 0;
+    return leat_error_set(err, n_read < 0 ? (int)n_read : -EIO,
+                          "cannot read byte %llu of its copy: %s", (unsigned long long)offset,
+                          n_read < 0 ? strerror((int)-n_read) : "the copy is cut short");
+}
+
 int leat_object_read(struct leat_object *object, void *data, size_t size, uint64_t offset,
                      size_t *ret_n, struct leat_error *err) {
-    uint64_t block = offset / object->block_bytes, at = offset % object->block_bytes;
-    ssize_t n;
+    uint64_t first = offset - offset % object->block_bytes, left = object->n_bytes - first;
     int r = 0;
 
     *ret_n = 0;
     if (offset >= object->n_bytes)
         return 0;
-    if (object->fd < 0 || object->block != block)
-        r = take_block(object, block, err);
+    if (object->fd < 0 || object->first != first)
+        r = take_block(object, first, left < object->block_bytes ? left : object->block_bytes, err);
     if (r < 0)
         return r;
-    if (size > object->n_block_bytes - at)
-        size = (size_t)(object->n_block_bytes - at);
-    n = leat_file_read(object->fd, data, size, at);
-    if (n != (ssize_t)size)
-        return leat_error_set(err, n < 0 ? (int)n : -EIO, "cannot read byte %llu of its copy: %s",
-                              (unsigned long long)offset,
-                              n < 0 ? strerror((int)-n) : "the copy is cut short");
-    *ret_n = size;
-    return 0;
+    if (size > object->first + object->n_here - offset)
+        size = (size_t)(object->first + object->n_here - offset);
+    r = read_copy(object, data, size, offset, err);
+    *ret_n = r == 0 ? size : 0;
+    return r;
+}
+
+/* ---- parts ---- */
+
+struct leat_object *leat_object_dup(const struct leat_object *object, bool is_unchecked) {
+    struct leat_object *other = malloc(sizeof(*other));
+
+    if (!other)
+        return NULL;
+    *other = *object;
+    other->socket = other->fd = -1;
+    other->is_unchecked = is_unchecked;
+    return other;
+}
+
+static size_t piece_of(size_t n) {
+    return n < LEAT_FETCH_BLOCK_MAX ? n : LEAT_FETCH_BLOCK_MAX;
+}
+
+int leat_object_read_part(struct leat_object *object, void *data, size_t n, uint64_t offset,
+                          struct leat_error *err) {
+    int r = 0;
+
+    if (offset > object->n_bytes || n > object->n_bytes - offset)
+        return leat_error_set(err, -EBADMSG, "it ends at byte %llu",
+                              (unsigned long long)object->n_bytes);
+    for (size_t at = 0; r == 0 && at < n; at += piece_of(n - at)) {
+        r = take_block(object, offset + at, piece_of(n - at), err);
+        if (r == 0)
+            r = read_copy(object, (uint8_t *)data + at, piece_of(n - at), offset + at, err);
+    }
+    leat_file_close(&object->fd);
+    return r;
+}
+
+void leat_object_read_ahead(struct leat_object *object, size_t n, uint64_t offset) {
+    struct leat_fetch_reply reply;
+    int fd;
+
+    object->request.verb = LEAT_FETCH_AHEAD;
+    object->request.first = offset;
+    object->request.n_bytes = piece_of(n);
+    (void)ask(&object->socket, false, &object->request, -1, &reply, &fd, LEAT_ERROR_IGNORED);
+    leat_file_close(&fd);
+}
+
+static int read_whole(struct leat_object *object, char *data, struct leat_error *err) {
+    size_t at = 0, n = 1;
+    int r = 0;
+
+    while (r == 0 && n > 0 && at < object->n_bytes) {
+        r = leat_object_read(object, data + at, object->n_bytes - at, at, &n, err);
+        at += n;
+    }
+    return r;
+}
+
+int leat_object_read_all(const struct leat_opener *opener, const char *url, size_t limit_bytes,
+                         char **ret_data, size_t *ret_size, struct leat_error *err) {
+    struct leat_error why = LEAT_ERROR_INIT;
+    struct leat_object *object = NULL;
+    int r = open_object(opener, url, true, &object, err);
+
+    if (r < 0)
+        return r;
+    if (object->n_bytes > limit_bytes) {
+        r = leat_error_set(err, -EFBIG, "%s: is larger than %zu bytes", url, limit_bytes);
+    } else if (!(*ret_data = malloc(object->n_bytes + 1))) {
+        r = leat_error_oom(err);
+    } else if ((r = read_whole(object, *ret_data, &why)) < 0) {
+        free(*ret_data);
+        leat_error_set(err, r, "%.256s: %.200s", url, why.message);
+    } else {
+        (*ret_data)[object->n_bytes] = '\0';
+        *ret_size = object->n_bytes;
+    }
+    leat_object_close(object);
+    return r;
+}
+
+/* ---- storing ---- */
+
+int leat_object_store(int fd, const char *url, bool is_new, struct leat_error *err) {
+    static const struct leat_opener any = {.allow_object = NULL};
+    struct leat_fetch_request request;
+    struct leat_fetch_reply reply;
+    int no_fd = -1, r = fill_request(&any, LEAT_FETCH_STORE, url, &request, err);
+
+    request.is_new = is_new;
+    if (r == 0)
+        r = ask_once(&request, fd, &reply, &no_fd, err);
+    leat_file_close(&no_fd);
+    return r;
 }

@@ -39,3 +39,25 @@ void leat_object_state(const struct leat_object *object, struct leat_file_state 
 /* Some bytes from that offset on; *ret_n 0: its end. */
 int leat_object_read(struct leat_object *object, void *data, size_t size, uint64_t offset,
                      size_t *ret_n, struct leat_error *err);
+
+/* ---- parts of an object ---- */
+
+/* Another reader of that version, for one more thread; nothing is asked for it. NULL: no memory.
+ * is_unchecked: the caller has checksums of what it reads, so that copies on the local disk are
+ * taken as they are. */
+struct leat_object *leat_object_dup(const struct leat_object *object, bool is_unchecked);
+/* n bytes from that offset on; leat-fetch reads no others. -EBADMSG: the object ends before. */
+int leat_object_read_part(struct leat_object *object, void *data, size_t n, uint64_t offset,
+                          struct leat_error *err);
+/* Makes leat-fetch read a part that is asked for soon. */
+void leat_object_read_ahead(struct leat_object *object, size_t n, uint64_t offset);
+/* All of an object of at most limit_bytes, as it is now: the store is asked. *ret_data is malloc'ed
+ * and ended by a NUL byte. */
+int leat_object_read_all(const struct leat_opener *opener, const char *url, size_t limit_bytes,
+                         char **ret_data, size_t *ret_size, struct leat_error *err);
+
+/* ---- storing ---- */
+
+/* Stores the file as an object in s3://, whole or not at all, by a leat-fetch of this process: it
+ * has the credentials of the user. is_new: -EEXIST if the object is there. */
+int leat_object_store(int fd, const char *url, bool is_new, struct leat_error *err);

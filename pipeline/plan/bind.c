@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pipeline/plan/plan_internal.h"
+#include "proto/base/elsewhere.h"
 
 int leat_plan_unknown_kind(const struct leat_spec *spec, const char *kind, uint32_t line,
                            uint32_t column, const char *what,
@@ -178,6 +179,14 @@ static int take_cache(struct leat_plan *plan, struct leat_error *err) {
         return leat_config_error(&plan->options.base, "cache", err,
                                  "needs a folder: `path` for what runs keep, or `prepared` for a "
                                  "set that is read in place of the source");
+    if (cache->path && leat_elsewhere_is_object(cache->path))
+        return leat_config_error(&plan->options.base, "cache", err,
+                                 "`path` is a folder of this machine, which runs write; a set in a "
+                                 "store is read by `prepared`");
+    if (cache->prepared && leat_elsewhere_is_object(cache->prepared)) {
+        plan->cache_path = strdup(cache->prepared);
+        return plan->cache_path ? 0 : leat_error_oom(err);
+    }
     return take_path(&plan->options.base, cache->path ? cache->path : cache->prepared,
                      &plan->cache_path, err);
 }

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/io/object.h"
 #include "pipeline/tokenizer/json.h"
+#include "proto/base/elsewhere.h"
 #include "proto/base/json_writer.h"
 
 #define VERSION 1
@@ -274,8 +276,10 @@ int leat_set_open(const char *folder, const char *spec_file, const struct leat_o
     struct leat_error own = LEAT_ERROR_INIT;
     char *path = leat_files_join(folder, LEAT_SET_NAME), *text = NULL;
     size_t n_bytes;
-    int r = path ? leat_opener_read(opener, path, LEAT_SET_BYTES_MAX, &text, &n_bytes, &own)
-                 : leat_error_oom(&own);
+    int r = !path ? leat_error_oom(&own)
+            : leat_elsewhere_is_object(path)
+                ? leat_object_read_all(opener, path, LEAT_SET_BYTES_MAX, &text, &n_bytes, &own)
+                : leat_opener_read(opener, path, LEAT_SET_BYTES_MAX, &text, &n_bytes, &own);
 
     free(path);
     if (r == -ENOENT)

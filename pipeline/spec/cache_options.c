@@ -10,7 +10,7 @@ const struct leat_arg leat_cache_args[] = {
     LEAT_ARG(
         leat_cache_options, prepared, PATH,
         "in place of `path`: the folder of a set that `leatctl prepare` made and sealed, which "
-        "is read in place of the source"),
+        "is read in place of the source; it may be s3://bucket/folder/ or https://"),
     LEAT_ARG(leat_cache_options, max_size, BYTES,
              "all caches of the folder together, as 500MB or 1TiB; the least recently used go "
              "first. 0: any size",

@@ -25,7 +25,9 @@ struct leat_cache_item {
 
 /* A block in the cache. */
 struct leat_cache_load {
-    int fd; /* -1: the block is made from its piece */
+    bool is_there; /* false: the block is made from its piece */
+    int fd;
+    const struct leat_object *object; /* in place of fd, of a set in a store; NULL: none */
     uint64_t seed;
     struct leat_cache_frame frame;
     bool is_same;             /* out: the block that was made again has the bytes of the frame */

@@ -40,10 +40,10 @@ static int fetch(struct leat_map_job *job, const struct leat_gather_piece *piece
     job->load = piece->load;
     job->piece =
         (struct leat_piece){.span = piece->load.frame.span, .record = piece->load.frame.record};
-    r = job->load.fd >= 0 ? leat_map_execute(job, &fault) : leat_map_make_again(job, &fault);
+    r = job->load.is_there ? leat_map_execute(job, &fault) : leat_map_make_again(job, &fault);
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    if (r < 0 || ((job->load.fd < 0 || job->load.damage.code) && !job->load.is_same))
+    if (r < 0 || ((!job->load.is_there || job->load.damage.code) && !job->load.is_same))
         return fail_other(job, &fault, err);
     return 0;
 }

@@ -32,8 +32,11 @@ struct leat_cache_load leat_cache_load(const struct leat_cache_file *file,
                                        const struct leat_cache_frame *frame) {
     const struct leat_cache_file *part = file ? leat_cache_file_part(file, frame) : NULL;
 
-    return (struct leat_cache_load){
-        .fd = part ? part->fd : -1, .seed = part ? part->seed : 0, .frame = *frame};
+    return (struct leat_cache_load){.is_there = part && (part->fd >= 0 || part->object),
+                                    .fd = part ? part->fd : -1,
+                                    .object = part ? part->object : NULL,
+                                    .seed = part ? part->seed : 0,
+                                    .frame = *frame};
 }
 
 /* Reads the bytes of the block into its own arena. */
@@ -45,7 +48,10 @@ static int read_block(struct leat_map_job *job, const uint8_t **ret_data, struct
 
     if (!block || !stored)
         return leat_error_oom(err);
-    r = leat_cache_file_read(job->load.fd, frame, stored, err);
+    r = job->load.object
+            ? leat_cache_file_read_object(job->load.object, job->plan->blocks.block_size > 0, frame,
+                                          stored, err)
+            : leat_cache_file_read(job->load.fd, frame, stored, err);
     if (r == 0 && frame->is_lz4 && !leat_cache_frame_expand(frame, stored, block))
         r = leat_error_set(err, -EBADMSG, "the block at byte %llu is no LZ4",
                            (unsigned long long)frame->position);
@@ -104,7 +110,7 @@ void leat_load_repair(struct leat_map_job *job) {
         made.n_stored == frame->n_stored &&
         memcmp(made.checksum, frame->checksum, sizeof(made.checksum)) == 0)
         job->load.is_same = true;
-    if (job->load.is_same && job->load.fd >= 0 && !job->plan->set)
+    if (job->load.is_same && job->load.is_there && !job->plan->set)
         fd = reopen(job->load.fd);
     if (fd >= 0) {
         job->load.is_repaired =

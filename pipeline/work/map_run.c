@@ -379,7 +379,7 @@ int leat_map_make_again(struct leat_map_job *job, struct leat_error *err) {
 int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
     int r;
 
-    if (job->load.fd >= 0) {
+    if (job->load.is_there) {
         r = load(job, &job->load.damage);
         if (r == 0)
             return 0;

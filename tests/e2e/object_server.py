@@ -1,13 +1,14 @@
 """A web server with objects, as a thread: ranges, ETags, lists of an object store, and faults on demand."""
 import hashlib
 import http.server
+import itertools
 import re
 import socket
 import ssl
 import struct
 import threading
 import urllib.parse
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 PAGE = 1000  # keys of a page, as S3 has it
 
@@ -15,7 +16,7 @@ PAGE = 1000  # keys of a page, as S3 has it
 class ObjectServer(http.server.ThreadingHTTPServer):
     """objects: path -> bytes. `requests` is what came: (method, path, query, headers). faults: path -> a function of the
     handler, or a list of them, each for one request (None: no fault); it returns True if it has answered. Paths of objects in
-    buckets begin with the bucket."""
+    buckets begin with the bucket. PUT stores, also in parts; `uploads` are those that are under way."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -26,6 +27,8 @@ class ObjectServer(http.server.ThreadingHTTPServer):
         self.requests = []
         self.faults = {}
         self.on_list = None
+        self.uploads = {}
+        self.numbers = itertools.count()
         self.scheme = "https" if certificate else "http"
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -58,6 +61,7 @@ def etag(body):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         pass
@@ -94,9 +98,34 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.answer(200, f'<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
                            f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{items}</ListBucketResult>".encode())
 
+    def put(self, path, query):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if "uploadId" in query:
+            self.server.uploads[query["uploadId"]][int(query["partNumber"])] = body
+        elif self.headers.get("If-None-Match") == "*" and path in self.server.objects:
+            return self.error(412, "PreconditionFailed")
+        else:
+            self.server.objects[path] = body
+        return self.answer(200, headers={"ETag": etag(body)})
+
+    def post(self, path, query):
+        """Begins an upload in parts, or joins them."""
+        text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if "uploads" in query:
+            name = f"upload&{next(self.server.numbers)}"
+            self.server.uploads[name] = {}
+            return self.answer(200, f"<InitiateMultipartUploadResult><UploadId>{escape(name)}</UploadId></InitiateMultipartUploadResult>".encode())
+        if self.headers.get("If-None-Match") == "*" and path in self.server.objects:
+            return self.error(412, "PreconditionFailed")
+        parts = self.server.uploads.pop(query["uploadId"])
+        told = re.findall("<PartNumber>(.*?)</PartNumber><ETag>(.*?)</ETag>", text)
+        assert [(int(number), unescape(tag, {"&quot;": '"'})) for number, tag in told] == [(k, etag(parts[k])) for k in sorted(parts)], text
+        self.server.objects[path] = b"".join(parts[k] for k in sorted(parts))
+        return self.answer(200, b"\n \n<?xml version='1.0'?><CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>")
+
     def serve(self):
         parts = urllib.parse.urlsplit(self.path)
-        path, query = urllib.parse.unquote(parts.path).lstrip("/"), dict(urllib.parse.parse_qsl(parts.query))
+        path, query = urllib.parse.unquote(parts.path).lstrip("/"), dict(urllib.parse.parse_qsl(parts.query, keep_blank_values=True))
         self.server.requests.append((self.command, path, query, dict(self.headers)))
         fault = self.server.faults.get(path)
         if isinstance(fault, list):
@@ -105,6 +134,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return None
         if "list-type" in query:
             return self.list_page(path.strip("/"), query)
+        if self.command == "PUT":
+            return self.put(path, query)
+        if self.command == "POST":
+            return self.post(path, query)
+        if self.command == "DELETE":
+            self.server.uploads.pop(query["uploadId"])
+            return self.answer(204)
         body = self.server.objects.get(path)
         if body is None:
             return self.error(404, "NoSuchKey")
@@ -117,4 +153,4 @@ class Handler(http.server.BaseHTTPRequestHandler):
         first, last = int(found[1]), min(int(found[2]), len(body) - 1)
         return self.answer(206, body[first:last + 1], {**headers, "Content-Range": f"bytes {first}-{last}/{len(body)}"})
 
-    do_GET = do_HEAD = do_PUT = serve
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = serve

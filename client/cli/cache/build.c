@@ -17,6 +17,7 @@
 #include "pipeline/cache/index.h"
 #include "pipeline/cache/merge.h"
 #include "pipeline/cache/sealed.h"
+#include "proto/base/elsewhere.h"
 #include "proto/base/json_writer.h"
 
 static double ratio_of(uint64_t a, uint64_t b) {
@@ -88,6 +89,13 @@ static int build_cache(struct leat_plan *plan, const struct leat_run_options *op
 
 /* ---- a plan with a cache ---- */
 
+/* The folder of a cache in a plan whose shards go to a store. */
+#define UNUSED "."
+
+static bool is_remote(const struct leat_value *path) {
+    return path->kind == LEAT_VALUE_SCALAR && leat_elsewhere_is_object(path->text);
+}
+
 /* A set is made of the source, not of itself. */
 static int rename_prepared(struct leat_value *cache) {
     struct leat_value renamed = {.kind = LEAT_VALUE_NULL}, *item;
@@ -103,13 +111,16 @@ static int rename_prepared(struct leat_value *cache) {
             break;
         *item = cache->items[i];
         cache->items[i] = (struct leat_value){.kind = LEAT_VALUE_NULL};
+        if (strcmp(name, "prepared") == 0 && is_remote(item))
+            r = leat_value_set_text(item, UNUSED, true);
     }
     leat_value_deinit(cache);
     *cache = renamed;
     return r;
 }
 
-/* A stream without `cache` can be prepared as well: its plan must say that the cache is kept. */
+/* A stream without `cache` can be prepared as well: its plan must say that the cache is kept. Where
+ * it goes to a store, the folder in the plan is not used. */
 static int add_option(struct leat_spec *spec, const char *folder) {
     struct leat_value *cache, *path;
     int r = leat_value_insert(&spec->options, "cache", &cache);
@@ -118,7 +129,9 @@ static int add_option(struct leat_spec *spec, const char *folder) {
         return rename_prepared(leat_value_get(&spec->options, "cache"));
     if (r == 0)
         r = leat_value_insert(cache, "path", &path);
-    return r == 0 ? leat_value_set_text(path, folder, true) : r;
+    return r == 0
+               ? leat_value_set_text(path, leat_elsewhere_is_object(folder) ? UNUSED : folder, true)
+               : r;
 }
 
 static struct leat_plan *make_plan(const struct leat_spec *spec, bool may_be_index,
@@ -205,17 +218,28 @@ static int shards_seal(const struct leat_cli_arguments *arguments, struct leat_e
     return r < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
 }
 
+/* The folder as it is named everywhere, malloc'ed; one in a store needs not be made. */
+static char *make_folder(const char *output, struct leat_error *err) {
+    char *folder = NULL;
+
+    if (leat_elsewhere_is_object(output))
+        folder = strdup(output);
+    else if (mkdir(output, 0777) == 0 || errno == EEXIST)
+        folder = realpath(output, NULL);
+    if (!folder)
+        leat_error_set(err, -errno, "%s: %s", output, strerror(errno));
+    return folder;
+}
+
 static int prepare_shard(const struct leat_cli_arguments *arguments,
                          struct leat_run_options *options, struct leat_error *err) {
     char *folder = NULL;
     struct leat_plan *plan = NULL;
     int status;
 
-    if ((mkdir(arguments->output, 0777) < 0 && errno != EEXIST) ||
-        !(folder = realpath(arguments->output, NULL))) {
-        leat_error_set(err, -errno, "%s: %s", arguments->output, strerror(errno));
+    folder = make_folder(arguments->output, err);
+    if (!folder)
         return LEAT_CLI_FAILURE;
-    }
     options->cache_folder = folder;
     plan = open_plan(arguments, folder, false, err);
     status = plan ? build_cache(plan, options, arguments, err) : leat_cli_error_status(err);
@@ -229,6 +253,14 @@ static int prepare_main(const struct leat_cli_arguments *arguments, struct leat_
 
     if (!arguments->output) {
         leat_error_set(err, -EINVAL, "leatctl prepare: -o DIR is missing (leatctl prepare --help)");
+        return LEAT_CLI_USAGE;
+    }
+    if (leat_elsewhere_is_object(arguments->output) &&
+        strncmp(arguments->output, "s3://", 5) != 0) {
+        leat_error_set(err, -EINVAL,
+                       "leatctl prepare: -o: %.256s is a web server, and nothing is stored there; "
+                       "give a folder or s3://BUCKET/FOLDER/",
+                       arguments->output);
         return LEAT_CLI_USAGE;
     }
     if ((arguments->shard != NULL) + arguments->seal + (arguments->job > 0) != 1) {
@@ -330,7 +362,8 @@ static const struct leat_cli_option prepare_options[] = {
                     "then reads the shards in place of the source"),
     LEAT_CLI_OPTION(CHOICE, "job", job, "print a job that prepares and seals all shards",
                     .value = "KIND", .choices = leat_cli_job_kinds),
-    LEAT_CLI_OPTION(STRING, "output", output, "the folder of the shards", .letter = 'o',
+    LEAT_CLI_OPTION(STRING, "output", output,
+                    "the folder of the shards, which may be s3://BUCKET/FOLDER/", .letter = 'o',
                     .value = "DIR"),
     LEAT_CLI_OPTION(NUMBER, "end-with", pid, "give up when that process ends, for whatever reason",
                     .value = "PID", .min = 1, .max = INT32_MAX),
@@ -353,6 +386,9 @@ const struct leat_cli_command leat_cli_prepare_command = {
         "name when it is complete. Any number of attempts may run at once, and an attempt at\n"
         "a complete shard succeeds at once.\n"
         "\n"
+        "DIR may be s3://BUCKET/FOLDER/: a shard is stored when it is complete, unless it is\n"
+        "there: leat-fetch(8).\n"
+        "\n"
         "--seal completes the set. `cache: {prepared: DIR}` reads it without the source.\n"
         "`leatctl cache merge` joins the shards to a cache instead.\n"
         "\n"
@@ -362,6 +398,7 @@ const struct leat_cli_command leat_cli_prepare_command = {
     .examples = "  leatctl prepare train.yaml --shard 0/64 -o shards/\n"
                 "  leatctl prepare train.yaml --shard auto -o shards/\n"
                 "  leatctl prepare train.yaml --seal -o shards/\n"
+                "  leatctl prepare train.yaml --shard 0/64 -o s3://bucket/sets/web/\n"
                 "  leatctl prepare train.yaml --job slurm -o shards/ > prepare.sh\n",
 };
 

@@ -327,8 +327,6 @@ void leat_run_cache_start_map(struct leat_run_cache *cache, const struct leat_ru
                               struct leat_map_job *job) {
     if (entry->file)
         job->load = leat_cache_load(entry->file, &entry->frame);
-    else
-        job->load.fd = -1;
     if (!entry->file && (is_wanted(cache, view, entry) || with_frame))
         job->item = leat_cache_items_take(&cache->items);
 }

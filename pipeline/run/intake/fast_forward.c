@@ -331,7 +331,7 @@ int leat_count_only_execute(struct leat_map_job *job, struct leat_error *err) {
     const struct leat_count_only *count_only = job->count_only;
     struct leat_error fault = LEAT_ERROR_INIT;
     bool has_all;
-    bool is_there = job->load.fd >= 0 || job->piece.buffer;
+    bool is_there = job->load.is_there || job->piece.buffer;
     int r = is_there ? leat_map_execute(job, &fault) : leat_map_make_again(job, &fault);
 
     if (r == -ENOMEM)
