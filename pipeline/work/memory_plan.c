@@ -18,7 +18,7 @@
 #define BLOCK_BYTES      1024 /* of a block besides its rows */
 #define LOAD_FACTOR      20   /* of a file being parsed: text, a DOM of 14 times that, results */
 #define LARGE_FACTOR     6    /* of a piece that is one large record */
-#define LARGE_TOKENIZED  20
+#define LARGE_TOKENIZED  20   /* the same, where the tokenizer of a model is loaded */
 #define LARGE_MARK_BYTES 40
 #define WAITING_BYTES    (2U << 20) /* of batches that wait for slots */
 #define EVICTING_BYTES   (4U << 20) /* least memory of a full shuffle with a cache */
@@ -204,7 +204,7 @@ uint64_t leat_memory_plan_map_large(const struct leat_plan *plan, uint64_t n_byt
     struct leat_memory_plan memory = {.workspace_bytes = 0};
 
     add_stages(plan, &memory);
-    return n_bytes * (memory.workspace_bytes > 0 ? LARGE_TOKENIZED : LARGE_FACTOR) +
+    return n_bytes * (memory.loaded_bytes > 0 ? LARGE_TOKENIZED : LARGE_FACTOR) +
            n_marks * LARGE_MARK_BYTES;
 }
 

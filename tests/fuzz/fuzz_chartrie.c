@@ -1,6 +1,6 @@
 /* fuzz_chartrie.c: any vocabulary and any text: the tokens that come out, unknown characters left
  * out, are a part of the text in its order, and those of every mode agree on how many characters
- * are unknown, but for greedy, which may find more.
+ * are unknown, but for greedy, which may find more; and a memory of pieces changes nothing.
  *
  * Input: lines of tokens, an empty line, the text. */
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "proto/base/utf8.h"
 
 #define UNK        INT32_MAX
-#define BLOCKS_MAX 64
+#define BLOCKS_MAX 192
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -68,6 +68,28 @@ static size_t check_ids(const struct leat_vocab *vocab, const uint8_t *text, siz
     return n_unknown;
 }
 
+/* Aborts if a memory of pieces changes the ids, before or after it knows them. */
+static void check_pieces(const struct leat_chartrie *trie, struct blocks *blocks,
+                         const struct leat_encoder *plain, const struct leat_encoder_row *row) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_chartrie_pieces *pieces;
+
+    if (!leat_chartrie_keeps_pieces(trie) || leat_chartrie_pieces_new(&pieces) < 0)
+        return;
+    for (int pass = 0; pass < 2; pass++) {
+        struct leat_encoder encoder = {
+            .memory = {.context = blocks, .allocate = allocate, .reserve = reserve},
+            .pieces = pieces};
+        struct leat_encoder_row again = *row;
+
+        if (leat_chartrie_encode(trie, &encoder, &again, 1, &err) < 0 ||
+            again.n_ids != row->n_ids ||
+            (row->n_ids && memcmp(encoder.ids, plain->ids, row->n_ids * sizeof(*plain->ids)) != 0))
+            abort();
+    }
+    leat_chartrie_pieces_free(pieces);
+}
+
 static size_t encode(const struct leat_vocab *vocab, enum leat_chartrie_mode mode,
                      const uint8_t *text, size_t n) {
     struct leat_chartrie_options options = {
@@ -84,6 +106,7 @@ static size_t encode(const struct leat_vocab *vocab, enum leat_chartrie_mode mod
         leat_chartrie_encode(trie, &encoder, &row, 1, &err) < 0)
         abort();
     n_unknown = check_ids(vocab, text, n, encoder.ids + row.first_id, row.n_ids);
+    check_pieces(trie, &blocks, &encoder, &row);
     while (blocks.n)
         free(blocks.items[--blocks.n]);
     leat_chartrie_free(trie);

@@ -132,6 +132,17 @@ MUTANTS = {
         ("line 0 is taken", "return colon && ret_range->first == 0 ? -EINVAL : 0;", "return 0;"),
         ("the records do not count in the digest", "    digest_list(&state, &skips->records);\n", ""),
     ]),
+    "pipeline/tokenizer/chartrie/pieces.c": ("pipeline.test_chartrie_pieces", [
+        ("the place of an unknown character is that in the window", "row->unknown = (uint32_t)at + window.unknown;", "row->unknown = window.unknown;"),
+        ("a window's last part is a piece", "window->end = is_end ? n : start;", "window->end = n;"),
+        ("a long piece ends with its window", "while (end < row->n_bytes && !leat_chartrie_is_cut(", "while (false && !leat_chartrie_is_cut("),
+    ]),
+    "pipeline/tokenizer/chartrie/cuts.h": ("pipeline.test_chartrie_pieces", [
+        ("a text is cut where a token goes on", "return cuts->blanks[right] & ~cuts->joins[left];", "return cuts->blanks[right] != 0;"),
+    ]),
+    "pipeline/tokenizer/chartrie/segment_small.c": ("pipeline.test_chartrie_pieces", [
+        ("only the longest token counts", "masks[i] = automaton->masks[matches[i]];", "masks[i] = matches[i] ? UINT64_C(1) << (automaton->matches[matches[i]].n_bytes - 1) : 0;"),
+    ]),
     "pipeline/tokenizer/model/unigram.c": ("pipeline.test_model_unigram tokenizer.oracle", [
         ("the last score does not count for the unknown's", "for (size_t i = 0; i < scores->n; i++)\n        if (scores->items[i] < lowest)",
          "for (size_t i = 0; i + 1 < scores->n; i++)\n        if (scores->items[i] < lowest)"),

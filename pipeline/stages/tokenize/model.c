@@ -267,6 +267,7 @@ static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct
 enum output { IDS, TYPES, OFFSETS, LOSS, MASKS, N_OUTPUTS };
 
 struct workspace {
+    struct leat_tokenize_workspace base;
     struct leat_tokenizer_context *context;
     struct leat_values values[N_OUTPUTS];
 };
@@ -283,26 +284,25 @@ struct pass {
     size_t n_text_bytes; /* of all rows */
 };
 
-void leat_tokenize_workspace_free(void *memory) {
-    struct workspace *workspace = memory;
+static void workspace_free(struct leat_tokenize_workspace *base) {
+    struct workspace *workspace = (struct workspace *)base;
 
-    if (!workspace)
-        return;
     leat_tokenizer_context_free(workspace->context);
     for (int i = 0; i < N_OUTPUTS; i++)
         leat_values_deinit(&workspace->values[i]);
     free(workspace);
 }
 
-int leat_tokenize_workspace_new(const struct leat_tokenize *self, void **ret_workspace,
-                                struct leat_error *err) {
+static int workspace_new(const struct leat_tokenize *self,
+                         struct leat_tokenize_workspace **ret_workspace, struct leat_error *err) {
     struct workspace *workspace = calloc(1, sizeof(*workspace));
 
     if (!workspace || leat_tokenizer_context_new(self->tokenizer, &workspace->context) < 0) {
-        leat_tokenize_workspace_free(workspace);
+        free(workspace);
         return leat_error_oom(err);
     }
-    *ret_workspace = workspace;
+    workspace->base.side = &leat_tokenize_model;
+    *ret_workspace = &workspace->base;
     return 0;
 }
 
@@ -541,4 +541,6 @@ const struct leat_tokenize_side leat_tokenize_model = {
     .load = load,
     .plan = plan,
     .map = map_rows,
+    .workspace_new = workspace_new,
+    .workspace_free = workspace_free,
 };

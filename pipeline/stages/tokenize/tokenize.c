@@ -214,8 +214,19 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 static int workspace_new(const struct leat_config *config, void **ret_workspace,
                          struct leat_error *err) {
     const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+    struct leat_tokenize_workspace *workspace = NULL;
+    int r = side_of(self)->workspace_new(self, &workspace, err);
 
-    return self->tokenizer ? leat_tokenize_workspace_new(self, ret_workspace, err) : 0;
+    if (r == 0)
+        *ret_workspace = workspace;
+    return r;
+}
+
+static void workspace_free(void *memory) {
+    struct leat_tokenize_workspace *workspace = memory;
+
+    if (workspace)
+        workspace->side->workspace_free(workspace);
 }
 
 static bool varies(const struct leat_config *config) {
@@ -228,6 +239,9 @@ static bool varies(const struct leat_config *config) {
 static void memory(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace) {
     const struct leat_tokenize *self = (const struct leat_tokenize *)config;
 
+    if (self->trie)
+        *ret_workspace =
+            leat_chartrie_keeps_pieces(self->trie) ? leat_chartrie_pieces_max_bytes() : 0;
     if (!self->tokenizer)
         return;
     *ret_loaded = leat_tokenizer_n_bytes(self->tokenizer);
@@ -246,7 +260,7 @@ const struct leat_stage_ops leat_stage_tokenize = {
     .plan = plan,
     .map = map_rows,
     .workspace_new = workspace_new,
-    .workspace_free = leat_tokenize_workspace_free,
+    .workspace_free = workspace_free,
     .memory = memory,
     .varies = varies,
 };

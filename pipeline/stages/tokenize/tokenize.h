@@ -52,6 +52,8 @@ struct leat_tokenize {
     uint32_t loss_column; /* made of parts_column */
 };
 
+struct leat_tokenize_workspace;
+
 /* One side of the stage. Functions are as in struct leat_stage_ops. */
 struct leat_tokenize_side {
     const char *const *args; /* that only this side has; NULL-terminated */
@@ -60,12 +62,16 @@ struct leat_tokenize_side {
                 struct leat_error *err);
     int (*plan)(struct leat_tokenize *self, struct leat_planner *planner, struct leat_error *err);
     int (*map)(const struct leat_tokenize *self, struct leat_map *map, struct leat_error *err);
+    /* *ret_workspace stays as it is if there is nothing to keep. */
+    int (*workspace_new)(const struct leat_tokenize *self,
+                         struct leat_tokenize_workspace **ret_workspace, struct leat_error *err);
+    void (*workspace_free)(struct leat_tokenize_workspace *workspace);
+};
+
+/* How a workspace begins. */
+struct leat_tokenize_workspace {
+    const struct leat_tokenize_side *side;
 };
 
 extern const struct leat_tokenize_side leat_tokenize_vocab;
 extern const struct leat_tokenize_side leat_tokenize_model;
-
-/* Of the side `tokenizer`; the other one needs no workspace. */
-int leat_tokenize_workspace_new(const struct leat_tokenize *self, void **ret_workspace,
-                                struct leat_error *err);
-void leat_tokenize_workspace_free(void *workspace);

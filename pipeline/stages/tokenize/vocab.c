@@ -137,6 +137,35 @@ static int load(struct leat_tokenize *self, const struct leat_opener *opener,
     return r;
 }
 
+/* The words of a vocabulary stay known from block to block. */
+struct workspace {
+    struct leat_tokenize_workspace base;
+    struct leat_chartrie_pieces *pieces;
+};
+
+static void workspace_free(struct leat_tokenize_workspace *base) {
+    struct workspace *workspace = (struct workspace *)base;
+
+    leat_chartrie_pieces_free(workspace->pieces);
+    free(workspace);
+}
+
+static int workspace_new(const struct leat_tokenize *self,
+                         struct leat_tokenize_workspace **ret_workspace, struct leat_error *err) {
+    struct workspace *workspace;
+
+    if (!leat_chartrie_keeps_pieces(self->trie))
+        return 0;
+    workspace = calloc(1, sizeof(*workspace));
+    if (!workspace || leat_chartrie_pieces_new(&workspace->pieces) < 0) {
+        free(workspace);
+        return leat_error_oom(err);
+    }
+    workspace->base.side = &leat_tokenize_vocab;
+    *ret_workspace = &workspace->base;
+    return 0;
+}
+
 /* The encoder's memory. The region of ids stays open while rows are encoded, unless it is in the
  * scratch arena, which the encoder uses at the same time. */
 struct memory {
@@ -197,8 +226,10 @@ static int map_rows(const struct leat_tokenize *self, struct leat_map *map,
                     struct leat_error *err) {
     struct memory memory = {.scratch = map->scratch,
                             .ids = leat_map_arena(map, self->output_column)};
+    const struct workspace *workspace = map->workspace;
     struct leat_encoder encoder = {
-        .memory = {.context = &memory, .allocate = allocate, .reserve = reserve}};
+        .memory = {.context = &memory, .allocate = allocate, .reserve = reserve},
+        .pieces = workspace ? workspace->pieces : NULL};
     struct leat_encoder_row *rows =
         leat_arena_alloc(map->scratch, map->block->n_rows * sizeof(*rows));
     int r;
@@ -226,4 +257,6 @@ const struct leat_tokenize_side leat_tokenize_vocab = {
     .check = check,
     .load = load,
     .map = map_rows,
+    .workspace_new = workspace_new,
+    .workspace_free = workspace_free,
 };

@@ -273,6 +273,16 @@ static void finish_lane(struct lane lane, const struct leat_automaton *automaton
         step(&lane, automaton->nodes, automaton->fails, automaton->longest);
 }
 
+void leat_automaton_scan_piece(const struct leat_automaton *automaton, const uint8_t *text,
+                               size_t n_bytes, uint32_t *matches) {
+    const struct lane lane = {.base = LEAT_DOUBLE_ARRAY_ROOT,
+                              .end = text + n_bytes,
+                              .start = text,
+                              .matches = (uintptr_t)matches - sizeof(uint32_t) * (uintptr_t)text};
+
+    finish_lane(lane, automaton);
+}
+
 static void scan_all(const struct leat_automaton *automaton,
                      const struct leat_automaton_scan *scans, size_t n_scans) {
     struct lane lanes[N_LANES] = {0};

@@ -58,6 +58,10 @@ void leat_automaton_deinit(struct leat_automaton *automaton);
 void leat_automaton_scan(const struct leat_automaton *automaton,
                          const struct leat_automaton_scan *scans, size_t n_scans);
 
+/* Scans one short piece, of which tokens end within. */
+void leat_automaton_scan_piece(const struct leat_automaton *automaton, const uint8_t *text,
+                               size_t n_bytes, uint32_t *matches);
+
 /* The match of n_bytes among those that begin where `match` does; there must be one. */
 static inline uint32_t leat_automaton_shorten(const struct leat_automaton *automaton,
                                               uint32_t match, size_t n_bytes) {

@@ -54,7 +54,9 @@ static int build(struct leat_chartrie *trie, const struct leat_vocab *vocab,
         keys[n] = (struct leat_automaton_key){.bytes = token->bytes, .n_bytes = token->n_bytes};
         tokens[n++] = token;
         trie->ids[n] = token->id;
+        leat_chartrie_cuts_add(&trie->cuts, token->bytes, token->n_bytes);
     }
+    leat_chartrie_cuts_finish(&trie->cuts);
     r = leat_automaton_build(&trie->automaton, keys, n, err);
     return r == 0 && vocab->has_costs ? set_costs(trie, tokens, n, err) : r;
 }
@@ -201,7 +203,14 @@ static int encode_greedy(struct leat_segment *segment) {
 
 /* ---- rows */
 
-static int encode_text(struct leat_segment *segment) {
+bool leat_chartrie_keeps_pieces(const struct leat_chartrie *trie) {
+    bool is_divisible = trie->options.mode == LEAT_CHARTRIE_GREEDY ||
+                        (trie->options.mode == LEAT_CHARTRIE_SHORTEST && !trie->costs);
+
+    return is_divisible && trie->cuts.is_useful;
+}
+
+int leat_segment_text(struct leat_segment *segment) {
     switch (segment->trie->options.mode) {
     case LEAT_CHARTRIE_GREEDY:
         return encode_greedy(segment);
@@ -227,7 +236,7 @@ static void truncate_ids(const struct leat_chartrie_options *options, struct lea
     encoder->n_ids = first + limit;
 }
 
-static int encode_row(struct leat_segment *segment) {
+static int encode_row(struct leat_segment *segment, bool has_pieces) {
     const struct leat_chartrie_options *options = &segment->trie->options;
     struct leat_encoder *encoder = segment->encoder;
     struct leat_encoder_row *row = segment->row;
@@ -240,7 +249,7 @@ static int encode_row(struct leat_segment *segment) {
     if (options->bos_id >= 0)
         leat_encoder_put(encoder, options->bos_id);
     first = encoder->n_ids;
-    if (encode_text(segment) < 0)
+    if ((has_pieces ? leat_segment_pieces(segment) : leat_segment_text(segment)) < 0)
         return -ENOMEM;
     if (row->unknown != LEAT_ENCODER_NO_UNKNOWN) {
         encoder->n_ids = row->first_id;
@@ -281,10 +290,16 @@ static int encode_batch(const struct leat_chartrie *trie, struct leat_encoder *e
                                        .matches = scans[i].matches,
                                        .end = rows[i].n_bytes};
 
-        if (encode_row(&segment) < 0)
+        if (encode_row(&segment, false) < 0)
             return -ENOMEM;
     }
     return 0;
+}
+
+static bool goes_in_pieces(const struct leat_chartrie *trie, const struct leat_encoder *encoder,
+                           const struct leat_encoder_row *row) {
+    return encoder->pieces && leat_chartrie_keeps_pieces(trie) &&
+           leat_chartrie_has_pieces(row->text, row->n_bytes);
 }
 
 int leat_chartrie_encode(const struct leat_chartrie *trie, struct leat_encoder *encoder,
@@ -297,12 +312,15 @@ int leat_chartrie_encode(const struct leat_chartrie *trie, struct leat_encoder *
         return leat_error_oom(err);
     for (size_t i = 0; i < n_rows;) {
         struct leat_segment segment = {.trie = trie, .encoder = encoder, .row = &rows[i]};
+        bool has_pieces = goes_in_pieces(trie, encoder, &rows[i]);
         size_t n = 0;
         int r;
 
-        while (n < BATCH_ROWS && i + n < n_rows && rows[i + n].n_bytes <= BATCH_BYTES_MAX)
+        while (!has_pieces && n < BATCH_ROWS && i + n < n_rows &&
+               rows[i + n].n_bytes <= BATCH_BYTES_MAX &&
+               (n == 0 || !goes_in_pieces(trie, encoder, &rows[i + n])))
             n++;
-        r = n ? encode_batch(trie, encoder, &rows[i], n) : encode_row(&segment);
+        r = n ? encode_batch(trie, encoder, &rows[i], n) : encode_row(&segment, has_pieces);
         if (r < 0)
             return leat_error_oom(err);
         i += n ? n : 1;

@@ -17,7 +17,8 @@
  * What becomes of an unknown character: ERROR, the text cannot be encoded; SKIP, nothing; UNK, one
  * unk_id each.
  *
- * A trie is immutable: any thread. An encoder is one worker's memory and result.
+ * A trie is immutable: any thread. An encoder is one worker's memory and result. Pieces are words
+ * that a worker has seen, with their ids (pieces.h); they change no ids.
  */
 #pragma once
 
@@ -64,15 +65,26 @@ struct leat_encoder_memory {
     void *(*reserve)(void *context, size_t min_bytes, size_t *ret_size);
 };
 
+/* Memory of pieces, for SHORTEST without costs and for GREEDY, where the vocabulary lets words be
+ * kept (leat_chartrie_keeps_pieces). Owner: the job, one trie's only. */
+struct leat_chartrie_pieces;
+
+bool leat_chartrie_keeps_pieces(const struct leat_chartrie *trie);
+/* 0 or -ENOMEM. */
+int leat_chartrie_pieces_new(struct leat_chartrie_pieces **ret_pieces);
+struct leat_chartrie_pieces *leat_chartrie_pieces_free(struct leat_chartrie_pieces *pieces);
+size_t leat_chartrie_pieces_max_bytes(void);
+
 struct leat_encoder_buffer {
     void *data;
     size_t n_bytes;
 };
 
-/* Owner: the job. Zeroed but for `memory` before first use. */
+/* Owner: the job. Zeroed but for `memory` and `pieces` before first use. */
 struct leat_encoder {
     struct leat_encoder_memory memory;
-    int32_t *ids; /* [n_ids]: of all rows, one after the other */
+    struct leat_chartrie_pieces *pieces; /* NULL: no words are kept */
+    int32_t *ids;                        /* [n_ids]: of all rows, one after the other */
     size_t n_ids, ids_capacity;
     struct leat_encoder_buffer matches, path, costs, marks; /* scratch of the modes */
 };

@@ -4,10 +4,12 @@
 
 #include "pipeline/tokenizer/chartrie/automaton.h"
 #include "pipeline/tokenizer/chartrie/chartrie.h"
+#include "pipeline/tokenizer/chartrie/cuts.h"
 
 struct leat_chartrie {
     struct leat_chartrie_options options;
     struct leat_automaton automaton;
+    struct leat_chartrie_cuts cuts;
     int32_t *ids;    /* by match */
     double *costs;   /* by match; NULL: 1 each */
     double *weights; /* by match: exp(-cost), RANDOM mode; NULL: 1 each */
@@ -44,6 +46,10 @@ int leat_segment_load_window(struct leat_segment *segment, size_t first, size_t 
  * cannot be encoded. */
 bool leat_segment_put_unknown(struct leat_segment *segment, size_t position);
 
+/* Encodes the whole text in the trie's mode. 0 or -ENOMEM; row->unknown is set if it cannot be
+ * encoded. */
+int leat_segment_text(struct leat_segment *segment);
+
 /* The modes: encode the whole text. 0 or -ENOMEM; row->unknown is set if it cannot be encoded. */
 int leat_segment_shortest(struct leat_segment *segment);
 int leat_segment_random(struct leat_segment *segment);
@@ -52,3 +58,17 @@ int leat_segment_random(struct leat_segment *segment);
  * position that every best path goes through, or to the end of the text; *first and *cost are moved
  * there. */
 int leat_segment_best_path(struct leat_segment *segment, size_t *first, double *cost);
+
+/* SHORTEST without costs, or GREEDY, by an encoder that has memory of pieces: encodes the whole
+ * text. 0 or -ENOMEM; row->unknown is set if it cannot be encoded. */
+int leat_segment_pieces(struct leat_segment *segment);
+
+#define LEAT_SEGMENT_SMALL 63 /* bytes of a text whose positions are bits of one word */
+
+/* The fewest tokens, or the greedy ones, for 1 to LEAT_SEGMENT_SMALL bytes. matches: [n + 1], the
+ * longest token at each position that ends within the text. Returns the number of ids, 0 if there
+ * is an unknown character. */
+size_t leat_segment_small_shortest(const struct leat_chartrie *trie, const uint32_t *matches,
+                                   size_t n, int32_t *ids);
+size_t leat_segment_small_greedy(const struct leat_chartrie *trie, const uint32_t *matches,
+                                 size_t n, int32_t *ids);

@@ -59,12 +59,15 @@ static size_t long_slots_bytes(const struct leat_word_cache *cache) {
     return (cache->long_mask + 1) * sizeof(*cache->long_slots);
 }
 
-int leat_word_cache_init(struct leat_word_cache *cache) {
-    *cache = (struct leat_word_cache){.mask = SLOTS - 1,
-                                      .long_mask = LONG_SLOTS - 1,
-                                      .arena_capacity = 2 * SLOTS,
-                                      .may_grow = true,
-                                      .may_grow_long = true};
+int leat_word_cache_init_sized(struct leat_word_cache *cache,
+                               const struct leat_word_cache_size *size) {
+    *cache = (struct leat_word_cache){.mask = size->slots - 1,
+                                      .long_mask = size->long_slots - 1,
+                                      .arena_capacity = 2 * size->slots,
+                                      .slots_max = size->slots_max,
+                                      .long_slots_max = size->long_slots_max,
+                                      .may_grow = size->slots < size->slots_max,
+                                      .may_grow_long = size->long_slots < size->long_slots_max};
     cache->slots = table_new(slots_bytes(cache));
     cache->long_slots = table_new(long_slots_bytes(cache));
     cache->arena = malloc(cache->arena_capacity * sizeof(*cache->arena));
@@ -72,6 +75,15 @@ int leat_word_cache_init(struct leat_word_cache *cache) {
         return 0;
     leat_word_cache_deinit(cache);
     return -ENOMEM;
+}
+
+int leat_word_cache_init(struct leat_word_cache *cache) {
+    const struct leat_word_cache_size size = {.slots = SLOTS,
+                                              .slots_max = LEAT_WORD_CACHE_SLOTS_MAX,
+                                              .long_slots = LONG_SLOTS,
+                                              .long_slots_max = LEAT_WORD_CACHE_LONG_SLOTS_MAX};
+
+    return leat_word_cache_init_sized(cache, &size);
 }
 
 void leat_word_cache_deinit(struct leat_word_cache *cache) {
@@ -122,7 +134,7 @@ static void grow(struct leat_word_cache *cache) {
         cache->arena = arena;
         cache->arena_capacity = 2 * n_slots;
     }
-    cache->may_grow = slots && n_slots < LEAT_WORD_CACHE_SLOTS_MAX;
+    cache->may_grow = slots && n_slots < cache->slots_max;
     if (!slots)
         return;
     rehash(cache, slots, n_slots - 1);
@@ -205,7 +217,7 @@ static void grow_long(struct leat_word_cache *cache) {
     uint64_t n_slots = 2 * (cache->long_mask + 1);
     struct leat_long_word_slot *slots = table_new(n_slots * sizeof(*slots)), *slot;
 
-    cache->may_grow_long = slots && n_slots < LEAT_WORD_CACHE_LONG_SLOTS_MAX;
+    cache->may_grow_long = slots && n_slots < cache->long_slots_max;
     if (!slots)
         return;
     for (uint64_t i = 0; i <= cache->long_mask; i++) {
@@ -372,4 +384,17 @@ int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text
                          &end);
     *ret_n_ids = (size_t)(end - ids);
     return r;
+}
+
+int leat_word_cache_encode_other(struct leat_word_cache *cache, const struct leat_word_key *key,
+                                 const uint8_t *word, uint32_t n_bytes, leat_word_encode *encode,
+                                 void *context, int32_t *ids, size_t *ret_n_ids,
+                                 struct leat_error *err) {
+    const struct run run = {.cache = cache, .encode = encode, .context = context, .err = err};
+
+    cache->n_words++;
+    if (n_bytes <= LEAT_WORD_CACHE_SHORT_MAX)
+        return encode_new(&run, key, word, n_bytes, ids, ret_n_ids);
+    return encode_long(&run, n_bytes <= LEAT_WORD_CACHE_LONG_MAX ? hash_long(word, n_bytes) : 0,
+                       word, n_bytes, ids, ret_n_ids);
 }

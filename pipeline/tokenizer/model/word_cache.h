@@ -38,9 +38,17 @@ struct leat_long_word_slot {
 };
 
 /* Of slots, and two ids in the arena for each short one. */
+#define LEAT_WORD_CACHE_BYTES(slots, long_slots)                                                   \
+    ((slots) * (sizeof(struct leat_word_slot) + 2 * sizeof(int32_t)) +                             \
+     (long_slots) * sizeof(struct leat_long_word_slot))
 #define LEAT_WORD_CACHE_BYTES_MAX                                                                  \
-    (LEAT_WORD_CACHE_SLOTS_MAX * (sizeof(struct leat_word_slot) + 2 * sizeof(int32_t)) +           \
-     LEAT_WORD_CACHE_LONG_SLOTS_MAX * sizeof(struct leat_long_word_slot))
+    LEAT_WORD_CACHE_BYTES(LEAT_WORD_CACHE_SLOTS_MAX, LEAT_WORD_CACHE_LONG_SLOTS_MAX)
+
+/* Powers of two: slots at first and at most. */
+struct leat_word_cache_size {
+    uint64_t slots, slots_max;
+    uint64_t long_slots, long_slots_max;
+};
 
 struct leat_word_cache {
     struct leat_word_slot *slots;
@@ -51,6 +59,7 @@ struct leat_word_cache {
     size_t n_arena, arena_capacity;
     size_t n_dropped, n_long_dropped; /* since the tables last changed their size */
     size_t n_words;                   /* since that of long words did */
+    uint64_t slots_max, long_slots_max;
     bool may_grow, may_grow_long;
 };
 
@@ -61,6 +70,8 @@ typedef int leat_word_encode(void *context, const uint8_t *word, uint32_t n_byte
 
 /* 0 or -ENOMEM. */
 int leat_word_cache_init(struct leat_word_cache *cache);
+int leat_word_cache_init_sized(struct leat_word_cache *cache,
+                               const struct leat_word_cache_size *size);
 void leat_word_cache_deinit(struct leat_word_cache *cache); /* of a zeroed one too */
 
 /* Writes the ids of all words, one after the other. `encode` gives the ids of unknown words. The
@@ -126,6 +137,13 @@ static inline int leat_word_cache_find(const struct leat_word_cache *cache,
                                        const struct leat_word_key *key, int32_t *ids) {
     return leat_word_slots_find(cache->slots, cache->mask, cache->arena, key, ids);
 }
+
+/* The ids of a word that leat_word_cache_find() does not know, or of one of 16 bytes or more, whose
+ * key does not matter; they are kept. */
+int leat_word_cache_encode_other(struct leat_word_cache *cache, const struct leat_word_key *key,
+                                 const uint8_t *word, uint32_t n_bytes, leat_word_encode *encode,
+                                 void *context, int32_t *ids, size_t *ret_n_ids,
+                                 struct leat_error *err);
 
 /* Keeps the ids of a word that is not there. */
 void leat_word_cache_add(struct leat_word_cache *cache, const struct leat_word_key *key,
