@@ -2,18 +2,22 @@
  * step of any epoch has the batches of one that starts at the first, from there on: by counting
  * records, with a cache, or by making all again. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "pipeline/memory/budget.h"
+#include "pipeline/run/intake/fast_forward.h"
 #include "tests/pipeline/shared_cache_folder.h"
 #include "tests/pipeline/shared_compress.h"
 #include "tests/pipeline/shared_records.h"
 #include "tests/pipeline/shared_starts.h"
 
 #define N_RECORDS 1500
+#define N_ASKED   50
 
 static void start_from(const char *source, const char *base, const char *options, size_t tail,
                        int n) {
@@ -221,6 +225,62 @@ static void test_cancelled_anywhere(void **state) {
     }
 }
 
+static struct guarded {
+    uint8_t *pages;
+    size_t page_bytes;
+    unsigned n_looks; /* at blocks that were asked for */
+} guarded;
+
+static void on_look(int number, siginfo_t *info, void *context) {
+    size_t at = (size_t)((uint8_t *)info->si_addr - guarded.pages) / guarded.page_bytes;
+
+    (void)number;
+    (void)context;
+    guarded.n_looks++;
+    if (at >= N_ASKED ||
+        mprotect(guarded.pages + at * guarded.page_bytes, guarded.page_bytes, PROT_READ) < 0)
+        abort();
+}
+
+/* A batch waits long for its blocks. Those that were asked for are looked at once more, and not at
+ * each call: each stands on a page that nobody may touch. */
+static void test_asked_once(void **state) {
+    struct leat_batch_refs *batch = calloc(1, sizeof(*batch) + N_ASKED * sizeof(batch->refs[0]));
+    struct leat_block *blocks = calloc(N_ASKED, sizeof(*blocks));
+    struct leat_fast_forward forward = {.n_blocks = N_ASKED};
+    struct sigaction action = {.sa_sigaction = on_look, .sa_flags = SA_SIGINFO}, before;
+
+    (void)state;
+    assert_non_null(batch);
+    assert_non_null(blocks);
+    guarded.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    guarded.pages = mmap(NULL, N_ASKED * guarded.page_bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(guarded.pages, MAP_FAILED);
+    batch->n_refs = N_ASKED;
+    for (size_t i = 0; i < N_ASKED; i++) {
+        struct leat_count_only *count_only = (void *)(guarded.pages + i * guarded.page_bytes);
+
+        *count_only = (struct leat_count_only){.owner = &forward, .block = &blocks[i]};
+        blocks[i].count_only = count_only;
+        batch->refs[i] = leat_ref_row(&blocks[i], 0);
+    }
+    assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+    for (size_t i = 0; i < N_ASKED; i++) {
+        struct leat_count_only *found = leat_fast_forward_next(&forward, batch, 1);
+
+        assert_ptr_equal(found, blocks[i].count_only);
+        found->is_out = true;
+        assert_int_equal(mprotect(guarded.pages, (i + 1) * guarded.page_bytes, PROT_NONE), 0);
+    }
+    assert_null(leat_fast_forward_next(&forward, batch, 1));
+    assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+    assert_in_range(guarded.n_looks, 1, N_ASKED);
+    (void)munmap(guarded.pages, N_ASKED * guarded.page_bytes);
+    free(blocks);
+    free(batch);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_start),
@@ -233,6 +293,7 @@ int main(void) {
         cmocka_unit_test(test_gone_or_changed_meanwhile),
         cmocka_unit_test(test_bad_passed_over),
         cmocka_unit_test(test_cancelled_anywhere),
+        cmocka_unit_test(test_asked_once),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
