@@ -55,6 +55,14 @@ class Data:
         """The rows of an epoch, by `leatctl dump`."""
         return [json.loads(line) for line in programs.leatctl("dump", str(file), *options).splitlines()]
 
+    def job(self, kind: str) -> pathlib.Path:
+        """What `leatctl prepare --job` prints, with other numbers of shards and of processors."""
+        text = programs.leatctl("prepare", str(self.plain), "--job", kind, "-o", str(self.set))
+        assert "shards=64" in text, text
+        file = self.folder / f"{kind}_job.py"
+        file.write_text(text.replace("shards=64", f"shards={N_SHARDS}").replace("workers=8", "workers=1"))
+        return file
+
     def check_set(self) -> None:
         """The set is whole, and gives the same without its source."""
         expected = self.dump(self.plain)

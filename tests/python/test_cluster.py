@@ -205,6 +205,14 @@ def test_dask(gated: Data) -> None:
     gated.check_set()
 
 
+@needs("distributed")
+def test_job_of_dask(data: Data) -> None:
+    """What leatctl prints."""
+    done = subprocess.run([sys.executable, data.job("dask")], capture_output=True, text=True, timeout=HANG_S, cwd=data.folder)
+    assert done.returncode == 0 and f"n_rows={N_ROWS}" in done.stdout, done
+    data.check_set()
+
+
 @needs("submitit")
 def test_submitit(data: Data) -> None:
     import submitit

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import runpy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -156,6 +157,13 @@ def test_tasks(nodes: Nodes, gated: Data) -> None:
 
     assert while_a_node_is_lost(nodes, gated, work) == N_ROWS
     gated.check_set()
+
+
+def test_job(nodes: Nodes, data: Data, capsys: pytest.CaptureFixture[str]) -> None:
+    """What leatctl prints, in the cluster that is there."""
+    runpy.run_path(str(data.job("ray")), run_name="__main__")
+    assert f"n_rows={N_ROWS}" in capsys.readouterr().out
+    data.check_set()
 
 
 def test_cancelled(nodes: Nodes, gated: Data) -> None:

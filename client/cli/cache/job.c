@@ -12,8 +12,8 @@
 
 const char *const leat_cli_job_kinds[] = {"none", "slurm", "kubernetes", "ray", "dask", NULL};
 
-/* $SHELL stands for `leatctl prepare -o DIR FILE STREAM` in a shell, $LIST for its words as JSON.
- */
+/* $SHELL stands for `leatctl prepare -o DIR FILE STREAM` in a shell, $LIST for its words as JSON,
+ * $CALL for the arguments FILE, DIR and STREAM of a function in Python. */
 static const char *const jobs[] = {
     [1] = "#!/bin/bash\n"
           "# job=$(sbatch --parsable THIS) && sbatch -a 0 -d afterok:$job THIS --seal\n"
@@ -65,41 +65,29 @@ static const char *const jobs[] = {
           "          image: IMAGE\n"
           "          command: [$LIST, \"--seal\"]\n"
           "          volumeMounts: [{name: data, mountPath: /data}]\n",
-    [3] = "import subprocess\n"
+    [3] = "import leat\n"
           "\n"
-          "import ray\n"
+          "if __name__ == \"__main__\":\n"
+          "    print(leat.cluster.prepare($CALL, shards=" N_SHARDS
+          ", executor=\"ray\", workers=8))\n",
+    [4] = "import sys\n"
           "\n"
-          "N = " N_SHARDS "\n"
-          "COMMAND = [$LIST]\n"
+          "import leat\n"
+          "from dask.distributed import Client\n"
           "\n"
-          "\n"
-          "@ray.remote(num_cpus=8, max_retries=5, retry_exceptions=True)\n"
-          "def prepare(i):\n"
-          "    subprocess.run([*COMMAND, \"--shard\", f\"{i}/{N}\", \"--workers\", \"8\", \"-q\"], "
-          "check=True)\n"
-          "\n"
-          "\n"
-          "ray.init()\n"
-          "ray.get([prepare.remote(i) for i in range(N)])\n"
-          "subprocess.run([*COMMAND, \"--seal\"], check=True)\n",
-    [4] =
-        "import subprocess\n"
-        "import sys\n"
-        "\n"
-        "from dask.distributed import Client\n"
-        "\n"
-        "N = " N_SHARDS "\n"
-        "COMMAND = [$LIST]\n"
-        "\n"
-        "\n"
-        "def prepare(i):\n"
-        "    subprocess.run([*COMMAND, \"--shard\", f\"{i}/{N}\", \"-q\"], check=True)\n"
-        "\n"
-        "\n"
-        "if __name__ == \"__main__\":\n"
-        "    client = Client(*sys.argv[1:])  # the address of the scheduler; none: processes here\n"
-        "    client.gather(client.map(prepare, range(N), retries=5, pure=False))\n"
-        "    subprocess.run([*COMMAND, \"--seal\"], check=True)\n",
+          "if __name__ == \"__main__\":\n"
+          "    with Client(*sys.argv[1:]) as client:  # the address of the scheduler; none: "
+          "processes "
+          "here\n"
+          "        executor = client.get_executor()\n"
+          "        print(leat.cluster.prepare($CALL, shards=" N_SHARDS ", executor=executor))\n",
+};
+
+enum { SHELL, LIST, CALL, N_PLACES };
+static const char *const places[N_PLACES] = {"$SHELL", "$LIST", "$CALL"};
+
+struct words {
+    const char *file, *output, *stream; /* stream NULL: the only one */
 };
 
 static void add_shell(struct leat_text *text, const char *word) {
@@ -122,15 +110,44 @@ static void add_words(struct leat_text *text, const char *const *words, bool is_
     }
 }
 
-static void add_job(struct leat_text *text, const char *job, const char *const *words) {
+static void add_call(struct leat_text *text, const struct words *words) {
+    const char *const arguments[] = {words->file, words->output, NULL};
+
+    add_words(text, arguments, true);
+    if (!words->stream)
+        return;
+    leat_text_add(text, ", stream=");
+    leat_text_add_json(text, words->stream, strlen(words->stream));
+}
+
+/* The next place in the text, or NULL. */
+static const char *find_place(const char *job, int *ret_place) {
+    const char *first = NULL;
+
+    for (int i = 0; i < N_PLACES; i++) {
+        const char *at = strstr(job, places[i]);
+
+        if (!at || (first && first < at))
+            continue;
+        first = at;
+        *ret_place = i;
+    }
+    return first;
+}
+
+static void add_job(struct leat_text *text, const char *job, const struct words *words) {
+    const char *const command[] = {"leatctl",   "prepare",     "-o", words->output,
+                                   words->file, words->stream, NULL};
     const char *at;
+    int place = SHELL;
 
-    for (; (at = strstr(job, "$SHELL")) || (at = strstr(job, "$LIST"));) {
-        bool is_list = at[1] == 'L';
-
+    while ((at = find_place(job, &place))) {
         leat_text_add_bytes(text, job, (size_t)(at - job));
-        add_words(text, words, is_list);
-        job = at + strlen(is_list ? "$LIST" : "$SHELL");
+        if (place == CALL)
+            add_call(text, words);
+        else
+            add_words(text, command, place == LIST);
+        job = at + strlen(places[place]);
     }
     leat_text_add(text, "%s", job);
 }
@@ -139,11 +156,11 @@ int leat_cli_job_print(const struct leat_cli_arguments *arguments, struct leat_e
     char *folder = getcwd(NULL, 0);
     char *file = folder ? leat_files_join(folder, arguments->operand) : NULL;
     char *output = folder ? leat_files_join(folder, arguments->output) : NULL;
-    const char *words[] = {"leatctl", "prepare", "-o", output, file, arguments->stream, NULL};
+    struct words words = {.file = file, .output = output, .stream = arguments->stream};
     struct leat_text text = {.data = NULL};
 
     if (file && output) {
-        add_job(&text, jobs[arguments->job], words);
+        add_job(&text, jobs[arguments->job], &words);
         leat_cli_print(&text);
     } else {
         leat_error_oom(err);

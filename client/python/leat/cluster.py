@@ -67,7 +67,8 @@ def prepare(
 ) -> PreparedSet:
     """Prepares a stream of a file in shards, one task for each, and seals the set.
 
-    Each host of the executor needs leat, and `file`, its data and the folder `output` under the same paths.
+    Each host of the executor needs leat, and `file`, its data and the folder `output` under the same paths; `output` may be
+    s3://bucket/folder/, and each host has the credentials.
 
     executor: of concurrent.futures, Dask's `client.get_executor()`, mpi4py's `MPIPoolExecutor`, one of submitit, which makes a
         job array; "ray": tasks of Ray, with `workers` CPUs each. It is not shut down.
@@ -80,7 +81,7 @@ def prepare(
     that, else it completes its shard.
     """
     n_shards, n_attempts = _number("shards", shards, 2, 100000), _number("attempts", attempts, 1, 1000)
-    words = ["-o", os.path.abspath(output), os.path.abspath(file), *([stream] if stream else [])]
+    words = ["-o", _place(output), os.path.abspath(file), *([stream] if stream else [])]
     threads = str(_number("workers", workers, 1, 1024))
     pool = _executor(executor, workers)
     tasks = {
@@ -89,6 +90,11 @@ def prepare(
     _run_all(pool, tasks, n_attempts)
     sealed = _run_all(pool, {"the seal": [*words, "--seal"]}, n_attempts)["the seal"]
     return PreparedSet(**{name: sealed[name] for name in PreparedSet._fields})
+
+
+def _place(output: str | os.PathLike[str]) -> str:
+    text = os.fspath(output)
+    return text if text.startswith("s3://") else os.path.abspath(text)
 
 
 def _number(name: str, given: int, least: int, most: int) -> int:
