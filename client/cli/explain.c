@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "client/cli/base/arguments.h"
+#include "client/cli/base/checkpoint.h"
 #include "client/cli/base/daemon/ask.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/inspect/explain.h"
@@ -94,6 +95,8 @@ static char *explain_plan(struct leat_plan *plan, const struct leat_cli_argument
 
     leat_state_folder_init(&indexes, NULL, "index", ".leat", 0, 0);
     options.has_index = indexes.path[0] != '\0';
+    if (plan->cache_path) /* whose key is of the data */
+        (void)leat_cli_identify_data(plan, &leat_opener_operator, LEAT_ERROR_IGNORED);
     leat_plan_measure_data(plan, &leat_opener_operator);
     leat_steps_find_rows(plan, &leat_opener_operator, options.has_index ? indexes.path : NULL);
     predict_times(plan, arguments, n_workers, &measurement, &forecast, reason);

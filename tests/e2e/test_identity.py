@@ -6,8 +6,9 @@
 import json
 import os
 import pathlib
+import subprocess
 
-from leat_harness import Daemon, main
+from leat_harness import BIN, HANG_S, Daemon, main
 
 N_FILES, FILE_BYTES = 80, 300_000
 HASHED = N_FILES * 180_000  # at least: head, tail and samples
@@ -64,6 +65,37 @@ def test_changes_are_seen(folder):
         kept.write_bytes(damage)
         read_by(folder, "--position", f"@{folder / 'position'}")
         assert "is damaged, and so all files are read again" in (folder / "leatd.log").read_text()
+
+
+def ctl_reads(folder, *args):
+    """Bytes that leatctl reads. What was kept before is made older than it is."""
+    for kept in (folder / "state").glob("**/files-*"):
+        later = kept.stat().st_mtime + 10
+        os.utime(kept, (later, later))
+    with subprocess.Popen([BIN / "leatctl", *map(str, args)], stdout=subprocess.DEVNULL) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        lines = pathlib.Path(f"/proc/{process.pid}/io").read_text().splitlines()
+        assert process.wait(HANG_S) == 0
+    return int(dict(line.split(": ") for line in lines)["rchar"])
+
+
+def test_caches_are_found_by_what_is_kept(folder):
+    """The key of a cache, of a shard and of a set is of the data, which is not read again for it."""
+    write(folder)
+    text = (folder / "s.yaml").read_text()
+    file = folder / "cached.yaml"
+    file.write_text(text.replace('"stages"', f'"cache": {{"path": "{folder}/cache"}}, "stages"'))
+    first = ctl_reads(folder, "cache", "warm", file)
+    assert first > N_FILES * FILE_BYTES + HASHED
+    for command in (["cache", "warm", file], ["run", file, "--no-daemon"]):
+        assert ctl_reads(folder, *command) < HASHED / 4, command
+    shards = [ctl_reads(folder, "prepare", folder / "s.yaml", "--shard", f"{i}/2", "-o", folder / "set") for i in range(2)]
+    assert sum(shards) < N_FILES * FILE_BYTES + HASHED / 4, shards
+    assert ctl_reads(folder, "prepare", folder / "s.yaml", "--seal", "-o", folder / "set") < HASHED / 4
+    kept = sorted((folder / "state").glob("**/files-*"))
+    assert kept
+    (folder / "data" / "007.txt").write_text(f"{7:08}\n" + ("y" * 99 + "\n") * (FILE_BYTES // 100))
+    assert ctl_reads(folder, "cache", "warm", file) > N_FILES * FILE_BYTES, "changed data is cached anew"
 
 
 if __name__ == "__main__":

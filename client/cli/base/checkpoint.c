@@ -110,19 +110,25 @@ static int check_claim(const struct leat_plan *plan, const struct leat_claim *cl
     return r;
 }
 
+int leat_cli_identify_data(struct leat_plan *plan, const struct leat_opener *opener,
+                           struct leat_error *err) {
+    struct leat_error unused = LEAT_ERROR_INIT;
+    struct leat_data_kept kept;
+
+    leat_data_kept_init(&kept, NULL);
+    return leat_data_kept_identify(&kept, plan, opener, NULL, &unused, err);
+}
+
 int leat_cli_place_start(struct leat_cli_place *place, const char *position, bool accepts_changes,
                          struct leat_plan *plan, struct leat_run_options *options,
                          struct leat_error *err) {
     struct leat_claim claim = {.has_spec = false};
-    struct leat_error unused = LEAT_ERROR_INIT;
-    struct leat_data_kept kept;
     int r = 0;
 
-    leat_data_kept_init(&kept, NULL);
     if (position[0])
         r = take_position(position, accepts_changes, &claim, options, err);
     if (r == 0)
-        r = leat_data_kept_identify(&kept, plan, options->opener, NULL, &unused, err);
+        r = leat_cli_identify_data(plan, options->opener, err);
     if (r == 0)
         r = check_claim(plan, &claim, accepts_changes, err);
     *place = (struct leat_cli_place){

@@ -14,6 +14,11 @@ int leat_cli_checkpoint_read(const struct leat_cli_arguments *arguments,
 int leat_cli_checkpoint_write(const struct leat_cli_arguments *arguments, const char *position,
                               struct leat_error *err);
 
+/* Identifies the plan's data, and keeps what was read for a later process (plan/data_kept.h). 0 or
+ * -errno. */
+int leat_cli_identify_data(struct leat_plan *plan, const struct leat_opener *opener,
+                           struct leat_error *err);
+
 /* The position of a run without a daemon. */
 struct leat_cli_place {
     struct leat_position position; /* of the next batch */

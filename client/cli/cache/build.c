@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "client/cli/base/arguments.h"
+#include "client/cli/base/checkpoint.h"
 #include "client/cli/base/interrupt.h"
 #include "client/cli/base/output.h"
 #include "client/cli/base/progress.h"
@@ -160,6 +161,9 @@ static struct leat_plan *open_plan(const struct leat_cli_arguments *arguments, c
     else if (spec)
         plan = make_plan(spec, may_be_index, err);
     leat_spec_free(spec);
+    /* The key of the cache is of the data, which need not be read again if it is known. */
+    if (plan && leat_cli_identify_data(plan, &leat_opener_operator, err) < 0)
+        return leat_plan_unref(plan);
     return plan;
 }
 
@@ -209,9 +213,7 @@ static int shards_seal(const struct leat_cli_arguments *arguments, struct leat_e
 
     if (!plan)
         return leat_cli_error_status(err);
-    r = leat_plan_identify_data(plan, &leat_opener_operator, NULL, err);
-    if (r == 0)
-        r = leat_sealed_write(plan, &leat_opener_operator, arguments->output, &counts, err);
+    r = leat_sealed_write(plan, &leat_opener_operator, arguments->output, &counts, err);
     if (r == 0)
         print_sealed(&counts, arguments->output, arguments->json);
     leat_plan_unref(plan);
