@@ -4,8 +4,8 @@
 #include "daemon/metrics/history.h"
 #include "proto/base/text.h"
 
-#define LEAT_HTTP_JSON_MAX                                                                         \
-    (UINT32_C(64) << 10) /* bytes of all samples, and of one; the page asks for the rest */
+/* Bytes of all samples, and of one; the page asks for the rest. */
+#define LEAT_HTTP_JSON_MAX (UINT32_C(64) << 10)
 
 /* One object:
  *   version, now_ms, is_stale;

@@ -15,17 +15,16 @@
 #include "daemon/metrics/metrics.h"
 #include "daemon/net/http_token.h"
 
-#define LEAT_HTTP_STALE_NS                                                                         \
-    UINT64_C(10000000000) /* Prometheus gets an error rather than older figures */
+/* Prometheus gets an error rather than older figures. */
+#define LEAT_HTTP_STALE_NS UINT64_C(10000000000)
 
 struct leat_http_site {
     bool is_ip;
     const struct leat_http_token *token;
     bool has_history;
     struct leat_history history;
-    struct leat_reading *reading; /* the latest; NULL: none yet */
-    struct MHD_Response
-        *metrics[2]; /* texts of the latest reading by format; NULL: not asked for yet */
+    struct leat_reading *reading;    /* the latest; NULL: none yet */
+    struct MHD_Response *metrics[2]; /* texts of it by format; NULL: not asked for yet */
 };
 
 /* token: requests for figures must have it, unless it is NULL; it must outlive the site. */
