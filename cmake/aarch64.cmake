@@ -1,7 +1,7 @@
 # The preset aarch64: Debian's cross compiler. build/aarch64-root is the root folder of an aarch64 Debian 12 with the libraries:
 #   mmdebstrap --variant=extract --architectures=arm64 --include=PACKAGES bookworm build/aarch64-root
 # PACKAGES are those of bootstrap's `packages`, and libcmocka-dev, joined by commas.
-# What the build and the tests run goes through qemu-user-static.
+# Programs that the build and the tests start run under qemu-user-static.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -1,4 +1,4 @@
-# What is installed, and in which of Debian's packages (cmake/packages.cmake) it is: COMPONENT names it. What names none is
+# The installed files. COMPONENT names the Debian package of each (cmake/packages.cmake); without one it is
 # leatd's (CMAKE_INSTALL_DEFAULT_COMPONENT_NAME).
 install(TARGETS leatd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT leatd)
 if(LEAT_FETCH)

@@ -1,4 +1,4 @@
-# What packages need of each other. cpack reads it when the version is known: `-D CPACK_DEBIAN_PACKAGE_RELEASE=2` says another.
+# The relations between packages. cpack reads this file when it knows the version; `-D CPACK_DEBIAN_PACKAGE_RELEASE=2` sets another release.
 set(version ${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 
 # The daemon serves without leatctl, which operators want all the same: it reloads and drains.

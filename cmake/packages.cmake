@@ -30,7 +30,7 @@ foreach(package IN LISTS leat_packages)
     endif()
 endforeach()
 
-# What is said of all.
+# Settings of all packages.
 set(CPACK_GENERATOR DEB)
 set(CPACK_COMPONENTS_ALL ${leat_packages})
 set(CPACK_DEB_COMPONENT_INSTALL ON)

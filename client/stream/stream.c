@@ -1,8 +1,7 @@
 /* stream.c: see stream.h and leat.h.
  *
- * What the daemon sends is checked before it is used: a batch must be the one that comes next for
- * this rank, in a known ring, in a slot that is not held.
- */
+ * Everything from the daemon is checked before it is used: a batch must be the one that comes next
+ * for this rank, in a known ring, in a slot that is not held. */
 #include "client/stream/stream.h"
 
 #include <errno.h>

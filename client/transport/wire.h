@@ -21,7 +21,7 @@ struct leat_wire {
     size_t capacity;
     struct leat_packet packet; /* the last one received */
     int passed_fd;             /* came with it; -1: none. Closed by the next receive */
-    /* Of SOCK_STREAM: the frame that is being read. */
+    /* For SOCK_STREAM: the frame that is being read. */
     uint8_t head[LEAT_FRAME_HEAD_BYTES + sizeof(struct leat_packet)];
     size_t n_read; /* bytes of head and payload */
 };

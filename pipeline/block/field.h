@@ -35,10 +35,10 @@ struct leat_field {
     double pad_value;
     bool is_annotation; /* a list of labels or types, one for each token of another list */
     bool is_labels;     /* labels that a model is to predict; padding must not be predicted */
-    /* Of a text or token ids: the hidden column that says which parts count in the loss, see
+    /* For a text or token ids: the hidden column that says which parts count in the loss, see
      * stages/shared_loss.h; -1: none. */
     int32_t loss_column;
-    /* Of token ids: the config of the stage tokenize that made them, which knows the names of
+    /* For token ids: the config of the stage tokenize that made them, which knows the names of
      * tokens; NULL: none. */
     const struct leat_config *tokenizer;
     bool has_special_tokens; /* of a text: it already has the special tokens that it needs */

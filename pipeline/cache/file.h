@@ -46,7 +46,7 @@ struct leat_cache_file {
     bool is_cheap;      /* cheap to make again: nobody waits until it is on the disk */
     uint64_t n_dropped; /* bytes behind the last whole frame when it was opened */
     uint32_t n_refs;    /* of the run */
-    /* Of a prepared set: its shards, whose frames stand in `frames` under their numbers in the
+    /* The shards of a prepared set, whose frames stand in `frames` under their numbers in the
      * whole. The file itself has no descriptor. NULL: it is one file. */
     struct leat_cache_part *parts;
     size_t n_parts;

@@ -1,7 +1,7 @@
 /* cache/index.h: an index of blocks: what the order of records needs of each block, so that a start
  * in mid-epoch need not make what lies before.
  *
- * Of a block it keeps the number of rows, the records that they came from and the bad records.
+ * It keeps for each block the number of rows, the records that they came from and the bad records.
  * Where order stages look at rows, it also keeps what they see: lengths of lists, and scalars. It
  * has the form of a cache (cache/block.h), in which a list is a number. Immutable; any thread.
  */

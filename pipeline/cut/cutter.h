@@ -8,7 +8,7 @@
  * leat itself, of files that have no records as bytes (pipeline/arrow), none above the limit. A
  * frame counts as a line. The input always begins at the start of a record.
  *
- * What cannot be right is cut so that one bad record costs one line, not the rest of the file:
+ * Broken data is cut so that one bad record costs one line, and not the rest of the file:
  *
  * - A record above max_record_bytes (with its line end), or one whose quote is still open at the
  *   end of the file, ends at the first LF after its start.

@@ -1,14 +1,13 @@
 /* data_digest.h: what data is: the number, order, sizes and contents of its files, and which source
  * each is of. Never times, inodes or paths, so that it is the same wherever the same bytes lie.
  *
- * Of a file all bytes count (`verify: full`), or its head, its tail and samples between them. Of a
- * file of up to 256 KiB that is all of it. Of an object its ETag counts in place of
- * bytes. The bytes are hashed (XXH3) in up to 16 ranges, whose hashes are kept of the first files,
- * to tell where contents differ. A file that cannot be read counts as such.
+ * A file counts by all of its bytes (`verify: full`), or by its head, its tail and samples between
+ * them, which is all of a file of up to 256 KiB. An object counts by its ETag. The bytes are hashed
+ * (XXH3) in up to 16 ranges, whose hashes are kept of the first files, to tell where contents
+ * differ. A file that cannot be read counts as such.
  *
  * Owner: the job that makes it, which blocks. It is immutable then, and shared by reference count,
- * which one thread (the loop) touches.
- */
+ * which one thread (the loop) touches. */
 #pragma once
 
 #include "pipeline/io/files.h"

@@ -20,7 +20,7 @@ struct leat_plan_stage {
     size_t position;     /* in its list in the spec */
     size_t source;       /* 1 + the index of the source that it is a stage of; 0: of the stream */
     uint64_t kind_index; /* among stages of the same name */
-    /* Of a filter behind an ORDER stage: MAP writes a bool here, by which the order chain drops
+    /* For a filter behind an ORDER stage, MAP writes a bool here, by which the order chain drops
      * rows; -1: none. */
     int32_t filter_column;
     size_t n_fields_after; /* schema after this stage: names and columns */
@@ -145,8 +145,8 @@ struct leat_plan {
 int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener, bool with_batches,
                   struct leat_plan **ret_plan, struct leat_error *err);
 
-/* What the order must know of a block to go through its rows on the way to the first step of a run,
- * without making them. */
+/* The facts about a block that the order needs to pass its rows on the way to the first step of a
+ * run, without making them. */
 struct leat_fast_forward_rule {
     bool is_blind;    /* the order only asks how many rows there are */
     bool are_counted; /* is_blind, and each record is a row: it suffices to cut the records */

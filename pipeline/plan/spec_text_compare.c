@@ -11,7 +11,7 @@
 #define VALUE_MAX 60 /* bytes of a value that is told */
 #define NO_STAGE  SIZE_MAX
 
-/* Of long values it tells so much before the first difference, and at least so much from it on. */
+/* Bytes of a long value before the first difference, and at least so many behind it. */
 #define VIEW_BEFORE 16
 #define VIEW_REST   20
 

@@ -230,8 +230,8 @@ static bool is_text(const struct leat_jsonl_field *field) {
     return field->dtype == LEAT_DTYPE_TEXT;
 }
 
-/* How often a byte of the source can be copied: strings do not overlap, but the JSON of an object
- * and of its members may both be wanted. */
+/* The number of copies of a byte of the source. Strings do not overlap, but a stream may want the
+ * JSON of an object and of its members. */
 static size_t n_copies(const struct rows *rows) {
     size_t n = 1;
 

@@ -14,16 +14,16 @@ enum leat_on_error {
 
 /* Data is compared by samples of its bytes, or by all of them. */
 enum leat_verify { LEAT_VERIFY_SAMPLE, LEAT_VERIFY_FULL };
-/* What happens to the last steps of an epoch that do not make one for each rank. */
+/* The treatment of the last steps of an epoch that do not make one for each rank. */
 enum leat_uneven { LEAT_UNEVEN_DROP, LEAT_UNEVEN_PAD, LEAT_UNEVEN_ERROR };
 
 enum leat_tuner_choice { LEAT_TUNER_AS_SET, LEAT_TUNER_OFF, LEAT_TUNER_ON };
 
-/* What happens to trainers when a reload of the configuration changes the stream: they change at
- * the end of the epoch that they are in, or are told and end. */
+/* The effect on trainers if a reload of the configuration changes their stream: they change to it
+ * at the end of their epoch, or get an error and end. */
 enum leat_on_reload { LEAT_ON_RELOAD_FINISH_EPOCH, LEAT_ON_RELOAD_TELL };
 
-/* What happens to a run whose files change while it reads them. AUTO: FAIL where a trainer was
+/* The effect on a run if its files change while it reads them. AUTO: FAIL where a trainer was
  * promised the identity of the data, since it opened the stream at a position or is one of several
  * ranks; else WARN. FOLLOW: the change is only counted and logged. */
 enum leat_on_change {

@@ -32,7 +32,7 @@ enum leat_stage_kind {
     LEAT_STAGE_COLLATE,
 };
 
-/* How `bucket` groups rows of similar lengths. */
+/* The way in which `bucket` groups rows of similar lengths. */
 struct leat_bucketing {
     uint32_t column;
     const uint64_t *boundaries; /* [n_boundaries], ascending; none: by window */
@@ -252,8 +252,8 @@ struct leat_stage_ops {
      * are rejected. ORDER and COLLATE: their half in the pass, which runs if the stage has a hidden
      * column or reads one that is needed. */
     int (*map)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
-    /* What a MAP stage keeps from job to job: caches, buffers. Results must not depend on it. `map`
-     * has map->workspace for itself: a run has one for each concurrent job, and frees it at the
+    /* The memory of a MAP stage from job to job: caches, buffers. Results must not depend on it.
+     * `map` has map->workspace for itself: a run has one for each concurrent job, and frees it at the
      * end. new() may block. Both may be NULL. */
     int (*workspace_new)(const struct leat_config *config, void **ret_workspace,
                          struct leat_error *err);
@@ -416,7 +416,7 @@ int leat_source_begin_file(const struct leat_config *config, const uint8_t *head
 
 enum leat_exhausted { LEAT_EXHAUSTED_STOP, LEAT_EXHAUSTED_REPEAT, LEAT_EXHAUSTED_DROP };
 
-/* How `mix` mixes the records of several sources (order/mixer.h). */
+/* The way in which `mix` mixes the records of several sources (order/mixer.h). */
 struct leat_mixing {
     bool is_random; /* by weights; else in turn */
     enum leat_exhausted exhausted;

@@ -55,7 +55,7 @@ extern const char *const leat_numbers_dtypes[];   /* all */
 int leat_numbers_check(const struct leat_config *config, const struct leat_numbers *numbers,
                        struct leat_error *err);
 
-/* What the config of such a stage begins with, and its check and plan. */
+/* The beginning of such a stage's config, and its check and plan. */
 struct leat_numbers_config {
     struct leat_config base;
     struct leat_numbers numbers;

@@ -22,7 +22,7 @@ struct leat_text_edit {
         LEAT_ARG_NAMED("output", owner, member.output, FIELD,                                      \
                        "name of the result; left out: the same name")
 
-/* What the config of such a stage begins with, and its plan. */
+/* The beginning of such a stage's config, and its plan. */
 struct leat_text_edit_config {
     struct leat_config base;
     struct leat_text_edit edit;

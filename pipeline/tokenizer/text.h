@@ -92,7 +92,7 @@ void leat_writer_memory_deinit(struct leat_writer_memory *memory);
 void leat_writer_begin(struct leat_writer *writer, struct leat_writer_memory *memory,
                        const struct leat_text_view *source);
 
-/* How many bytes of the result come before the place. */
+/* The number of bytes of the result before the place. */
 static inline uint32_t leat_writer_position(const struct leat_writer *writer) {
     return writer->target->n_bytes + (writer->at - writer->kept);
 }

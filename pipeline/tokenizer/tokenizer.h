@@ -131,9 +131,9 @@ LEAT_API int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                                    const struct leat_encoding **ret_encodings,
                                    size_t *ret_n_encodings, struct leat_error *err);
 
-/* How a token of the last result is spelled where its `surfaces` is not 0 (LEAT_ENCODING_SURFACES):
- * an added token as it was found in the text, normalized if it is matched so, and an unknown token
- * of a Unigram model as the text that it stands for. Not terminated. */
+/* Returns the spelling of a token of the last result whose `surfaces` is not 0
+ * (LEAT_ENCODING_SURFACES): an added token as it was found in the text, normalized if it is matched
+ * so, and an unknown token of a Unigram model as the text that it stands for. Not terminated. */
 LEAT_API const uint8_t *leat_tokenizer_surface(const struct leat_tokenizer_context *context,
                                                uint32_t surface, uint32_t *ret_n_bytes);
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How a file is. No clock and no user can set all of it back, so it tells whether the file changed.
- */
+/* The state of a file. No clock and no user can set all of it back, so it tells whether the file
+ * changed. */
 struct leat_file_state {
     uint64_t device, inode, n_bytes;
     int64_t modified_ns, changed_ns;

@@ -174,7 +174,7 @@ LEAT_ALWAYS_INLINE leat_bytes16 leat_bytes16_look_up(const uint8_t nibbles[2][16
 #endif
 }
 
-/* What the two tables have in common for the low and the high half of each byte. */
+/* Looks up the halves of each byte in two tables, and returns the bits that both entries have. */
 LEAT_ALWAYS_INLINE leat_bytes32 leat_bytes32_look_up(const uint8_t nibbles[2][16],
                                                      leat_bytes32 bytes) {
     return (leat_bytes32){leat_bytes16_look_up(nibbles, bytes.low),

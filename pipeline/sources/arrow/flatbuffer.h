@@ -3,7 +3,7 @@
  * A buffer begins with the offset of its root table. A table begins with the distance back to its
  * vtable, which has the sizes of both and the offset of each field, 0 for one that is missing.
  * Vectors, strings and tables are referred to by distances forward (FlatBuffers, "Binary format").
- * What lies outside of the buffer or its table reads as missing and marks the buffer as bad, so a
+ * A value outside of the buffer or its table reads as missing and marks the buffer as bad, so a
  * reader checks once, at the end. Tables may share what they refer to, so a reader must bound depth
  * and number.
  *

@@ -1,7 +1,7 @@
 /* message.h: the metadata of an encapsulated message ("Encapsulated message format"; Message.fbs),
  * and the footer of a file ("IPC File Format"; File.fbs).
  *
- * What is parsed refers to the bytes that it was parsed from. Pure; any thread.
+ * The results refer to the parsed bytes. Pure; any thread.
  */
 #pragma once
 

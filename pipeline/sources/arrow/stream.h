@@ -1,7 +1,7 @@
 /* stream.h: the messages of an Arrow file ("Encapsulated message format"), in their order or where
  * the footer says that they are.
  *
- * Of a plain file only the metadata is read here; a pipe or compressed file is read with the
+ * Only the metadata of a plain file is read here; a pipe or compressed file is read with the
  * bodies.
  *
  * Owner: the reader.

@@ -104,8 +104,8 @@ void leat_exec_worker_kill(struct leat_exec_worker *worker, int *ret_status) {
     worker->stray[0] = '\0';
 }
 
-/* What is not printable ASCII is a question mark: this goes to logs and terminals. An object is
- * left out, since there may be a tag in it. */
+/* The text goes to logs and terminals, so other bytes than printable ASCII become question marks.
+ * It leaves out an object, which may hold a tag. */
 void leat_exec_worker_note_broken(struct leat_exec_worker *worker, const char *line, size_t n_bytes,
                                   const struct leat_error *fault) {
     char quoted[QUOTED_MAX + 1] = "";

@@ -44,8 +44,8 @@ void leat_added_tokens_deinit(struct leat_added_tokens *added); /* of a zeroed o
 const struct leat_added_token *leat_added_tokens_find(const struct leat_added_tokens *added,
                                                       int64_t id);
 
-/* How Hugging Face `tokenizers` spells an added token: normalized, if it is matched so. NULL: the
- * id is none. */
+/* Returns an added token as Hugging Face `tokenizers` spells it: normalized, if it is matched so.
+ * NULL: no added token has that id. */
 const uint8_t *leat_added_tokens_spelling(const struct leat_added_tokens *added, int64_t id,
                                           uint32_t *ret_n_bytes);
 

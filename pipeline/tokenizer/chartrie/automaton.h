@@ -6,13 +6,12 @@
  * bytes from the position on that ends some token. A state that has no child hands over to its
  * failure state at once (its base is that state's base), so that failing is rare.
  *
- * What a scan gives for each position is a match: the longest token that begins there, or 0 for
- * none. The others that begin there are its prefixes: matches[m].shorter is the next one, 0 ends
- * the chain. masks[m] holds the lengths of all of them: bit n - 1 for n bytes, n < 64; bit 63 says
- * that there are some of 64 bytes or more.
+ * For each position a scan gives a match: the longest token that begins there, or 0 for none. The
+ * others that begin there are its prefixes: matches[m].shorter is the next one, 0 ends the chain.
+ * masks[m] holds the lengths of all of them: bit n - 1 for n bytes, n < 64; bit 63 says that there
+ * are some of 64 bytes or more.
  *
- * Immutable once built: any thread.
- */
+ * Immutable once built: any thread. */
 #pragma once
 
 #include "pipeline/tokenizer/double_array.h"

@@ -14,8 +14,8 @@
  *   or, if the vocabulary has costs, with a probability proportional to exp(-total cost). The exact
  *   procedure stands in segment_random.c.
  *
- * What becomes of an unknown character: ERROR, the text cannot be encoded; SKIP, nothing; UNK, one
- * unk_id each.
+ * An unknown character makes the text an error (ERROR), gives nothing (SKIP), or gives one unk_id
+ * (UNK).
  *
  * A trie is immutable: any thread. An encoder is one worker's memory and result. Pieces are words
  * that a worker has seen, with their ids (pieces.h); they change no ids.

@@ -32,7 +32,7 @@ struct search {
     size_t n_levels;
 };
 
-/* What the search needs of the automaton, in the order in which it is needed. */
+/* Copies the masks that the search needs out of the automaton, in the order of their use. */
 static void gather_masks(struct search *search) {
     const uint64_t *masks = search->automaton->masks;
     uint64_t all = 0;
@@ -87,7 +87,8 @@ static size_t spread_long(struct search *search, size_t word, uint64_t bits, siz
     return last_word;
 }
 
-/* What the positions of one word reach, in that word and in the next; and the end of `order`. */
+/* The positions that those of one word of bits reach, in that word and in the next, and the end of
+ * `order`. */
 struct spread {
     uint64_t low, high;
     uint16_t *order;

@@ -33,7 +33,7 @@
 #define LEAT_VOCAB_TOKENS_MAX      (UINT32_C(4) << 20)
 #define LEAT_VOCAB_TOKEN_BYTES_MAX UINT32_C(65535)
 
-/* Of two tokens in conflict the one of higher rank stays. */
+/* If two tokens conflict, the one of higher rank stays. */
 enum leat_vocab_rank {
     LEAT_VOCAB_BYTE,
     LEAT_VOCAB_MODEL,
@@ -70,5 +70,5 @@ struct leat_vocab *leat_vocab_free(struct leat_vocab *vocab);
 int leat_vocab_read_costs(struct leat_vocab *vocab, const char *data, size_t n_bytes,
                           const char *file, struct leat_error *err);
 
-/* How padding tokens are spelled, NULL-terminated, the usual one first. */
+/* The usual spellings of padding tokens, most common first; ends with NULL. */
 extern const char *const leat_vocab_pads[];

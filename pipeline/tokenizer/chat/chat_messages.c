@@ -88,7 +88,7 @@ static int find_text(struct leat_chat_messages *messages, struct leat_json_node 
     return 0;
 }
 
-/* What templates of models write besides the content, as data has it. */
+/* Keys of messages that the templates of models write besides the content. */
 static const char *const unwritten[] = {
     "tool_calls", "function_call",     "tool_call_id", "tool_responses",
     "thinking",   "reasoning_content", "reasoning",

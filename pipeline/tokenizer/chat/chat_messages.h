@@ -14,7 +14,7 @@ struct leat_chat_message {
     size_t n_content;
 };
 
-/* What the messages are read by. */
+/* The names of keys and roles by which messages are read. */
 struct leat_chat_format {
     const struct leat_chat_template *chat;
     const char *role_key, *content_key;
@@ -38,7 +38,7 @@ void leat_chat_messages_deinit(struct leat_chat_messages *messages);
 int leat_chat_messages_read(struct leat_chat_messages *messages,
                             const struct leat_chat_format *format, const void *text, size_t n_bytes,
                             struct leat_error *err);
-/* What the model is to say to the messages after them. The other's contents are referred to: both
- * are valid until one of them is read anew. 0; -EINVAL: they are too many; -ENOMEM. */
+/* Appends the messages that the model is to say. It refers to the contents of `completion`, so both
+ * are valid until one of them is read again. 0; -EINVAL: they are too many; -ENOMEM. */
 int leat_chat_messages_answer(struct leat_chat_messages *messages,
                               const struct leat_chat_messages *completion, struct leat_error *err);

@@ -2,8 +2,8 @@
  *
  *     bos  { before  [ lead  content  after ]  behind }*  eos, or what asks for an answer
  *
- * What is in brackets is what the model is to say, if it is the assistant's. All texts may be NULL:
- * there is none. Immutable.
+ * The model is to say the part in brackets, if it is the assistant's. Any text may be NULL, which
+ * means that there is none. Immutable.
  */
 #pragma once
 
@@ -31,7 +31,8 @@ struct leat_chat_template {
     bool trims;               /* blanks around contents are taken off */
     bool alternates;          /* user, assistant, user, ... behind a first system message */
     bool ends_with_eos;       /* unless an answer is asked for */
-    /* What means something to the model, besides bos and eos: a content should not have it. */
+    /* Texts that the model treats as special tokens, besides bos and eos. A content with one of them
+     * is refused. */
     const char *specials[LEAT_CHAT_SPECIALS_MAX]; /* NULL-terminated, unless full */
 };
 

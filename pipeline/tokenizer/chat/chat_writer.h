@@ -36,8 +36,8 @@ void leat_chat_writer_add_special(struct leat_chat_writer *writer, const char *t
 int leat_chat_writer_finish(struct leat_chat_writer *writer, const char *bos, const char *eos,
                             struct leat_error *err);
 
-/* What the template of the model would raise: turns that do not alternate; and specials. -EINVAL.
- */
+/* Refuses (-EINVAL) turns that do not alternate, as the model's template does, and contents with
+ * special tokens. */
 int leat_chat_writer_check(const struct leat_chat_writer *writer,
                            const struct leat_chat_messages *messages, struct leat_error *err);
 /* Messages that were checked. */

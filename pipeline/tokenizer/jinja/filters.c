@@ -102,7 +102,7 @@ FILTER(filter_replace) {
     return r < 0 ? r : leat_jinja_replace(render, &text, &old, &new, &arguments[2], ret);
 }
 
-/* How far one level is indented: a number of spaces, or a text. */
+/* Makes the indent of one level: a number of spaces, or a text. */
 static int indent_text(struct leat_jinja_render *render, const struct leat_jinja_value *width,
                        struct leat_jinja_value *ret) {
     static const char spaces[] = "                                                                ";

@@ -138,7 +138,7 @@ static int check_merge(const struct leat_bpe *bpe, const struct leat_component *
     return 0;
 }
 
-/* What merges made so far. */
+/* The ids that merges have made so far. */
 struct history {
     int32_t last_id; /* of the last one; -1: none */
     bool is_next;    /* it was the id after that of the one before, as in most vocabularies */

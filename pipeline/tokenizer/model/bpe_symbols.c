@@ -1,7 +1,7 @@
 /* bpe_symbols.c: a word to the symbols that merging starts from: one for each character.
  *
- * What a character is looked up as: itself, with the prefix before it unless it is the first, with
- * the suffix after it if it is the last. One that is no token becomes its bytes (<0x0A>) if the
+ * A character is looked up with the prefix before it unless it is the first, and with the suffix
+ * after it if it is the last. One that is no token becomes its bytes (<0x0A>) if the
  * model falls back to them and has them all; else the unknown token, several in a row becoming one
  * if fuse_unk; else nothing, and its neighbours become neighbours. As in HF a pending unknown token
  * is not put before the byte tokens that come after it, but before the next character that is

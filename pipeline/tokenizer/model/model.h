@@ -37,7 +37,7 @@ struct leat_model_context {
     struct leat_rng random; /* for models with chance; the caller seeds it */
 };
 
-/* What a type does besides the common parts (model.c). */
+/* The operations of a type of model; model.c does what all types have in common. */
 struct leat_model_ops {
     const char *name; /* the `type` of the file */
     size_t model_bytes, context_bytes;

@@ -1,10 +1,9 @@
 /* score_reader.h: the scores of a Unigram vocabulary, as `serde_json` reads them.
  *
- * That is not the double nearest to the number: its digits are taken as an integer, rounded to a
- * double, and multiplied with or divided by a power of ten. One score in four of a typical file
- * differs in the last bit, and with it now and then the best path. So the numbers are read from the
- * text of the document, in step with its nodes. Owner: the thread that loads.
- */
+ * The result is not the double nearest to the number: its digits are taken as an integer, rounded
+ * to a double, and multiplied with or divided by a power of ten. One score in four of a typical
+ * file differs in the last bit, and with it now and then the best path. So the numbers are read
+ * from the text of the document, in step with its nodes. Owner: the thread that loads. */
 #pragma once
 
 #include "pipeline/tokenizer/component.h"

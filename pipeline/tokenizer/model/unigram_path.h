@@ -1,6 +1,6 @@
 /* unigram_path.h: the best path of pieces through a word: Unigram's own work.
  *
- * What `Unigram::encode_optimized` and `tokenize` of Hugging Face `tokenizers` give: scores are
+ * It equals `Unigram::encode_optimized` and `tokenize` of Hugging Face `tokenizers`: scores are
  * doubles, added along the path; of equal sums the first found counts. Where no piece is just the
  * next character, that character may be unknown, at a score of the lowest one - 10. Unknowns that
  * follow each other are one; if their text together is a piece, it is that piece's id; else it is

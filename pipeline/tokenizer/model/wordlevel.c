@@ -1,6 +1,6 @@
 /* wordlevel.c: WordLevel: a word is a token, or the unknown token. See model.h.
  *
- * That the unknown token exists is asked only when it is needed, as HF does. Where words are raw
+ * A missing unknown token is an error only when it is needed, as in HF. Where words are raw
  * bytes, they are spelled in GPT-2's alphabet before they are looked up.
  */
 #include <errno.h>

@@ -1,11 +1,10 @@
 /* ascii.h: runs of ASCII, 16 bytes at a time.
  *
- * What happens to a run is a map: capital letters may become small, some controls blanks; all else,
- * other controls and all beyond ASCII, is special and ends the run.
+ * A map says what becomes of a run: capital letters may become small, some controls blanks; all
+ * else, other controls and all beyond ASCII, is special and ends the run.
  *
  * All read up to 15 bytes after the text (LEAT_TEXT_PADDING allows for it), and copying writes as
- * many after what it returns. Pure.
- */
+ * many after what it returns. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -155,7 +155,7 @@ static int make_blocks(struct builder *builder, uint16_t *known, size_t n_forms)
     return r;
 }
 
-/* What the table does to ASCII, as a map. */
+/* Finds the map that does to ASCII what the table does. */
 static void find_ascii(struct leat_char_table *table) {
     static const uint8_t blanks[] = {'\t', '\n', '\r'};
     struct leat_ascii_map *map = &table->ascii;

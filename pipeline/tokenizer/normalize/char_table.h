@@ -30,7 +30,7 @@ struct leat_char_table {
     bool maps_ascii;             /* it says all but what is special */
 };
 
-/* What a table is made from. */
+/* A table is made from this function. */
 struct leat_char_source {
     leat_char_fn *function;
     const void *context;
@@ -41,7 +41,7 @@ struct leat_char_source {
     bool (*is_kept)(const void *context, uint32_t first);
 };
 
-/* What an entry says; those below are lengths in the pool. */
+/* Special values of an entry; smaller ones are lengths in the pool. */
 enum leat_char_kind {
     LEAT_CHAR_KIND_KEEP = 0xff,
     LEAT_CHAR_KIND_DIFFICULT = 0xfe,

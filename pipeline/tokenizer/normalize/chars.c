@@ -42,7 +42,7 @@ static uint32_t strip_accent(const void *context, uint32_t c, uint32_t *ret_code
     return same(c, ret_code_points);
 }
 
-/* Of the NMT normalization of SentencePiece. */
+/* Maps a character as the NMT normalization of SentencePiece. */
 static uint32_t nmt(const void *context, uint32_t c, uint32_t *ret_code_points) {
     (void)context;
     if ((c >= 0x1 && c <= 0x8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f || c == 0x8f ||

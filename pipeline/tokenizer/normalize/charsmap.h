@@ -30,8 +30,8 @@ int leat_charsmap_init(struct leat_charsmap *map, const char *base64, size_t n_b
                        struct leat_error *err);
 void leat_charsmap_deinit(struct leat_charsmap *map);
 
-/* What the shortest entry that some bytes begin with becomes: UTF-8 that ends with NUL, of any
- * length; NULL if there is no entry. */
+/* Finds the shortest entry that the bytes begin with. Returns its replacement, UTF-8 of any length
+ * that ends with NUL, or NULL if there is no entry. */
 const uint8_t *leat_charsmap_find(const struct leat_charsmap *map, const uint8_t *bytes,
                                   uint32_t n_bytes);
 

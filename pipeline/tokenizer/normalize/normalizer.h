@@ -32,6 +32,6 @@ int leat_normalizer_run(const struct leat_normalizer *normalizer,
                         const struct leat_text_view *source, struct leat_text_view *ret_text,
                         struct leat_error *err);
 
-/* What it is made of, for people: "NFC", "Replace \" \" by \"▁\", Prepend \"▁\"". */
+/* Describes its parts for people: "NFC", "Replace \" \" by \"▁\", Prepend \"▁\"". */
 const char *leat_normalizer_describe(const struct leat_normalizer *normalizer);
 size_t leat_normalizer_n_bytes(const struct leat_normalizer *normalizer); /* of memory */

@@ -222,7 +222,7 @@ static void deinit_precompiled(struct leat_normalize_step *step) {
     leat_char_table_deinit(&((struct precompiled *)step)->table);
 }
 
-/* What a character by itself becomes. */
+/* Finds the replacement of a single character. */
 static uint32_t find_char(const void *context, uint32_t c, uint32_t *ret_code_points) {
     uint8_t bytes[4];
     uint32_t n = 0, n_char, n_bytes = leat_unicode_encode(c, bytes);

@@ -75,7 +75,7 @@ static int take_from_one(const struct leat_truncation *truncation, size_t max, s
     return 0;
 }
 
-/* What each text keeps. */
+/* Computes how many tokens each text keeps. */
 static int choose_lengths(const struct leat_truncation *truncation, size_t max, size_t n_texts,
                           size_t keep[2], struct leat_error *err) {
     size_t total = keep[0] + (n_texts > 1 ? keep[1] : 0);

@@ -49,7 +49,7 @@ struct leat_post *leat_post_free(struct leat_post *post);
 
 struct leat_post_speller {
     void *context;
-    /* How a token with that surface (surfaces.h) is spelled, or NULL. */
+    /* Returns the spelling of a token with that surface (surfaces.h), or NULL. */
     const uint8_t *(*text)(const void *context, int32_t id, uint32_t surface,
                            uint32_t *ret_n_bytes);
     /* The same range of that text in characters; NULL: the results have offsets in bytes. Blanks

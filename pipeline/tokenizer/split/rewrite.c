@@ -7,7 +7,7 @@
 #include "pipeline/tokenizer/split/step.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 
-/* What a piece gets in front; n_bytes 0: nothing. */
+/* The bytes in front of each piece; n_bytes 0: none. */
 struct prefix {
     const uint8_t *bytes;
     uint32_t n_bytes;

@@ -25,7 +25,7 @@ struct leat_scan_block {
     uint64_t others;  /* ASCII, and neither letter nor number nor space */
 };
 
-/* Which parts of the rules a grammar has. */
+/* The rules that a grammar has. */
 struct leat_scan_block_rules {
     bool is_gpt2;            /* a blank goes with numbers too, and nothing else with letters */
     bool splits_case;        /* a word ends where upper case follows lower case */
@@ -74,7 +74,7 @@ LEAT_SIMD_INLINE void leat_scan_block_load(const uint8_t *bytes, struct leat_sca
     *ret_block = block;
 }
 
-/* How many bytes at a quote are a contraction: 0, 2, 3. */
+/* The number of bytes of the contraction at a quote: 0, 2 or 3. */
 LEAT_ALWAYS_INLINE uint32_t leat_scan_block_contraction(const uint8_t *quote, bool ignores_case) {
     const uint8_t *stop = leat_scan_contraction(quote, quote + 3, ignores_case);
 

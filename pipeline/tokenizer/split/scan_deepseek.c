@@ -3,8 +3,8 @@
  *   [一-龥぀-ゟ゠-ヿ]+
  *   [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|
  *   \ ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
- * Of all three the words are the matches and what is between them; a character of the third that is
- * none of its classes matches nothing, and a run of such is a word.
+ * All three give their matches and the texts between them as words. Characters in no class of the
+ * third match nothing, and a run of them is a word.
  */
 #include "pipeline/tokenizer/split/scan_blocks.h"
 

@@ -54,6 +54,6 @@ size_t leat_splitter_next(const struct leat_splitter *splitter,
                           struct leat_splitter_context *context, struct leat_range *words,
                           size_t n_max);
 
-/* What it is made of and what runs it: "GPT-2 grammar, own scanner". */
+/* Names its grammar and the code that runs it: "GPT-2 grammar, own scanner". */
 const char *leat_splitter_describe(const struct leat_splitter *splitter);
 size_t leat_splitter_n_bytes(const struct leat_splitter *splitter); /* of memory */

@@ -26,7 +26,7 @@ enum leat_split_step_kind {
     LEAT_SPLIT_STEP_BYTES,     /* each byte as a character of GPT-2's alphabet */
 };
 
-/* What becomes of a match. The order is that of the names in step.c. */
+/* The fate of a match, in the order of the names in step.c. */
 enum leat_split_step_behavior {
     LEAT_BEHAVIOR_REMOVED,
     LEAT_BEHAVIOR_ISOLATED,

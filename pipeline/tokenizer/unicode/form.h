@@ -16,7 +16,7 @@ enum leat_form {
     LEAT_FORM_NFKD,
 };
 
-/* What is known of a character: three places in a pool of code points, 0 long where the mapping
+/* The mappings of a character: three places in a pool of code points, 0 long where the mapping
  * leaves the character alone (Hangul syllables decompose by arithmetic). */
 struct leat_unicode_form {
     uint16_t canonical, compatible, lower;

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a character is to the rules. EXTEND, EXTEND_CONJUNCT and LINKER are all Extend; they differ
- * in their Indic_Conjunct_Break. */
+/* The class of a character in the rules. EXTEND, EXTEND_CONJUNCT and LINKER are all Extend; they
+ * differ in their Indic_Conjunct_Break. */
 enum leat_grapheme {
     LEAT_GRAPHEME_OTHER,
     LEAT_GRAPHEME_CONTROL,

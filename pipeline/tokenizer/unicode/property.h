@@ -26,7 +26,7 @@ enum leat_unicode_kind {
 bool leat_unicode_find(enum leat_unicode_kind kind, const char *name, size_t n_name,
                        const struct leat_unicode_range **ret_ranges, size_t *ret_n_ranges);
 
-/* Of the generated tables: */
+/* The generated tables: */
 struct leat_unicode_name {
     enum leat_unicode_kind kind;
     const char *name;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum leat_unicode_class {
-    /* Of regular expressions (Oniguruma): \p{Lu} ..., \s. */
+    /* For regular expressions (Oniguruma): \p{Lu} ..., \s. */
     LEAT_UNICODE_LU = 1 << 0,
     LEAT_UNICODE_LL = 1 << 1,
     LEAT_UNICODE_LT = 1 << 2,
@@ -23,11 +23,11 @@ enum leat_unicode_class {
     LEAT_UNICODE_PUNCTUATION = 1 << 7, /* \p{P} */
     LEAT_UNICODE_SYMBOL = 1 << 8,      /* \p{S} */
     LEAT_UNICODE_SPACE = 1 << 9,       /* \s */
-    /* Of Rust: char::is_numeric, char::is_whitespace, \w of the crate `regex`. */
+    /* For functions of Rust: char::is_numeric, char::is_whitespace, \w of the crate `regex`. */
     LEAT_UNICODE_RUST_NUMERIC = 1 << 10,
     LEAT_UNICODE_RUST_SPACE = 1 << 11,
     LEAT_UNICODE_RUST_WORD = 1 << 12,
-    /* Of BERT: Punctuation; what BertPreTokenizer cuts at (that and white space); and what
+    /* For BERT: Punctuation; what BertPreTokenizer cuts at (that and white space); and what
      * BertNormalizer removes, takes for a blank, for Chinese, for an accent. */
     LEAT_UNICODE_BERT_PUNCTUATION = 1 << 13,
     LEAT_UNICODE_BERT_SEPARATOR = 1 << 14,
