@@ -253,8 +253,8 @@ struct leat_stage_ops {
      * column or reads one that is needed. */
     int (*map)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
     /* The memory of a MAP stage from job to job: caches, buffers. Results must not depend on it.
-     * `map` has map->workspace for itself: a run has one for each concurrent job, and frees it at the
-     * end. new() may block. Both may be NULL. */
+     * `map` has map->workspace for itself: a run has one for each concurrent job, and frees it at
+     * the end. new() may block. Both may be NULL. */
     int (*workspace_new)(const struct leat_config *config, void **ret_workspace,
                          struct leat_error *err);
     void (*workspace_free)(void *workspace);

@@ -31,8 +31,8 @@ struct leat_chat_template {
     bool trims;               /* blanks around contents are taken off */
     bool alternates;          /* user, assistant, user, ... behind a first system message */
     bool ends_with_eos;       /* unless an answer is asked for */
-    /* Texts that the model treats as special tokens, besides bos and eos. A content with one of them
-     * is refused. */
+    /* Texts that the model treats as special tokens, besides bos and eos. A content with one of
+     * them is refused. */
     const char *specials[LEAT_CHAT_SPECIALS_MAX]; /* NULL-terminated, unless full */
 };
 
