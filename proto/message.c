@@ -2,6 +2,8 @@
 #include "proto/message.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 enum wire_type {
     WIRE_VARINT = 0,
@@ -144,4 +146,30 @@ int leat_message_check(const ProtobufCMessageDescriptor *descriptor, const uint8
     struct walk walk = {.err = err};
 
     return check_message(&walk, descriptor, (struct bytes){.data = data, .n = n_bytes}, 1);
+}
+
+static void *alloc_noted(void *is_short, size_t n_bytes) {
+    void *memory = malloc(n_bytes);
+
+    if (!memory)
+        *(bool *)is_short = true;
+    return memory;
+}
+
+static void free_noted(void *is_short, void *memory) {
+    (void)is_short;
+    free(memory);
+}
+
+void *leat_message_unpack(const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                          size_t n_bytes, const char *what, struct leat_error *err) {
+    bool is_short = false;
+    ProtobufCAllocator allocator = {alloc_noted, free_noted, &is_short};
+    ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, n_bytes, data);
+
+    if (!message && is_short)
+        leat_error_oom(err);
+    else if (!message)
+        leat_error_set(err, -EPROTO, "%s", what);
+    return message;
 }

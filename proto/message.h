@@ -22,3 +22,7 @@
 /* 0, or -EPROTO. */
 int leat_message_check(const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                        size_t n_bytes, struct leat_error *err);
+/* The message, for the caller to free as one of protobuf-c; NULL: -ENOMEM, or -EPROTO and `what`,
+ * which says that the bytes are no message of that kind. */
+void *leat_message_unpack(const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                          size_t n_bytes, const char *what, struct leat_error *err);

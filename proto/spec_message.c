@@ -214,6 +214,8 @@ static int unpack_stages(struct unpacker *unpacker, const Leat__StreamSpec *mess
         struct leat_stage_spec *stage = NULL;
 
         r = leat_spec_add_stage(spec, message->stages[i]->kind, &stage);
+        if (r == -ENOMEM)
+            return leat_error_oom(unpacker->err);
         if (r < 0)
             return leat_error_set(unpacker->err, r, "%zu stages are more than %d",
                                   message->n_stages, LEAT_SPEC_MAX_STAGES);

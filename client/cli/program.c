@@ -57,19 +57,23 @@ static int unknown_command(const char *word) {
     return LEAT_CLI_USAGE;
 }
 
+/* Tells an error even if there is no memory. */
 static void print_error(const struct leat_error *err, bool as_json) {
     bool is_coloured = leat_cli_terminal_has_colour(stderr);
     char line[LEAT_ERROR_PRINT_MAX];
     struct leat_text text = {.data = NULL};
 
-    if (!as_json) {
-        (void)leat_error_print(err, line, sizeof(line));
-        leat_text_add(&text, "%s%s%s\n", leat_cli_colour(is_coloured, LEAT_CLI_RED), line,
-                      leat_cli_colour(is_coloured, LEAT_CLI_PLAIN));
-    } else {
+    if (as_json) {
         leat_json_open(&text, NULL, '{');
         leat_cli_error_json(&text, "error", err);
         leat_text_add(&text, "}\n");
+    }
+    if (!as_json || text.failed) {
+        (void)leat_error_print(err, line, sizeof(line));
+        (void)fprintf(stderr, "%s%s%s\n", leat_cli_colour(is_coloured, LEAT_CLI_RED), line,
+                      leat_cli_colour(is_coloured, LEAT_CLI_PLAIN));
+        free(text.data);
+        return;
     }
     leat_cli_print_to(&text, stderr);
 }
@@ -97,6 +101,10 @@ static int run_command(const struct leat_cli_command *command, int argc, char **
                               (arguments.json || arguments.format != LEAT_CLI_TEXT));
     if (fflush(stdout) != 0 && !leat_cli_interrupt_was_pipe() && status == LEAT_CLI_OK) {
         fprintf(stderr, "leatctl: writing the output: %s\n", strerror(errno));
+        status = LEAT_CLI_FAILURE;
+    }
+    if (leat_cli_print_failed() && status == LEAT_CLI_OK) {
+        fprintf(stderr, "leatctl: out of memory: the output is incomplete\n");
         status = LEAT_CLI_FAILURE;
     }
     return status;

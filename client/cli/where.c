@@ -19,33 +19,36 @@ static bool is_wanted(const struct leat_cli_arguments *arguments, const struct l
     return !arguments->row.is_given || place->row == arguments->row.value;
 }
 
-static void print_place(const struct leat_plan *plan, const struct leat_place *place) {
-    struct leat_text path = {.data = NULL};
-
-    leat_text_add_shown(&path, plan->source->files.paths[place->file]);
-    printf("%6u", place->row);
+static void add_row(struct leat_text *text, const struct leat_plan *plan,
+                    const struct leat_place *place) {
+    leat_text_add(text, "%6u", place->row);
     if (place->length == LEAT_PLACE_WHOLE)
-        printf("  %-15s", "");
+        leat_text_add(text, "  %-15s", "");
     else
-        printf("  %6u..%-7u", place->start, place->start + place->length);
-    printf("  %10llu  %llu-%llu  %s:%llu", (unsigned long long)place->record,
-           (unsigned long long)place->offset, (unsigned long long)(place->offset + place->n_bytes),
-           path.data ? path.data : "", (unsigned long long)place->line);
-    free(path.data);
+        leat_text_add(text, "  %6u..%-7u", place->start, place->start + place->length);
+    leat_text_add(text, "  %10llu  %llu-%llu  ", (unsigned long long)place->record,
+                  (unsigned long long)place->offset,
+                  (unsigned long long)(place->offset + place->n_bytes));
+    leat_text_add_shown(text, plan->source->files.paths[place->file]);
+    leat_text_add(text, ":%llu", (unsigned long long)place->line);
     if (place->n_lines > 1)
-        printf("-%llu", (unsigned long long)(place->line + place->n_lines - 1));
-    printf("\n");
+        leat_text_add(text, "-%llu", (unsigned long long)(place->line + place->n_lines - 1));
+    leat_text_add(text, "\n");
 }
 
 static void print_text(const struct leat_plan *plan, const struct leat_cli_arguments *arguments,
                        const struct leat_places *places) {
-    printf(
+    struct leat_text text = {.data = NULL};
+
+    leat_text_add(
+        &text,
         "epoch %llu, step %llu: %u rows\n   row  elements             record  bytes  file:line\n",
         (unsigned long long)arguments->epoch.value, (unsigned long long)arguments->step.value,
         places->n_rows);
     for (size_t i = 0; i < places->n_places; i++)
         if (is_wanted(arguments, &places->places[i]))
-            print_place(plan, &places->places[i]);
+            add_row(&text, plan, &places->places[i]);
+    leat_cli_print(&text);
 }
 
 static void add_place(struct leat_text *json, const struct leat_plan *plan,

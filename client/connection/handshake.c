@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "proto/message.h"
 #include "proto/packet.h"
 
 const char *leat_handshake_place(const struct leat_handshake *handshake) {
@@ -73,12 +74,13 @@ static int take_welcome(struct leat_handshake *handshake, struct leat_wire *wire
 static int take_opened(struct leat_handshake *handshake, const struct leat_wire *wire,
                        struct leat_request *request, struct leat_opened *opened,
                        struct leat_error *err) {
-    Leat__Opened *message = leat__opened__unpack(NULL, wire->packet.payload_bytes, wire->payload);
+    Leat__Opened *message =
+        leat_message_unpack(&leat__opened__descriptor, wire->payload, wire->packet.payload_bytes,
+                            "the daemon's description of the stream cannot be read", err);
     int r;
 
     if (!message)
-        return leat_error_set(err, -EPROTO,
-                              "the daemon's description of the stream cannot be read");
+        return err->code;
     r = leat_opened_take(opened, message, &request->message->start->spec_digest, err);
     if (r == 0 && leat_request_fix(request, message) < 0)
         r = leat_error_oom(err);

@@ -15,6 +15,7 @@
 #include "proto/base/file.h"
 #include "proto/error_message.h"
 #include "proto/leat.pb-c.h"
+#include "proto/message.h"
 
 #define FIRST_READ_BYTES (256U << 10)
 
@@ -171,10 +172,12 @@ int leat_wire_receive(struct leat_wire *wire) {
 }
 
 int leat_wire_read_error(const struct leat_wire *wire, struct leat_error *err) {
-    Leat__Error *message = leat__error__unpack(NULL, wire->packet.payload_bytes, wire->payload);
+    Leat__Error *message =
+        leat_message_unpack(&leat__error__descriptor, wire->payload, wire->packet.payload_bytes,
+                            "the daemon sent an error that cannot be read", err);
 
     if (!message)
-        return leat_error_set(err, -EPROTO, "the daemon sent an error that cannot be read");
+        return err->code;
     leat_error_from_message(err, message);
     leat__error__free_unpacked(message, NULL);
     return err->code;

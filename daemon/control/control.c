@@ -215,11 +215,9 @@ static void parse(struct leat_control *control, const uint8_t *frame, size_t n_b
     struct leat_error err = LEAT_ERROR_INIT;
     Leat__ControlRequest *request = NULL;
 
-    if (leat_message_check(&leat__control_request__descriptor, frame, n_bytes, &err) == 0) {
-        request = leat__control_request__unpack(NULL, n_bytes, frame);
-        if (!request)
-            leat_error_set(&err, -EPROTO, "the request is no proper message");
-    }
+    if (leat_message_check(&leat__control_request__descriptor, frame, n_bytes, &err) == 0)
+        request = leat_message_unpack(&leat__control_request__descriptor, frame, n_bytes,
+                                      "the request is no proper message", &err);
     if (request)
         handle(control, request, frame, n_bytes);
     else

@@ -204,6 +204,26 @@ void leat_daemon_stop(struct leat_daemon *daemon) {
     (void)uv_async_send(&daemon->stop_async);
 }
 
+static void on_widest(uv_poll_t *poll, int status, int events) {
+    (void)poll, (void)status, (void)events;
+}
+
+/* libuv ends the process if it lacks memory for a larger table of descriptors. So the table gets
+ * its full size at the start, by a descriptor with the highest number. */
+static int widen_table(struct leat_daemon *daemon) {
+    int fd = leat_process_widest_descriptor(), r;
+
+    if (fd < 0)
+        return 0;
+    r = uv_poll_init(&daemon->loop, &daemon->widest, fd);
+    if (r == 0) {
+        r = uv_poll_start(&daemon->widest, UV_READABLE, on_widest);
+        uv_close((uv_handle_t *)&daemon->widest, NULL);
+    }
+    (void)close(fd);
+    return r;
+}
+
 static int init_handles(struct leat_daemon *daemon) {
     static const int numbers[2] = {SIGTERM, SIGINT};
     uint64_t tick_ms = leat_service_tick_ms(&daemon->service);
@@ -236,7 +256,9 @@ static int init_handles(struct leat_daemon *daemon) {
         r = uv_signal_start(&daemon->hangup, on_hangup, SIGHUP);
     daemon->parent.owner = daemon;
     daemon->parent.on_end = on_end;
-    return r == 0 ? leat_parent_watch_start(&daemon->parent, loop) : r;
+    if (r == 0)
+        r = leat_parent_watch_start(&daemon->parent, loop);
+    return r == 0 ? widen_table(daemon) : r;
 }
 
 int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err) {

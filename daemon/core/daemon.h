@@ -63,6 +63,7 @@ struct leat_daemon {
     uv_timer_t tick, deadline;
     uv_prepare_t prepare;
     uv_check_t check;
+    uv_poll_t widest; /* closed at once */
     bool has_loop, has_handles, are_handles_closed;
     bool is_stuck; /* a stop has waited for long enough */
 };

@@ -13,6 +13,7 @@
 #include "proto/error_message.h"
 #include "proto/frame.h"
 #include "proto/leat.pb-c.h"
+#include "proto/message.h"
 
 static int open_socket(const char *directory, struct leat_error *err) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -75,10 +76,11 @@ static int read_frame(int fd, struct leat_frame_decoder *decoder, const uint8_t 
 }
 
 static int take_reply(const uint8_t *frame, size_t size, struct leat_error *err) {
-    Leat__ControlReply *reply = leat__control_reply__unpack(NULL, size, frame);
+    Leat__ControlReply *reply = leat_message_unpack(&leat__control_reply__descriptor, frame, size,
+                                                    "the daemon's answer cannot be read", err);
 
     if (!reply)
-        return leat_error_set(err, -EPROTO, "the daemon's answer cannot be read");
+        return err->code;
     if (reply->error)
         leat_error_from_message(err, reply->error);
     else if (reply->verb_case != LEAT__CONTROL_REPLY__VERB_RELOAD)

@@ -2,10 +2,12 @@
 #include "daemon/system/process.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -165,15 +167,24 @@ uint64_t leat_process_raise_descriptors(void) {
     return limit.rlim_cur;
 }
 
-void leat_process_reserve_descriptors(void) {
+int leat_process_widest_descriptor(void) {
     uint64_t n_max = leat_process_raise_descriptors();
-    int root_fd = open("/", O_PATH | O_CLOEXEC), last_fd;
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), widest;
 
+    if (fd < 0)
+        return -errno;
     if (n_max > DESCRIPTORS_RESERVED)
         n_max = DESCRIPTORS_RESERVED;
-    last_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, (int)n_max - 1);
-    if (last_fd >= 0)
-        (void)close(last_fd);
-    if (root_fd >= 0)
-        (void)close(root_fd);
+    widest = fcntl(fd, F_DUPFD_CLOEXEC, (int)n_max - 1);
+    if (widest < 0)
+        widest = -errno;
+    (void)close(fd);
+    return widest;
+}
+
+void leat_process_reserve_descriptors(void) {
+    int fd = leat_process_widest_descriptor();
+
+    if (fd >= 0)
+        (void)close(fd);
 }

@@ -25,6 +25,10 @@ uint64_t leat_process_available_bytes(void);
 /* Raises the limit of descriptors to what is allowed, and returns it. */
 uint64_t leat_process_raise_descriptors(void);
 
+/* An eventfd with the highest number that is allowed, up to 65,535, for the caller to close; or
+ * -errno. Raises the limit of descriptors. */
+int leat_process_widest_descriptor(void);
+
 /* Raises the limit of descriptors, and lets the kernel's table of them grow at once, up to 65,536
  * entries. Call it before the first thread starts: a table that several threads share grows only
  * after an RCU grace period, for which the loop would wait up to 50 ms in accept(). */

@@ -456,11 +456,10 @@ struct leat_opening *leat_opening_new(struct leat_sessions *sessions, struct lea
 
     if (r < 0)
         return NULL;
-    request = leat__open_request__unpack(NULL, n_bytes, payload);
-    if (!request) {
-        leat_error_set(err, -EPROTO, "OPEN is no proper message");
+    request = leat_message_unpack(&leat__open_request__descriptor, payload, n_bytes,
+                                  "OPEN is no proper message", err);
+    if (!request)
         return NULL;
-    }
     opening = calloc(1, sizeof(*opening));
     if (opening) {
         opening->sessions = sessions;

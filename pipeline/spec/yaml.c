@@ -28,6 +28,8 @@ static int next_event(struct builder *builder, yaml_event_t *ret_event) {
 
     if (yaml_parser_parse(&builder->parser, ret_event))
         return 0;
+    if (parser->error == YAML_MEMORY_ERROR)
+        return leat_error_oom(builder->err);
     (void)snprintf(text, sizeof(text), "%s%s%s", parser->problem ? parser->problem : "not YAML",
                    parser->context ? ", " : "", parser->context ? parser->context : "");
     return fail_at(builder, &parser->problem_mark, text);

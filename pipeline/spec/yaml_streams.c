@@ -68,7 +68,11 @@ static int read_stages(const struct reader *reader, const struct leat_value *val
         struct leat_named_args written;
         int r = read_stage(reader, &value->items[i], &written);
 
-        if (r == 0 && leat_spec_add_stage(spec, written.name, &stage) < 0)
+        if (r == 0)
+            r = leat_spec_add_stage(spec, written.name, &stage);
+        if (r == -ENOMEM)
+            leat_error_oom(reader->err);
+        if (r == -E2BIG)
             r = fail_at(reader, written.line, written.column, "more than %d stages",
                         LEAT_SPEC_MAX_STAGES);
         if (r == 0)

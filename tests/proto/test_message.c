@@ -148,11 +148,26 @@ static void test_descriptors(void **state) {
     assert_in_range(SPEC->n_fields, 1, 64);
 }
 
+static void test_unpack(void **state) {
+    static const uint8_t good[] = {0x08, 1, 0x12, 0}, bad[] = {0x12, 9, 0x08};
+    struct leat_error err = LEAT_ERROR_INIT;
+    Leat__ControlRequest *request =
+        leat_message_unpack(REQUEST, good, sizeof(good), "no request", &err);
+
+    (void)state;
+    assert_non_null(request);
+    assert_int_equal(request->verb_case, LEAT__CONTROL_REQUEST__VERB_STATUS);
+    leat__control_request__free_unpacked(request, NULL);
+    assert_null(leat_message_unpack(REQUEST, bad, sizeof(bad), "no request", &err));
+    assert_int_equal(err.code, -EPROTO);
+    assert_string_equal(err.message, "no request");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),       cmocka_unit_test(test_merge),
         cmocka_unit_test(test_numbers),     cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_descriptors), cmocka_unit_test(test_unpack),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+static bool is_incomplete;
+
 void leat_cli_print_to(struct leat_text *text, FILE *file) {
+    is_incomplete |= text->failed && file != stderr;
     if (text->data)
         (void)fwrite(text->data, 1, text->n_bytes, file);
     free(text->data);
@@ -14,6 +17,10 @@ void leat_cli_print_to(struct leat_text *text, FILE *file) {
 
 void leat_cli_print(struct leat_text *text) {
     leat_cli_print_to(text, stdout);
+}
+
+bool leat_cli_print_failed(void) {
+    return is_incomplete;
 }
 
 bool leat_cli_terminal_is(FILE *file) {

@@ -11,6 +11,10 @@
 void leat_cli_print(struct leat_text *text);
 void leat_cli_print_to(struct leat_text *text, FILE *file);
 
+/* True if a text so far that was not for the standard error was incomplete, as memory ran out while
+ * it was made. */
+bool leat_cli_print_failed(void);
+
 bool leat_cli_terminal_is(FILE *file);
 /* True if the file is a terminal that may be coloured ($NO_COLOR, $TERM). */
 bool leat_cli_terminal_has_colour(FILE *file);

@@ -13,6 +13,7 @@
 #include "client/transport/address.h"
 #include "proto/error_message.h"
 #include "proto/frame.h"
+#include "proto/message.h"
 
 static int send_all(int fd, const uint8_t *bytes, size_t n_bytes, struct leat_error *err) {
     while (n_bytes > 0) {
@@ -83,8 +84,9 @@ int leat_cli_control_receive(int fd, struct leat_frame_decoder *decoder, int tim
     }
     if (r < 0)
         return r;
-    *ret_reply = leat__control_reply__unpack(NULL, size, frame);
-    return *ret_reply ? 0 : leat_error_set(err, -EPROTO, "the daemon's answer cannot be read");
+    *ret_reply = leat_message_unpack(&leat__control_reply__descriptor, frame, size,
+                                     "the daemon's answer cannot be read", err);
+    return *ret_reply ? 0 : err->code;
 }
 
 static int receive_reply(int fd, int timeout_ms, Leat__ControlReply **ret_reply,

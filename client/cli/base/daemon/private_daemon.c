@@ -128,13 +128,16 @@ static void become_daemon(const struct launch *launch) {
     if (getppid() != launch->parent)
         _exit(127);
     (void)setpgid(0, 0); /* Ctrl-C reaches only the parent, which stops the daemon */
-    (void)setenv("NOTIFY_SOCKET", launch->notify, 1);
-    (void)unsetenv("LISTEN_FDS");
-    (void)unsetenv("JOURNAL_STREAM");
-    (void)unsetenv("WATCHDOG_USEC");
     if (log >= 0)
         (void)dup2(log, STDERR_FILENO);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    if (setenv("NOTIFY_SOCKET", launch->notify, 1) < 0) { /* it could not say that it is ready */
+        (void)dprintf(STDERR_FILENO, "leatd: out of memory\n");
+        _exit(127);
+    }
+    (void)unsetenv("LISTEN_FDS");
+    (void)unsetenv("JOURNAL_STREAM");
+    (void)unsetenv("WATCHDOG_USEC");
     (void)execvp(launch->program, (char *const *)(uintptr_t)launch->words.items);
     (void)dprintf(STDERR_FILENO,
                   "cannot start %s: %s; put leatd beside leatctl, in LEAT_LEATD or on the PATH\n",
