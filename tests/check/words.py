@@ -17,8 +17,8 @@ ROOMS = ("client", "config", "daemon", "pipeline", "proto", "systemd", "tests")
 TOPS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "THREATS.md")
 MOST_LINES, MOST_LINES_README, MOST_WORDS = 400, 200, 30
 BANNED = (
-    r"\bwhoever\b|\bwho it is\b|\b(?:is|are) told\b|\b(?:is|are) none of\b|\b(?:is|are) let\b|\bof \w+ there (?:is|are)\b|\bthere is none\b"
-    r"|\bwhat there is\b|\bare not told of\b|\b(?-i:Who) (?!are\b)[^?]*$"
+    r"\bwhoever\b|\bwho it is\b|\b(?:is|are) told\b|\b(?:is|are) none of\b|\b(?:is|are) let\b|\bof \w+ there (?:is|are)\b"
+    r"|\bare not told of\b|\b(?-i:Who) (?!are\b)[^?]*$"
 )
 
 

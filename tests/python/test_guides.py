@@ -1,6 +1,6 @@
 """What the guides show besides Python: leatd accepts a YAML block that is marked `<!-- check -->`, and a shell block that is marked
 `<!-- run -->` succeeds, in a folder with the data and tokenizers of config. There it finds the blocks of its page that are
-marked `<!-- file: NAME -->`.
+marked `<!-- file: NAME -->`, and libleat as if it was installed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def test_there_are_some() -> None:
-    assert len(STREAMS) >= 8 and len(SHELL) >= 5
+    assert len(STREAMS) >= 8 and len(SHELL) >= 6
 
 
 @pytest.mark.parametrize("block", STREAMS, ids=name_of)
@@ -49,7 +49,12 @@ def test_commands_succeed(block: Block, folder: pathlib.Path) -> None:
     for other in documents.blocks(block.file):
         if other.mark.startswith("<!-- file: "):
             (folder / other.mark.split()[2]).write_text(other.text)
-    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
+    missing = [tool for tool in ("cc", "pkg-config") if tool in block.text and shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"no {', '.join(missing)}")
+    library = BIN.parent / "lib"
+    (folder / "leat.pc").write_text(f"Name: leat\nDescription: libleat\nVersion: 0\nCflags: -I{ROOT}/client\nLibs: -L{library} -lleat\n")
+    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(folder), "LD_LIBRARY_PATH": str(library)}
     environment.pop("LEAT_SOCKET", None)
     run = ["sh", "-eu", "-c", block.text]
     done = subprocess.run(run, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
