@@ -7,6 +7,8 @@
 #include "daemon/stream/feed.h"
 #include "daemon/stream/feeds.h"
 #include "daemon/stream/ring.h"
+#include "pipeline/run/intake/idle_lanes.h"
+#include "pipeline/work/memory_plan.h"
 #include "proto/base/clock.h"
 #include "proto/base/container_of.h"
 #include "proto/base/shown.h"
@@ -242,18 +244,25 @@ static uint64_t copies_bytes(const struct leat_plan *plan, uint32_t window) {
     return window * (uint64_t)(plan->slot_bytes + plan->slot_bytes / 255 + 64);
 }
 
-static uint64_t least_bytes(const struct leat_plan *plan, uint32_t window,
-                            struct leat_memory_plan *ret_memory) {
-    leat_memory_plan(plan, window, ret_memory);
+/* The lanes of other machines' ranks stay empty. */
+static void plan_memory(const struct leat_plan *plan, const struct leat_run_options *options,
+                        uint32_t window, struct leat_memory_plan *ret_memory) {
+    leat_memory_plan_of_lanes(plan, leat_idle_lanes_expect_busy(plan, options), window, ret_memory);
+}
+
+static uint64_t least_bytes(const struct leat_plan *plan, const struct leat_run_options *options,
+                            uint32_t window, struct leat_memory_plan *ret_memory) {
+    plan_memory(plan, options, window, ret_memory);
     return leat_memory_plan_least(ret_memory) + ring_bytes(ret_memory, ret_memory->n_min_slots);
 }
 
 uint64_t leat_admission_wait_bytes(const struct leat_budget_user *user,
-                                   const struct leat_plan *plan, uint32_t window, bool has_copies,
-                                   uint64_t *ret_loaded) {
+                                   const struct leat_plan *plan,
+                                   const struct leat_run_options *options, uint32_t window,
+                                   bool has_copies, uint64_t *ret_loaded) {
     struct leat_memory_plan memory;
     uint64_t bytes =
-        least_bytes(plan, window, &memory) + (has_copies ? copies_bytes(plan, window) : 0);
+        least_bytes(plan, options, window, &memory) + (has_copies ? copies_bytes(plan, window) : 0);
 
     *ret_loaded = memory.loaded_bytes;
     return bytes > leat_budget_user_free_bytes(user) && bytes <= leat_budget_user_limit(user)
@@ -262,19 +271,20 @@ uint64_t leat_admission_wait_bytes(const struct leat_budget_user *user,
 }
 
 bool leat_admission_fits(const struct leat_budget_user *user, const struct leat_plan *plan,
-                         uint32_t window) {
+                         const struct leat_run_options *options, uint32_t window) {
     struct leat_memory_plan memory;
 
-    return least_bytes(plan, window, &memory) <= leat_budget_user_free_bytes(user);
+    return least_bytes(plan, options, window, &memory) <= leat_budget_user_free_bytes(user);
 }
 
 int leat_admission_open(struct leat_feeds *feeds, struct leat_user *user,
-                        const struct leat_plan *plan, uint32_t window,
-                        struct leat_admission *ret_admission, struct leat_error *err) {
+                        const struct leat_plan *plan, const struct leat_run_options *options,
+                        uint32_t window, struct leat_admission *ret_admission,
+                        struct leat_error *err) {
     struct leat_memory_plan *memory = &ret_admission->memory;
     uint32_t n_max;
 
-    leat_memory_plan(plan, window, memory);
+    plan_memory(plan, options, window, memory);
     n_max = memory->n_slots < LEAT_RING_MAX_SLOTS ? memory->n_slots : LEAT_RING_MAX_SLOTS;
     ret_admission->n_min_slots = memory->n_min_slots < n_max ? memory->n_min_slots : n_max;
     ret_admission->n_slots = choose_slots(&user->memory, memory, ret_admission->n_min_slots, n_max);

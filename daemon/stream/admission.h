@@ -35,17 +35,20 @@ uint64_t leat_memory_wait_deadline_ns(void);
 void leat_memory_waits_check(struct leat_feeds *feeds);
 
 /* The number of bytes to wait for before a run of that plan is opened, *ret_loaded of them taken by
- * the plan itself. 0: there is room now, or there never will be. */
+ * the plan itself. options: of the run, with its ranks. 0: there is room now, or there never will
+ * be. */
 uint64_t leat_admission_wait_bytes(const struct leat_budget_user *user,
-                                   const struct leat_plan *plan, uint32_t window, bool has_copies,
-                                   uint64_t *ret_loaded);
+                                   const struct leat_plan *plan,
+                                   const struct leat_run_options *options, uint32_t window,
+                                   bool has_copies, uint64_t *ret_loaded);
 /* True if there is room for a run of that plan now. */
 bool leat_admission_fits(const struct leat_budget_user *user, const struct leat_plan *plan,
-                         uint32_t window);
+                         const struct leat_run_options *options, uint32_t window);
 /* Opens the account of a run of that plan. 0 or -ENOMEM. */
 int leat_admission_open(struct leat_feeds *feeds, struct leat_user *user,
-                        const struct leat_plan *plan, uint32_t window,
-                        struct leat_admission *ret_admission, struct leat_error *err);
+                        const struct leat_plan *plan, const struct leat_run_options *options,
+                        uint32_t window, struct leat_admission *ret_admission,
+                        struct leat_error *err);
 /* Opens the account for copies of `window` batches. 0 or -ENOMEM. */
 int leat_admission_open_copies(struct leat_user *user, const struct leat_plan *plan,
                                uint32_t window, struct leat_account *account,

@@ -187,15 +187,23 @@ static void not_started(struct leat_share *share, struct leat_broadcast_reader *
 
 /* The number of batches that the trainers of a run may hold: those of all local ranks, which will
  * come, if there is memory for that. */
-static uint32_t window_of(const struct leat_share *share,
+static uint32_t window_of(const struct leat_share *share, const struct leat_run_options *options,
                           const struct leat_broadcast_action *action) {
     uint32_t window = action->reader->window;
     uint64_t all = action->n_ranks * window + LEAT_BROADCAST_AHEAD;
 
     return action->n_ranks > 1 && all < LEAT_RING_MAX_SLOTS &&
-                   leat_admission_fits(&share->user->memory, share->plan, (uint32_t)all)
+                   leat_admission_fits(&share->user->memory, share->plan, options, (uint32_t)all)
                ? (uint32_t)all
                : window;
+}
+
+struct leat_run_options leat_share_options_for(const struct leat_consumer *consumer) {
+    struct leat_run_options options = consumer->share->options;
+
+    options.first_rank = consumer->reader.first_rank;
+    options.n_ranks = consumer->reader.n_ranks;
+    return options;
 }
 
 static int make_feed(struct leat_share *share, const struct leat_broadcast_action *action,
@@ -208,14 +216,8 @@ static int make_feed(struct leat_share *share, const struct leat_broadcast_actio
         .kept = &share->kept,
         .options = share->options,
     };
-    int r = leat_admission_open(share->feeds, share->user, share->plan, window_of(share, action),
-                                &order.admission, err);
+    int r;
 
-    if (r < 0) {
-        leat_error_prefix(err, "streams.%s", share->plan->spec->name);
-        return r;
-    }
-    order.take_share = share_ref(share);
     order.options.first_epoch = action->place.epoch;
     order.options.first_step = action->place.step;
     order.options.first_rank = action->first_rank;
@@ -223,6 +225,13 @@ static int make_feed(struct leat_share *share, const struct leat_broadcast_actio
     order.options.round_phase = action->phase;
     order.options.n_epochs = action->n_epochs;
     order.options.n_steps = action->n_batches == LEAT_BROADCAST_NO_LIMIT ? 0 : action->n_batches;
+    r = leat_admission_open(share->feeds, share->user, share->plan, &order.options,
+                            window_of(share, &order.options, action), &order.admission, err);
+    if (r < 0) {
+        leat_error_prefix(err, "streams.%s", share->plan->spec->name);
+        return r;
+    }
+    order.take_share = share_ref(share);
     return leat_feed_new(share->feeds, &order, ret_feed, err);
 }
 

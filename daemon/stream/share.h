@@ -37,6 +37,8 @@ int leat_share_join(struct leat_feeds *feeds, const struct leat_share *wanted,
                     struct leat_consumer *consumer);
 /* The consumer takes no more; it may be called again, or where no share was joined. */
 void leat_share_leave(struct leat_consumer *consumer);
+/* The options of a run for the local ranks of the consumer, without position and limits. */
+struct leat_run_options leat_share_options_for(const struct leat_consumer *consumer);
 /* There may be something for the consumer: it is flushed before the loop waits. */
 void leat_share_mark(struct leat_consumer *consumer);
 /* When the consumer is freed: drops its mark and its reference. */

@@ -262,10 +262,13 @@ static void on_memory(struct leat_feeds *feeds, struct leat_memory_wait *wait) {
 /* The memory to wait for: none where the session can join a run. */
 static uint64_t bytes_to_wait_for(const struct leat_session *session,
                                   const struct leat_opening *opening, uint64_t *ret_loaded) {
+    struct leat_run_options options = leat_share_options_for(&session->consumer);
+
     if (leat_broadcast_could_place(&session->consumer.reader))
         return 0;
-    return leat_admission_wait_bytes(&session->user->memory, opening->plan, session->window,
-                                     !session->delivery->ops->keeps_slot, ret_loaded);
+    return leat_admission_wait_bytes(&session->user->memory, opening->plan, &options,
+                                     session->window, !session->delivery->ops->keeps_slot,
+                                     ret_loaded);
 }
 
 static void on_planned(struct leat_session *session, struct leat_opening *opening) {

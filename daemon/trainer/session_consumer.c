@@ -38,12 +38,13 @@ static void consumer_fail(struct leat_consumer *consumer, const struct leat_erro
  * have at all. */
 static bool consumer_may_wait(struct leat_consumer *consumer, const struct leat_error *err) {
     struct leat_session *session = session_of(consumer);
+    struct leat_run_options options = leat_share_options_for(consumer);
     uint64_t loaded_bytes;
 
     session->room.error = *err;
     return session->state == LEAT_SESSION_SERVING ||
            (err->code == -ENOMEM && leat_now_ns() < session->room.deadline_ns &&
-            leat_admission_wait_bytes(&session->user->memory, consumer->share->plan,
+            leat_admission_wait_bytes(&session->user->memory, consumer->share->plan, &options,
                                       session->window, false, &loaded_bytes) > 0);
 }
 

@@ -197,6 +197,17 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window,
     ret_memory->loaded_bytes += names_bytes(plan);
 }
 
+void leat_memory_plan_of_lanes(const struct leat_plan *plan, size_t n_lanes, uint32_t window,
+                               struct leat_memory_plan *ret_memory) {
+    struct leat_plan own = *plan;
+
+    if (own.blocks.n_lanes > n_lanes) {
+        own.n_rows = n_lanes * (plan->n_rows / plan->blocks.n_lanes + plan->blocks.block_size);
+        own.blocks.n_lanes = n_lanes;
+    }
+    leat_memory_plan(&own, window, ret_memory);
+}
+
 /* Arenas double. A parser has the texts and the places of all values, a list of numbers eight bytes
  * a value, a tokenizer the text, the origin of each byte, and tokens. */
 uint64_t leat_memory_plan_map_large(const struct leat_plan *plan, uint64_t n_bytes,

@@ -27,6 +27,9 @@ struct leat_memory_plan {
 /* window: number of batches that the trainer may hold. */
 void leat_memory_plan(const struct leat_plan *plan, uint32_t window,
                       struct leat_memory_plan *ret_memory);
+/* The same for a run that reads n_lanes of the lanes of its order, and keeps the others empty. */
+void leat_memory_plan_of_lanes(const struct leat_plan *plan, size_t n_lanes, uint32_t window,
+                               struct leat_memory_plan *ret_memory);
 
 /* Blocks in the queue without which a lane cannot go on. */
 #define LEAT_MEMORY_MIN_BLOCKS 2

@@ -9,7 +9,8 @@ import subprocess
 
 import data
 import leat_harness
-from leat_harness import HANG_S, Daemon, ctl, main
+from leat_harness import HANG_S, Daemon, Skip, ctl, find_digest, main
+from test_memory import IS_SANITIZED
 
 IDS = [{"cast": {"input": "id", "dtype": "int64"}}, {"select": {"fields": ["id", "l"]}}]
 LANES = {"shuffle": {"blocks": True, "block_size": 16, "buffer_size": 60, "lanes": 12}}
@@ -68,6 +69,22 @@ def test_any_world(folder):
                 continue
             assert steps == {(epoch, step): digest for (epoch, step), digest in every.items()
                              if step < n_steps[epoch] // world_size * world_size}, (name, world_size)
+
+
+def test_memory_of_own_lanes(folder):
+    """A daemon claims memory for what the lanes of its ranks hold, and not for all of them."""
+    if IS_SANITIZED:
+        raise Skip("the sanitizer's own memory counts as the daemon's")
+    file = write(folder, n=0, stages=[*IDS, {"shuffle": {"blocks": True, "block_size": 16, "buffer_size": 2000, "lanes": 64}}, PAD, BATCH])
+    (folder / "rows.jsonl").write_text("".join(json.dumps({"id": str(i), "l": list(range(i % 50, i % 50 + 200))}) + "\n" for i in range(20000)))
+    ctl("cache", "warm", file)
+    expected = find_digest(ctl("run", file, "--no-daemon", "--digest", "--epochs", 1, "--rank", 1, "--world-size", 64).stdout)
+    limited = folder / "limited.yaml"
+    limited.write_text("memory_limit: 32MiB\nmax_user_memory: 32MiB\n" + file.read_text())
+    with Daemon(folder, limited) as daemon:
+        refused = daemon.pull("s", "--epochs", 1, check=False)
+        assert refused.returncode != 0 and b"does not fit into memory_limit (32.0 MiB)" in refused.stderr, refused
+        assert daemon.digest("s", "--epochs", 1, "--rank", 1, "--world-size", 64) == expected
 
 
 def test_worlds_that_change(folder):

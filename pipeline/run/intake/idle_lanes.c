@@ -5,7 +5,10 @@
  */
 #include "pipeline/run/intake/idle_lanes.h"
 
+#include <stdlib.h>
+
 #define ROUNDS_MAX 4096 /* of lanes that are gone through */
+#define DEALS      8
 
 bool leat_idle_lanes_are_known(const struct leat_plan *plan,
                                const struct leat_run_options *options) {
@@ -55,4 +58,41 @@ void leat_idle_lanes_find(const struct leat_plan *plan, const struct leat_run_op
             ret_is_idle[lane] &= !may_repeat && !is_mine(options, step);
             step++;
         }
+}
+
+/* The busy lanes, if so many of them have a block more than the others. */
+static size_t count_busy(const struct leat_plan *plan, const struct leat_run_options *options,
+                         uint64_t n_longer, uint64_t *n_rows, bool *is_idle) {
+    uint64_t n_lanes = plan->blocks.n_lanes, size = plan->blocks.block_size;
+    uint64_t n_blocks = plan->n_rows / size / n_lanes;
+    size_t n_busy = 0;
+
+    for (uint64_t lane = 0; lane < n_lanes; lane++)
+        n_rows[lane] = (n_blocks + (lane < n_longer)) * size;
+    leat_idle_lanes_find(plan, options, n_rows, is_idle);
+    for (uint64_t lane = 0; lane < n_lanes; lane++)
+        n_busy += !is_idle[lane];
+    return n_busy;
+}
+
+/* Which lanes get the last, shorter blocks of files is drawn in each epoch. So the worst of some
+ * deals counts. */
+size_t leat_idle_lanes_expect_busy(const struct leat_plan *plan,
+                                   const struct leat_run_options *options) {
+    size_t n_lanes = leat_plan_n_lanes(plan), n_most = 0;
+    uint64_t *n_rows;
+    bool *is_idle;
+
+    if (!leat_idle_lanes_are_known(plan, options) || !plan->has_n_rows)
+        return n_lanes;
+    n_rows = calloc(n_lanes, sizeof(*n_rows));
+    is_idle = calloc(n_lanes, sizeof(*is_idle));
+    for (size_t i = 0; n_rows && is_idle && i < DEALS; i++) {
+        size_t n = count_busy(plan, options, i * n_lanes / DEALS, n_rows, is_idle);
+
+        n_most = n > n_most ? n : n_most;
+    }
+    free(n_rows);
+    free(is_idle);
+    return n_most > 0 ? n_most : n_lanes;
 }

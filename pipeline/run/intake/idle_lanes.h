@@ -13,3 +13,7 @@ bool leat_idle_lanes_are_known(const struct leat_plan *plan,
 /* n_rows: [number of lanes], not ascending. */
 void leat_idle_lanes_find(const struct leat_plan *plan, const struct leat_run_options *options,
                           const uint64_t *n_rows, bool *ret_is_idle);
+/* The number of lanes that are not idle, expected before the blocks are dealt; all of them where it
+ * is not known how many rows there are. */
+size_t leat_idle_lanes_expect_busy(const struct leat_plan *plan,
+                                   const struct leat_run_options *options);
