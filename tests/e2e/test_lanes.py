@@ -171,6 +171,10 @@ def test_refused(folder):
     ctl("cache", "warm", file)
     error = error_of(file, "--rank", 8, "--world-size", 8)
     assert "rank 8 is outside 0..7" in error, error
+    with Daemon(folder, file) as daemon:
+        done = daemon.pull("s", "--rank", 8, "--world-size", 8, check=False)
+        assert done.returncode != 0 and b"8" in done.stderr, done.stderr
+        done = daemon.pull("s", "--rank", 13, "--world-size", 24, "--epochs", 1)  # more ranks than lanes
     write(folder, n=100)
     ctl("cache", "warm", file)
     error = error_of(file)

@@ -215,6 +215,15 @@ def test_bad_sets(folder):
     told = refused(folder, "prepare", plain, "--seal", "-o", shards)
     assert "is the same shard as" in told, told
     (folder / "aside").rename(shard)
+    before = csv.read_bytes()  # the same number twice: of other data
+    csv.write_bytes(before + before.splitlines(True)[-1])
+    first = set(shards.glob("*-1-of-4.leat"))
+    prepare(plain, shards, "1/4")
+    csv.write_bytes(before)
+    (other,) = set(shards.glob("*-1-of-4.leat")) - first
+    told = refused(folder, "prepare", plain, "--seal", "-o", shards)
+    assert "was made of other data" in told and other.name in told and "--shard 1/4" in told, told
+    other.unlink()
     prepare(plain, shards, "1/3")
     assert "is one of" in refused(folder, "prepare", plain, "--seal", "-o", shards)
     next(shards.glob("*-1-of-3.leat")).unlink()
