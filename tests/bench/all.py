@@ -160,7 +160,7 @@ def shown(found: dict[str, Any], date: str) -> dict[str, Any]:
         if part in NAMES:
             pipelines[NAMES[part]] = {f"leat, {n} worker{'s' * (int(n) > 1)}": round(median(each, "rows_per_s"))
                                       for n, each in rounds.items()}
-    machine = ", ".join(line.split(None, 1)[1] for line in found["machine"].split("\n") if line.startswith(("machine", "CPU ")))
+    machine = chart.machine_of(found)
     return {"date": date, "machine": machine, "pipelines": pipelines}
 
 

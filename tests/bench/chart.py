@@ -10,11 +10,12 @@ import datetime
 import html
 import json
 import pathlib
+import re
 
 NAMES = {"torch": "torch DataLoader", "grain": "Grain", "streaming": "StreamingDataset", "litdata": "LitData",
          "leat": "leat, first epoch"}
-TITLES = {"titanic": "CSV, a list of tokens", "titanic-model": "CSV, tokenized: rows of 128 tokens",
-          "prose": "JSON Lines, tokenized: rows of 1,024 tokens", "prepared": "prepared tokens: rows of 1,024"}
+TITLES = {"titanic": "CSV, a list of tokens", "titanic-model": "CSV, tokenized, rows of 128 tokens",
+          "prose": "JSON Lines, tokenized, rows of 1,024 tokens", "prepared": "prepared tokens, rows of 1,024"}
 WIDTH, LEFT, BAR, ROW = 760, 170, 400, 22
 
 
@@ -31,8 +32,14 @@ def figures(run, date):
             rates[shown] = round(median["samples_per_s"])
             if median["cached_samples_per_s"]:
                 rates[f"{name}, from the cache"] = round(median["cached_samples_per_s"])
-    machine = ", ".join(line.split(None, 1)[1] for line in run["machine"].split("\n") if line.startswith(("machine", "CPU ")))
-    return {"date": date, "machine": machine, "pipelines": pipelines}
+    return {"date": date, "machine": machine_of(run), "pipelines": pipelines}
+
+
+def machine_of(run):
+    """System, processor, number of CPUs, and how many threads wanted them when the run began."""
+    found = dict(re.findall(r"(?m)^(machine|CPU|CPUs to use) +(.*)$", run["machine"]))
+    system = re.sub(r"(Linux \d+\.\d+)\S*", r"\1", found["machine"])
+    return f"{system}, {found['CPU']}, {found['CPUs to use']} CPUs, load {run['load']:.1f}"
 
 
 def draw(run):

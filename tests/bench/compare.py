@@ -373,8 +373,8 @@ def main() -> None:
             names.append(name)
     if not names:
         sys.exit("there is none to compare")
-    info = device_info()
-    print(f"{info.cpu}, {info.n_cpus:g} CPUs, load {os.getloadavg()[0]:.1f}; {options.rounds} rounds of {options.seconds:g} s")
+    info, load = device_info(), os.getloadavg()[0]
+    print(f"{info.cpu}, {info.n_cpus:g} CPUs, load {load:.1f}; {options.rounds} rounds of {options.seconds:g} s")
     with tempfile.TemporaryDirectory(prefix="leat-compare-", dir=options.folder) as folder_name:
         folder = pathlib.Path(folder_name)
         all_tasks = tasks(options, folder)
@@ -384,7 +384,7 @@ def main() -> None:
             said = check(task, able, options, folder)
             found.append(report(task, run_rounds(task, able, options, folder), said))
     if options.json:
-        options.json.write_text(json.dumps({"machine": str(info), "found": found}, indent=1) + "\n")
+        options.json.write_text(json.dumps({"machine": str(info), "load": load, "found": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ shown; of all others what they use of leat exists.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -91,6 +92,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     shutil.copytree(ROOT / "config" / "chat", made / "model")
     texts = [{"text": f"a text that is long enough, of number {i}"} for i in range(20)]
     (made / "train.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+    chats = (ROOT / "config" / "talks.jsonl").read_text().splitlines(keepends=True)[:3]  # the others are bad records, as examples
+    (made / "chats.jsonl").write_text("".join(chats))
     return made
 
 
@@ -108,6 +111,36 @@ def test_blocks_of_the_manual_run(block: Block, folder: pathlib.Path, monkeypatc
         pytest.skip(f"{block.file.name}:{block.line}: {error}")
     if block.printed:
         assert_same(output.getvalue(), block.printed)
+
+
+class Model:
+    """What the README's snippets need of a model."""
+
+    loss = 0.0
+
+    def __call__(self, **tensors: object) -> Model:
+        assert "input_ids" in tensors and "labels" in tensors
+        return self
+
+    def state_dict(self) -> dict[str, object]:
+        return {}
+
+
+@pytest.mark.parametrize("block", [block for block in python_blocks(README) if not block.runs], ids=name_of)
+def test_snippets_of_the_readme_run(block: Block, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On data and a tokenizer that are here, and the CPU."""
+    pytest.importorskip("torch")
+    here = {"s3://bucket/web/*.jsonl.zst": "train.jsonl.gz", "answerdotai/ModernBERT-base": "./modernbert", ', device="cuda"': ""}
+    text = block.text
+    for shown, used in here.items():
+        text = text.replace(shown, used)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("LEAT_SOCKET", raising=False)
+    with gzip.open("train.jsonl.gz", "wb") as file:
+        file.write((folder / "train.jsonl").read_bytes() * 100)
+    held: dict[str, object] = {"leat": leat, "model": Model(), "checkpoint": None, "__name__": "shown"}
+    exec(compile(text, f"{block.file.name}:{block.line}", "exec"), held)
+    assert "batch" in held, "there is no batch"
 
 
 @pytest.mark.parametrize("block", ALL_BLOCKS, ids=name_of)
