@@ -223,6 +223,8 @@ int leat_cache_block_encode(const struct leat_cache_schema *schema, const struct
 struct decoding {
     struct leat_cache_reader reader;
     struct leat_block *block;
+    struct leat_arena *arena;
+    struct leat_cache_pack *packs; /* [n_columns]; NULL: values are unpacked */
     struct leat_error *err;
 };
 
@@ -251,7 +253,7 @@ static int take_rows(struct decoding *decoding) {
     bitmap = leat_cache_take(&decoding->reader, n_bytes);
     if (!bitmap)
         return fail_broken(decoding, "it is cut");
-    block->records = leat_arena_alloc(&block->kept, block->n_rows * sizeof(*block->records));
+    block->records = leat_arena_alloc(decoding->arena, block->n_rows * sizeof(*block->records));
     if (!block->records)
         return leat_error_oom(decoding->err);
     for (uint32_t record = 0; record < block->n_records; record++) {
@@ -275,7 +277,7 @@ static int take_numbers(struct decoding *decoding, size_t n, enum leat_dtype dty
     *ret_values = (void *)(uintptr_t)packed;
     if (width == size)
         return 0;
-    *ret_values = leat_arena_alloc(&decoding->block->kept, n * size);
+    *ret_values = leat_arena_alloc(decoding->arena, n * size);
     if (!*ret_values)
         return leat_error_oom(decoding->err);
     leat_cache_unpack(*ret_values, packed, n, dtype, width, base);
@@ -310,7 +312,7 @@ static int take_lengths(struct decoding *decoding, const struct leat_field *fiel
     if (r < 0)
         return r;
     column->lengths = lengths;
-    column->starts = leat_arena_alloc(&decoding->block->kept, n_rows * sizeof(*column->starts));
+    column->starts = leat_arena_alloc(decoding->arena, n_rows * sizeof(*column->starts));
     if (!column->starts)
         return leat_error_oom(decoding->err);
     for (uint32_t row = 0; row < n_rows; row++) {
@@ -331,8 +333,21 @@ static int check_bools(struct decoding *decoding, const uint8_t *values, size_t 
     return all <= 1 ? 0 : fail_broken(decoding, "bools that are none");
 }
 
+/* Values stay as they are stored. */
+static int take_packed(struct decoding *decoding, const struct column_head *head,
+                       struct leat_column *column, struct leat_cache_pack *ret_pack) {
+    const uint8_t *packed = leat_cache_take(
+        &decoding->reader, leat_cache_packed_bytes(head->n_elements, head->value_width));
+
+    if (!packed)
+        return fail_broken(decoding, "it is cut");
+    *ret_pack = (struct leat_cache_pack){.width = head->value_width, .base = head->value_base};
+    column->values = (void *)(uintptr_t)packed;
+    return 0;
+}
+
 static int take_column(struct decoding *decoding, const struct leat_field *field,
-                       struct leat_column *column) {
+                       struct leat_column *column, struct leat_cache_pack *pack) {
     struct column_head head;
     int r = take_struct(decoding, &head, sizeof(head));
 
@@ -344,7 +359,9 @@ static int take_column(struct decoding *decoding, const struct leat_field *field
         return fail_broken(decoding, "a column of another type");
     if (field->is_list)
         r = take_lengths(decoding, field, &head, column);
-    if (r == 0)
+    if (r == 0 && pack)
+        r = take_packed(decoding, &head, column, pack);
+    else if (r == 0)
         r = take_numbers(decoding, head.n_elements, field->dtype, head.value_width, head.value_base,
                          &column->values);
     if (r == 0 && field->dtype == LEAT_DTYPE_BOOL)
@@ -397,7 +414,7 @@ static int take_all_bad(struct decoding *decoding, uint32_t n_bad) {
 
     if (n_bad > (decoding->reader.n_bytes - decoding->reader.at) / sizeof(struct bad_head))
         return fail_broken(decoding, "it is cut");
-    block->bad = leat_arena_alloc(&block->kept, n_bad * sizeof(*block->bad));
+    block->bad = leat_arena_alloc(decoding->arena, n_bad * sizeof(*block->bad));
     if (!block->bad)
         return leat_error_oom(decoding->err);
     for (; block->n_bad < n_bad; block->n_bad++) {
@@ -416,38 +433,71 @@ static int take_columns(struct decoding *decoding, const struct leat_cache_schem
     int r = 0;
 
     block->n_columns = schema->n_columns;
-    block->columns = leat_arena_alloc(&block->kept, schema->n_columns * sizeof(*block->columns));
+    block->columns = leat_arena_alloc(decoding->arena, schema->n_columns * sizeof(*block->columns));
     if (!block->columns)
         return leat_error_oom(decoding->err);
     memset(block->columns, 0, schema->n_columns * sizeof(*block->columns));
     for (uint32_t i = 0; r == 0 && i < schema->n_columns; i++)
         if (schema->is_kept[i])
-            r = take_column(decoding, &schema->fields[i], &block->columns[i]);
+            r = take_column(decoding, &schema->fields[i], &block->columns[i],
+                            decoding->packs ? &decoding->packs[i] : NULL);
+    return r;
+}
+
+static int decode(struct decoding *decoding, const struct leat_cache_schema *schema,
+                  uint32_t n_records) {
+    struct leat_block *block = decoding->block;
+    struct block_head head;
+    int r = take_struct(decoding, &head, sizeof(head));
+
+    if (r < 0)
+        return r;
+    if (head.n_records != n_records || head.n_rows > n_records ||
+        head.n_columns != count_kept(schema))
+        return fail_broken(decoding, "a head of something else");
+    block->n_rows = head.n_rows;
+    block->n_records = head.n_records;
+    block->records = NULL;
+    block->n_bad = 0;
+    r = take_rows(decoding);
+    if (r == 0)
+        r = take_columns(decoding, schema);
+    if (r == 0)
+        r = take_all_bad(decoding, head.n_bad);
+    if (r == 0 && decoding->reader.at != decoding->reader.n_bytes)
+        r = fail_broken(decoding, "bytes behind the end");
     return r;
 }
 
 int leat_cache_block_decode(const struct leat_cache_schema *schema, const uint8_t *data,
                             size_t n_bytes, uint32_t n_records, struct leat_block *block,
                             struct leat_error *err) {
-    struct decoding decoding = {.reader = {data, n_bytes, 0}, .block = block, .err = err};
-    struct block_head head;
-    int r = take_struct(&decoding, &head, sizeof(head));
+    struct decoding decoding = {
+        .reader = {data, n_bytes, 0}, .block = block, .arena = &block->kept, .err = err};
 
-    if (r < 0)
-        return r;
-    if (head.n_records != n_records || head.n_rows > n_records ||
-        head.n_columns != count_kept(schema))
-        return fail_broken(&decoding, "a head of something else");
-    block->n_rows = head.n_rows;
-    block->n_records = head.n_records;
-    block->records = NULL;
-    block->n_bad = 0;
-    r = take_rows(&decoding);
-    if (r == 0)
-        r = take_columns(&decoding, schema);
-    if (r == 0)
-        r = take_all_bad(&decoding, head.n_bad);
-    if (r == 0 && decoding.reader.at != n_bytes)
-        r = fail_broken(&decoding, "bytes behind the end");
-    return r;
+    return decode(&decoding, schema, n_records);
+}
+
+int leat_cache_block_open(const struct leat_cache_schema *schema, const uint8_t *data,
+                          size_t n_bytes, uint32_t n_records, struct leat_arena *arena,
+                          struct leat_block *ret_block, struct leat_cache_pack **ret_packs,
+                          struct leat_error *err) {
+    struct decoding decoding = {
+        .reader = {data, n_bytes, 0}, .block = ret_block, .arena = arena, .err = err};
+
+    *ret_block = (struct leat_block){.n_refs = 1};
+    decoding.packs = leat_arena_alloc(arena, schema->n_columns * sizeof(*decoding.packs));
+    *ret_packs = decoding.packs;
+    return decoding.packs ? decode(&decoding, schema, n_records) : leat_error_oom(err);
+}
+
+void leat_cache_pack_copy(const struct leat_cache_pack *pack, enum leat_dtype dtype,
+                          const struct leat_column *column, size_t first, size_t n,
+                          void *ret_values) {
+    const uint8_t *packed = (const uint8_t *)column->values + first * pack->width;
+
+    if (pack->width == leat_dtype_size(dtype) && n > 0)
+        memcpy(ret_values, packed, n * pack->width);
+    else if (n > 0)
+        leat_cache_unpack(ret_values, packed, n, dtype, pack->width, pack->base);
 }

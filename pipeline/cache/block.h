@@ -31,3 +31,20 @@ int leat_cache_block_encode(const struct leat_cache_schema *schema, const struct
 int leat_cache_block_decode(const struct leat_cache_schema *schema, const uint8_t *data,
                             size_t n_bytes, uint32_t n_records, struct leat_block *block,
                             struct leat_error *err);
+
+/* How the values of a column are stored. */
+struct leat_cache_pack {
+    uint8_t width; /* bytes of a value */
+    int64_t base;  /* that is added to each */
+};
+
+/* The same, for some rows of a block: values stay as they are stored, and `values` of a column
+ * points to them. All else is in the arena, with *ret_packs [n_columns]. */
+int leat_cache_block_open(const struct leat_cache_schema *schema, const uint8_t *data,
+                          size_t n_bytes, uint32_t n_records, struct leat_arena *arena,
+                          struct leat_block *ret_block, struct leat_cache_pack **ret_packs,
+                          struct leat_error *err);
+/* Copies n values of the column of such a block, from the first on. */
+void leat_cache_pack_copy(const struct leat_cache_pack *pack, enum leat_dtype dtype,
+                          const struct leat_column *column, size_t first, size_t n,
+                          void *ret_values);

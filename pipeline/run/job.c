@@ -1,7 +1,6 @@
 /* job.c: a job on the thread that executes it. See run.h, work/job.h. */
 #include "pipeline/work/job.h"
 
-#include "pipeline/block/fit.h"
 #include "pipeline/run/intake/fast_forward.h"
 #include "pipeline/run/job_pool.h"
 #include "pipeline/run/run.h"
@@ -30,12 +29,12 @@ static int execute_map(struct leat_map_job *job, struct leat_error *err) {
         r = leat_error_oom(err);
     else if (job->gather)
         r = leat_gather_execute(job, err);
-    else if (job->count_only)
+    else if (job->n_parts > 0)
         r = leat_count_only_execute(job, err);
     else
         r = leat_map_execute(job, err);
-    if (r == 0 && job->spare && !job->is_partial)
-        leat_block_fit(job->block, job->plan->fields, job->plan->is_kept, job->scratch, job->spare);
+    if (r == 0 && !job->is_partial)
+        leat_map_fit(job);
     return r;
 }
 

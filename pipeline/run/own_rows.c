@@ -118,13 +118,18 @@ static uint64_t max_bytes(const struct leat_own_rows *own) {
     return n_bytes < room ? n_bytes : room;
 }
 
-/* A compressed piece stays in memory as long as its rows wait, so its windows do not grow. */
+/* A compressed piece of the source stays in memory as long as its rows wait, so its windows do not
+ * grow. */
+static bool may_grow(const struct leat_own_rows *own) {
+    return !own->forward->plan->is_compressed || (own->n_blocks > 0 && own->blocks[0]->file);
+}
+
 static void set_next_size(struct leat_own_rows *own, size_t n_now, uint64_t n_bytes) {
     if (own->n_held_rows == UINT64_MAX)
         return;
     if (n_bytes >= max_bytes(own))
         own->n_wanted = n_now / 2;
-    else if (n_bytes <= max_bytes(own) / 2 && !own->forward->plan->is_compressed)
+    else if (n_bytes <= max_bytes(own) / 2 && may_grow(own))
         own->n_wanted = 2 * n_now;
 }
 
@@ -171,8 +176,18 @@ static void turn_batch(struct leat_own_rows *own, struct leat_batch_refs *batch)
     leat_row_fetch_adopt(own->fetch, batch);
 }
 
+static bool is_to_make(const struct leat_count_only *count_only) {
+    return !count_only->is_out && !count_only->made && !count_only->error.code;
+}
+
+static bool has_next(struct leat_own_rows *own) {
+    while (own->n_started < own->n_blocks && !is_to_make(own->blocks[own->n_started]))
+        own->n_started++;
+    return own->n_started < own->n_blocks;
+}
+
 static bool is_made(struct leat_own_rows *own) {
-    if (leat_own_rows_next(own))
+    if (has_next(own))
         return false;
     while (own->n_back < own->n_blocks && !own->blocks[own->n_back]->is_out)
         own->n_back++;
@@ -205,14 +220,15 @@ int leat_own_rows_advance(struct leat_own_rows *own, size_t n_ready, bool is_sho
 }
 
 struct leat_count_only *leat_own_rows_next(struct leat_own_rows *own) {
-    while (own->n_started < own->n_blocks) {
-        struct leat_count_only *count_only = own->blocks[own->n_started];
+    struct leat_count_only_list list;
 
-        if (!count_only->is_out && !count_only->made && !count_only->error.code)
-            return count_only;
-        own->n_started++;
-    }
-    return NULL;
+    if (!has_next(own))
+        return NULL;
+    leat_count_only_begin_list(own->blocks[own->n_started], &list);
+    for (size_t i = own->n_started + 1; i < own->n_blocks && is_to_make(own->blocks[i]); i++)
+        if (!leat_count_only_join(&list, own->blocks[i]))
+            break;
+    return list.first;
 }
 
 void leat_own_rows_abandon(struct leat_own_rows *own) {

@@ -54,7 +54,7 @@ static inline size_t leat_own_rows_limit(const struct leat_own_rows *own, size_t
 /* Ends the window if it is made, and begins the next one once its batches are there, or at once
  * (is_short). 1: something has changed; 0: nothing; -ENOMEM. */
 int leat_own_rows_advance(struct leat_own_rows *own, size_t n_ready, bool is_short);
-/* The next block of the window to be made; NULL: none. */
+/* The next block of the window to be made, with those that the same job makes; NULL: none. */
 struct leat_count_only *leat_own_rows_next(struct leat_own_rows *own);
 /* Ends the window, as all batches of the queue go. */
 void leat_own_rows_abandon(struct leat_own_rows *own);

@@ -316,6 +316,9 @@ static int materialize_job(struct leat_run *run, struct leat_job **ret_job,
         abandon_queue(run);
         return 0;
     }
+    /* Those that wait for a worker have memory that others could use meanwhile. */
+    if (run->jobs.n_maps_out > run->knobs.of[LEAT_KNOB_JOBS])
+        return 0;
     next = leat_own_rows_next(&run->own);
     if (!next)
         next = leat_fast_forward_next(&run->intake.forward, first,

@@ -9,7 +9,8 @@
 
 struct leat_stage_count {
     uint64_t n_records, n_bytes, start_ns, busy_ns, n_errors;
-    bool is_done; /* The stage ran. */
+    uint64_t begun_ns; /* while it runs; `start_ns` is that of the first block */
+    bool is_done;      /* The stage ran. */
 };
 
 /* Indexes into the counts of a MAP job; stages of the plan begin at LEAT_COUNT_STAGES. */
@@ -67,11 +68,37 @@ struct leat_gather {
     size_t n_wants;
 };
 
+/* The wanted rows of a block in a cache. */
+struct leat_rows_piece {
+    struct leat_cache_load load;
+    uint32_t n_block_rows;  /* that the block has to have */
+    const uint32_t *wanted; /* [n_wanted]: ascending */
+    size_t n_wanted;
+};
+
+/* A MAP job that makes one block of wanted rows of several blocks in a cache: those of the first
+ * piece, then those of the next. */
+struct leat_rows {
+    size_t n_pieces, n_rows;
+    struct leat_rows_piece pieces[];
+};
+
+#define LEAT_PARTS_MAX 32
+
+/* One of several count-only blocks that get their rows by a job. */
+struct leat_map_part {
+    struct leat_count_only *count_only;
+    struct leat_block *block; /* that is made */
+    struct leat_error error;  /* out; code 0: none */
+};
+
 struct leat_map_job {
     const struct leat_plan *plan;
-    struct leat_gather *gather;         /* NULL: the job makes one block, of `piece` */
-    struct leat_count_only *count_only; /* that gets the rows; NULL: the block is new */
-    const uint32_t *wanted; /* [n_wanted]: ascending; only these records are made; NULL: all */
+    struct leat_gather *gather;  /* NULL: the job makes one block */
+    struct leat_rows *rows;      /* NULL: the block is that of `piece` */
+    struct leat_map_part *parts; /* [n_parts]: made one after the other; with `rows` there is one */
+    size_t n_parts;              /* 0: the block is new */
+    const uint32_t *wanted;      /* [n_wanted]: ascending; only these records are made; NULL: all */
     size_t n_wanted;
     const struct leat_opener *opener; /* for damaged blocks */
     struct leat_piece piece;
@@ -104,11 +131,20 @@ void leat_map_set_place(struct leat_block *block, const struct leat_piece *piece
 /* Executes a job with `gather` (map_gather.c), which uses job->block as memory. At the end
  * job->load and job->piece describe the first damaged block. */
 int leat_gather_execute(struct leat_map_job *job, struct leat_error *err);
+/* Moves the block to memory of just its size, and the memory that it was made in to job->spare. */
+void leat_map_fit(struct leat_map_job *job);
+/* Executes a job with `rows` (map_rows.c). At the end job->load and job->piece describe the first
+ * damaged block. */
+int leat_rows_execute(struct leat_map_job *job, struct leat_error *err);
 /* Makes the block from its piece, which is read again; repairs the cache. */
 int leat_map_make_again(struct leat_map_job *job, struct leat_error *err);
 
 /* Parts of it (map_load.c). Loads the block from the cache; an error but -ENOMEM is damage. */
 int leat_load_execute(struct leat_map_job *job, struct leat_error *err);
+/* Reads the bytes of a block into the arena. */
+int leat_load_read(const struct leat_plan *plan, const struct leat_cache_load *load,
+                   struct leat_arena *arena, struct leat_arena *scratch, const uint8_t **ret_data,
+                   struct leat_error *err);
 /* Encodes the block into job->item. */
 int leat_load_make(struct leat_map_job *job, struct leat_error *err);
 /* Sets is_same of a block that was made again; if it is, writes it to its place in the cache. */

@@ -39,19 +39,19 @@ struct leat_cache_load leat_cache_load(const struct leat_cache_file *file,
                                     .frame = *frame};
 }
 
-/* Reads the bytes of the block into its own arena. */
-static int read_block(struct leat_map_job *job, const uint8_t **ret_data, struct leat_error *err) {
-    const struct leat_cache_frame *frame = &job->load.frame;
-    uint8_t *block = leat_arena_alloc(&job->block->kept, frame->n_bytes);
-    uint8_t *stored = frame->is_lz4 ? leat_arena_alloc(job->scratch, frame->n_stored) : block;
+int leat_load_read(const struct leat_plan *plan, const struct leat_cache_load *load,
+                   struct leat_arena *arena, struct leat_arena *scratch, const uint8_t **ret_data,
+                   struct leat_error *err) {
+    const struct leat_cache_frame *frame = &load->frame;
+    uint8_t *block = leat_arena_alloc(arena, frame->n_bytes);
+    uint8_t *stored = frame->is_lz4 ? leat_arena_alloc(scratch, frame->n_stored) : block;
     int r;
 
     if (!block || !stored)
         return leat_error_oom(err);
-    r = job->load.object
-            ? leat_cache_file_read_object(job->load.object, job->plan->blocks.block_size > 0, frame,
-                                          stored, err)
-            : leat_cache_file_read(job->load.fd, frame, stored, err);
+    r = load->object ? leat_cache_file_read_object(load->object, plan->blocks.block_size > 0, frame,
+                                                   stored, err)
+                     : leat_cache_file_read(load->fd, frame, stored, err);
     if (r == 0 && frame->is_lz4 && !leat_cache_frame_expand(frame, stored, block))
         r = leat_error_set(err, -EBADMSG, "the block at byte %llu is no LZ4",
                            (unsigned long long)frame->position);
@@ -63,7 +63,7 @@ int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
     struct leat_cache_schema schema = leat_map_schema(job->plan);
     const struct leat_cache_frame *frame = &job->load.frame;
     const uint8_t *data = NULL;
-    int r = read_block(job, &data, err);
+    int r = leat_load_read(job->plan, &job->load, &job->block->kept, job->scratch, &data, err);
 
     if (r == 0 && job->index_schema)
         r = leat_index_block_decode(job->index_schema, data, (size_t)frame->n_bytes,

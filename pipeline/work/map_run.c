@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/block/fit.h"
 #include "pipeline/work/map.h"
 
 static uint64_t now(const struct leat_map_job *job) {
@@ -19,12 +20,15 @@ static uint64_t now(const struct leat_map_job *job) {
 
 /* Does nothing if it has begun, as the source begins with finding its records. */
 static void begin(const struct leat_map_job *job, struct leat_stage_count *count) {
+    if (!count->begun_ns)
+        count->begun_ns = now(job);
     if (!count->start_ns)
-        count->start_ns = now(job);
+        count->start_ns = count->begun_ns;
 }
 
 static void end(const struct leat_map_job *job, struct leat_stage_count *count) {
-    count->busy_ns = now(job) - count->start_ns;
+    count->busy_ns += now(job) - count->begun_ns;
+    count->begun_ns = 0;
     count->is_done = true;
 }
 
@@ -370,6 +374,11 @@ static int make_sealed_again(struct leat_map_job *job, struct leat_error *err) {
                           "%s; it cannot be made again from the source: %.200s: remove "
                           "that file, and prepare it again",
                           job->load.damage.message, own.message);
+}
+
+void leat_map_fit(struct leat_map_job *job) {
+    if (job->spare)
+        leat_block_fit(job->block, job->plan->fields, job->plan->is_kept, job->scratch, job->spare);
 }
 
 int leat_map_make_again(struct leat_map_job *job, struct leat_error *err) {

@@ -504,7 +504,7 @@ static int count_piece(struct leat_scan_job *job, size_t index, struct leat_erro
 static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes,
                       struct leat_error *err) {
     struct leat_scan *scan = job->scan;
-    struct leat_buffer *buffer = job->buffers[index];
+    struct leat_buffer *buffer = index < LEAT_SCAN_MAX ? job->buffers[index] : NULL;
     size_t n_filled;
     struct leat_cut piece = {0};
     bool at_end = false;
@@ -522,7 +522,8 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
         return 0;
     if (r == 0)
         r = leat_route_take_place(job, index, err);
-    if (r > 0) {
+    job->lacks_buffer = r == 0 && !buffer;
+    if (r > 0 || job->lacks_buffer) {
         job->has_ended = scan->file == scan->end_file;
         return 0;
     }
@@ -568,7 +569,9 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
     if (r < 0 || job->is_outdated)
         return r;
     job->scan->route.is_checked = true;
-    for (size_t i = 0; r == 0 && i < job->n_pieces && !job->has_ended && !job->is_waiting; i++)
+    for (size_t i = 0;
+         r == 0 && i < job->n_pieces && !job->has_ended && !job->is_waiting && !job->lacks_buffer;
+         i++)
         r = scan_piece(job, i, n_bytes, err);
     return r;
 }

@@ -81,6 +81,8 @@ struct leat_piece {
 
 /* Pieces of a job. Reading one takes less time than waking a thread. */
 #define LEAT_SCAN_MAX 4
+/* Pieces of a job that are only placed, and need no buffer. */
+#define LEAT_SCAN_PLACES_MAX 32
 
 struct leat_scan_job {
     struct leat_scan *scan;
@@ -89,12 +91,13 @@ struct leat_scan_job {
     size_t block_bytes; /* in: of a piece; 0: as the plan says */
     size_t n_pieces;    /* in: at most */
     bool only_places;   /* in: pieces that the table of the route places are not read */
-    struct leat_buffer *buffers[LEAT_SCAN_MAX]; /* in: empty; out: NULL if its piece has it */
-    struct leat_piece pieces[LEAT_SCAN_MAX];    /* out, in order; span.n_records 0: none */
-    bool has_ended;                             /* out: the pass has no more bytes */
-    bool is_waiting;                            /* out: more bytes will come later */
-    bool is_outdated; /* out: a file has changed since the spans of the route were counted */
-    bool wants_unit;  /* out: it waits until `wanted` is decoded */
+    struct leat_buffer *buffers[LEAT_SCAN_MAX];     /* in: empty; out: NULL if its piece has it */
+    struct leat_piece pieces[LEAT_SCAN_PLACES_MAX]; /* out, in order; span.n_records 0: none */
+    bool has_ended;                                 /* out: the pass has no more bytes */
+    bool lacks_buffer; /* out: the next piece has to be read, and all buffers are taken */
+    bool is_waiting;   /* out: more bytes will come later */
+    bool is_outdated;  /* out: a file has changed since the spans of the route were counted */
+    bool wants_unit;   /* out: it waits until `wanted` is decoded */
     struct leat_unit_key wanted;
 };
 

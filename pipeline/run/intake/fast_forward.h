@@ -28,11 +28,14 @@ struct leat_count_only {
     uint64_t epoch;
     bool is_known; /* Its columns come from an index. */
     bool is_out;   /* It is being materialized. */
-    /* of the window that is being made: its wanted records, and the block with these alone */
+    /* of the window that is being made: its wanted records (those of a cache: rows), and the block
+     * that has them, from row made_at on */
     uint32_t *wanted;
     size_t n_wanted, wanted_capacity;
     struct leat_block *made;
-    struct leat_error error; /* why it could not be materialized; code 0: none */
+    uint32_t made_at;
+    struct leat_count_only *next_of_job; /* whose rows the same job makes */
+    struct leat_error error;             /* why it could not be materialized; code 0: none */
 };
 
 struct leat_fast_forward {
@@ -78,10 +81,9 @@ bool leat_fast_forward_add_known(struct leat_fast_forward *forward, struct leat_
                                  uint32_t lane, struct leat_queue_entry *entry);
 /* Ends that the block is count-only. */
 void leat_count_only_forget(struct leat_block *block);
-/* True if only wanted rows of the block are made, window by window. Those of a cache are read
- * whole, as that costs little. */
+/* True if only wanted rows of the block are made, window by window. */
 static inline bool leat_count_only_is_parted(const struct leat_count_only *count_only) {
-    return count_only->owner->is_own && !count_only->file;
+    return count_only->owner->is_own;
 }
 
 /* True if the first batch of the queue has no row of a count-only block. */
@@ -93,13 +95,26 @@ const struct leat_error *leat_fast_forward_failure(const struct leat_fast_forwar
 /* The first block that one of the next n_batches needs materialized; NULL: none. */
 struct leat_count_only *leat_fast_forward_next(const struct leat_fast_forward *forward,
                                                struct leat_batch_refs *first, size_t n_batches);
-/* Fills a MAP job that materializes the block. -ENOMEM: the block keeps that error. */
-int leat_count_only_start_job(struct leat_count_only *count_only, struct leat_map_job *ret_job);
+/* Blocks that a job makes together. Small ones, as a shuffle of blocks has them, would else cost a
+ * job each. */
+struct leat_count_only_list {
+    struct leat_count_only *first, *last;
+    size_t n;
+    uint64_t n_bytes;
+    bool is_full;
+};
+
+void leat_count_only_begin_list(struct leat_count_only *first, struct leat_count_only_list *ret);
+/* Adds a block; false: it needs a job of its own. */
+bool leat_count_only_join(struct leat_count_only_list *list, struct leat_count_only *next);
+/* Fills a MAP job that materializes the block, and those of its list. -ENOMEM: the first block
+ * keeps that error. */
+int leat_count_only_start_job(struct leat_count_only *first, struct leat_map_job *ret_job);
 /* Any thread. */
 int leat_count_only_execute(struct leat_map_job *job, struct leat_error *err);
-/* Takes the job back: the block, or its wanted rows, have their values; or it has an error. */
-void leat_count_only_end_job(struct leat_count_only *count_only, struct leat_map_job *job,
-                             const struct leat_error *error);
+/* Takes the job back: the blocks, or their wanted rows, have their values. Those that could not be
+ * made have an error. */
+void leat_count_only_end_job(struct leat_map_job *job, const struct leat_error *error);
 
 /* Adds a row of a parted block to those that the next job makes. 0 or -ENOMEM. */
 int leat_count_only_want_row(struct leat_count_only *count_only, uint32_t row);

@@ -412,10 +412,18 @@ static bool is_ahead_by_passes(const struct leat_lane *lane) {
     return lane->queue.n_ends > lane->queue.n_blocks + 1;
 }
 
+/* True if blocks become count-only ones by what is known of them, without a look at the data. */
+static bool places_only(const struct leat_intake *intake, const struct leat_lane *lane,
+                        const struct leat_demand *demand) {
+    return intake->forward.is_own && intake->forward.may_count &&
+           leat_run_spans_have_places(&intake->spans) && wants_counts(intake, lane, demand);
+}
+
 /* Number of blocks that a SCAN job may queue, or -errno. */
 static int scan_room(struct leat_intake *intake, struct leat_lane *lane,
-                     const struct leat_demand *demand, struct leat_error *err) {
-    size_t limit = (size_t)jobs_of_lane(intake) + 1, n_blocks = lane->queue.n_blocks;
+                     const struct leat_demand *demand, bool only_places, struct leat_error *err) {
+    size_t limit = only_places ? LEAT_SCAN_PLACES_MAX : (size_t)jobs_of_lane(intake) + 1;
+    size_t n_blocks = lane->queue.n_blocks;
     size_t n_wanted = limit > n_blocks ? limit - n_blocks : 0;
     struct leat_room room = leat_intake_room(intake);
     int n_room = leat_room_for_blocks(&room, lane, n_wanted, demand->has_planned, err), r;
@@ -435,11 +443,13 @@ int leat_intake_scan_job(struct leat_intake *intake, struct leat_lane *lane,
                          struct leat_error *err) {
     struct leat_reader *reader = &lane->reader;
     struct leat_scan_job *scan;
+    bool only_places;
     int n_pieces;
 
     if (reader->is_out || reader->has_ended || is_ahead_by_passes(lane) || !may_scan(lane, demand))
         return 0;
-    n_pieces = scan_room(intake, lane, demand, err);
+    only_places = places_only(intake, lane, demand);
+    n_pieces = scan_room(intake, lane, demand, only_places, err);
     if (n_pieces <= 0 || !leat_reader_may_scan(reader))
         return n_pieces < 0 ? n_pieces : 0;
     if (leat_run_spans_start_scan(&intake->spans, &reader->scan, reader->epoch, reader->pass) < 0)
@@ -448,9 +458,8 @@ int leat_intake_scan_job(struct leat_intake *intake, struct leat_lane *lane,
         return err->code;
     scan = &(*ret_job)->scan;
     leat_reader_start_job(reader, leat_lane_memory_start_scan(&lane->memory),
-                          (size_t)intake->knobs->of[LEAT_KNOB_BLOCK_BYTES], (size_t)n_pieces, scan);
-    scan->only_places =
-        intake->forward.is_own && intake->forward.may_count && wants_counts(intake, lane, demand);
+                          (size_t)intake->knobs->of[LEAT_KNOB_BLOCK_BYTES], (size_t)n_pieces,
+                          only_places, scan);
     if (leat_lane_give_buffers(lane, scan) == 0)
         return 1;
     leat_lane_take_buffers(lane, scan);

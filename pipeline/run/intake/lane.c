@@ -54,7 +54,7 @@ uint64_t leat_lane_n_read(const struct leat_lane *lane) {
 }
 
 int leat_lane_give_buffers(struct leat_lane *lane, struct leat_scan_job *job) {
-    for (size_t i = 0; i < job->n_pieces; i++) {
+    for (size_t i = 0; i < job->n_pieces && i < LEAT_SCAN_MAX; i++) {
         job->buffers[i] = leat_lane_memory_take_buffer(&lane->memory);
         if (!job->buffers[i])
             return -ENOMEM;
@@ -63,7 +63,7 @@ int leat_lane_give_buffers(struct leat_lane *lane, struct leat_scan_job *job) {
 }
 
 void leat_lane_take_buffers(struct leat_lane *lane, struct leat_scan_job *job) {
-    for (size_t i = 0; i < job->n_pieces; i++)
+    for (size_t i = 0; i < job->n_pieces && i < LEAT_SCAN_MAX; i++)
         leat_lane_memory_give_buffer(&lane->memory, job->buffers[i]);
 }
 

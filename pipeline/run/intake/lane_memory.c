@@ -149,7 +149,8 @@ void leat_lane_memory_end_scan(struct leat_lane_memory *memory, const struct lea
     uint64_t carry_bytes = job->scan->carry_capacity;
 
     for (size_t i = 0; i < job->n_pieces; i++) {
-        count_buffer(memory, job->buffers[i]);
+        if (i < LEAT_SCAN_MAX)
+            count_buffer(memory, job->buffers[i]);
         count_buffer(memory, job->pieces[i].buffer);
     }
     leat_account_change(memory->account, LEAT_MEMORY_SOURCE,

@@ -165,9 +165,9 @@ int leat_run_mapping_end_job(struct leat_run_mapping *mapping, struct leat_lane 
     struct leat_queue_entry *entry = job->entry;
     int r = 0;
 
-    if (job->map.count_only) {
+    if (job->map.n_parts > 0) {
         leat_run_mapping_take_back(mapping, NULL, job);
-        leat_count_only_end_job(job->map.count_only, &job->map, &job->error);
+        leat_count_only_end_job(&job->map, &job->error);
         return 0;
     }
     leat_lane_memory_give_buffer(&lane->memory, leat_queue_entry_take_buffer(entry));

@@ -121,13 +121,16 @@ bool leat_reader_may_scan(struct leat_reader *reader) {
 }
 
 void leat_reader_start_job(struct leat_reader *reader, size_t max_bytes, size_t block_bytes,
-                           size_t n_pieces, struct leat_scan_job *ret_job) {
+                           size_t n_pieces, bool only_places, struct leat_scan_job *ret_job) {
+    size_t limit = only_places ? LEAT_SCAN_PLACES_MAX : LEAT_SCAN_MAX;
+
     leat_scan_watch(&reader->scan, &reader->watch);
     *ret_job = (struct leat_scan_job){
         .scan = &reader->scan,
         .max_bytes = max_bytes,
         .block_bytes = block_bytes,
-        .n_pieces = n_pieces < LEAT_SCAN_MAX ? n_pieces : LEAT_SCAN_MAX,
+        .n_pieces = n_pieces < limit ? n_pieces : limit,
+        .only_places = only_places,
     };
     reader->is_out = true;
 }

@@ -61,7 +61,7 @@ void leat_reader_start_file(struct leat_reader *reader, size_t file);
 bool leat_reader_may_scan(struct leat_reader *reader);
 /* Fills a SCAN job except its buffers. */
 void leat_reader_start_job(struct leat_reader *reader, size_t max_bytes, size_t block_bytes,
-                           size_t n_pieces, struct leat_scan_job *ret_job);
+                           size_t n_pieces, bool only_places, struct leat_scan_job *ret_job);
 /* Takes back a job that was not handed out. */
 void leat_reader_abort_job(struct leat_reader *reader);
 /* Takes a SCAN job back. True: its pass is no longer wanted. */

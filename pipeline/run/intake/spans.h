@@ -69,6 +69,11 @@ int leat_run_spans_start_scan(struct leat_run_spans *spans, struct leat_scan *sc
 enum leat_span_scan leat_run_spans_end_scan(struct leat_run_spans *spans,
                                             const struct leat_scan_job *job);
 
+/* True if the table has the place of each span that is read. */
+static inline bool leat_run_spans_have_places(const struct leat_run_spans *spans) {
+    return spans->is_counted && !spans->is_of_cache && !spans->is_building;
+}
+
 /* Begins and ends the pass that reads for the cache alone. */
 void leat_run_spans_start_building(struct leat_run_spans *spans);
 void leat_run_spans_end_building(struct leat_run_spans *spans);

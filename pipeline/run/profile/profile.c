@@ -128,7 +128,7 @@ static void count_job(struct leat_profile *profile, const struct leat_job *job) 
     jobs->cpu_ns += cpu_ns;
     jobs->delay_ns += job->usage.delay_ns < rest_ns ? job->usage.delay_ns : rest_ns;
     jobs->queue_ns += job->usage.queue_ns;
-    if (job->kind != LEAT_JOB_MAP || job->map.load.is_there || job->map.gather ||
+    if (job->kind != LEAT_JOB_MAP || job->map.load.is_there || job->map.gather || job->map.rows ||
         job->map.is_partial)
         return;
     profile->n_made_blocks++;

@@ -274,6 +274,76 @@ static void test_cost(void **state) {
     assert_int_equal(driven.n_made, 2500);
     assert_int_equal(driven.stats.counts.figures.n_source_bytes, n_bytes);
     assert_in_range(n_opens, 3, 20); /* The file stays open from one of 500 blocks to the next. */
+    /* A job makes rows of many blocks, and another one finds many. */
+    assert_in_range(driven.stats.jobs[LEAT_JOB_MAP].n_jobs, 2, 200);
+    assert_in_range(driven.stats.jobs[LEAT_JOB_SCAN].n_jobs, 2, 100);
+}
+
+#define CACHED_BLOCKS                                                                              \
+    CASTS "- select: {fields: [age, id]}\n- shuffle: {blocks: true, block_size: 20, "              \
+          "buffer_size: 100}\n- batch: {batch_size: 10}"
+
+/* Of a cache a rank takes its own rows alone, and a job takes those of many blocks. */
+static void test_cost_with_cache(void **state) {
+    struct drive how = {.options = {.n_epochs = 1}};
+    struct driven driven;
+
+    (void)state;
+    write_data("data.csv", 0, 10000, 0);
+    remove_caches();
+    (void)drive_stream(CSV, "cache: {path: .}", CACHED_BLOCKS, &how);
+    how.options.first_rank = 3;
+    how.options.world_size = 8;
+    driven = drive_stream(CSV, "cache: {path: .}", CACHED_BLOCKS, &how);
+    assert_int_equal(driven.n_batches, 125);
+    assert_int_equal(driven.n_made, 0);
+    assert_int_equal(driven.n_cached, 1250);
+    assert_in_range(driven.stats.jobs[LEAT_JOB_MAP].n_jobs, 1, 100);
+    remove_caches();
+}
+
+static void flip_somewhere(void) {
+    const char *name = cache_name();
+    size_t n_bytes;
+    uint8_t *bytes;
+
+    assert_non_null(name);
+    bytes = read_bytes(name, &n_bytes);
+    bytes[n_bytes / 4 + draw(n_bytes / 2)] ^= 16;
+    folder_write(name, bytes, n_bytes);
+    free(bytes);
+}
+
+/* A damaged block is made again from the source, whole, and put right in the cache. */
+static void test_damaged_cache(void **state) {
+    struct drive how = {.options = {.n_epochs = 1, .first_rank = 1, .world_size = 2}};
+    uint64_t n_damaged = 0;
+
+    (void)state;
+    write_data("data.csv", 0, 4000, 0);
+    for (int i = 0; i < 30; i++) {
+        static const char *const options[] = {"cache: {path: .}",
+                                              "cache: {path: .}\n    block_bytes: 4096"};
+        const char *stages = i % 4 < 2 ? CACHED_BLOCKS : SHUFFLED;
+        struct driven whole, driven;
+
+        remove_caches();
+        whole = drive_stream(CSV, "", stages, &how);
+        (void)drive_stream(CSV, options[i % 2], stages,
+                           &(struct drive){.options = {.n_epochs = 1}});
+        flip_somewhere();
+        driven = drive_stream(CSV, options[i % 2], stages, &how);
+        assert_string_equal(driven.error.message, "");
+        assert_string_equal(driven.digest, whole.digest);
+        if (driven.n_damaged > 0)
+            assert_non_null(strstr(driven.cache_note.message, "its checksum differs ("));
+        n_damaged += driven.n_damaged;
+        driven = drive_stream(CSV, options[i % 2], stages, &how);
+        assert_string_equal(driven.digest, whole.digest);
+        assert_int_equal(driven.n_damaged, 0);
+    }
+    assert_true(n_damaged > 10);
+    remove_caches();
 }
 
 /* A limit that is enough for one rank alone is enough for one of several. */
@@ -372,12 +442,13 @@ static void test_cancelled_anywhere(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_ranks),      cmocka_unit_test(test_any_stage),
-        cmocka_unit_test(test_bad_records),    cmocka_unit_test(test_with_cache),
-        cmocka_unit_test(test_mixed),          cmocka_unit_test(test_compressed),
-        cmocka_unit_test(test_documents),      cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_bounded),        cmocka_unit_test(test_bad_record_fails),
-        cmocka_unit_test(test_gone_meanwhile), cmocka_unit_test(test_cancelled_anywhere),
+        cmocka_unit_test(test_all_ranks),       cmocka_unit_test(test_any_stage),
+        cmocka_unit_test(test_bad_records),     cmocka_unit_test(test_with_cache),
+        cmocka_unit_test(test_mixed),           cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_documents),       cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_bounded),         cmocka_unit_test(test_bad_record_fails),
+        cmocka_unit_test(test_gone_meanwhile),  cmocka_unit_test(test_cancelled_anywhere),
+        cmocka_unit_test(test_cost_with_cache), cmocka_unit_test(test_damaged_cache),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

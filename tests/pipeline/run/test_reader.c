@@ -90,11 +90,11 @@ static void test_stale(void **state) {
     assert_true(leat_reader_skips(&world.reader, 5, 0, 6));
     assert_false(leat_reader_skips(&world.reader, 4, 0, 5));
     assert_true(leat_reader_may_scan(&world.reader));
-    leat_reader_start_job(&world.reader, SIZE_MAX, 0, 99, &job);
+    leat_reader_start_job(&world.reader, SIZE_MAX, 0, 99, false, &job);
     assert_int_equal(job.n_pieces, LEAT_SCAN_MAX);
     assert_false(leat_reader_skips(&world.reader, 5, 0, 5));
     assert_true(leat_reader_end_job(&world.reader, &job));
-    leat_reader_start_job(&world.reader, SIZE_MAX, 0, 1, &job);
+    leat_reader_start_job(&world.reader, SIZE_MAX, 0, 1, false, &job);
     assert_false(leat_reader_end_job(&world.reader, &job));
     close_world(&world);
 }
