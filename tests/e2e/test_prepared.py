@@ -189,6 +189,31 @@ def test_without_the_source(folder):
         assert daemon.digest("s", "--epochs", 2) == expected[0]
 
 
+def test_seal_makes_the_index(folder):
+    """A stream that names a folder for its index has it by sealing, as `cache warm` makes it, and reads no more of its source for it."""
+    for name, stage in (("pack", {"pack": {"fields": ["input_ids"], "length": 128, "value": 0}}), ("window", None)):
+        csv, index = data.titanic(folder, N_ROWS), folder / f"{name} index"
+        stream = data.titanic_stream(csv, block_bytes=16384, index=str(index))
+        if stage:
+            stream["stages"] = [stage if "pad" in kept else {"select": {"fields": ["input_ids"]}} if "select" in kept else kept
+                                for kept in stream["stages"] if "cast" not in kept]
+        file = folder / f"{name}.yaml"
+        file.write_text(data.yaml_text({"s": stream}))
+        expected = [leat_harness.run_digest(file, "--epochs", 2, *world) for world in ((), ("--world-size", 3, "--rank", 1))]
+        ctl("cache", "warm", file)
+        (warm,) = index.glob("*.leat")
+        bytes_of = warm.read_bytes()
+        warm.unlink()
+        for i in range(3):
+            prepare(file, folder / f"{name} set", f"{i}/3")
+        told = json.loads(ctl("prepare", file, "--seal", "-o", folder / f"{name} set", "--json").stdout)
+        assert told["index"] == str(warm), told
+        assert warm.read_bytes() == bytes_of
+        assert [leat_harness.run_digest(file, "--epochs", 2, *world) for world in ((), ("--world-size", 3, "--rank", 1))] == expected
+        ctl("prepare", file, "--seal", "-o", folder / f"{name} set")
+        assert warm.read_bytes() == bytes_of
+
+
 def refused(folder, *command):
     done = ctl(*command, check=False)
     assert done.returncode != 0, done.stdout

@@ -18,6 +18,7 @@
 #include "pipeline/cache/index.h"
 #include "pipeline/cache/merge.h"
 #include "pipeline/cache/sealed.h"
+#include "pipeline/cache/shards_index.h"
 #include "proto/base/elsewhere.h"
 #include "proto/base/json_writer.h"
 
@@ -182,7 +183,7 @@ static int cache_warm_main(const struct leat_cli_arguments *arguments, struct le
 }
 
 static void print_sealed(const struct leat_sealed_counts *counts, const char *folder,
-                         bool as_json) {
+                         const char *index, bool as_json) {
     char count[LEAT_CLI_UNIT_MAX], bytes[LEAT_CLI_UNIT_MAX];
     struct leat_text text = {.data = NULL};
 
@@ -191,11 +192,15 @@ static void print_sealed(const struct leat_sealed_counts *counts, const char *fo
         leat_text_add(
             &text, "  %llu shards, %s records, %s\n", (unsigned long long)counts->n_shards,
             leat_cli_count(counts->n_records, count), leat_cli_bytes(counts->n_bytes, bytes));
+        if (index)
+            leat_text_add_line(&text, "%s: the index of the source", index);
         leat_cli_print(&text);
         return;
     }
     leat_json_open(&text, NULL, '{');
     leat_json_add_text(&text, "folder", folder);
+    if (index)
+        leat_json_add_text(&text, "index", index);
     leat_json_add_uint(&text, "n_shards", counts->n_shards);
     leat_json_add_uint(&text, "n_blocks", counts->n_blocks);
     leat_json_add_uint(&text, "n_records", counts->n_records);
@@ -206,17 +211,55 @@ static void print_sealed(const struct leat_sealed_counts *counts, const char *fo
     leat_cli_print(&text);
 }
 
+static int index_shards(const struct leat_plan *plan, const char *folder, const char *index_folder,
+                        char **ret_index, struct leat_error *err) {
+    struct leat_cache_shards shards;
+    char name[LEAT_CACHE_NAME_MAX];
+    int r = leat_cache_shards_open(&shards, plan, &leat_opener_operator, &folder, 1, -ESTALE, err);
+
+    if (r == 0)
+        r = leat_cache_shards_index(&shards, plan, &leat_opener_operator, index_folder, name, err);
+    if (r == 0 && !(*ret_index = leat_files_join(index_folder, name)))
+        r = leat_error_oom(err);
+    leat_cache_shards_deinit(&shards);
+    return r;
+}
+
+/* Makes the index of the stream, if it names a folder for one, which serves those that train from
+ * the source; *ret_index NULL: it names none. */
+static int write_index(const struct leat_cli_arguments *arguments, char **ret_index,
+                       struct leat_error *err) {
+    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
+    struct leat_plan *plan = NULL;
+    const char *folder = NULL;
+    int r = 0;
+
+    if (!spec || leat_pipeline_open(spec, &leat_opener_operator, &plan, err) < 0)
+        r = err->code;
+    else if ((folder = leat_index_folder(plan, NULL)))
+        r = leat_cli_identify_data(plan, &leat_opener_operator, err);
+    if (r == 0 && folder)
+        r = index_shards(plan, arguments->output, folder, ret_index, err);
+    leat_plan_unref(plan);
+    leat_spec_free(spec);
+    return r;
+}
+
 static int shards_seal(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_sealed_counts counts;
     struct leat_plan *plan = open_plan(arguments, arguments->output, false, err);
+    char *index = NULL;
     int r;
 
     if (!plan)
         return leat_cli_error_status(err);
     r = leat_sealed_write(plan, &leat_opener_operator, arguments->output, &counts, err);
-    if (r == 0)
-        print_sealed(&counts, arguments->output, arguments->json);
     leat_plan_unref(plan);
+    if (r == 0)
+        r = write_index(arguments, &index, err);
+    if (r == 0)
+        print_sealed(&counts, arguments->output, index, arguments->json);
+    free(index);
     return r < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
 }
 
@@ -392,6 +435,7 @@ const struct leat_cli_command leat_cli_prepare_command = {
         "there: leat-fetch(8).\n"
         "\n"
         "--seal completes the set. `cache: {prepared: DIR}` reads it without the source.\n"
+        "For a stream without `cache` but with a folder for its `index`, it makes the index.\n"
         "`leatctl cache merge` joins the shards to a cache instead.\n"
         "\n"
         "--shard auto takes I and N from the job array: SLURM_ARRAY_TASK_ID, _COUNT and _MIN,\n"
