@@ -1,12 +1,13 @@
 """What the guides show besides Python: leatd accepts a YAML block that is marked `<!-- check -->`, and a shell block that is marked
-`<!-- run -->` succeeds, in a folder with the data and tokenizers of config. There it finds the blocks of its page that are
-marked `<!-- file: NAME -->`, and libleat as if it was installed.
+`<!-- run -->` succeeds, in a folder with the data and tokenizers of config. There it finds the blocks of its page with a mark
+`file: NAME`, and libleat as if it was installed.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -17,7 +18,7 @@ from documents import Block
 
 BIN = pathlib.Path(os.environ.get("LEAT_BIN", ROOT / "build" / "release" / "bin"))
 BLOCKS = [block for page in (ROOT / "config" / "README.md", *sorted(ROOT.glob("*/guide/*.md"))) for block in documents.blocks(page)]
-STREAMS = [block for block in BLOCKS if block.language == "yaml" and block.mark == "<!-- check -->"]
+STREAMS = [block for block in BLOCKS if block.language == "yaml" and block.mark.startswith("<!-- check")]
 SHELL = [block for block in BLOCKS if block.language == "sh" and block.runs]
 
 
@@ -29,11 +30,12 @@ def name_of(block: Block) -> str:
 def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     shutil.copytree(ROOT / "config", tmp_path, dirs_exist_ok=True)
     shutil.copytree(ROOT / "config" / "chat", tmp_path / "model")
+    (tmp_path / "prose.jsonl").write_text("".join(f'{{"text": "a text of some words, number {i}"}}\n' for i in range(200)))
     return tmp_path
 
 
 def test_there_are_some() -> None:
-    assert len(STREAMS) >= 8 and len(SHELL) >= 6
+    assert len(STREAMS) >= 9 and len(SHELL) >= 8
 
 
 @pytest.mark.parametrize("block", STREAMS, ids=name_of)
@@ -47,8 +49,8 @@ def test_streams_are_accepted(block: Block, folder: pathlib.Path) -> None:
 @pytest.mark.parametrize("block", SHELL, ids=name_of)
 def test_commands_succeed(block: Block, folder: pathlib.Path) -> None:
     for other in documents.blocks(block.file):
-        if other.mark.startswith("<!-- file: "):
-            (folder / other.mark.split()[2]).write_text(other.text)
+        if named := re.search(r"file: (\S+) -->", other.mark):
+            (folder / named[1]).write_text(other.text)
     missing = [tool for tool in ("cc", "pkg-config") if tool in block.text and shutil.which(tool) is None]
     if missing:
         pytest.skip(f"no {', '.join(missing)}")

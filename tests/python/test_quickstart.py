@@ -94,6 +94,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     (made / "train.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
     chats = (ROOT / "config" / "talks.jsonl").read_text().splitlines(keepends=True)[:3]  # the others are bad records, as examples
     (made / "chats.jsonl").write_text("".join(chats))
+    shutil.copy(ROOT / "config" / "tasks.jsonl", made / "alpaca.jsonl")
     return made
 
 
