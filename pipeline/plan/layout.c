@@ -61,9 +61,12 @@ static void find_alive(struct leat_plan *plan, const struct leat_planner *planne
                        size_t end, bool *is_stage_alive) {
     for (uint32_t stage = (uint32_t)end; stage > first; stage--) {
         is_stage_alive[stage - 1] = is_alive(plan, planner, stage);
-        for (size_t i = 0; is_stage_alive[stage - 1] && i < planner->uses.n_items; i++)
-            if (planner->uses.items[i].stage == stage)
-                need_column(plan, planner->uses.items[i].column);
+        for (size_t i = 0; is_stage_alive[stage - 1] && i < planner->uses.n_items; i++) {
+            const struct leat_planner_edge *use = &planner->uses.items[i];
+
+            if (use->stage == stage && (use->result < 0 || plan->is_needed[use->result]))
+                need_column(plan, use->column);
+        }
     }
 }
 

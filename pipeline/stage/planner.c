@@ -113,12 +113,21 @@ static int no_such_field(struct leat_planner *planner, const struct leat_config 
 static int add_edge(struct leat_planner_edges *edges, uint32_t stage, uint32_t column) {
     if (!leat_array_reserve(&edges->items, edges->n_items + 1, &edges->capacity))
         return -ENOMEM;
-    edges->items[edges->n_items++] = (struct leat_planner_edge){.stage = stage, .column = column};
+    edges->items[edges->n_items++] =
+        (struct leat_planner_edge){.stage = stage, .column = column, .result = -1};
     return 0;
 }
 
 int leat_planner_use(struct leat_planner *planner, uint32_t column) {
     return add_edge(&planner->uses, planner->stage, column);
+}
+
+int leat_planner_use_for(struct leat_planner *planner, uint32_t column, uint32_t result) {
+    int r = leat_planner_use(planner, column);
+
+    if (r == 0)
+        planner->uses.items[planner->uses.n_items - 1].result = (int32_t)result;
+    return r;
 }
 
 int leat_planner_keep(struct leat_planner *planner, uint32_t column) {

@@ -24,6 +24,7 @@ struct leat_planner_lack {
 struct leat_planner_edge {
     uint32_t stage; /* position in planning order; 0: the source */
     uint32_t column;
+    int32_t result; /* of a use: the only column that is made of it; -1: any */
 };
 
 struct leat_planner_edges {

@@ -93,6 +93,8 @@ int leat_planner_default_text(const struct leat_planner *planner, const struct l
 int leat_planner_keep(struct leat_planner *planner, uint32_t column);
 /* Records that this stage reads the column, so that it is made. leat_planner_find() does so too. */
 int leat_planner_use(struct leat_planner *planner, uint32_t column);
+/* The same, if only the column `result` of this stage is made of it. */
+int leat_planner_use_for(struct leat_planner *planner, uint32_t column, uint32_t result);
 /* The index of this stage among those of its kind, which seeds random stages. */
 uint64_t leat_planner_stage_index(const struct leat_planner *planner);
 

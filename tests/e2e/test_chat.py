@@ -58,7 +58,19 @@ MARKED = """{% for m in messages %}<|im_start|>{{ m.role }}
 {{ '' }}
 {% endfor %}"""
 UNMARKED = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{{ '<|im_start|>assistant\n' if add_generation_prompt }}"
-OTHERWISE = "{% for m in messages %}{{ m.content }}{{ '!' if loop.last }}{% endfor %}"
+OTHERWISE = """{% set ns = namespace(text='') %}{% for m in messages %}{% set ns.text = ns.text ~ m.content ~ ('!' if loop.last else '') %}{% endfor %}
+{{ ns.text }}"""
+INVITING = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{{ '<|im_start|>assistant\n' }}"
+# As Qwen3: only the last answer has thoughts, and the model is invited to think.
+THOUGHTS = """{% for m in messages %}<|im_start|>{{ m.role }}
+{% if m.role == 'assistant' and loop.last %}<think>
+
+</think>
+
+{% endif %}{{ m.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+<think>
+{% else %}<|im_end|>{% endif %}"""
 
 
 def auto(folder, template):
@@ -81,18 +93,46 @@ def test_template_of_a_model(folder):
 
 
 def test_turns_without_marks(folder):
-    """Without marks the whole turns are labelled."""
-    rows = auto(folder, UNMARKED)
-    assert rows
+    """Without marks the whole turns are labelled, but not what invites to the next answer."""
+    for template in (UNMARKED, INVITING):
+        rows = auto(folder, template)
+        assert rows
+        for row in rows:
+            messages = json.loads(row["messages"])
+            said = "".join(message["content"] + "<|im_end|>\n" for message in messages if message["role"] == "assistant")
+            assert labelled(row) == said, (labelled(row), said)
+
+
+def test_thoughts_of_the_last_answer(folder):
+    """A turn that is written otherwise if more follow is found by what the loop prints for it."""
+    rows = auto(folder, THOUGHTS)
+    n_long = 0
     for row in rows:
-        messages = json.loads(row["messages"])
-        said = "".join(message["content"] + "<|im_end|>\n" for message in messages if message["role"] == "assistant")
-        assert labelled(row) == said, (labelled(row), said)
+        said = [message["content"] + "<|im_end|>\n" for message in json.loads(row["messages"]) if message["role"] == "assistant"]
+        if not said:
+            continue
+        n_long += len(said) > 1
+        # the first line of the thoughts is part of the invitation
+        assert labelled(row) == "".join(said[:-1]) + "\n</think>\n\n" + said[-1] + "<|im_end|>", (labelled(row), said)
+    assert n_long, "no conversation has several answers"
 
 
 def test_turns_that_change(folder):
     """A template that writes an answer otherwise once more follows gives no labels that are wrong."""
     assert all(len(json.loads(row["messages"])) <= 1 for row in auto(folder, OTHERWISE))
+
+
+def test_turns_that_nobody_reads(folder):
+    """Turns are looked for only if labels are made of them."""
+    (folder / "own.jinja").write_text(OTHERWISE)
+    stages = [{"chat": {"messages": "messages", "template": "auto", "template_file": str(folder / "own.jinja")}},
+              {"tokenize": {"input": "text", "output": "ids", "tokenizer": str(CONFIG.parent / "chat")}}, {"select": {"fields": ["ids"]}},
+              {"pad": {"input": "ids", "multiple_of": 8, "value": 0}}, {"batch": {"batch_size": 1}}]
+    source = {"jsonl": {"paths": [str(CONFIG.parent / "talks.jsonl")], "fields": {"messages": "json"}}}
+    config = folder / "ids.yaml"
+    config.write_text(json.dumps({"streams": {"ids": {"source": source, "stages": stages}}}))
+    n_talks = len((CONFIG.parent / "talks.jsonl").read_text().splitlines())
+    assert len(ctl("dump", config, "ids").stdout.splitlines()) == n_talks
 
 
 if __name__ == "__main__":

@@ -2,274 +2,11 @@
 #include "pipeline/stages/chat/model_template.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "proto/base/array.h"
 #include "proto/base/text.h"
-
-#define CONFIG_BYTES_MAX (UINT32_C(64) << 20)
-
-/* ---- files */
-
-struct loading {
-    struct leat_model_template *model;
-    const struct leat_opener *opener;
-    char *folder;
-    bool with_tools;
-};
-
-/* *ret_data is malloc'ed. -ENOENT: there is no such file, and err is not set. */
-static int read_file(struct loading *loading, const char *path, char **ret_data, size_t *ret_n,
-                     struct leat_error *err) {
-    struct leat_error error = LEAT_ERROR_INIT;
-    int r = leat_opener_read(loading->opener, path, CONFIG_BYTES_MAX, ret_data, ret_n, &error);
-
-    if (r < 0) {
-        if (r != -ENOENT)
-            *err = error;
-        return r;
-    }
-    leat_contents_add(&loading->model->files, path, *ret_data, *ret_n);
-    return 0;
-}
-
-static int read_beside(struct loading *loading, const char *name, char **ret_path, char **ret_data,
-                       size_t *ret_n, struct leat_error *err) {
-    size_t n = strlen(loading->folder) + 1 + strlen(name) + 1;
-    int r;
-
-    *ret_path = malloc(n);
-    if (!*ret_path)
-        return leat_error_oom(err);
-    (void)snprintf(*ret_path, n, "%s/%s", loading->folder, name);
-    r = read_file(loading, *ret_path, ret_data, ret_n, err);
-    if (r < 0) {
-        free(*ret_path);
-        *ret_path = NULL;
-    }
-    return r;
-}
-
-static int find_folder(struct loading *loading, const char *path, struct leat_error *err) {
-    struct leat_error error = LEAT_ERROR_INIT;
-    int fd = loading->opener->open_directory(loading->opener, path, &error);
-    const char *slash = strrchr(path, '/');
-
-    if (fd >= 0) {
-        (void)close(fd);
-        loading->folder = strdup(path);
-    } else {
-        loading->folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-    }
-    return loading->folder ? 0 : leat_error_oom(err);
-}
-
-static int compile(struct loading *loading, const char *source, size_t n, const char *file,
-                   struct leat_error *err) {
-    struct leat_model_template *model = loading->model;
-    int r;
-
-    if (model->jinja)
-        return 0;
-    r = leat_jinja_compile(source, n, &model->jinja, err);
-    if (r < 0) {
-        leat_error_locate(err, file, 0, 0);
-        return r;
-    }
-    model->marks = leat_jinja_template_marks(model->jinja);
-    leat_blake2b_u64(&model->digest, n);
-    leat_blake2b_update(&model->digest, source, n);
-    return 0;
-}
-
-/* ---- tokenizer_config.json and special_tokens_map.json */
-
-static bool find(struct leat_json_node object, const char *key, enum leat_json_kind kind,
-                 struct leat_json_node *ret) {
-    return leat_json_kind(object) == LEAT_JSON_OBJECT &&
-           leat_json_find(object, key, strlen(key), ret) && leat_json_kind(*ret) == kind;
-}
-
-/* A list of templates with names: the one for tools, if tools are given, else the default. */
-static bool choose_template(const struct loading *loading, struct leat_json_node list,
-                            struct leat_json_node *ret) {
-    bool is_found = false;
-
-    for (int wants_default = !loading->with_tools; wants_default < 2 && !is_found;
-         wants_default++) {
-        struct leat_json_iterator iterator;
-        struct leat_json_node item, name;
-
-        leat_json_iterate(list, &iterator);
-        while (!is_found && leat_json_next(&iterator, &item)) {
-            size_t n;
-
-            is_found =
-                find(item, "name", LEAT_JSON_STRING, &name) &&
-                strcmp(leat_json_string(name, &n), wants_default ? "default" : "tool_use") == 0 &&
-                find(item, "template", LEAT_JSON_STRING, ret);
-        }
-    }
-    return is_found;
-}
-
-static int read_template(struct loading *loading, struct leat_json_node root, const char *file,
-                         struct leat_error *err) {
-    struct leat_json_node node;
-    const char *text;
-    size_t n;
-
-    if (find(root, "chat_template", LEAT_JSON_ARRAY, &node)) {
-        if (!choose_template(loading, node, &node))
-            return 0;
-    } else if (!find(root, "chat_template", LEAT_JSON_STRING, &node)) {
-        return 0;
-    }
-    text = leat_json_string(node, &n);
-    return compile(loading, text, n, file, err);
-}
-
-static bool is_token_name(const char *key, size_t n) {
-    return n > 6 && memcmp(key + n - 6, "_token", 6) == 0;
-}
-
-static int add_token(struct leat_model_template *model, const char *name, const char *text,
-                     struct leat_error *err) {
-    struct leat_model_token *token = &model->tokens[model->n_tokens];
-
-    if (leat_model_template_token(model, name) || model->n_tokens == LEAT_MODEL_TOKENS_MAX)
-        return 0;
-    *token = (struct leat_model_token){.name = strdup(name), .text = strdup(text)};
-    model->n_tokens++;
-    if (!token->name || !token->text)
-        return leat_error_oom(err);
-    leat_blake2b_u64(&model->digest, strlen(name));
-    leat_blake2b_update(&model->digest, name, strlen(name));
-    leat_blake2b_u64(&model->digest, strlen(text));
-    leat_blake2b_update(&model->digest, text, strlen(text));
-    return 0;
-}
-
-/* A token is a text, or an object whose `content` is one. */
-static int read_tokens(struct leat_model_template *model, struct leat_json_node root,
-                       struct leat_error *err) {
-    struct leat_json_iterator iterator;
-    struct leat_json_node item, content;
-    const char *key;
-    size_t n_key, n;
-    int r = 0;
-
-    if (leat_json_kind(root) != LEAT_JSON_OBJECT)
-        return 0;
-    leat_json_iterate(root, &iterator);
-    while (r == 0 && leat_json_next_member(&iterator, &key, &n_key, &item)) {
-        if (!is_token_name(key, n_key))
-            continue;
-        if (leat_json_kind(item) == LEAT_JSON_STRING)
-            r = add_token(model, key, leat_json_string(item, &n), err);
-        else if (find(item, "content", LEAT_JSON_STRING, &content))
-            r = add_token(model, key, leat_json_string(content, &n), err);
-    }
-    return r;
-}
-
-static int read_config(struct loading *loading, const char *name, struct leat_error *err) {
-    struct leat_json *json = NULL;
-    struct leat_json_node root;
-    char *path, *data = NULL;
-    size_t n;
-    int r = read_beside(loading, name, &path, &data, &n, err);
-
-    if (r < 0)
-        return r == -ENOENT ? 0 : r;
-    r = leat_json_new(n, &json) < 0 ? leat_error_oom(err)
-                                    : leat_json_parse_record(json, data, n, n, &root, err);
-    if (r < 0)
-        leat_error_locate(err, path, 0, 0);
-    if (r == 0)
-        r = read_tokens(loading->model, root, err);
-    if (r == 0)
-        r = read_template(loading, root, path, err);
-    leat_json_free(json);
-    free(data);
-    free(path);
-    return r;
-}
-
-static int load_file(struct loading *loading, const char *path, struct leat_error *err) {
-    char *data;
-    size_t n;
-    int r = read_file(loading, path, &data, &n, err);
-
-    if (r == -ENOENT)
-        return leat_error_set(err, r, "there is no file %s", path);
-    if (r < 0)
-        return r;
-    r = compile(loading, data, n, path, err);
-    free(data);
-    return r;
-}
-
-static int load_folder(struct loading *loading, struct leat_error *err) {
-    char *path, *data;
-    size_t n;
-    int r = loading->model->jinja
-                ? -ENOENT
-                : read_beside(loading, "chat_template.jinja", &path, &data, &n, err);
-
-    if (r == 0) {
-        r = compile(loading, data, n, path, err);
-        free(data);
-        free(path);
-    }
-    if (r < 0 && r != -ENOENT)
-        return r;
-    r = read_config(loading, "tokenizer_config.json", err);
-    if (r == 0)
-        r = read_config(loading, "special_tokens_map.json", err);
-    if (r == 0 && !loading->model->jinja)
-        r = leat_error_set(err, -ENOENT,
-                           "%s has no chat template: neither chat_template.jinja nor "
-                           "`chat_template` in tokenizer_config.json",
-                           loading->folder);
-    return r;
-}
-
-int leat_model_template_load(struct leat_model_template *model, const char *tokenizer,
-                             const char *template_file, bool with_tools,
-                             const struct leat_opener *opener, struct leat_error *err) {
-    struct loading loading = {.model = model, .opener = opener, .with_tools = with_tools};
-    int r;
-
-    *model = (struct leat_model_template){.jinja = NULL};
-    leat_blake2b_init(&model->digest);
-    r = template_file ? load_file(&loading, template_file, err) : 0;
-    if (r == 0 && tokenizer)
-        r = find_folder(&loading, tokenizer, err);
-    if (r == 0 && tokenizer)
-        r = load_folder(&loading, err);
-    free(loading.folder);
-    return r;
-}
-
-void leat_model_template_unload(struct leat_model_template *model) {
-    model->jinja = leat_jinja_template_free(model->jinja);
-    for (size_t i = 0; i < model->n_tokens; i++) {
-        free(model->tokens[i].name);
-        free(model->tokens[i].text);
-    }
-    model->n_tokens = 0;
-}
-
-const char *leat_model_template_token(const struct leat_model_template *model, const char *name) {
-    for (size_t i = 0; i < model->n_tokens; i++)
-        if (strcmp(model->tokens[i].name, name) == 0)
-            return model->tokens[i].text;
-    return NULL;
-}
 
 /* ---- a conversation */
 
@@ -279,6 +16,8 @@ struct leat_model_workspace {
     struct leat_text text;         /* the whole conversation */
     struct leat_jinja_part *parts; /* of it */
     size_t n_parts, parts_capacity;
+    struct leat_jinja_turn *turns; /* what loops over messages print of it */
+    size_t n_turns, turns_capacity;
 };
 
 struct leat_model_workspace *leat_model_workspace_new(const struct leat_model_template *model) {
@@ -300,6 +39,7 @@ void leat_model_workspace_free(struct leat_model_workspace *workspace) {
     leat_json_free(workspace->json);
     free(workspace->text.data);
     free(workspace->parts);
+    free(workspace->turns);
     free(workspace);
 }
 
@@ -497,6 +237,15 @@ static int add_part(struct writing *writing, size_t start, size_t end) {
     return 0;
 }
 
+/* -EINVAL: message n is written otherwise if more messages follow. */
+static int fail_turn(struct writing *writing, size_t n) {
+    return leat_error_set(
+        writing->err, -EINVAL,
+        "the chat template does not say with {%% generation %%} what the assistant says, and "
+        "it writes message %zu otherwise if more messages follow",
+        n);
+}
+
 /* Where the first n messages end in the whole conversation: they must be its start. */
 static int find_end(struct writing *writing, size_t n, bool add_generation_prompt,
                     size_t *ret_end) {
@@ -509,17 +258,142 @@ static int find_end(struct writing *writing, size_t n, bool add_generation_promp
     if (r < 0)
         return r;
     if (n_bytes > whole->n_bytes || (n_bytes && memcmp(whole->data, text, n_bytes) != 0))
-        return leat_error_set(
-            writing->err, -EINVAL,
-            "the chat template does not say with {%% generation %%} what the assistant says, and "
-            "it writes message %zu otherwise if more messages follow",
-            n);
+        return fail_turn(writing, n);
     *ret_end = n_bytes;
     return 0;
 }
 
-/* The turns of the assistant, for a template that does not mark them. */
-static int find_turns(struct writing *writing) {
+/* ---- turns of a template that writes a message otherwise if more follow (as Qwen3 leaves out the
+ * thoughts of all but the last answer): what the pass of a loop prints is the message's */
+
+static bool is_start(const char *text, size_t n, const char *start, size_t n_start) {
+    return n_start <= n && (n_start == 0 || memcmp(text, start, n_start) == 0);
+}
+
+/* Keeps the turns of the conversation without an invitation to answer; *ret_end: where the last one
+ * ends. False: the loops do not print each message once. */
+static bool keep_turns(struct writing *writing, size_t *ret_end) {
+    struct leat_model_workspace *workspace = writing->workspace;
+    const struct leat_jinja_list *list = writing->messages.list;
+    const struct leat_jinja_turn *turns;
+    size_t n, n_kept = 0;
+
+    turns = leat_jinja_render_turns(workspace->render, &n);
+    if (!leat_array_reserve(&workspace->turns, list->n_items, &workspace->turns_capacity))
+        return false;
+    *ret_end = 0;
+    for (size_t i = 0; i < list->n_items; i++) {
+        struct leat_jinja_turn *kept = &workspace->turns[n_kept];
+        size_t n_found = 0;
+
+        for (size_t k = 0; k < n; k++)
+            if (list->items[i].kind == LEAT_JINJA_DICT && turns[k].item == list->items[i].dict) {
+                *kept = turns[k];
+                n_found++;
+            }
+        if (n_found == 0 && !has_role(&list->items[i], "assistant"))
+            continue; /* written elsewhere, as a system message */
+        if (n_found != 1 || kept->start < *ret_end)
+            return false;
+        *ret_end = kept->end;
+        n_kept++;
+    }
+    workspace->n_turns = n_kept;
+    return true;
+}
+
+/* How much of the invitation to answer the turn begins with, in whole lines and tags: a template
+ * may invite to think, and write turns without thoughts. 0: the turn does not begin with it. */
+static size_t invited(const char *turn, size_t n_turn, const char *invitation, size_t n) {
+    size_t n_shared = 0;
+
+    for (size_t i = 0; i < n && i < n_turn && turn[i] == invitation[i]; i++)
+        if (i + 1 == n || turn[i] == '\n' || turn[i] == '>')
+            n_shared = i + 1;
+    return n_shared;
+}
+
+/* How the template invites to the first answer: what it prints behind the messages before that. The
+ * invitation is valid until the next rendering. */
+static int find_invitation(struct writing *writing, size_t n_before, const char **ret_text,
+                           size_t *ret_n) {
+    const struct leat_jinja_part *parts;
+    const struct leat_jinja_turn *turns;
+    size_t n = 0, n_parts, n_turns, end;
+    const char *text = NULL;
+    int r = render(writing, n_before, false, &text, &n, &parts, &n_parts);
+
+    if (r < 0)
+        return r;
+    turns = leat_jinja_render_turns(writing->workspace->render, &n_turns);
+    end = n_turns > 0 ? turns[n_turns - 1].end : n;
+    r = render(writing, n_before, true, &text, &n, &parts, &n_parts);
+    if (r < 0)
+        return r;
+    if (n < end)
+        return fail_turn(writing, n_before);
+    *ret_text = text + end;
+    *ret_n = n - end;
+    return 0;
+}
+
+static size_t find_first_answer(const struct writing *writing) {
+    const struct leat_jinja_list *list = writing->messages.list;
+    size_t i = writing->n_asked;
+
+    while (i < list->n_items && !has_role(&list->items[i], "assistant"))
+        i++;
+    return i;
+}
+
+/* Adds the parts of the assistant's turns, without the invitation that they begin with; `end`:
+ * where the last turn ends. */
+static int add_turns(struct writing *writing, size_t end, const char *invitation, size_t n) {
+    const struct leat_model_workspace *workspace = writing->workspace;
+    const struct leat_jinja_list *list = writing->messages.list;
+    const struct leat_text *whole = &workspace->text;
+    bool ends_turn = !writing->settings->add_generation_prompt &&
+                     invited(whole->data + end, whole->n_bytes - end, invitation, n) == 0;
+    int r = 0;
+
+    for (size_t i = writing->n_asked; r == 0 && i < list->n_items; i++) {
+        const struct leat_jinja_turn *turn = workspace->turns;
+        size_t n_invited;
+
+        if (!has_role(&list->items[i], "assistant"))
+            continue;
+        while (turn->item != list->items[i].dict)
+            turn++;
+        n_invited = invited(whole->data + turn->start, turn->end - turn->start, invitation, n);
+        if (n > 0 && n_invited == 0)
+            return fail_turn(writing, i + 1);
+        r = add_part(writing, turn->start + n_invited,
+                     ends_turn && turn->end == end ? whole->n_bytes : turn->end);
+    }
+    return r;
+}
+
+static int find_turns_in_loops(struct writing *writing) {
+    const struct leat_text *whole = &writing->workspace->text;
+    size_t n_messages = writing->messages.list->n_items, n = 0, n_parts, end;
+    size_t first = find_first_answer(writing);
+    const struct leat_jinja_part *parts;
+    const char *text = NULL;
+    int r;
+
+    if (first == n_messages)
+        return 0;
+    r = render(writing, n_messages, false, &text, &n, &parts, &n_parts);
+    if (r < 0)
+        return r;
+    if (!keep_turns(writing, &end) || !is_start(whole->data, whole->n_bytes, text, end))
+        return fail_turn(writing, n_messages);
+    r = find_invitation(writing, first, &text, &n);
+    return r < 0 ? r : add_turns(writing, end, text, n);
+}
+
+/* The turns of a template that writes what is said before as if no more followed. */
+static int find_turns_as_starts(struct writing *writing) {
     const struct leat_jinja_list *list = writing->messages.list;
     int r = 0;
 
@@ -534,6 +408,23 @@ static int find_turns(struct writing *writing) {
         if (r == 0 && start < end)
             r = add_part(writing, start, end);
     }
+    return r;
+}
+
+/* The turns of the assistant, for a template that does not mark them. One that does not ask for
+ * `add_generation_prompt` may invite to answer after each message, which is no part of a turn. */
+static int find_turns(struct writing *writing) {
+    bool asks = leat_jinja_template_reads(writing->model->jinja, "add_generation_prompt");
+    int r = asks ? find_turns_as_starts(writing) : find_turns_in_loops(writing);
+    struct leat_error error = *writing->err;
+
+    if (r != -EINVAL)
+        return r;
+    *writing->err = LEAT_ERROR_INIT;
+    writing->workspace->n_parts = 0;
+    r = asks ? find_turns_in_loops(writing) : find_turns_as_starts(writing);
+    if (r == -EINVAL && asks)
+        *writing->err = error;
     return r;
 }
 

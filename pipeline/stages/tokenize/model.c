@@ -223,6 +223,7 @@ static int add_annotation(const struct leat_tokenize *self, struct leat_planner 
 static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
                      const struct leat_field *input, struct leat_error *err) {
     const char *arg = "return_assistant_tokens_mask";
+    uint32_t parts;
     int r;
 
     self->parts_column = self->pair ? -1 : input->loss_column;
@@ -233,16 +234,19 @@ static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
                                  self->input);
     if (self->parts_column < 0)
         return 0;
-    if (leat_planner_use(planner, (uint32_t)self->parts_column) < 0)
-        return leat_error_oom(err);
+    parts = (uint32_t)self->parts_column;
     r = leat_planner_add_hidden(planner, &self->base, "(loss)", LEAT_DTYPE_INT32, true,
                                 &self->loss_column, err);
     if (r < 0)
         return r;
     leat_planner_edit(planner, self->output_column)->loss_column = (int32_t)self->loss_column;
-    if (!self->return_assistant_tokens_mask)
-        return 0;
-    return add_annotation(self, planner, arg, MASKS_NAME, 1, 0, &self->masks_column, err);
+    if (self->return_assistant_tokens_mask)
+        r = add_annotation(self, planner, arg, MASKS_NAME, 1, 0, &self->masks_column, err);
+    if (r == 0 && (leat_planner_use_for(planner, parts, self->loss_column) < 0 ||
+                   (self->return_assistant_tokens_mask &&
+                    leat_planner_use_for(planner, parts, self->masks_column) < 0)))
+        r = leat_error_oom(err);
+    return r;
 }
 
 static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct leat_error *err) {

@@ -283,6 +283,8 @@ int leat_jinja_builtin_call(struct leat_jinja_render *render,
 
     if (builtin->takes_any)
         return builtin->call(render, self, NULL, arguments, ret);
+    if (!builtin->names[0] && arguments->n_items + arguments->n_keywords == 0)
+        return builtin->call(render, self, NULL, arguments, ret);
     while (n_names < LEAT_JINJA_ARGUMENTS_MAX && builtin->names[n_names])
         n_names++;
     if (arguments->n_items > n_names)

@@ -167,7 +167,9 @@ static int eval_binary(struct leat_jinja_render *render, const struct leat_jinja
     if (r < 0)
         return r;
     if (node->kind == LEAT_JINJA_ATTRIBUTE)
-        return leat_jinja_attribute(render, &a, &node->value, ret);
+        return node->flag && a.kind == LEAT_JINJA_DICT
+                   ? leat_jinja_member(render, &a, &node->value, ret)
+                   : leat_jinja_attribute(render, &a, &node->value, ret);
     if (node->kind == LEAT_JINJA_ITEM)
         return leat_jinja_item(render, &a, &b, ret);
     return leat_jinja_arithmetic(render, node->op, &a, &b, ret);
@@ -189,9 +191,6 @@ static int eval_node(struct leat_jinja_render *render, const struct leat_jinja_n
     int r;
 
     switch (node->kind) {
-    case LEAT_JINJA_CONST:
-        *ret = node->value;
-        return 0;
     case LEAT_JINJA_NAME:
         leat_jinja_look_up(render, node, ret);
         return 0;
@@ -231,7 +230,13 @@ static int eval_node(struct leat_jinja_render *render, const struct leat_jinja_n
 
 int leat_jinja_eval(struct leat_jinja_render *render, const struct leat_jinja_node *node,
                     struct leat_jinja_value *ret) {
-    int r = leat_jinja_heap_enter(&render->heap, render->err);
+    int r;
+
+    if (node->kind == LEAT_JINJA_CONST) {
+        *ret = node->value;
+        return leat_jinja_heap_spend(&render->heap, 1, render->err);
+    }
+    r = leat_jinja_heap_enter(&render->heap, render->err);
 
     if (r == 0)
         r = eval_node(render, node, ret);

@@ -83,18 +83,12 @@ int leat_jinja_heap_error(const struct leat_jinja_heap *heap, struct leat_error 
                           LEAT_JINJA_HEAP_MAX);
 }
 
-int leat_jinja_heap_spend(struct leat_jinja_heap *heap, size_t n_steps, struct leat_error *err) {
-    heap->n_steps += n_steps;
-    if (heap->n_steps <= LEAT_JINJA_STEPS_MAX)
-        return 0;
+int leat_jinja_heap_fail_steps(struct leat_error *err) {
     return leat_error_set(err, -E2BIG, "the chat template needs more than %llu steps",
                           (unsigned long long)LEAT_JINJA_STEPS_MAX);
 }
 
-int leat_jinja_heap_enter(struct leat_jinja_heap *heap, struct leat_error *err) {
-    if (heap->n_frames == LEAT_JINJA_FRAMES_MAX)
-        return leat_error_set(err, -E2BIG, "the chat template nests deeper than %d",
-                              LEAT_JINJA_FRAMES_MAX);
-    heap->n_frames++;
-    return leat_jinja_heap_spend(heap, 1, err);
+int leat_jinja_heap_fail_frames(struct leat_error *err) {
+    return leat_error_set(err, -E2BIG, "the chat template nests deeper than %d",
+                          LEAT_JINJA_FRAMES_MAX);
 }

@@ -36,11 +36,23 @@ void leat_jinja_heap_reset(struct leat_jinja_heap *heap);
 void *leat_jinja_heap_alloc(struct leat_jinja_heap *heap, size_t n_bytes);
 /* Sets the error of a NULL from above; returns its code. */
 int leat_jinja_heap_error(const struct leat_jinja_heap *heap, struct leat_error *err);
+/* Set the error of too much work and of too deep nesting; return its code. */
+int leat_jinja_heap_fail_steps(struct leat_error *err);
+int leat_jinja_heap_fail_frames(struct leat_error *err);
+/* Counts work: 0, or -E2BIG with err set. */
+static inline int leat_jinja_heap_spend(struct leat_jinja_heap *heap, size_t n_steps,
+                                        struct leat_error *err) {
+    heap->n_steps += n_steps;
+    return heap->n_steps <= LEAT_JINJA_STEPS_MAX ? 0 : leat_jinja_heap_fail_steps(err);
+}
 /* Begins nested work, which counts as one step: 0, or -E2BIG with err set. A caller that got 0 ends
  * it with leave(). After an error the rendering is over, and nobody has to leave. */
-int leat_jinja_heap_enter(struct leat_jinja_heap *heap, struct leat_error *err);
+static inline int leat_jinja_heap_enter(struct leat_jinja_heap *heap, struct leat_error *err) {
+    if (heap->n_frames == LEAT_JINJA_FRAMES_MAX)
+        return leat_jinja_heap_fail_frames(err);
+    heap->n_frames++;
+    return leat_jinja_heap_spend(heap, 1, err);
+}
 static inline void leat_jinja_heap_leave(struct leat_jinja_heap *heap) {
     heap->n_frames--;
 }
-/* Counts work: 0, or -E2BIG with err set. */
-int leat_jinja_heap_spend(struct leat_jinja_heap *heap, size_t n_steps, struct leat_error *err);

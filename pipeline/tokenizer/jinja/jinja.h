@@ -60,3 +60,12 @@ struct leat_jinja_part {
 int leat_jinja_render_run(struct leat_jinja_render *render, const char **ret_text,
                           size_t *ret_n_bytes, const struct leat_jinja_part **ret_parts,
                           size_t *ret_n_parts, struct leat_error *err);
+
+/* What one pass of a loop over dictionaries has printed, in bytes of the output. */
+struct leat_jinja_turn {
+    const struct leat_jinja_dict *item;
+    size_t start, end;
+};
+/* The passes of the last run that printed to the output itself, in their order. */
+const struct leat_jinja_turn *leat_jinja_render_turns(const struct leat_jinja_render *render,
+                                                      size_t *ret_n);

@@ -230,21 +230,37 @@ static void tables(const struct leat_jinja_value *self,
     }
 }
 
-int leat_jinja_method_find(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                           const char *name, size_t n_bytes, struct leat_jinja_value *ret) {
-    const struct leat_jinja_builtin *methods;
-    const char *const *others;
-    struct leat_jinja_method *method;
-
-    tables(self, &methods, &others);
-    for (; *others; others++)
-        if (strlen(*others) == n_bytes && memcmp(*others, name, n_bytes) == 0)
-            return leat_jinja_fail(render, "%s.%s is not supported", leat_jinja_kind_name(self),
-                                   *others);
+static const struct leat_jinja_builtin *find(const struct leat_jinja_builtin *methods,
+                                             const char *name, size_t n_bytes) {
     while (methods->name &&
            (strlen(methods->name) != n_bytes || memcmp(methods->name, name, n_bytes) != 0))
         methods++;
-    if (!methods->name)
+    return methods->name ? methods : NULL;
+}
+
+static const char *find_other(const char *const *others, const char *name, size_t n_bytes) {
+    while (*others && (strlen(*others) != n_bytes || memcmp(*others, name, n_bytes) != 0))
+        others++;
+    return *others;
+}
+
+bool leat_jinja_is_dict_attribute(const char *name, size_t n_bytes) {
+    return (n_bytes >= 2 && name[0] == '_' && name[1] == '_') ||
+           find(dict_methods, name, n_bytes) || find_other(dict_others, name, n_bytes);
+}
+
+int leat_jinja_method_find(struct leat_jinja_render *render, const struct leat_jinja_value *self,
+                           const char *name, size_t n_bytes, struct leat_jinja_value *ret) {
+    const struct leat_jinja_builtin *methods;
+    const char *const *others, *other;
+    struct leat_jinja_method *method;
+
+    tables(self, &methods, &others);
+    other = find_other(others, name, n_bytes);
+    if (other)
+        return leat_jinja_fail(render, "%s.%s is not supported", leat_jinja_kind_name(self), other);
+    methods = find(methods, name, n_bytes);
+    if (!methods)
         return 1;
     method = leat_jinja_heap_alloc(&render->heap, sizeof(*method));
     if (!method)

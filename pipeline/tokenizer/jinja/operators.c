@@ -162,13 +162,18 @@ static int join_safe(struct leat_jinja_render *render, const struct leat_jinja_v
 
 static int join_texts(struct leat_jinja_render *render, const struct leat_jinja_value *a,
                       const struct leat_jinja_value *b, struct leat_jinja_value *ret) {
-    size_t n_before = render->scratch.n_bytes;
+    size_t n_bytes = (size_t)a->n_bytes + b->n_bytes;
+    char *joined;
 
     if (a->is_safe || b->is_safe)
         return join_safe(render, a, b, ret);
-    leat_text_add_bytes(&render->scratch, a->text, a->n_bytes);
-    leat_text_add_bytes(&render->scratch, b->text, b->n_bytes);
-    return leat_jinja_take_scratch(render, n_before, ret);
+    joined = leat_jinja_heap_alloc(&render->heap, n_bytes);
+    if (!joined)
+        return leat_jinja_fail_memory(render);
+    memcpy(joined, a->text, a->n_bytes);
+    memcpy(joined + a->n_bytes, b->text, b->n_bytes);
+    *ret = leat_jinja_string(joined, n_bytes);
+    return leat_jinja_heap_spend(&render->heap, n_bytes / 16, render->err);
 }
 
 /* value * count, of a text or a list. */

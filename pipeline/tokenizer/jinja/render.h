@@ -48,6 +48,8 @@ struct leat_jinja_render {
     size_t n_captures, n_printed; /* n_printed: bytes before the outermost capture */
     struct leat_jinja_part *parts;
     size_t n_parts, parts_capacity;
+    struct leat_jinja_turn *turns;
+    size_t n_turns, turns_capacity;
 };
 
 /* All return 0, or a negative errno with render->err set. */
@@ -67,6 +69,9 @@ int leat_jinja_attribute(struct leat_jinja_render *render, const struct leat_jin
                          const struct leat_jinja_value *name, struct leat_jinja_value *ret);
 int leat_jinja_item(struct leat_jinja_render *render, const struct leat_jinja_value *object,
                     const struct leat_jinja_value *key, struct leat_jinja_value *ret);
+/* dict[name], or undefined. */
+int leat_jinja_member(struct leat_jinja_render *render, const struct leat_jinja_value *dict,
+                      const struct leat_jinja_value *name, struct leat_jinja_value *ret);
 /* object[start:stop:step]; each is an integer or None. */
 int leat_jinja_slice(struct leat_jinja_render *render, const struct leat_jinja_value *object,
                      const struct leat_jinja_value *start, const struct leat_jinja_value *stop,

@@ -72,6 +72,22 @@ int leat_jinja_loop_fill(struct leat_jinja_render *render, struct leat_jinja_loo
     return r;
 }
 
+/* Runs the body for the present item, and notes what that has printed. */
+static int run_pass(struct leat_jinja_render *render, const struct leat_jinja_loop *loop) {
+    const struct leat_jinja_value *item = &loop->items.items[loop->index];
+    size_t start = render->out.n_bytes;
+    int r = leat_jinja_run(render, &loop->node->list);
+
+    if (r < 0 || item->kind != LEAT_JINJA_DICT || render->n_captures ||
+        start == render->out.n_bytes)
+        return r;
+    if (!leat_array_reserve(&render->turns, render->n_turns + 1, &render->turns_capacity))
+        return leat_error_oom(render->err);
+    render->turns[render->n_turns++] =
+        (struct leat_jinja_turn){.item = item->dict, .start = start, .end = render->out.n_bytes};
+    return r;
+}
+
 static int run_items(struct leat_jinja_render *render, struct leat_jinja_loop *loop) {
     struct leat_jinja_scope *scope = leat_jinja_scope_push(render, loop->outer);
     int r = scope ? 0 : render->err->code;
@@ -91,7 +107,7 @@ static int run_items(struct leat_jinja_render *render, struct leat_jinja_loop *l
             r = leat_jinja_assign(render, LEAT_JINJA_SYMBOL_LOOP,
                                   (struct leat_jinja_value){.kind = LEAT_JINJA_LOOP, .loop = loop});
         if (r == 0)
-            r = leat_jinja_run(render, &loop->node->list);
+            r = run_pass(render, loop);
         if (r == FLOW_BREAK)
             return 0;
         if (r == FLOW_CONTINUE)
@@ -178,6 +194,100 @@ static int print(struct leat_jinja_render *render, const struct leat_jinja_value
     return r < 0 ? r : check_output(render);
 }
 
+/* ---- sums and joined values, which are printed as they are evaluated */
+
+/* What has been printed of a sum. */
+struct sum {
+    size_t start;                  /* in the output */
+    bool is_printed;               /* so far the sum is a text, which stands in the output */
+    struct leat_jinja_value value; /* else */
+};
+
+static bool is_plain_text(const struct leat_jinja_value *value) {
+    return value->kind == LEAT_JINJA_STRING && !value->is_safe;
+}
+
+static int add_to_sum(struct leat_jinja_render *render, const struct leat_jinja_value *value,
+                      struct sum *sum) {
+    int r = 0;
+
+    if (is_plain_text(value) && (sum->is_printed || is_plain_text(&sum->value))) {
+        if (!sum->is_printed)
+            r = print(render, &sum->value);
+        sum->is_printed = true;
+        return r < 0 ? r : print(render, value);
+    }
+    if (sum->is_printed) {
+        r = leat_jinja_copy_string(render, render->out.data + sum->start,
+                                   render->out.n_bytes - sum->start, &sum->value);
+        render->out.n_bytes = sum->start;
+        sum->is_printed = false;
+    }
+    return r < 0 ? r
+                 : leat_jinja_arithmetic(render, LEAT_JINJA_ADD, &sum->value, value, &sum->value);
+}
+
+static bool is_sum(const struct leat_jinja_node *node) {
+    return node->kind == LEAT_JINJA_ARITHMETIC && node->op == LEAT_JINJA_ADD;
+}
+
+static int eval_sum(struct leat_jinja_render *render, const struct leat_jinja_node *node,
+                    struct sum *sum) {
+    struct leat_jinja_value value;
+    int r = leat_jinja_heap_enter(&render->heap, render->err);
+
+    if (r == 0)
+        r = is_sum(node->a) ? eval_sum(render, node->a, sum)
+                            : leat_jinja_eval(render, node->a, &sum->value);
+    if (r == 0)
+        r = leat_jinja_eval(render, node->b, &value);
+    if (r == 0)
+        r = add_to_sum(render, &value, sum);
+    leat_jinja_heap_leave(&render->heap);
+    if (r < 0)
+        leat_error_locate(render->err, NULL, node->line, node->column);
+    return r;
+}
+
+static int print_sum(struct leat_jinja_render *render, const struct leat_jinja_node *node) {
+    struct sum sum = {.start = render->out.n_bytes};
+    int r = eval_sum(render, node, &sum);
+
+    return r < 0 || sum.is_printed ? r : print(render, &sum.value);
+}
+
+static int print_joined(struct leat_jinja_render *render, const struct leat_jinja_node *node) {
+    int r = leat_jinja_heap_enter(&render->heap, render->err);
+
+    for (size_t i = 0; r == 0 && i < node->list.n_items; i++) {
+        struct leat_jinja_value value;
+
+        r = leat_jinja_eval(render, node->list.items[i], &value);
+        if (r == 0)
+            r = print(render, &value);
+    }
+    leat_jinja_heap_leave(&render->heap);
+    if (r < 0)
+        leat_error_locate(render->err, NULL, node->line, node->column);
+    return r;
+}
+
+/* What a generation block within the expression counts as printed is what stands there before. */
+static int print_expression(struct leat_jinja_render *render, const struct leat_jinja_node *node) {
+    struct leat_jinja_value value;
+    size_t start;
+    int r;
+
+    if (!is_sum(node) && node->kind != LEAT_JINJA_CONCAT) {
+        r = leat_jinja_eval(render, node, &value);
+        return r < 0 ? r : print(render, &value);
+    }
+    leat_jinja_capture_begin(render, &start);
+    r = is_sum(node) ? print_sum(render, node) : print_joined(render, node);
+    render->n_captures--;
+    return r;
+}
+
 static int run_call_block(struct leat_jinja_render *render, const struct leat_jinja_node *node) {
     struct leat_jinja_value caller, value;
     int r = macro_new(render, node->macro, &caller);
@@ -247,8 +357,7 @@ static int run_node(struct leat_jinja_render *render, const struct leat_jinja_no
     case LEAT_JINJA_TEXT:
         return print(render, &node->value);
     case LEAT_JINJA_PRINT:
-        r = leat_jinja_eval(render, node->a, &value);
-        return r < 0 ? r : print(render, &value);
+        return print_expression(render, node->a);
     case LEAT_JINJA_FOR:
         return run_for(render, node);
     case LEAT_JINJA_IF:

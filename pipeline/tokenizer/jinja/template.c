@@ -88,6 +88,7 @@ struct leat_jinja_render *leat_jinja_render_free(struct leat_jinja_render *rende
         free(render->out.data);
         free(render->scratch.data);
         free(render->parts);
+        free(render->turns);
         free(render);
     }
     return NULL;
@@ -111,7 +112,7 @@ int leat_jinja_render_rewind(struct leat_jinja_render *render, struct leat_error
     render->heap.n_frames = 0;
     empty_text(&render->out);
     empty_text(&render->scratch);
-    render->n_captures = render->n_parts = 0;
+    render->n_captures = render->n_parts = render->n_turns = 0;
     render->err = err;
     return leat_jinja_scope_push(render, NULL) ? 0 : err->code;
 }
@@ -227,4 +228,10 @@ int leat_jinja_render_run(struct leat_jinja_render *render, const char **ret_tex
     *ret_parts = render->parts;
     *ret_n_parts = render->n_parts;
     return r;
+}
+
+const struct leat_jinja_turn *leat_jinja_render_turns(const struct leat_jinja_render *render,
+                                                      size_t *ret_n) {
+    *ret_n = render->n_turns;
+    return render->turns;
 }
