@@ -25,16 +25,18 @@ def needs(*modules: str) -> Any:
 @needs("leat._leat", "mlx", "mlx.data", "datasets", "tokenizers", "numpy")
 def test_a_small_run(tmp_path: pathlib.Path) -> None:
     found = tmp_path / "found.json"
-    command = [sys.executable, BENCH / "compare.py", "--contenders", "mlx-data,datasets,leat", "--pipelines", "prose"]
+    command = [sys.executable, BENCH / "compare.py", "--contenders", "mlx-data,datasets,leat", "--pipelines", "prose,prepared"]
     command += ["--rows", "100", "--check-rows", "200", "--rounds", "1", "--seconds", "0.2", "--length", "128"]
     command += ["--json", found]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env={**os.environ})
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900, env={**os.environ})
     assert done.returncode == 0, done.stderr
-    (prose,) = json.loads(found.read_text())["found"]
+    prose, prepared = json.loads(found.read_text())["found"]
     assert all(prose["equal"][name].endswith("the same") for name in ("mlx-data", "datasets"))
     assert prose["medians"]["leat"]["cached_samples_per_s"] > 0 and prose["medians"]["leat"]["memory"] > 1 << 20
     assert [(ratio["leat"], ratio["other"]) for ratio in prose["ratios"]] == [("leat", "mlx-data"), ("leat", "datasets")]
     assert all(ratio["cold"] > 0 and ratio["memory"] > 0 for ratio in prose["ratios"])
+    assert list(prepared["equal"]) == ["datasets", "leat"] and prepared["equal"]["datasets"].endswith("the same")  # mlx-data has no format
+    assert prepared["medians"]["leat"]["samples_per_s"] > 0
     assert "leat / mlx-data" in done.stdout and "leat / datasets" in done.stdout
 
 
