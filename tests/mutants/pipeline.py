@@ -143,6 +143,9 @@ MUTANTS = {
     "pipeline/tokenizer/chartrie/segment_small.c": ("pipeline.test_chartrie_pieces", [
         ("only the longest token counts", "masks[i] = automaton->masks[matches[i]];", "masks[i] = matches[i] ? UINT64_C(1) << (automaton->matches[matches[i]].n_bytes - 1) : 0;"),
     ]),
+    "pipeline/tokenizer/model/bpe.c": ("pipeline.test_model_bpe", [
+        ("a part is taken for a word that reads like it", "bpe_of(context)->ignore_merges ? leat_word_part_key(word, n_bytes)", "false ? leat_word_part_key(word, n_bytes)"),
+    ]),
     "pipeline/tokenizer/model/unigram.c": ("pipeline.test_model_unigram tokenizer.oracle", [
         ("the last score does not count for the unknown's", "for (size_t i = 0; i < scores->n; i++)\n        if (scores->items[i] < lowest)",
          "for (size_t i = 0; i + 1 < scores->n; i++)\n        if (scores->items[i] < lowest)"),

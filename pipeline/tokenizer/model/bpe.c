@@ -83,7 +83,7 @@ static int append_part(struct leat_bpe_context *context, const uint8_t *word, ui
     return 0;
 }
 
-/* A part through the cache; with ignore_merges a word that reads the same may be another thing. */
+/* A part through the cache; with ignore_merges a word that reads the same may have other ids. */
 static int append_cached_part(struct leat_bpe_context *context, const uint8_t *word,
                               uint32_t n_bytes, int32_t *ids, size_t *n_ids,
                               struct leat_error *err) {
@@ -91,9 +91,10 @@ static int append_cached_part(struct leat_bpe_context *context, const uint8_t *w
     size_t n_before = *n_ids;
     int found, r;
 
-    if (bpe_of(context)->ignore_merges || n_bytes > LEAT_WORD_CACHE_SHORT_MAX)
+    if (n_bytes > LEAT_WORD_CACHE_SHORT_MAX)
         return append_part(context, word, n_bytes, ids, n_ids, err);
-    key = leat_word_key(word, n_bytes);
+    key = bpe_of(context)->ignore_merges ? leat_word_part_key(word, n_bytes)
+                                         : leat_word_key(word, n_bytes);
     found = leat_word_cache_find(&context->base.cache, &key, ids + n_before);
     if (found >= 0) {
         *n_ids += (size_t)found;

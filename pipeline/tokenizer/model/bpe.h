@@ -29,11 +29,13 @@ struct leat_bpe {
     bool fuse_unk;
     bool byte_fallback;
     bool has_unk;
-    uint32_t n_longest;  /* bytes of the longest token, as the file spells it */
     int32_t unk_id;      /* -1: the unknown token is not in the vocabulary */
     double dropout;      /* 0: none */
     int32_t bytes[256];  /* byte_fallback: the ids of <0x00>.., -1: none */
     int32_t single[256]; /* ids of single characters: of a byte-level model each byte; else ASCII */
+    uint32_t longest[256];  /* by the first byte of a word: bytes of the longest that is a token */
+    uint8_t mapped[256][2]; /* by byte: UTF-8 of its character in GPT-2's alphabet */
+    uint8_t n_mapped[256];  /* bytes of that */
     char prefix[LEAT_BPE_AFFIX_MAX], suffix[LEAT_BPE_AFFIX_MAX];
     uint32_t n_prefix, n_suffix;
     char unk_token[LEAT_MODEL_UNKNOWN_TEXT_MAX];

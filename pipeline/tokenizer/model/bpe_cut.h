@@ -19,6 +19,7 @@ struct leat_bpe_joins {
     uint64_t pairs[256][4]; /* bit right of pairs[left]: ASCII characters, or bytes */
     uint64_t *bits;         /* all other pairs; 2^shift bits */
     uint32_t n_bits_log2;
+    uint16_t before[256], behind[256]; /* by the bytes at a boundary: bit of each size of context */
 };
 
 /* Room for about n pairs. 0 or -ENOMEM. */

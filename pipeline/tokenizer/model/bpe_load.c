@@ -76,16 +76,36 @@ static void index_bytes(struct leat_bpe *bpe) {
 
     leat_model_find_bytes(&bpe->base, bpe->bytes);
     for (uint32_t i = 0; i < 256; i++) {
-        uint8_t mapped[2], byte = (uint8_t)i;
+        uint8_t byte = (uint8_t)i;
 
         bpe->single[i] = -1;
+        bpe->n_mapped[i] = (uint8_t)leat_byte_level_map(byte, bpe->mapped[i]);
         if (bpe->base.is_byte_level)
-            bpe->single[i] =
-                leat_token_table_find(tokens, mapped, leat_byte_level_map(byte, mapped));
+            bpe->single[i] = leat_token_table_find(tokens, bpe->mapped[i], bpe->n_mapped[i]);
         else if (i < 128)
             bpe->single[i] = leat_token_table_find(tokens, &byte, 1);
     }
-    bpe->n_longest = leat_token_table_longest(tokens);
+}
+
+/* Of a byte-level model the characters of a token are the bytes of a word. */
+static void measure_token(struct leat_bpe *bpe, const uint8_t *token, uint32_t n_bytes) {
+    int first = n_bytes ? token[0] : -1;
+    uint32_t n = n_bytes;
+
+    if (bpe->base.is_byte_level && n_bytes) {
+        first = leat_byte_level_unmap(leat_utf8_code_point(token, n_bytes));
+        for (uint32_t i = 0; i < n_bytes; i++)
+            n -= (token[i] & 0xc0) == 0x80;
+    }
+    if (first >= 0 && n > bpe->longest[first])
+        bpe->longest[first] = n;
+}
+
+static void measure_tokens(struct leat_bpe *bpe) {
+    const struct leat_token_table *tokens = &bpe->base.tokens;
+
+    for (uint32_t i = 0; i < tokens->n_tokens; i++)
+        measure_token(bpe, tokens->pool + tokens->texts[i].start, tokens->texts[i].n_bytes);
 }
 
 static bool occurs_in_utf8(uint32_t byte) {
@@ -121,6 +141,8 @@ int leat_bpe_load(struct leat_bpe *bpe, const struct leat_component *component,
     if (r < 0)
         return r;
     index_bytes(bpe);
+    if (bpe->ignore_merges)
+        measure_tokens(bpe);
     bpe->has_all_bytes = bpe->base.is_byte_level && !bpe->n_prefix && !bpe->n_suffix;
     for (uint32_t i = 0; i < 256; i++)
         if (occurs_in_utf8(i))

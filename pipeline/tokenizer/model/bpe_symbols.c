@@ -154,15 +154,16 @@ int leat_bpe_make_symbols(const struct leat_bpe *bpe, struct leat_bpe_scratch *s
 
 int32_t leat_bpe_find_word(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,
                            const uint8_t *word, uint32_t n_bytes) {
-    if (n_bytes > bpe->n_longest)
+    if (n_bytes == 0 || n_bytes > bpe->longest[word[0]])
         return -1;
     if (!bpe->base.is_byte_level)
         return leat_token_table_find(&bpe->base.tokens, word, n_bytes);
     scratch->mapped.n_bytes = 0;
     if (leat_text_buffer_reserve(&scratch->mapped, (size_t)n_bytes * 2, false) < 0)
         return -1;
-    for (uint32_t i = 0; i < n_bytes; i++)
-        scratch->mapped.n_bytes +=
-            leat_byte_level_map(word[i], scratch->mapped.bytes + scratch->mapped.n_bytes);
+    for (uint32_t i = 0; i < n_bytes; i++) {
+        memcpy(scratch->mapped.bytes + scratch->mapped.n_bytes, bpe->mapped[word[i]], 2);
+        scratch->mapped.n_bytes += bpe->n_mapped[word[i]];
+    }
     return leat_token_table_find(&bpe->base.tokens, scratch->mapped.bytes, scratch->mapped.n_bytes);
 }

@@ -110,6 +110,15 @@ static inline struct leat_word_key leat_word_key(const uint8_t *word, uint32_t n
     return key;
 }
 
+/* The key of what reads like a word but has ids of its own, such as a part of one. */
+static inline struct leat_word_key leat_word_part_key(const uint8_t *part, uint32_t n_bytes) {
+    struct leat_word_key key = leat_word_key(part, n_bytes);
+
+    key.high |= UINT64_C(1) << 63;
+    key.hash = leat_word_hash(key.low, key.high);
+    return key;
+}
+
 static inline bool leat_word_slot_is(const struct leat_word_slot *slot,
                                      const struct leat_word_key *key) {
     return ((slot->key[0] ^ key->low) | (slot->key[1] ^ key->high)) == 0;

@@ -18,6 +18,9 @@
     60 /* a start there depends on no more than the 3 bytes that follow                            \
         */
 
+/* A block is worth its work if that many bytes are ASCII. */
+#define LEAT_SCAN_BLOCK_LEAST 12
+
 struct leat_scan_block {
     const uint8_t *bytes;
     uint64_t letters, upper, numbers, spaces, blanks, newlines, quotes, slashes;
@@ -200,6 +203,10 @@ LEAT_SIMD_INLINE uint64_t leat_scan_block_starts(const uint8_t *bytes,
     struct leat_scan_block block;
     uint64_t strange;
 
+    *ret_limit = 0;
+    if (leat_bytes32_mask(leat_bytes32_beyond_ascii(leat_bytes32_load(bytes))) &
+        ((1U << LEAT_SCAN_BLOCK_LEAST) - 1))
+        return 0;
     leat_scan_block_load(bytes, rules, &block);
     strange = block.strange;
     if (rules.has_slashes)

@@ -25,12 +25,25 @@ extern const uint32_t leat_scan_ascii[128];
      LEAT_UNICODE_RUST_SPACE | LEAT_UNICODE_RUST_WORD | LEAT_UNICODE_BERT_PUNCTUATION |            \
      LEAT_UNICODE_BERT_SEPARATOR)
 
+/* Of a character that is not ASCII. One of three bytes is split right into the places of the
+ * tables. */
+LEAT_ALWAYS_INLINE uint32_t leat_scan_classes_beyond(const uint8_t *at, uint32_t *ret_n_bytes) {
+    uint32_t block;
+
+    if ((at[0] & 0xf0) != 0xe0)
+        return leat_unicode_classes(leat_unicode_decode(at, ret_n_bytes));
+    *ret_n_bytes = 3;
+    block = leat_unicode_u16_class_blocks[(at[0] & 15U) << 5 | (at[1] & 63U) >> 1];
+    return leat_unicode_u16_masks[leat_unicode_u16_class[block << 7 | (at[1] & 1U) << 6 |
+                                                         (at[2] & 63U)]];
+}
+
 LEAT_ALWAYS_INLINE uint32_t leat_scan_classes(const uint8_t *at, uint32_t *ret_n_bytes) {
     if (at[0] < 0x80) {
         *ret_n_bytes = 1;
         return leat_scan_ascii[at[0]];
     }
-    return leat_unicode_classes(leat_unicode_decode(at, ret_n_bytes));
+    return leat_scan_classes_beyond(at, ret_n_bytes);
 }
 
 /* The classes of the character at a place; none at the end. */
@@ -75,9 +88,13 @@ LEAT_ALWAYS_INLINE const uint8_t *leat_scan_letters(const uint8_t *at, const uin
         at = letters(at, end);
         if (at >= end)
             return end;
-        if (*at < 0x80 || !(leat_scan_classes(at, &n) & classes))
+        if (*at < 0x80)
             return at;
-        at += n;
+        do {
+            if (!(leat_scan_classes_beyond(at, &n) & classes))
+                return at;
+            at += n;
+        } while (at < end && *at >= 0x80);
     }
 }
 
