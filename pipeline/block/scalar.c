@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool leat_dtype_is_integer(enum leat_dtype dtype) {
-    return (dtype >= LEAT_DTYPE_BOOL && dtype <= LEAT_DTYPE_INT64) || dtype == LEAT_DTYPE_INT8 ||
-           dtype == LEAT_DTYPE_INT16;
-}
-
 int64_t leat_scalar_int(const void *values, enum leat_dtype dtype, size_t index) {
     switch (dtype) {
     case LEAT_DTYPE_BOOL:

@@ -11,7 +11,11 @@
 
 #include "proto/base/dtype.h"
 
-bool leat_dtype_is_integer(enum leat_dtype dtype); /* BOOL counts as one */
+/* BOOL counts as one. */
+static inline bool leat_dtype_is_integer(enum leat_dtype dtype) {
+    return (dtype >= LEAT_DTYPE_BOOL && dtype <= LEAT_DTYPE_INT64) || dtype == LEAT_DTYPE_INT8 ||
+           dtype == LEAT_DTYPE_INT16;
+}
 
 int64_t leat_scalar_int(const void *values, enum leat_dtype dtype,
                         size_t index); /* integer dtypes */

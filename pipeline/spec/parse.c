@@ -7,26 +7,45 @@
 #include "pipeline/spec/bind.h"
 
 #define FLOAT_TEXT_MAX 64
+#define INT_DIGITS     18 /* never overflow */
+
+/* Adds the digits from i on to the value, which may wrap. Returns the place of the first other byte.
+ */
+static inline size_t add_digits(const char *text, size_t n, size_t i, uint64_t *value) {
+    for (unsigned digit; i < n && (digit = (unsigned)((unsigned char)text[i] - '0')) <= 9; i++)
+        *value = *value * 10 + digit;
+    return i;
+}
+
+static int parse_long_int(const char *text, size_t n, uint64_t limit, uint64_t *value) {
+    for (size_t i = 0; i < n; i++) {
+        unsigned digit = (unsigned)((unsigned char)text[i] - '0');
+
+        if (digit > 9)
+            return -EINVAL;
+        if (*value > (limit - digit) / 10)
+            return -ERANGE;
+        *value = *value * 10 + digit;
+    }
+    return 0;
+}
 
 int leat_parse_int(const char *text, size_t n, int64_t *ret_value) {
     bool is_negative = n > 0 && text[0] == '-';
     size_t i = n > 0 && (text[0] == '-' || text[0] == '+');
     uint64_t limit = is_negative ? UINT64_C(1) << 63 : (UINT64_C(1) << 63) - 1;
     uint64_t value = 0;
+    int r;
 
     if (i == n)
         return -EINVAL;
-    for (; i < n; i++) {
-        unsigned digit = (unsigned)((unsigned char)text[i] - '0');
-
-        if (digit > 9)
-            return -EINVAL;
-        if (value > (limit - digit) / 10)
-            return -ERANGE;
-        value = value * 10 + digit;
-    }
-    *ret_value = is_negative ? (int64_t)(0 - value) : (int64_t)value;
-    return 0;
+    if (n - i <= INT_DIGITS)
+        r = add_digits(text, n, i, &value) == n ? 0 : -EINVAL;
+    else
+        r = parse_long_int(text + i, n - i, limit, &value);
+    if (r == 0)
+        *ret_value = is_negative ? (int64_t)(0 - value) : (int64_t)value;
+    return r;
 }
 
 /* Plain decimals with at most 15 digits and a small exponent are exact in one division or
@@ -34,24 +53,17 @@ int leat_parse_int(const char *text, size_t n, int64_t *ret_value) {
 static bool parse_short_float(const char *text, size_t n, double *ret_value) {
     static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    size_t i = text[0] == '-', n_digits = 0, n_fraction = 0;
+    size_t start = text[0] == '-', n_fraction = 0;
     uint64_t value = 0;
-    bool has_point = false;
+    size_t i = add_digits(text, n, start, &value), n_digits = i - start;
 
-    for (; i < n; i++) {
-        unsigned digit = (unsigned)((unsigned char)text[i] - '0');
-
-        if (text[i] == '.' && !has_point) {
-            has_point = true;
-            continue;
-        }
-        if (digit > 9 || n_digits == 15)
-            return false;
-        value = value * 10 + digit;
-        n_digits++;
-        n_fraction += has_point;
+    if (i < n && text[i] == '.') {
+        start = i + 1;
+        i = add_digits(text, n, start, &value);
+        n_fraction = i - start;
+        n_digits += n_fraction;
     }
-    if (n_digits == 0)
+    if (i < n || n_digits == 0 || n_digits >= sizeof(powers) / sizeof(powers[0]))
         return false;
     *ret_value = (double)value / powers[n_fraction];
     if (text[0] == '-')

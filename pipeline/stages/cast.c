@@ -170,22 +170,27 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     return r < 0 || !is_list ? r : plan_padding(config, from, to, err);
 }
 
-static int cast_text(const struct cast *self, const char *text, size_t n, void *values,
-                     uint32_t row) {
+static int look_up(const struct cast *self, const char *text, size_t n, void *values,
+                   uint32_t row) {
     size_t size = leat_dtype_size((enum leat_dtype)self->numbers.dtype);
     const uint64_t *bits = self->fallback ? &self->fallback_bits : NULL;
+    ptrdiff_t item = leat_text_index_find(&self->keys, text, n);
 
-    if (n == 0 || self->map.n_items > 0) {
-        ptrdiff_t item = leat_text_index_find(&self->keys, text, n);
+    if (item >= 0)
+        bits = &self->map_bits[item];
+    if (!bits)
+        return -ENOENT;
+    memcpy((char *)values + row * size, bits, size);
+    return 0;
+}
 
-        if (item >= 0)
-            bits = &self->map_bits[item];
-        if (!bits)
-            return -ENOENT;
-        memcpy((char *)values + row * size, bits, size);
-        return 0;
-    }
-    return parse_element(self, text, n, values, row);
+/* As parse_element(), for an integer dtype but BOOL. */
+static int parse_integer(enum leat_dtype dtype, const char *text, size_t n, void *values,
+                         uint32_t row) {
+    int64_t integer;
+    int r = leat_parse_int(text, n, &integer);
+
+    return r < 0 ? r : leat_scalar_store_int(values, dtype, row, integer);
 }
 
 static void reject_text(const struct cast *self, struct leat_map *map, uint32_t row,
@@ -210,7 +215,10 @@ static void reject_text(const struct cast *self, struct leat_map *map, uint32_t 
 
 static int map_text(const struct cast *self, struct leat_map *map) {
     const struct leat_column *from = leat_map_column(map, self->numbers.from);
-    size_t size = leat_dtype_size((enum leat_dtype)self->numbers.dtype);
+    enum leat_dtype dtype = (enum leat_dtype)self->numbers.dtype;
+    bool is_integer = leat_dtype_is_integer(dtype) && dtype != LEAT_DTYPE_BOOL;
+    bool has_map = self->map.n_items > 0;
+    size_t size = leat_dtype_size(dtype);
     void *values;
 
     if (leat_map_make_scalar(map, self->numbers.to, size) < 0)
@@ -218,11 +226,14 @@ static int map_text(const struct cast *self, struct leat_map *map) {
     values = leat_map_column(map, self->numbers.to)->values;
     for (uint32_t row = 0; row < map->block->n_rows; row++) {
         const char *text = (const char *)from->values + from->starts[row];
-        int r = cast_text(self, text, from->lengths[row], values, row);
+        size_t n = from->lengths[row];
+        int r = n == 0 || has_map ? look_up(self, text, n, values, row)
+                : is_integer      ? parse_integer(dtype, text, n, values, row)
+                                  : parse_element(self, text, n, values, row);
 
         if (r < 0) {
             memset((char *)values + row * size, 0, size);
-            reject_text(self, map, row, text, from->lengths[row], r);
+            reject_text(self, map, row, text, n, r);
         }
     }
     return 0;
