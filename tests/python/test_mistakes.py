@@ -42,7 +42,7 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     # names
     ('leat.csv("titanic.csv").cast("Agee", dtype="float32").head()', leat.SpecError, ['no field "Agee"', 'did you mean "Age"?']),
     ('leat.csv("titanic.csv").template("{Nme}").head()', leat.SpecError, ['no field "Nme"', 'did you mean "Name"?']),
-    ('leat.csv("titanic.csv").head(after="tokenize")', leat.SpecError, ['no stage "tokenize"', "give its name"]),
+    ('leat.csv("titanic.csv").head(after="tokenize")', leat.SpecError, ['no stage "tokenize"', "give a name"]),
     ("leat.dataset", AttributeError, ["no attribute 'dataset'"]),
     ('leat.from_yaml("titan.yaml")', leat.NotFoundError, ["titan.yaml: No such file"]),
     # stages
