@@ -7,8 +7,12 @@
 
 const char *leat_index_folder(const struct leat_plan *plan, const char *given) {
     if (plan->cache_path || strcmp(plan->options.index, "off") == 0 || plan->mixing ||
-        plan->is_one_pass || plan->blocks.block_size > 0 || leat_plan_find_varying(plan))
+        plan->is_one_pass || leat_plan_find_varying(plan))
         return NULL;
+    if (plan->blocks.block_size > 0 && plan->blocks.n_lanes == 0)
+        return NULL;
+    if (plan->blocks.n_lanes > 0) /* no run makes it by the way */
+        return plan->index_path;
     return plan->index_path ? plan->index_path : given;
 }
 

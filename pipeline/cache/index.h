@@ -13,7 +13,7 @@
 
 /* The folder of the plan's index: its own, or the given one (may be NULL). NULL: the plan has no
  * index, since it has a cache, wants none, is mixed, comes through a FIFO, is read in blocks in
- * random order, or has other records in each epoch. */
+ * random order without lanes, or has other records in each epoch. Lanes have only their own. */
 const char *leat_index_folder(const struct leat_plan *plan, const char *given);
 /* True if the order looks at rows or holds all of them, so that the index keeps what it sees. */
 bool leat_index_has_columns(const struct leat_plan *plan);

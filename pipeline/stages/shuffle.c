@@ -75,8 +75,9 @@ static const struct leat_arg args[] = {
         shuffle, lanes, INT,
         "with `blocks`: each epoch deals the blocks to so many lanes, each with a reservoir and "
         "batches of its own, and steps take the lanes' batches by turns; so a node of many "
-        "reads little more than the lanes of its ranks. Needs a complete `cache` "
-        "(`leatctl cache warm`), and at least as many blocks; best a multiple of the world "
+        "reads little more than the lanes of its ranks. Needs a complete `cache`, "
+        "prepared set or `index` (`leatctl cache warm`), and at least as many blocks; best a "
+        "multiple of the world "
         "size",
         .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,

@@ -87,10 +87,25 @@ def test_memory_of_own_lanes(folder):
         assert daemon.digest("s", "--epochs", 1, "--rank", 1, "--world-size", 64) == expected
 
 
+def test_counts_of_an_index(folder):
+    """An index in place of a cache: the same steps, made from the source, of which a rank reads its lanes only."""
+    for name in STREAMS:
+        is_bad = name in ("pad", "bucket", "pack")
+        cached = write(folder, name, is_bad)
+        ctl("cache", "warm", cached)
+        expected = {world: [steps_run(cached, rank, world) for rank in range(world)] for world in (1, 3, 4)}
+        file = write(folder, name, is_bad, cache=None, index=f"index {name}")
+        told = ctl("run", file, "--no-daemon", check=False)
+        assert told.returncode != 0 and b"has no complete index of this data and these stages: make it with `leatctl cache warm" in told.stderr, told
+        ctl("cache", "warm", file)
+        for world, steps in expected.items():
+            assert [steps_run(file, rank, world) for rank in range(world)] == steps, (name, world)
+
+
 def test_worlds_that_change(folder):
-    """4 ranks stop in mid-epoch, 3 go on, then 4 again: together they see what one machine sees."""
-    for name in ("batch", "bucket"):
-        file = write(folder, name)
+    """4 ranks stop in mid-epoch, 3 go on, then 4 again: together they see what one machine sees. With a cache, or an index."""
+    for name, kept in (("batch", {}), ("bucket", {}), ("batch", {"cache": None, "index": "index"}), ("bucket", {"cache": None, "index": "index"})):
+        file = write(folder, name, **kept)
         ctl("cache", "warm", file)
         every, seen, position = steps_run(file, 0, 1), {}, []
         with Daemon(folder, file) as daemon:
@@ -119,7 +134,7 @@ def bytes_read(file, rank, world_size):
 
 
 def test_reads_its_own_lanes(folder):
-    """Rank 0 of 6 reads little more than a sixth of the cache, whose frames are blocks."""
+    """Rank 0 of 6 reads little more than a sixth of the cache, whose frames are blocks; or, with an index, of the source."""
     file = folder / "s.yaml"
     rows = "".join(json.dumps({"l": [(i * k) % 251 for k in range(400)]}) + "\n" for i in range(4000))
     (folder / "rows.jsonl").write_text(rows)
@@ -130,6 +145,12 @@ def test_reads_its_own_lanes(folder):
     n_own, n_all = bytes_read(file, 0, 6), bytes_read(file, 0, 1)
     n_base = n_all - sum(path.stat().st_size for path in (folder / "cache").iterdir())
     assert (n_own - n_base) / (n_all - n_base) < 0.25, (n_own, n_all, n_base)
+    file.write_text(data.yaml_text({"s": {"source": {"jsonl": {"paths": ["rows.jsonl"], "fields": {"l": "int32[]"}}},
+                                          "index": "index", "stages": stages}}))
+    ctl("cache", "warm", file)
+    n_own, n_all = bytes_read(file, 0, 6), bytes_read(file, 0, 1)
+    n_base = n_all - len(rows)
+    assert (n_own - n_base) / (n_all - n_base) < 0.4, (n_own, n_all, n_base)
 
 
 def test_explained(folder):

@@ -234,7 +234,11 @@ static int write_index(const struct leat_cli_arguments *arguments, char **ret_in
     const char *folder = NULL;
     int r = 0;
 
-    if (!spec || leat_pipeline_open(spec, &leat_opener_operator, &plan, err) < 0)
+    if (!spec)
+        return err->code;
+    if (!leat_value_get(&spec->options, "index"))
+        r = 0;
+    else if (leat_pipeline_open(spec, &leat_opener_operator, &plan, err) < 0)
         r = err->code;
     else if ((folder = leat_index_folder(plan, NULL)))
         r = leat_cli_identify_data(plan, &leat_opener_operator, err);

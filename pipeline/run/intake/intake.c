@@ -6,6 +6,11 @@
 
 #include "pipeline/run/intake/room.h"
 
+/* Blocks are dealt to lanes by the index, and then made from the source. */
+static bool has_indexed_lanes(const struct leat_intake *intake) {
+    return intake->plan->blocks.n_lanes > 0 && intake->cache.is_index && !intake->cache.only_builds;
+}
+
 /* ---- life ---- */
 
 /* Mixed sources share the blocks that the knob allows. */
@@ -37,7 +42,8 @@ int leat_intake_init(struct leat_intake *intake, struct leat_plan *plan,
     leat_row_store_init(store, plan, plan->cache_path || intake->cache.is_index,
                         plan->skips.records.n_ranges > 0 || options->only_places);
     leat_run_spans_init(&intake->spans, plan, seed, options);
-    leat_fast_forward_init(&intake->forward, plan, may_start_later(options),
+    leat_fast_forward_init(&intake->forward, plan,
+                           may_start_later(options) || has_indexed_lanes(intake),
                            leat_run_options_are_of_some(options), store->max_bytes > 0);
     intake->lanes = calloc(n_lanes, sizeof(*intake->lanes));
     if (!intake->lanes)
@@ -116,7 +122,7 @@ static bool is_fast_forwarding(const struct leat_lane *lane, const struct leat_d
  * blocks of its cache or index. */
 static bool wants_counts(const struct leat_intake *intake, const struct leat_lane *lane,
                          const struct leat_demand *demand) {
-    return is_fast_forwarding(lane, demand) ||
+    return is_fast_forwarding(lane, demand) || has_indexed_lanes(intake) ||
            (intake->forward.is_own && !demand->has_failed && !intake->cache.is_builder);
 }
 
@@ -124,7 +130,7 @@ static bool wants_counts(const struct leat_intake *intake, const struct leat_lan
 static bool reads_index(const struct leat_intake *intake, const struct leat_lane *lane,
                         const struct leat_demand *demand) {
     return intake->store->max_bytes > 0 || is_fast_forwarding(lane, demand) ||
-           (intake->forward.is_own && !intake->plan->is_compressed);
+           has_indexed_lanes(intake) || (intake->forward.is_own && !intake->plan->is_compressed);
 }
 
 struct leat_run_cache_view leat_intake_view(const struct leat_intake *intake,
@@ -293,9 +299,10 @@ static int fail_uncounted(const struct leat_intake *intake, struct leat_error *e
 
     return leat_error_set(err, -ENODATA,
                           "shuffle.lanes needs the numbers of records, and %s has no complete "
-                          "cache of this data and these stages: make it with `leatctl cache warm "
+                          "%s of this data and these stages: make it with `leatctl cache warm "
                           "%s`, or prepare the data",
-                          intake->cache.folder, file ? file : "FILE");
+                          intake->cache.folder, intake->cache.is_index ? "index" : "cache",
+                          file ? file : "FILE");
 }
 
 /* The same for a source that is read block by block in random order. Its cache is used only once it

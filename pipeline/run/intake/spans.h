@@ -6,8 +6,9 @@
  * built first, from front to back, and none of those rows goes to the order. Then frames are queued
  * instead of pieces; of frames at the ends of a block only the rows of the block count. If the
  * cache cannot be built, the run goes on without. All three give the same rows in the same order.
- * A source whose blocks are dealt to lanes needs a complete cache, and fails without. Of lanes
- * whose batches other runs make, only the numbers of rows are queued (idle_lanes.h).
+ * A source whose blocks are dealt to lanes needs a complete cache, and fails without; or a complete
+ * index, by which they are dealt, and then made from the source. Of lanes whose batches other runs
+ * make, only the numbers of rows are queued (idle_lanes.h).
  *
  * Owner: the run's thread.
  */

@@ -322,7 +322,7 @@ static void test_lanes_refused(void **state) {
             CSV, "on_error: skip",
             "- shuffle: {blocks: true, buffer_size: 5, lanes: 2}\n- batch: {batch_size: 1}"),
         "stages[0].shuffle.lanes: needs the numbers of records beforehand: give the stream a "
-        "`cache`, and make it with `leatctl cache warm "));
+        "`cache`, or a folder for its `index`, and make it with `leatctl cache warm "));
     check_refused("{\"a\": 1}\n", "- shuffle: {buffer_size: 5, lanes: 2}\n- batch: {batch_size: 1}",
                   "x.yaml:5:42: streams.x.stages[0].shuffle.lanes: has an effect only with "
                   "`blocks`");
