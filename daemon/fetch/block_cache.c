@@ -17,8 +17,9 @@
 #include "proto/base/file.h"
 
 #define SUFFIX      ".block"
-#define NAME_SIZE   96
+#define NAME_SIZE   LEAT_BLOCK_NAME_SIZE
 #define KEEP_TENTHS 9 /* of max_bytes are left when blocks are removed */
+#define CHUNK_BYTES ((uint64_t)1 << 18)
 
 struct leat_block_range leat_block_number(const struct leat_block_cache *cache,
                                           const struct leat_fetch_object *object, uint64_t number) {
@@ -183,64 +184,131 @@ void leat_block_cache_remove(struct leat_block_cache *cache, const struct leat_f
     (void)unlinkat(cache->folder, name, 0);
 }
 
-static int write_block(int fd, const void *data, size_t n) {
-    XXH64_canonical_t hash;
-    int r;
+/* ---- blocks that come ---- */
 
-    XXH64_canonicalFromHash(&hash, XXH3_64bits(data, n));
-    r = leat_file_write(fd, data, n, 0);
-    return r < 0 ? r : leat_file_write(fd, &hash, sizeof(hash), n);
+/* What came so far goes on in memory. */
+static int move_to_memory(struct leat_block_writer *writer) {
+    uint8_t *chunk = malloc(CHUNK_BYTES);
+    int fd = memfd_create("leat-block", MFD_CLOEXEC), r = fd < 0 ? -errno : chunk ? 0 : -ENOMEM;
+
+    for (uint64_t at = 0; r == 0 && at < writer->n_bytes;) {
+        uint64_t left = writer->n_bytes - at;
+        ssize_t n = leat_file_read(writer->fd, chunk, left < CHUNK_BYTES ? left : CHUNK_BYTES, at);
+
+        r = n > 0 ? leat_file_write(fd, chunk, (size_t)n, at) : n < 0 ? (int)n : -EIO;
+        at += n > 0 ? (uint64_t)n : 0;
+    }
+    free(chunk);
+    if (r < 0) {
+        leat_file_close(&fd);
+        return r;
+    }
+    leat_file_close(&writer->fd);
+    writer->fd = fd;
+    writer->is_in_memory = true;
+    return 0;
 }
 
-static int add_to_memory(const void *data, size_t n) {
-    int fd = memfd_create("leat-block", MFD_CLOEXEC), r = fd < 0 ? -errno : 0;
+static void tell_failure(struct leat_block_cache *cache, int code) {
+    if (!cache->is_failing)
+        (void)fprintf(stderr, "leat-fetch: goes on without its cache, which takes no block: %s\n",
+                      strerror(-code));
+    cache->is_failing = true;
+}
 
-    if (r == 0)
-        r = write_block(fd, data, n);
-    if (r == 0)
-        return fd;
-    leat_file_close(&fd);
+static void remove_temporary(struct leat_block_writer *writer) {
+    if (writer->temporary[0])
+        (void)unlinkat(writer->cache->folder, writer->temporary, 0);
+    writer->temporary[0] = '\0';
+}
+
+static int give_up_disk(struct leat_block_writer *writer, int code) {
+    int r;
+
+    tell_failure(writer->cache, code);
+    r = move_to_memory(writer);
+    remove_temporary(writer);
     return r;
 }
 
-static int add_to_disk(struct leat_block_cache *cache, const char *name, const void *data,
-                       size_t n) {
-    char temporary[NAME_SIZE];
-    int fd, r;
-
-    (void)snprintf(temporary, sizeof(temporary), ".%016llx" SUFFIX,
-                   (unsigned long long)cache->salt);
-    fd =
-        openat(cache->folder, temporary, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -errno;
-    r = write_block(fd, data, n);
-    leat_file_close(&fd);
-    if (r == 0 && renameat(cache->folder, temporary, cache->folder, name) < 0)
-        r = -errno;
-    if (r < 0)
-        (void)unlinkat(cache->folder, temporary, 0);
-    if (r < 0)
-        return r;
-    fd = openat(cache->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+int leat_block_writer_begin(struct leat_block_writer *writer, struct leat_block_cache *cache,
+                            const struct leat_fetch_object *object, struct leat_block_range range) {
+    *writer = (struct leat_block_writer){.cache = cache, .fd = -1};
+    writer->hash = XXH3_createState();
+    if (!writer->hash)
+        return -ENOMEM;
+    (void)XXH3_64bits_reset(writer->hash);
+    make_name(object, range, writer->name);
+    if (cache->n_bytes + range.n_bytes > cache->max_bytes)
+        make_room(cache, range.n_bytes);
+    (void)snprintf(writer->temporary, sizeof(writer->temporary), ".%016llx-%llu" SUFFIX,
+                   (unsigned long long)cache->salt, (unsigned long long)cache->n_written++);
+    writer->fd = openat(cache->folder, writer->temporary,
+                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (writer->fd >= 0)
+        return 0;
+    writer->temporary[0] = '\0';
+    return give_up_disk(writer, -errno);
 }
 
-int leat_block_cache_add(struct leat_block_cache *cache, const struct leat_fetch_object *object,
-                         uint64_t first, const void *data, size_t n) {
-    char name[NAME_SIZE];
-    int fd;
+int leat_block_writer_add(struct leat_block_writer *writer, const void *data, size_t n) {
+    int r = leat_file_write(writer->fd, data, n, writer->n_bytes);
 
-    if (cache->n_bytes + n > cache->max_bytes)
-        make_room(cache, n);
-    make_name(object, (struct leat_block_range){first, n}, name);
-    fd = add_to_disk(cache, name, data, n);
-    if (fd < 0 && !cache->is_failing)
-        (void)fprintf(stderr, "leat-fetch: goes on without its cache, which takes no block: %s\n",
-                      strerror(-fd));
-    cache->is_failing = fd < 0;
-    if (fd < 0)
-        return add_to_memory(data, n);
-    cache->n_bytes += n + sizeof(XXH64_canonical_t);
+    if (r < 0 && !writer->is_in_memory) {
+        r = give_up_disk(writer, r);
+        if (r == 0)
+            r = leat_file_write(writer->fd, data, n, writer->n_bytes);
+    }
+    if (r < 0)
+        return r;
+    (void)XXH3_64bits_update(writer->hash, data, n);
+    writer->n_bytes += n;
+    return 0;
+}
+
+static int write_hash(struct leat_block_writer *writer) {
+    XXH64_canonical_t hash;
+
+    XXH64_canonicalFromHash(&hash, XXH3_64bits_digest(writer->hash));
+    return leat_file_write(writer->fd, &hash, sizeof(hash), writer->n_bytes);
+}
+
+/* Gives the file its name. A descriptor of it that cannot write, or -errno. */
+static int publish(struct leat_block_writer *writer) {
+    struct leat_block_cache *cache = writer->cache;
+    int fd = -1, r = write_hash(writer);
+
+    if (r == 0)
+        fd = openat(cache->folder, writer->temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (r == 0 &&
+        (fd < 0 || renameat(cache->folder, writer->temporary, cache->folder, writer->name) < 0))
+        r = -errno;
+    if (r < 0) {
+        leat_file_close(&fd);
+        return r;
+    }
+    writer->temporary[0] = '\0';
+    cache->n_bytes += writer->n_bytes + sizeof(XXH64_canonical_t);
+    cache->is_failing = false;
     return fd;
+}
+
+int leat_block_writer_finish(struct leat_block_writer *writer) {
+    int fd = writer->is_in_memory ? -EIO : publish(writer), r = 0;
+
+    if (fd < 0 && !writer->is_in_memory)
+        r = give_up_disk(writer, fd);
+    if (fd < 0 && r == 0) { /* Memory has no name: its descriptor is handed out. */
+        fd = writer->fd;
+        writer->fd = -1;
+    }
+    leat_block_writer_drop(writer);
+    return r < 0 ? r : fd;
+}
+
+void leat_block_writer_drop(struct leat_block_writer *writer) {
+    remove_temporary(writer);
+    leat_file_close(&writer->fd);
+    (void)XXH3_freeState(writer->hash);
+    writer->hash = NULL;
 }

@@ -10,6 +10,8 @@
 #include "daemon/fetch/catalog.h"
 #include "proto/base/error.h"
 
+#define LEAT_BLOCK_NAME_SIZE 96
+
 struct leat_block_range {
     uint64_t first, n_bytes;
 };
@@ -17,8 +19,9 @@ struct leat_block_range {
 struct leat_block_cache {
     int folder;
     uint64_t max_bytes, n_bytes, block_bytes;
-    uint64_t salt;   /* of the name of the file that is being written */
-    bool is_failing; /* the disk took no block, and it was told */
+    uint64_t salt;      /* of the names of files that are being written */
+    uint64_t n_written; /* that were begun */
+    bool is_failing;    /* the disk took no block, and it was told */
 };
 
 /* path NULL: the folder that leat_fetch_settings says. After an error the cache keeps nothing. */
@@ -39,6 +42,22 @@ int leat_block_cache_open(const struct leat_block_cache *cache,
                           const struct leat_fetch_object *object, struct leat_block_range range);
 void leat_block_cache_remove(struct leat_block_cache *cache, const struct leat_fetch_object *object,
                              struct leat_block_range range);
-/* Keeps a block; a descriptor of it, which may be of memory. -errno: not even that. */
-int leat_block_cache_add(struct leat_block_cache *cache, const struct leat_fetch_object *object,
-                         uint64_t first, const void *data, size_t n);
+
+/* A block that comes. Its bytes are written and hashed as they come, while they are in the
+ * processor's cache, and nothing of it waits in memory. */
+struct leat_block_writer {
+    struct leat_block_cache *cache;
+    int fd; /* -1: it has not begun */
+    uint64_t n_bytes;
+    struct XXH3_state_s *hash;
+    bool is_in_memory; /* as the disk took no more */
+    char name[LEAT_BLOCK_NAME_SIZE], temporary[LEAT_BLOCK_NAME_SIZE];
+};
+
+/* 0 or -errno: not even memory takes it. After any result the writer has to be dropped. */
+int leat_block_writer_begin(struct leat_block_writer *writer, struct leat_block_cache *cache,
+                            const struct leat_fetch_object *object, struct leat_block_range range);
+int leat_block_writer_add(struct leat_block_writer *writer, const void *data, size_t n);
+/* Keeps the block, and drops the writer. A descriptor of the block, or -errno. */
+int leat_block_writer_finish(struct leat_block_writer *writer);
+void leat_block_writer_drop(struct leat_block_writer *writer);

@@ -27,6 +27,8 @@ static void free_block(struct leat_fetch_block *block) {
     *at = block->next;
     if (block->transfer)
         leat_transfer_free(block->transfer);
+    if (block->writer.hash)
+        leat_block_writer_drop(&block->writer);
     if (block->fd >= 0)
         block->server->n_ready--;
     leat_file_close(&block->fd);
@@ -77,14 +79,30 @@ static bool hand_out(struct leat_fetch_block *block, const struct leat_error *er
     return is_wanted;
 }
 
+/* What an attempt before has brought is forgotten. */
+static int on_begin(void *owner) {
+    struct leat_fetch_block *block = owner;
+
+    if (block->writer.hash)
+        leat_block_writer_drop(&block->writer);
+    return leat_block_writer_begin(&block->writer, &block->server->cache, block->object,
+                                   block->range);
+}
+
+static int on_bytes(void *owner, const void *data, size_t n) {
+    struct leat_fetch_block *block = owner;
+
+    return leat_block_writer_add(&block->writer, data, n);
+}
+
 static void on_block(void *owner, struct leat_transfer *transfer, struct leat_error *err) {
     struct leat_fetch_block *block = owner;
     struct leat_fetch_server *server = block->server;
 
+    (void)transfer;
     block->transfer = NULL;
     if (err->code == 0) {
-        block->fd = leat_block_cache_add(&server->cache, block->object, block->range.first,
-                                         transfer->body.data, transfer->body.n_bytes);
+        block->fd = leat_block_writer_finish(&block->writer);
         server->n_ready += block->fd >= 0;
         if (block->fd < 0)
             leat_error_set(err, block->fd, "no room for a block: %s", strerror(-block->fd));
@@ -111,6 +129,8 @@ static struct leat_fetch_block *begin_block(struct leat_fetch_server *server,
                                             .first = range.first,
                                             .n_bytes = range.n_bytes,
                                             .object_size = object->n_bytes,
+                                            .begin = on_begin,
+                                            .take = on_bytes,
                                             .done = on_block,
                                             .owner = block};
 

@@ -13,8 +13,9 @@ struct leat_fetch_block {
     struct leat_fetch_server *server;
     struct leat_fetch_object *object;
     struct leat_block_range range;
-    struct leat_transfer *transfer; /* NULL: it has come */
-    int fd;                         /* -1: it comes, or was taken */
+    struct leat_transfer *transfer;  /* NULL: it has come */
+    struct leat_block_writer writer; /* of what comes; begun if its hash is not NULL */
+    int fd;                          /* -1: it comes, or was taken */
 };
 
 struct leat_fetch_client {

@@ -46,17 +46,33 @@ static size_t on_header(char *data, size_t size, size_t n, void *user) {
     return size * n;
 }
 
-static size_t body_limit(const struct leat_transfer *transfer) {
-    if (status_of(transfer) >= 300)
-        return ERROR_BYTES_MAX;
-    return transfer->request.kind == LEAT_TRANSFER_BLOCK ? transfer->request.n_bytes
-                                                         : LEAT_LISTING_BYTES_MAX;
+static size_t body_limit(long status) {
+    return status >= 300 ? ERROR_BYTES_MAX : LEAT_LISTING_BYTES_MAX;
+}
+
+/* Bytes of a block. */
+static size_t take_bytes(struct leat_transfer *transfer, const char *data, size_t n) {
+    const struct leat_transfer_request *request = &transfer->request;
+
+    if (n > request->n_bytes - transfer->n_taken) {
+        transfer->has_more = true;
+        return 0;
+    }
+    if (transfer->n_taken == 0)
+        transfer->take_error = request->begin(request->owner);
+    if (transfer->take_error == 0)
+        transfer->take_error = request->take(request->owner, data, n);
+    transfer->n_taken += n;
+    return transfer->take_error < 0 ? 0 : n;
 }
 
 static size_t on_body(char *data, size_t size, size_t n, void *user) {
     struct leat_transfer *transfer = user;
+    long status = status_of(transfer);
 
-    if (size * n > body_limit(transfer) - transfer->body.n_bytes) {
+    if (transfer->request.kind == LEAT_TRANSFER_BLOCK && status < 300)
+        return take_bytes(transfer, data, size * n);
+    if (size * n > body_limit(status) - transfer->body.n_bytes) {
         transfer->has_more = true;
         return 0;
     }
@@ -255,13 +271,11 @@ static int begin_attempt(struct leat_transfer *transfer, struct leat_error *err)
     int r = make_url(transfer, &url, err);
 
     transfer->easy = curl_easy_init();
-    transfer->body.n_bytes = transfer->n_sent = 0;
+    transfer->body.n_bytes = transfer->n_sent = transfer->n_taken = 0;
+    transfer->take_error = 0;
     transfer->has_more = false;
     transfer->reason[0] = '\0';
     leat_answer_begin(&transfer->answer);
-    if (r == 0 && transfer->request.kind == LEAT_TRANSFER_BLOCK &&
-        !leat_text_reserve(&transfer->body, transfer->request.n_bytes + 1))
-        r = leat_error_oom(err);
     if (r == 0 && !transfer->easy)
         r = leat_error_oom(err);
     if (r == 0)
@@ -375,9 +389,10 @@ static int check_block(const struct leat_transfer *transfer, long status, struct
         (answer->first != request->first || answer->end != request->first + request->n_bytes ||
          answer->object_size != request->object_size))
         return leat_error_set(err, -EPROTO, "another range was answered than was asked for");
-    if (transfer->body.n_bytes != request->n_bytes)
-        return leat_error_set(err, -EPROTO, "%zu bytes were answered, and %llu were asked for",
-                              transfer->body.n_bytes, (unsigned long long)request->n_bytes);
+    if (transfer->n_taken != request->n_bytes)
+        return leat_error_set(err, -EPROTO, "%llu bytes were answered, and %llu were asked for",
+                              (unsigned long long)transfer->n_taken,
+                              (unsigned long long)request->n_bytes);
     return 0;
 }
 
@@ -430,6 +445,9 @@ static void end_transfer(struct leat_transfer *transfer, CURLcode code) {
 
     if (transfer->body.failed) {
         leat_error_oom(&err);
+    } else if (transfer->take_error < 0) {
+        leat_error_set(&err, transfer->take_error, "no room for a block: %s",
+                       strerror(-transfer->take_error));
     } else if (check_answer(transfer, code, status, &err) < 0 && err.code != -ESTALE) {
         bool may_again = !transfer->has_more && may_help(transfer, code, status);
 

@@ -38,6 +38,9 @@ struct leat_transfer_request {
     const char *content;     /* POST: what is sent; NULL: an upload is begun */
     bool is_new;             /* PUT and POST: the object must not be there (-EEXIST) */
     int fd;                  /* PUT: the file, which outlives the transfer */
+    /* BLOCK: what takes the bytes; `begin` comes before the first of each attempt. 0 or -errno. */
+    int (*begin)(void *owner);
+    int (*take)(void *owner, const void *data, size_t n);
     /* Called once, unless it is cancelled. err->code 0: all came as it should. The transfer is
      * freed afterwards. */
     void (*done)(void *owner, struct leat_transfer *transfer, struct leat_error *err);
@@ -50,6 +53,8 @@ struct leat_transfer {
     struct leat_transfers *all;
     char *url, *version, *token, *upload, *content;
     uint64_t n_sent;                              /* PUT */
+    uint64_t n_taken;                             /* BLOCK: bytes of this attempt */
+    int take_error;                               /* BLOCK: why they were not taken */
     bool is_s3, is_active, has_renewed, has_more; /* has_more: bytes than there may be */
     CURL *easy;
     struct curl_slist *headers;

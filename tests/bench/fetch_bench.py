@@ -4,13 +4,16 @@ what opening 10,000 objects takes. Prints JSON.
 
     fetch_bench.py BIN [MIB]
 
-Needs nginx and curl. Latency is that of a proxy between, which holds back what comes for 25 ms each way; curl goes through it too.
+curl drops what comes, or writes it into files; leat-fetch keeps all, and a client reads it. `cpu_s_of_gb` are the seconds of user and
+system time that the program itself takes for 10^9 bytes, without nginx and the client; `ratio` is of bytes per second, which is
+lower where processors are short, as nginx, leat-fetch and the client work at once. Needs nginx and curl. Latency is that of a proxy between, which holds back what comes for 25 ms each way; curl goes through it too.
 """
 import array
 import asyncio
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import statistics
@@ -27,7 +30,7 @@ BIN = pathlib.Path(sys.argv[1]).resolve()
 MIB = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 256
 BLOCK, REQUESTS, N_OBJECTS, PORT, SLOW_PORT = 4 << 20, 16, 4, 8931, 8932
 DELAY_S, HELD = 0.025, 64  # HELD: pieces of a connection on their way
-URL_MAX, LIST, EXPECT, LOOK, BLOCK_VERB = 2048, 1, 2, 3, 4
+VERSION, URL_MAX, LIST, EXPECT, LOOK, BLOCK_VERB = 2, 2048, 1, 2, 3, 4
 
 
 class Client:
@@ -37,8 +40,8 @@ class Client:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect(str(path))
 
-    def ask(self, verb, url, block=0, identity=bytes(16), fd=None):
-        request = struct.pack("=IIIIQ16s", 1, verb, 0, 0, block, identity) + url.encode() + b"\0"
+    def ask(self, verb, url, first=0, n_bytes=0, identity=bytes(16), fd=None):
+        request = struct.pack("=IIIIIIQQ16s", VERSION, verb, 0, 0, 0, 0, first, n_bytes, identity) + url.encode() + b"\0"
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))] if fd is not None else []
         self.socket.sendmsg([request], ancillary)
         reply, ancillary, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(4))
@@ -60,23 +63,27 @@ class Client:
         self.expect(urls)
         for url in urls:
             n_bytes, block_bytes, identity, _ = self.ask(LOOK, url)
-            for block in range(-(-n_bytes // block_bytes)):
-                fd = self.ask(BLOCK_VERB, url, block, identity)[3]
-                n = min(block_bytes, n_bytes - block * block_bytes)
+            for first in range(0, n_bytes, block_bytes):
+                n = min(block_bytes, n_bytes - first)
+                fd = self.ask(BLOCK_VERB, url, first, n, identity)[3]
                 for at in range(0, n, len(buffer)):
                     total += os.preadv(fd, [memoryview(buffer)[:min(len(buffer), n - at)]], at)
                 os.close(fd)
         return total
 
 
-def curl_rate(urls):
-    """Bare libcurl: the same ranges, as many at once."""
+def curl_rate(urls, folder=None):
+    """Bare libcurl: the same ranges, as many at once, into files of the folder if there is one. Bytes a second, and CPU seconds a GB."""
     size = MIB * (1 << 20) // N_OBJECTS
-    lines = [f'url = "{url}"\nrange = {at}-{min(at + BLOCK, size) - 1}\noutput = /dev/null\n' for url in urls for at in range(0, size, BLOCK)]
-    start = time.monotonic()
+    ranges = [(url, at) for url in urls for at in range(0, size, BLOCK)]
+    lines = [f'url = "{url}"\nrange = {at}-{min(at + BLOCK, size) - 1}\noutput = {folder / str(i) if folder else "/dev/null"}\n'
+             for i, (url, at) in enumerate(ranges)]
+    start, before = time.monotonic(), os.times()
     subprocess.run(["curl", "-sSZ", "--parallel-max", str(REQUESTS), "--parallel-immediate", "-K", "-"], input="".join(lines), text=True, check=True,
                    stderr=subprocess.DEVNULL)
-    return size * len(urls) / (time.monotonic() - start)
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return size * len(urls) / (time.monotonic() - start), cpu / (size * len(urls) / 1e9)
 
 
 class Fetch:
@@ -98,11 +105,18 @@ class Fetch:
         self.process.wait()
 
 
+def cpu_seconds(pid):
+    """User and system time of the process."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def fetch_rate(folder, name, urls):
-    with Fetch(folder, name) as client:
-        start = time.monotonic()
+    fetch = Fetch(folder, name)
+    with fetch as client:
+        start, before = time.monotonic(), cpu_seconds(fetch.process.pid)
         total = client.read(urls)
-        return total / (time.monotonic() - start)
+        return total / (time.monotonic() - start), (cpu_seconds(fetch.process.pid) - before) / (total / 1e9)
 
 
 def start_nginx(folder):
@@ -173,11 +187,17 @@ def reading(folder):
     try:
         for name, port in (("no latency", PORT), ("50 ms", SLOW_PORT)):
             urls = [f"http://127.0.0.1:{port}/{i}.bin" for i in range(N_OBJECTS)]
-            pairs = [(curl_rate(urls), fetch_rate(folder, f"{port}.{i}", urls)) for i in range(3)]
-            curl, fetch = (statistics.median(rates) for rates in zip(*pairs))
-            told[name] = {"curl_mb_s": round(curl / 1e6), "fetch_mb_s": round(fetch / 1e6), "ratio": round(fetch / curl, 2)}
+            files = folder / "files"
+            files.mkdir(exist_ok=True)
+            rounds = [{"curl": curl_rate(urls), "curl_into_files": curl_rate(urls, files), "fetch": fetch_rate(folder, f"{port}.{i}", urls)}
+                      for i in range(3)]
+            told[name] = {who: {"mb_s": round(statistics.median(row[who][0] for row in rounds) / 1e6),
+                                "cpu_s_of_gb": round(min(row[who][1] for row in rounds), 3)} for who in rounds[0]}
+            for who in ("curl", "curl_into_files"):
+                told[name][f"ratio_to_{who}"] = round(statistics.median(row["fetch"][0] / row[who][0] for row in rounds), 2)
+            shutil.rmtree(files)
         before = n_requests(folder)
-        rate = fetch_rate(folder, f"{port}.0", urls)
+        rate, _ = fetch_rate(folder, f"{port}.0", urls)
         told["second epoch"] = {"mb_s": round(rate / 1e6), "requests_besides_head": n_requests(folder) - before - len(urls)}
     finally:
         os.kill(proxy, signal.SIGKILL)
