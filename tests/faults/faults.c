@@ -227,7 +227,7 @@ static bool has_error(int fd, int error) {
     case EPIPE:
         return kind == S_IFSOCK;
     case EAGAIN:
-        return kind == S_IFSOCK || (kind != S_IFREG && is_nonblocking(fd));
+        return kind == S_IFSOCK || (kind == S_IFIFO && is_nonblocking(fd));
     case SHORTER:
         return kind == S_IFREG || is_stream(fd);
     default:

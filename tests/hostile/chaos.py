@@ -93,8 +93,13 @@ class Site:
         self.start()
 
     def reload(self, text):
+        """What is wrong with it, or nothing."""
         self.daemon.config.write_text(text)
-        return self.ctl("reload").returncode
+        return self.ctl("reload").stderr.decode(errors="replace")
+
+    def must_reload(self, text):
+        said = self.reload(text)
+        assert not said, said
 
     def check_alive(self):
         status = self.daemon.process.poll()
@@ -263,14 +268,14 @@ def stop_daemon(world, rng):
 
 
 def change_limits(world, rng):
-    settings = rng.choice(({}, {"max_user_sessions": 2}, {"max_user_ring_bytes": "1MiB"}, {"max_sessions": 4}, {"max_window": 2},
+    settings = rng.choice(({}, {"max_user_sessions": 2}, {"max_user_ring_bytes": 1 << 20}, {"max_sessions": 4}, {"window": 2, "max_window": 2},
                            {"user_weights": {str(UIDS[0]): 100}}, {"tuner": "off"}))
-    assert rng.choice(world.sites).reload(config_text(world.folder, **settings)) == 0
+    rng.choice(world.sites).must_reload(config_text(world.folder, **settings))
 
 
 def change_cache(world, rng):
     """With the cache and without."""
-    assert rng.choice(world.sites).reload(config_text(world.folder, is_cached=rng.random() < 0.5)) == 0
+    rng.choice(world.sites).must_reload(config_text(world.folder, is_cached=rng.random() < 0.5))
 
 
 def remove_cache(world, _rng):
@@ -287,7 +292,10 @@ def cut_cache(world, rng):
 
 
 def reload_wrong(world, rng):
-    assert rng.choice(world.sites).reload(world.text + "  wrong: {source: 3}\n") != 0
+    site = rng.choice(world.sites)
+    good = site.daemon.config.read_text()
+    assert "wrong" in site.reload(good + "  wrong: {source: 3}\n")
+    site.daemon.config.write_text(good)
 
 
 def kick(world, rng):
@@ -323,7 +331,7 @@ def disturb(world, seconds):
 def work_evenly(world):
     """Each stream once at each daemon, with nobody else there."""
     for site in world.sites:
-        assert site.reload(world.text) == 0
+        site.must_reload(world.text)
         for stream in STREAMS:
             for delivery in ("shared", "copy"):
                 assert site.daemon.digest(stream, "--delivery", delivery) == world.digests[stream, 1, None], "wrong batches"
@@ -333,7 +341,7 @@ def finish(world):
     """All trainers come to their end."""
     go_on(world, None)
     for site in world.sites:
-        assert site.reload(world.text) == 0
+        site.must_reload(world.text)
     for trainer in world.trainers:
         while trainer.process.poll() is None:
             trainer.look()

@@ -301,7 +301,8 @@ int leat_jinja_items(struct leat_jinja_render *render, const struct leat_jinja_v
     case LEAT_JINJA_UNDEFINED:
         return 0;
     case LEAT_JINJA_ITERATOR:
-        list->items = value->list->items + value->list->at;
+        if (value->list->items)
+            list->items = value->list->items + value->list->at;
         list->n_items = list->capacity = value->list->n_items - value->list->at;
         value->list->at = value->list->n_items;
         break;
