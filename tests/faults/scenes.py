@@ -16,6 +16,7 @@ import time
 import data
 from leat_harness import BIN, HANG_S, ROOT, Daemon, find_digest
 
+ON_OUTPUT = {"check", "verify"}  # commands whose output says what is wrong with a file
 N_IDLE = 6  # rounds without a fault, after which a daemon holds what it holds
 
 
@@ -45,7 +46,7 @@ def ran(command, env, cwd=None, page=None):
         raise Wrong(f"{' '.join(map(str, command[1:]))}: hangs") from None
     if process.returncode < 0:
         raise Wrong(f"{' '.join(map(str, command[1:]))}: ended by signal {-process.returncode}: {err.decode(errors='replace')[-500:]}")
-    if process.returncode > 0 and not err.strip() and command[1] != "check":
+    if process.returncode > 0 and not err.strip() and not ON_OUTPUT.intersection(command):
         raise Wrong(f"{' '.join(map(str, command[1:]))}: status {process.returncode}, and no word why: {out[-200:]}")
     if process.returncode > 0 and page and page.call == "malloc" and b"memory" not in out + err:
         raise Wrong(f"{' '.join(map(str, command[1:]))}: a lack of memory is told as: {(out[-200:] + err[-300:]).decode(errors='replace')}")
