@@ -539,6 +539,7 @@ int leat_cache_file_open_object(struct leat_object *take_object, uint64_t n_fram
     file->object = take_object;
     measure_ends(take_object, n_frames, &ends);
     r = read_object(file, &ends, err);
+    leat_object_rest(take_object);
     free(ends.first);
     free(ends.last);
     if (r < 0) {

@@ -236,6 +236,11 @@ struct leat_object *leat_object_close(struct leat_object *object) {
     return NULL;
 }
 
+void leat_object_rest(struct leat_object *object) {
+    leat_file_close(&object->socket);
+    leat_file_close(&object->fd);
+}
+
 void leat_object_state(const struct leat_object *object, struct leat_file_state *ret_state) {
     fill_state(&object->request, object->n_bytes, ret_state);
 }

@@ -35,6 +35,8 @@ int leat_object_look(const struct leat_opener *opener, const char *url,
 int leat_object_open(const struct leat_opener *opener, const char *url,
                      struct leat_object **ret_object, struct leat_error *err);
 struct leat_object *leat_object_close(struct leat_object *object); /* accepts NULL */
+/* Ends its connection to leat-fetch, which takes a limited number; a read makes a new one. */
+void leat_object_rest(struct leat_object *object);
 void leat_object_state(const struct leat_object *object, struct leat_file_state *ret_state);
 /* Some bytes from that offset on; *ret_n 0: its end. */
 int leat_object_read(struct leat_object *object, void *data, size_t size, uint64_t offset,

@@ -6,12 +6,16 @@
 S3 is moto_server (PyPI), which verifies signatures; faulty stores are Python's.
 """
 import concurrent.futures
+import errno
 import json
 import os
+import socket
+import struct
+import subprocess
 
 import data
 import leat_harness
-from leat_harness import SLOW, Daemon, ctl, find_digest
+from leat_harness import BIN, SLOW, Daemon, ctl, find_digest
 from object_server import ObjectServer
 from object_store import NO_AWS, Moto, need_fetch
 
@@ -164,8 +168,9 @@ def test_only_what_is_wanted(folder):
         assert len(server.requests) == 2, server.requests  # HEAD and GET of set.json
         def n_bytes():
             """Of shards."""
-            return sum(int(last) - int(first) + 1 for _, path, _, headers in server.requests if path.endswith(".leat") and "Range" in headers
-                       for first, last in [headers["Range"].removeprefix("bytes=").split("-")])
+            asked = [(path, headers.get("Range", f"bytes=0-{len(server.objects[path]) - 1}").removeprefix("bytes=").split("-"))
+                     for method, path, _, headers in server.requests if method == "GET" and path.endswith(".leat")]
+            return sum(int(last) - int(first) + 1 for _, (first, last) in asked)
         n_all = sum(len(body) for path, body in server.objects.items() if path.endswith(".leat"))
         server.requests.clear()
         rank = ("--rank", 3, "--world-size", 8)
@@ -414,6 +419,59 @@ def test_damage(folder):
                 path.write_bytes(bytes_of)
             done = ctl("run", prepared, "--no-daemon", "--digest", env=env)
             assert find_digest(done.stdout) == expected and b"damaged" not in done.stderr, done.stderr
+
+
+def test_connections(folder):
+    """A daemon keeps no connection to leat-fetch for each shard, of which there may be more than leat-fetch takes clients."""
+    need_fetch()
+    plain, prepared, csv = write_pair(folder, {"buffer_size": 500}, n_rows=3000)
+    with ObjectServer() as server:
+        env = env_of(server, folder)
+        prepare(plain, env, n=12)
+        seal(plain, env)
+        csv.unlink()
+        with Daemon(folder, prepared, env=env) as daemon:
+            def n_sockets():
+                return sum(os.readlink(f"/proc/{daemon.pid}/fd/{fd}").startswith("socket:") for fd in os.listdir(f"/proc/{daemon.pid}/fd"))
+            before = n_sockets()
+            trainer = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=subprocess.DEVNULL,
+                                       env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+            try:
+                leat_harness.wait_until(lambda: any(session["n_batches"] > 200 for session in daemon.sessions()), "batches come")
+                assert n_sockets() < before + 12, (before, n_sockets())
+            finally:
+                trainer.terminate()
+                trainer.wait()
+
+
+STORE = 6  # a verb of proto/fetch.h
+
+
+def test_service_stores_nothing(folder):
+    """The service, which may have other credentials than its clients, refuses to store, whatever they ask for."""
+    need_fetch()
+    with ObjectServer() as server, open(folder / "data", "w+b") as file:
+        env = env_of(server, folder)
+        file.write(b"some bytes")
+        file.flush()
+        service = subprocess.Popen([BIN / "leat-fetch", "--config", env["LEAT_FETCH_CONFIG"], "--socket", folder / "fetch.sock"],
+                                   env={**os.environ, **env})
+        try:
+            leat_harness.wait_until((folder / "fetch.sock").exists, "leat-fetch listens")
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+                client.connect(str(folder / "fetch.sock"))
+                head = struct.pack("=6I2Q16s", 2, STORE, 0, 0, 0, 0, 0, 0, b"")
+                socket.send_fds(client, [head + b"s3://data/sets/web/x\0"], [file.fileno()])
+                reply = client.recv(65536)
+            (code,) = struct.unpack_from("=i", reply)
+            assert code == -errno.EPERM and b"the service leat-fetch stores nothing" in reply, reply
+            assert not server.requests and not server.objects
+            plain, _ = write(folder, "plain", n_rows=3000)
+            prepare(plain, {**env, "LEAT_FETCH_SOCKET": str(folder / "fetch.sock")}, n=2)  # by one of its own
+            assert len(server.objects) == 2
+        finally:
+            service.terminate()
+            assert service.wait(leat_harness.HANG_S) == 0
 
 
 def short(handler):
