@@ -29,8 +29,9 @@ static const char *const jobs[] = {
           "fi\n",
     [2] = "# kubectl apply -f THIS: the second job fails until all shards exist, and Kubernetes "
           "retries it\n"
-          "# IMAGE has leatctl; the claim DATA is mounted where the files lie; for s3:// the pods need\n"
-          "# credentials, by a service account with a role, or envFrom: [{secretRef: {name: AWS}}]\n"
+          "# IMAGE has leatctl; the claim DATA is mounted where the files lie; for s3:// give the "
+          "pods\n"
+          "# credentials: a service account with a role, or envFrom: [{secretRef: {name: AWS}}]\n"
           "apiVersion: batch/v1\n"
           "kind: Job\n"
           "metadata: {name: leat-prepare}\n"
