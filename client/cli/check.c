@@ -100,9 +100,11 @@ static void add_line(struct check *check, const char *line) {
 static void check_settings(struct check *check) {
     struct leat_error none = LEAT_ERROR_INIT;
     char *text = calloc(1, OUTPUT_MAX), *rest = NULL;
-    int status = text ? leat_cli_daemon_check(check->file, NULL, 0, text, OUTPUT_MAX) : 127;
+    int status = text ? leat_cli_daemon_check(check->file, NULL, 0, text, OUTPUT_MAX) : 1;
 
-    if (status == 127)
+    if (!text)
+        add_line(check, "leatd: out of memory");
+    else if (status == 127)
         add_result(check, "settings", check->file, "skipped, because leatd was not found", &none);
     else if (status == 0)
         add_result(check, "settings", check->file, "", &none);

@@ -80,6 +80,7 @@ TABLE = {
 
 # What cannot be mended here: calls whose errno and stack, the innermost first, fit the pattern, and the reason.
 EXPLAINED = (
+    (r"^epoll_ctl (ENOMEM|ENOSPC): libuv.so.1 < ", "libuv ends a process for which the kernel cannot watch a descriptor"),
     (r"^read (EIO|ECONNRESET|shorter): libuv.so.1 < libuv.so.1 < libuv.so.1 < leat_daemon_run",
      "libuv ends a process whose own eventfd cannot be read; the kernel has no such error for these"),
     (r"^malloc ENOMEM: .*ld-linux", "the dynamic linker ends a process that has no memory for its threads"),

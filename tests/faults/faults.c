@@ -242,7 +242,13 @@ static bool fails_at(int fd, const char *call) {
                  !is_inside && strcmp(page->call, call) == 0 && has_error(fd, page->error);
 
     errno = before;
-    return is_it && fails(call);
+    if (!is_it || !fails(call))
+        return false;
+    before = errno;
+    if (before == ECONNRESET || before == EPIPE) /* then the end of the connection follows */
+        (void)syscall(SYS_shutdown, fd, SHUT_RDWR);
+    errno = before;
+    return true;
 }
 
 /* The bytes that are carried in place of n. */

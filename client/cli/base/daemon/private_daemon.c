@@ -265,39 +265,65 @@ int leat_cli_daemon_start(struct leat_cli_daemon *daemon,
 /* ---- checking ---- */
 
 static void become_checker(const char *program, const struct words *words, int output) {
-    (void)dup2(output, STDERR_FILENO);
-    (void)dup2(output, STDOUT_FILENO);
-    (void)execvp(program, (char *const *)(uintptr_t)words->items);
-    _exit(127);
+    if (dup2(output, STDERR_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0)
+        (void)execvp(program, (char *const *)(uintptr_t)words->items);
+    if (errno == ENOENT)
+        _exit(127);
+    (void)dprintf(output, "leatd: cannot run %s: %s\n", program, strerror(errno));
+    _exit(EXIT_FAILURE);
+}
+
+/* What the checker says, until its end. */
+static void read_output(int fd, char *ret_text, size_t size) {
+    size_t n_read = 0;
+    ssize_t n;
+
+    do {
+        n = read(fd, ret_text + n_read, size - 1 - n_read);
+        if (n > 0)
+            n_read += (size_t)n;
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    ret_text[n_read] = '\0';
+}
+
+static int fail_check(char *ret_text, size_t size) {
+    (void)snprintf(ret_text, size, "leatd: cannot be run: %s\n", strerror(errno));
+    return EXIT_FAILURE;
 }
 
 int leat_cli_daemon_check(const char *file, const char *const *overrides, size_t n_overrides,
                           char *ret_text, size_t size) {
     struct words words = {.n_items = 0};
     char program[4096];
-    size_t n_read = 0;
-    ssize_t n;
-    int ends[2], status = 0;
+    int ends[2], status = 0, r;
     pid_t pid;
 
     find_program(program, sizeof(program));
     add_words(&words, "leatd", NULL);
     add_words(&words, "--config", file);
     add_words(&words, "--check-config", NULL);
-    if (add_overrides(&words, overrides, n_overrides) < 0 || pipe2(ends, O_CLOEXEC) < 0)
-        return 127;
+    r = add_overrides(&words, overrides, n_overrides);
+    if (r < 0)
+        errno = -r;
+    if (r < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return fail_check(ret_text, size);
     pid = fork();
     if (pid == 0)
         become_checker(program, &words, ends[1]);
+    if (pid < 0)
+        (void)fail_check(ret_text, size);
     (void)close(ends[1]);
-    while (pid > 0 && n_read + 1 < size &&
-           (n = read(ends[0], ret_text + n_read, size - 1 - n_read)) > 0)
-        n_read += (size_t)n;
+    if (pid > 0)
+        read_output(ends[0], ret_text, size);
     (void)close(ends[0]);
-    ret_text[n_read] = '\0';
-    if (pid < 0 || waitpid(pid, &status, 0) < 0)
-        return 127;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    if (pid < 0)
+        return EXIT_FAILURE;
+    do {
+        r = waitpid(pid, &status, 0);
+    } while (r < 0 && errno == EINTR);
+    if (r < 0)
+        return fail_check(ret_text, size);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 
 /* ---- the end ---- */
