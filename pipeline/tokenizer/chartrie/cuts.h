@@ -39,7 +39,7 @@ static inline bool leat_chartrie_is_cut(const struct leat_chartrie_cuts *cuts, u
 static inline uint8_t leat_blank_bit(uint8_t byte) {
     if (byte == ' ')
         return 1U << 5;
-    return byte >= '\t' && byte <= '\r' ? (uint8_t)(1U << (byte - '\t')) : 0;
+    return (uint8_t)(byte >= '\t' && byte <= '\r' ? 1U << (byte - '\t') : 0);
 }
 
 /* A bit for each of 64 bytes. */
