@@ -62,21 +62,26 @@ static int get_uint(const struct parsing *parsing, struct leat_json_node object,
     return r;
 }
 
-static int digit_of(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+static uint8_t digit_of(uint8_t c) {
+    return (uint8_t)((c & 15) + (c >> 6) * 9);
 }
 
-static int decode_hex(const char *text, size_t n_bytes, uint8_t *bytes) {
-    for (size_t i = 0; i < n_bytes; i++) {
-        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+static uint8_t is_no_digit(uint8_t c) {
+    return (uint8_t)(c - '0') > 9 && (uint8_t)(c - 'a') > 5;
+}
 
-        if (high < 0 || low < 0)
-            return -EINVAL;
-        bytes[i] = (uint8_t)(high << 4 | low);
+/* Sets have megabytes of digits: the loop has no branches, so that it runs on vectors. */
+static int decode_hex(const char *text, size_t n_bytes, uint8_t *restrict bytes) {
+    const uint8_t *digits = (const uint8_t *)text;
+    uint8_t is_wrong = 0;
+
+    for (size_t i = 0; i < n_bytes; i++) {
+        uint8_t high = digits[2 * i], low = digits[2 * i + 1];
+
+        is_wrong |= is_no_digit(high) | is_no_digit(low);
+        bytes[i] = (uint8_t)(digit_of(high) << 4 | digit_of(low));
     }
-    return 0;
+    return is_wrong ? -EINVAL : 0;
 }
 
 /* A text of 2 * n_bytes digits. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What one node of many costs: CPU time, and bytes that are read, of rank 0 of 8 and of 64 against a lone trainer's.
 
-    cluster_bench.py BIN [--megabytes N] [--rounds N] [--case NAME] [--daemons N [--prepared]]
+    cluster_bench.py BIN [--megabytes N] [--rounds N] [--case NAME] [--daemons N [--prepared] | --nginx N]
 
 BIN holds leatctl. For each case, first the steps of rank 0 must have the digests that they have in world 1. Then `leatctl run
 --no-daemon` is measured, user and system time together; of the rounds the least counts. Prints a JSON object: seconds of
@@ -11,6 +11,9 @@ are those that the process reads of all files.
 
 With --daemons (root only) there are N daemons in N network namespaces, with a trainer each, and an index: CPU seconds of one
 daemon that serves alone, and the CPU time of all N as a multiple of it. With --prepared they train from a prepared set.
+
+With --nginx N nodes train an epoch of `lanes` from a prepared set in a store that nginx plays, each without a copy of anything:
+the bytes that leave nginx as a multiple of the set's, those of blocks (shards) and those of all, and the number of requests.
 """
 import argparse
 import json
@@ -133,6 +136,21 @@ def measure_daemons(options, folder, name):
     return cluster_daemons.measure(folder, text, options.daemons, options.rounds)
 
 
+def measure_nginx(options, folder, name):
+    import cluster_nginx
+
+    kind, stages = CASES[name]
+    config, place = folder / f"{name}.yaml", folder / f"{name}-nginx"
+    (place / "root" / "b").mkdir(parents=True)
+    stream = {"source": {kind: {"paths": [str(folder / f"data.{kind}")]}}, "index": "off", "stages": stages}
+    config.write_text("streams:\n  s: " + json.dumps({**stream, "cache": {"prepared": str(place / "root" / "b" / "set")}}) + "\n")
+    prepare(options, place / "root" / "b", config)
+    steps, result = cluster_nginx.measure(options, place, stream, options.nginx)
+    alone = steps_of(options, config, 1)
+    assert steps == {step: digest for step, digest in alone.items() if step < len(alone) // options.nginx * options.nginx}
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin", type=pathlib.Path)
@@ -141,11 +159,13 @@ def main():
     parser.add_argument("--case", choices=sorted(CASES), action="append")
     parser.add_argument("--daemons", type=int, metavar="N")
     parser.add_argument("--prepared", action="store_true")
+    parser.add_argument("--nginx", type=int, metavar="N")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         make_documents(pathlib.Path(folder), int(options.megabytes * 1e6))
-        of_case = measure_daemons if options.daemons else measure
-        print(json.dumps({name: of_case(options, pathlib.Path(folder), name) for name in options.case or CASES}, indent=2))
+        of_case = measure_daemons if options.daemons else measure_nginx if options.nginx else measure
+        cases = options.case or (["lanes"] if options.nginx else CASES)
+        print(json.dumps({name: of_case(options, pathlib.Path(folder), name) for name in cases}, indent=2))
 
 
 if __name__ == "__main__":
