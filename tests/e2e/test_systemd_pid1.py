@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""leat installed as README.md says, under a systemd that is PID 1: activation, sandbox, crash, hang, stop.
+"""leat installed as daemon/guide/install.md says, under a systemd that is PID 1: activation, sandbox, crash, hang, stop.
 
     test_systemd_pid1.py BIN [PATTERN]
 
@@ -275,7 +275,7 @@ machine = None
 
 
 def test_activation(folder):
-    """As README.md says it; the first client starts the daemon, by whichever socket."""
+    """As daemon/guide/install.md says it; the first client starts the daemon, by whichever socket."""
     for name in FILES:
         shutil.copy(ROOT / "config" / name, folder)
     (folder / "here.yaml").write_text(CONFIG)

@@ -233,7 +233,7 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     for match, data, options in (
         ("columns a, b are neither messages", other, {}),
         ("no column 'q' for 'prompt'; there are prompt", path, {"columns": {"prompt": "q", "completion": "prompt"}}),
-        ("are none of messages", path, {"columns": {"prompt": "prompt"}}),
+        ("make no known format; name messages", path, {"columns": {"prompt": "prompt"}}),
         ("give template, one of chatml", talks, {}),
         ("'mine' is none of chatml", talks, {"template": "mine"}),
         ("are for conversations", path, {"template": "chatml"}),

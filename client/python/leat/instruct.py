@@ -370,4 +370,4 @@ def _named(names: Sequence[str], columns: Mapping[str, str]) -> _Format:
         if set(columns) <= set(wanted) and set(wanted) <= set(columns) | _OPTIONAL:
             return _Format(kind, dict(columns))
     kinds = "; or ".join(", ".join(wanted) for wanted in _NAMES.values())
-    raise SpecError(f"columns: {', '.join(columns)} are none of {kinds}")
+    raise SpecError(f"columns: {', '.join(columns)} make no known format; name {kinds}")

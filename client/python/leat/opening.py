@@ -31,10 +31,10 @@ class OpenOptions(TypedDict, total=False):
     expect_digest: 32 bytes, the digest that the stream's spec must have.
     progress: shows a bar for each epoch, where a person looks on: in a terminal or a notebook, and never in a log (default: if
         LEAT_PROGRESS is 1). LEAT_PROGRESS=0 turns all bars off. It is tqdm's, or a line of text if that is not installed.
-    agree: all ranks compare spec, data, seed, epoch, step and world before the first batch and at each `state_dict()`, through
-        torch.distributed, JAX or mpi4py, if it is initialised with these ranks ("auto", the default); AgreementError: they
-        differ. True: SpecError if there is nothing to compare through. A group of torch.distributed or MLX, or a communicator
-        of mpi4py: through that. False: not at all.
+    agree: "auto" (the default): all ranks compare spec, data, seed, epoch, step and world, before the first batch and at each
+        `state_dict()`. They do so through torch.distributed, JAX or mpi4py, if that is initialised with these ranks.
+        AgreementError: they differ. True: SpecError if there is no way to compare. A group of torch.distributed or MLX, or a
+        communicator of mpi4py: they compare through that. False: they do not compare.
     agree_timeout: seconds that a rank waits for the others then (default: 300).
     """
 

@@ -6,7 +6,8 @@
 /* Lanes for a terminal: what runs where, from the source down to the trainer. */
 void leat_graph_text(struct leat_text *text, const struct leat_graph *graph,
                      const struct leat_forecast *forecast);
-/* An object with `segments`, `nodes` and `edges`; see README.md. key: as in json_writer.h. */
+/* An object with `segments`, `nodes` and `edges`: see pipeline/guide/speed.md. key: as in
+ * json_writer.h. */
 void leat_graph_json(struct leat_text *text, const char *key, const struct leat_graph *graph,
                      const struct leat_forecast *forecast);
 /* For graphviz: a cluster for each segment. */

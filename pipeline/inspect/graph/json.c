@@ -1,5 +1,4 @@
-/* graph/json.c: a graph as JSON. README.md documents the names of members, which stay. One thread.
- */
+/* graph/json.c: a graph as JSON. pipeline/guide/speed.md has the names of members. One thread. */
 #include "pipeline/inspect/graph/draw.h"
 #include "proto/base/json_writer.h"
 

@@ -39,8 +39,8 @@ _GLOB = ("*", "?", "[", "{")
 def as_source(data: Any, columns: Sequence[str] | None = None, *, json: Sequence[str] = ()) -> Pipeline:
     """Makes a pipeline that reads `data`, of the source alone.
 
-    data: a data set of Hugging Face, a pandas or polars data frame, a pyarrow table, a PyTorch data set, a list of dicts or of
-        texts, a dict of lists, an iterable of rows, or paths of CSV, JSONL, text, Arrow and Parquet files.
+    data: a data set of Hugging Face or PyTorch, a pandas or polars data frame, or a pyarrow table; a list of dicts or of
+        texts, a dict of lists, or an iterable of rows; or paths of CSV, JSONL, text, Arrow and Parquet files.
     columns: the columns to read, in that order; None: all, which must be readable.
     json: columns of any shape, to be read as JSON text, as the stage `chat` takes `messages`.
     SpecError: the data is of no known type, or has no such column. DataError: values do not fit, or it is too large.
