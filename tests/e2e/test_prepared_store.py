@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 import subprocess
+import threading
 
 import data
 import leat_harness
@@ -190,15 +191,26 @@ def test_reads_ahead(folder):
     need_fetch()
     plain, prepared, csv = write_pair(folder, {"buffer_size": 500})
     with ObjectServer() as server:
-        env = env_of(server, folder, block=32768)
+        env = env_of(server, folder, block=16384)
         prepare(plain, env)
         seal(plain, env)
         csv.unlink()
         server.requests.clear()
+        third, held = threading.Event(), []
+
+        def hold(handler):
+            """The second block comes once the third one was asked for: a reader of one thread needs it ahead for that."""
+            if handler.headers.get("Range", "").startswith("bytes=32768-"):
+                third.set()
+            if handler.headers.get("Range") == "bytes=16384-32767":
+                held.append(third.wait(10 * SLOW))
+            return False
+        server.faults = {min(path for path in server.objects if path.endswith(".leat")): hold}
         digest(prepared, env)
+        assert held == [True], held
         ranges = [(path, headers["Range"]) for method, path, _, headers in server.requests if path.endswith(".leat") and "Range" in headers]
         assert len(ranges) == len(set(ranges)), "each block is read once"
-        grid = sum(-(-len(body) // 32768) for path, body in server.objects.items() if path.endswith(".leat"))
+        grid = sum(-(-len(body) // 16384) for path, body in server.objects.items() if path.endswith(".leat"))
         assert len(ranges) <= grid + 8, (len(ranges), grid)  # and both ends of each shard
 
 

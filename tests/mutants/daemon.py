@@ -129,4 +129,15 @@ MUTANTS = {
         ("refusals for memory are not counted", "    leat_user_count_refusal(user);\n    describe_limit(&user->memory, is_part, limit, sizeof(limit));", "    describe_limit(&user->memory, is_part, limit, sizeof(limit));"),
         ("files of a tokenizer are free", "    if (loading->need_bytes <= loading->room_bytes)\n        return 0;\n    return leat_error_set(err", "    if (true)\n        return 0;\n    return leat_error_set(err"),
     ]),
+    "daemon/fetch/server_block.c": ("e2e.prepared_store", [
+        ("nothing is read ahead", "    return client->request.first % cache->block_bytes == 0 &&", "    return false && client->request.first % cache->block_bytes == 0 &&"),
+    ]),
+    "daemon/fetch/server_store.c": ("e2e.prepared_store", [
+        ("an upload that failed is not given up", "    if (!store->upload || !begin(store, &store->transfer, &request))\n        finish(store);", "    (void)request;\n    finish(store);"),
+        ("the service stores", "    if (client->server->control < 0)", "    if (false)"),
+    ]),
+    "daemon/fetch/transfer.c": ("e2e.prepared_store", [
+        ("a conflict ends the upload", "|| (status == 409 && is_writing(transfer));", ";"),
+        ("an object that is there is replaced", "    if (transfer->request.is_new)\n        return add_header(transfer, \"If-None-Match\", \"*\");\n", ""),
+    ]),
 }

@@ -200,4 +200,23 @@ MUTANTS = {
         ("a part of a character is stripped", "== length ? length : 0;", "? length : 0;",
          "a character whose length is not that of its bytes is no UTF-8, which given_length() does not find among `chars`"),
     ]),
+    "pipeline/run/intake/fast_forward.c": ("pipeline.test_fast_forward", [
+        ("what was asked for is searched again", "for (; batch->n_asked < batch->n_refs; batch->n_asked++) {",
+         "for (batch->n_asked = 0; batch->n_asked < batch->n_refs; batch->n_asked++) {"),
+    ]),
+    "pipeline/cache/file.c": ("e2e.prepared_store", [
+        ("a copy on the disk that is damaged stays", "struct leat_object *mine = leat_object_dup(object, i == 0);",
+         "struct leat_object *mine = leat_object_dup(object, true);"),
+        ("a connection is kept for each shard", "    leat_object_rest(take_object);", "    ;"),
+    ]),
+    "pipeline/cache/shard.c": ("e2e.prepared_store", [
+        ("an object of another set is taken for the shard", "    if (r == 0 && memcmp(&(*ret_file)->identity, identity, sizeof(*identity)) != 0) {\n        *ret_file = leat_cache_file_unref(*ret_file);\n        r = leat_error_set",
+         "    if (false) {\n        *ret_file = leat_cache_file_unref(*ret_file);\n        r = leat_error_set"),
+    ]),
+    "pipeline/cache/sealed.c": ("e2e.prepared_store", [
+        ("each shard is asked for", "(void)leat_object_list(opener, prefix, &listed, &n, LEAT_ERROR_IGNORED);", ";"),
+    ]),
+    "pipeline/work/map_load.c": ("e2e.prepared_store", [
+        ("blocks come with their neighbours", "plan->blocks.block_size > 0, frame,", "false, frame,"),
+    ]),
 }
