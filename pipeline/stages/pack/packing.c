@@ -90,27 +90,50 @@ struct by_length {
     uint32_t length, place;
 };
 
-static int longer_first(const void *a, const void *b) {
-    const struct by_length *x = a, *y = b;
+#define DIGIT_BITS 11
+#define N_DIGITS   (1U << DIGIT_BITS)
 
-    if (x->length != y->length)
-        return (x->length < y->length) - (x->length > y->length);
-    return (x->place > y->place) - (x->place < y->place);
+/* The longest documents first, those of one length in their order: counts each digit of what they
+ * lack to the whole length, from the last digit on. Gives one of the two arrays. */
+static struct by_length *sort_by_length(const struct leat_packer *packer, struct by_length *from,
+                                        struct by_length *to) {
+    uint32_t length = packer->packing->length, n = packer->n_refs, starts[N_DIGITS];
+
+    for (uint32_t shift = 0; shift == 0 || (shift < 32 && length >> shift); shift += DIGIT_BITS) {
+        struct by_length *sorted = to;
+        uint32_t n_digits = length >> shift < N_DIGITS ? (length >> shift) + 1 : N_DIGITS, at = 0;
+
+        memset(starts, 0, n_digits * sizeof(*starts));
+        for (uint32_t i = 0; i < n; i++)
+            starts[(length - from[i].length) >> shift & (N_DIGITS - 1)]++;
+        for (uint32_t digit = 0; digit < n_digits; digit++) {
+            uint32_t n_here = starts[digit];
+
+            starts[digit] = at;
+            at += n_here;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            sorted[starts[(length - from[i].length) >> shift & (N_DIGITS - 1)]++] = from[i];
+        to = from;
+        from = sorted;
+    }
+    return from;
 }
 
 /* Sets packer->rows[i], the row of document i. */
 static int place_documents(struct leat_packer *packer, struct leat_error *err) {
-    struct by_length *sorted = calloc(packer->n_refs, sizeof(*sorted));
+    struct by_length *memory = calloc(2 * (size_t)packer->n_refs, sizeof(*memory));
+    const struct by_length *sorted;
 
-    if (!sorted)
+    if (!memory)
         return leat_error_oom(err);
     for (uint32_t i = 0; i < packer->n_refs; i++)
-        sorted[i] = (struct by_length){.length = packer->refs[i].length, .place = i};
-    qsort(sorted, packer->n_refs, sizeof(*sorted), longer_first);
+        memory[i] = (struct by_length){.length = packer->refs[i].length, .place = i};
+    sorted = sort_by_length(packer, memory, memory + packer->n_refs);
     leat_fit_reset(packer->fit);
     for (uint32_t i = 0; i < packer->n_refs; i++)
         packer->rows[sorted[i].place] = leat_fit_place(packer->fit, sorted[i].length);
-    free(sorted);
+    free(memory);
     return 0;
 }
 
@@ -266,7 +289,7 @@ static uint64_t window_bytes(const struct leat_packing *packing) {
     if (packing->how == LEAT_PACK_CONCAT)
         return 0;
     return leat_fit_bytes(packing->how == LEAT_PACK_BEST_FIT, packing->length, packing->window) +
-           n * (3 * sizeof(uint32_t) + sizeof(struct by_length));
+           n * (3 * sizeof(uint32_t) + 2 * sizeof(struct by_length));
 }
 
 uint64_t leat_packer_bytes(const void *state) {
