@@ -84,7 +84,7 @@ LEAT_ALWAYS_INLINE uint32_t least_key(const uint32_t *keys, uint32_t n) {
 LEAT_ALWAYS_INLINE void merge_at(const struct leat_bpe *bpe, struct small *small,
                                  struct leat_bpe_symbol *symbols, uint32_t key, uint32_t n) {
     uint32_t place = key & 255, right = small->next[place], behind = small->next[right];
-    int32_t id = (int32_t)bpe->pairs.ids[key >> 8];
+    int32_t id = (int32_t)leat_bpe_pairs_id(&bpe->pairs, key >> 8);
 
     symbols[place].id = id;
     symbols[place].n_bytes += symbols[right].n_bytes;
@@ -224,7 +224,7 @@ static int take_entry(struct large *large, uint64_t entry) {
 
     if (large->scratch->symbols[place].id < 0 || rank_at(large, place) != rank)
         return 0;
-    return merge_pair(large, place, large->bpe->pairs.ids[rank]);
+    return merge_pair(large, place, leat_bpe_pairs_id(&large->bpe->pairs, rank));
 }
 
 static int64_t merge_large(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,

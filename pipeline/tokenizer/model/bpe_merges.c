@@ -219,7 +219,7 @@ static int begin(struct leat_bpe *bpe, const struct leat_component *merges,
 
     if (n > LEAT_BPE_MERGES_MAX)
         return leat_component_error(merges, err, "%zu merges, above %u", n, LEAT_BPE_MERGES_MAX);
-    if (leat_bpe_pairs_init(&bpe->pairs, (uint32_t)n) < 0 ||
+    if (leat_bpe_pairs_init(&bpe->pairs, (uint32_t)n, bpe->base.tokens.n_ids) < 0 ||
         ((bpe->can_cut || bpe->can_cut_bytes) && leat_bpe_joins_init(&bpe->joins, n) < 0))
         return leat_error_oom(err);
     return 0;
@@ -251,5 +251,7 @@ int leat_bpe_read_merges(struct leat_bpe *bpe, const struct leat_component *comp
         r = split(item.node, &merge) ? add_merge(bpe, &item, rank++, &merge, &history, err)
                                      : refuse(&item, err);
     }
+    if (r == 0)
+        leat_bpe_pairs_finish(&bpe->pairs);
     return r;
 }

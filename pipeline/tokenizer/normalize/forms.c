@@ -43,17 +43,46 @@ static uint8_t first_byte(enum leat_form form) {
     return form == LEAT_FORM_NFC ? 0xcc : 0x80;
 }
 
+/* From a character on that is not ASCII: the first one that is not stable or is ASCII before
+ * another of ASCII, or the end. */
+static uint32_t skip_stable_nfc(const uint8_t *bytes, uint32_t at, uint32_t end) {
+    uint32_t n_bytes;
+
+    for (; at < end; at += n_bytes) {
+        if (bytes[at] < 0x80) {
+            if (bytes[at + 1] < 0x80)
+                break;
+            n_bytes = 1;
+        } else if (bytes[at] < 0xf0) {
+            if (!leat_unicode_has_bit(leat_unicode_u16_nfc_stable, bytes + at, &n_bytes))
+                break;
+        } else if (!is_stable(LEAT_FORM_NFC, leat_unicode_decode(bytes + at, &n_bytes))) {
+            break;
+        }
+    }
+    return at;
+}
+
+static uint32_t skip_stable(enum leat_form form, const uint8_t *bytes, uint32_t at, uint32_t end) {
+    uint32_t n_bytes;
+
+    if (form == LEAT_FORM_NFC)
+        return skip_stable_nfc(bytes, at, end);
+    for (; at < end && bytes[at] >= 0x80; at += n_bytes)
+        if (!is_stable(form, leat_unicode_decode(bytes + at, &n_bytes)))
+            break;
+    return at;
+}
+
 /* The first place from `at` on, where a character begins, that is not stable, or the end;
  * *ret_last is where the stable character before it begins, if there is one, else the place. */
 static uint32_t find_unstable(enum leat_form form, const struct leat_text_view *text, uint32_t at,
                               uint32_t *ret_last) {
-    uint32_t start = at, n_bytes;
+    uint32_t start = at;
 
     for (;;) {
         at = leat_ascii_find_high(text->bytes, at, text->n_bytes, first_byte(form));
-        for (; at < text->n_bytes && text->bytes[at] >= 0x80; at += n_bytes)
-            if (!is_stable(form, leat_unicode_decode(text->bytes + at, &n_bytes)))
-                break;
+        at = skip_stable(form, text->bytes, at, text->n_bytes);
         if (at == text->n_bytes || text->bytes[at] >= 0x80)
             break;
     }

@@ -38,6 +38,14 @@ LEAT_ALWAYS_INLINE uint32_t leat_scan_classes_beyond(const uint8_t *at, uint32_t
                                                          (at[2] & 63U)]];
 }
 
+/* True if a character that is not ASCII is of any of the classes. */
+LEAT_ALWAYS_INLINE bool leat_scan_is_beyond(const uint8_t *at, uint32_t classes,
+                                            uint32_t *ret_n_bytes) {
+    if (classes == LEAT_UNICODE_LETTER && at[0] < 0xf0)
+        return leat_unicode_has_bit(leat_unicode_u16_letters, at, ret_n_bytes);
+    return leat_scan_classes_beyond(at, ret_n_bytes) & classes;
+}
+
 LEAT_ALWAYS_INLINE uint32_t leat_scan_classes(const uint8_t *at, uint32_t *ret_n_bytes) {
     if (at[0] < 0x80) {
         *ret_n_bytes = 1;
@@ -91,7 +99,7 @@ LEAT_ALWAYS_INLINE const uint8_t *leat_scan_letters(const uint8_t *at, const uin
         if (*at < 0x80)
             return at;
         do {
-            if (!(leat_scan_classes_beyond(at, &n) & classes))
+            if (!leat_scan_is_beyond(at, classes, &n))
                 return at;
             at += n;
         } while (at < end && *at >= 0x80);

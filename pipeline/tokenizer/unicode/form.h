@@ -37,6 +37,7 @@ extern const uint16_t leat_unicode_u16_form_blocks[];
 extern const uint16_t leat_unicode_u16_form[];
 extern const struct leat_unicode_form leat_unicode_u16_forms[];
 extern const uint32_t leat_unicode_u16_form_pool[];
+extern const uint64_t leat_unicode_u16_nfc_stable[]; /* bits, see leat_unicode_has_bit() */
 extern const struct leat_unicode_pair leat_unicode_u16_pairs[];
 
 static inline const struct leat_unicode_form *leat_unicode_form_of(uint32_t code_point) {

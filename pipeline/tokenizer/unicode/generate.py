@@ -89,6 +89,12 @@ def emit_two_stages(out, name, values, shift, kind="uint8_t"):
     out.array(f"const {kind} leat_unicode_{SET}_{name}[{len(second)}]", map(str, second))
 
 
+def emit_bits(out, name, is_member):
+    """A bit for each code point up to U+FFFF, 64 in a word."""
+    out.array(f"const uint64_t leat_unicode_{SET}_{name}[1024]",
+              (f"0x{sum(1 << i for i in range(64) if is_member(at + i)):x}" for at in range(0, 65536, 64)))
+
+
 # The classes of a character, as bits.
 
 BITS = """LU LL LT LM LO MARK NUMBER PUNCTUATION SYMBOL SPACE RUST_NUMERIC RUST_SPACE RUST_WORD
@@ -129,6 +135,8 @@ def classes_file():
     emit_two_stages(out, "class", [index[m] for m in masks], 7)
     out.array(f"const uint32_t leat_unicode_{SET}_masks[{len(distinct)}]",
               (f"0x{m:x}" for m in distinct))
+    letter = sum(1 << BITS.index(name) for name in "LU LL LT LM LO".split())
+    emit_bits(out, "letters", lambda c: masks[c] & letter)
     scripts = [0] * N_CODE_POINTS
     n = 0
     for names, lines in sections("predicates"):
@@ -291,6 +299,8 @@ def normalization_file():
               ("{%d, %d, %d, %d, %d, %d, %d, %d, %d}" % r for r in records))
     out.array(f"const uint32_t leat_unicode_{SET}_form_pool[{len(pool)}]",
               (f"0x{c:x}" for c in pool))
+    rows = list(records)
+    emit_bits(out, "nfc_stable", lambda c: rows[values[c]][7] & 1)
     emit_compositions(out, pairs)
     return out.done()
 

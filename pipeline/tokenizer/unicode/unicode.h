@@ -46,6 +46,7 @@ enum leat_unicode_class {
 extern const uint16_t leat_unicode_u16_class_blocks[];
 extern const uint8_t leat_unicode_u16_class[];
 extern const uint32_t leat_unicode_u16_masks[];
+extern const uint64_t leat_unicode_u16_letters[];
 extern const uint16_t leat_unicode_u16_cut_script_blocks[];
 extern const uint8_t leat_unicode_u16_cut_script[];
 
@@ -82,6 +83,16 @@ static inline uint32_t leat_unicode_decode(const uint8_t *text, uint32_t *ret_n_
     }
     *ret_n_bytes = 4;
     return (first & 7) << 18 | (text[1] & 0x3fU) << 12 | (text[2] & 0x3fU) << 6 | (text[3] & 0x3f);
+}
+
+/* Looks up the character at `text`, of 2 or 3 bytes of UTF-8, in a table of 1,024 words with a bit
+ * for each code point up to U+FFFF. */
+static inline bool leat_unicode_has_bit(const uint64_t *table, const uint8_t *text,
+                                        uint32_t *ret_n_bytes) {
+    uint32_t n = *ret_n_bytes = text[0] < 0xe0 ? 2 : 3;
+    uint32_t word = n == 2 ? text[0] & 0x1fU : (text[0] & 0xfU) << 6 | (text[1] & 0x3fU);
+
+    return table[word] >> (text[n - 1] & 0x3f) & 1;
 }
 
 /* Writes 1 to 4 bytes; returns how many. */

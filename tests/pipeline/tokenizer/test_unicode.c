@@ -184,11 +184,31 @@ static void test_graphemes(void **state) {
     }
 }
 
+/* The bits for quick tests say what the tables say. */
+static void test_bits(void **state) {
+    uint8_t text[4];
+    uint32_t n;
+
+    (void)state;
+    for (uint32_t c = 0x80; c < 0x10000; c++) {
+        uint32_t n_bytes = leat_unicode_encode(c, text);
+
+        if (is_surrogate(c))
+            continue;
+        assert_int_equal(leat_unicode_has_bit(leat_unicode_u16_letters, text, &n),
+                         (leat_unicode_classes(c) & LEAT_UNICODE_LETTER) != 0);
+        assert_int_equal(n, n_bytes);
+        assert_int_equal(leat_unicode_has_bit(leat_unicode_u16_nfc_stable, text, &n),
+                         leat_unicode_form_of(c)->stable >> LEAT_FORM_NFC & 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_classes),    cmocka_unit_test(test_names),
         cmocka_unit_test(test_predicates), cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_forms),      cmocka_unit_test(test_graphemes),
+        cmocka_unit_test(test_bits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
