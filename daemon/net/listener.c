@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/net/socket_closer.h"
@@ -21,6 +22,9 @@
 #define REST_MS      5
 #define MAX_ACCEPTS  16 /* a turn of the loop; each takes up to 50 us */
 #define MAX_REFUSALS 32 /* a turn; then the listener rests */
+
+#define STALE_TRIES    25
+#define STALE_PAUSE_NS 20000000
 
 /* ---- making the socket ---- */
 
@@ -37,10 +41,23 @@ static int make_address(const char *path, struct sockaddr_un *ret_address, struc
     return 0;
 }
 
-/* 0 if no process listens at that path, so that the file may be removed; else an error. */
+/* As connect(): 0 or -errno. */
+static int try_address(const struct sockaddr_un *address, int type) {
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+
+    if (fd < 0)
+        return -errno;
+    r = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
+    (void)close(fd);
+    return r;
+}
+
+/* 0 if no process listens at that path, so that the file may be removed; else an error. A killed
+ * daemon's child that has not become a program yet keeps the socket for a moment. */
 static int check_stale(const struct sockaddr_un *address, int type, struct leat_error *err) {
+    const struct timespec pause = {.tv_nsec = STALE_PAUSE_NS};
     struct stat status;
-    int fd, r;
+    int n_tries = 0, r;
 
     if (lstat(address->sun_path, &status) < 0)
         return errno == ENOENT ? 0
@@ -48,11 +65,8 @@ static int check_stale(const struct sockaddr_un *address, int type, struct leat_
                                                 strerror(errno));
     if (!S_ISSOCK(status.st_mode))
         return leat_error_set(err, -EEXIST, "%s is in the way: it is no socket", address->sun_path);
-    fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return leat_error_set(err, -errno, "socket: %s", strerror(errno));
-    r = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
-    (void)close(fd);
+    while ((r = try_address(address, type)) == 0 && ++n_tries < STALE_TRIES)
+        (void)nanosleep(&pause, NULL);
     if (r == -ECONNREFUSED || r == -ENOENT)
         return 0;
     if (r == 0 || r == -EAGAIN || r == -EPROTOTYPE)

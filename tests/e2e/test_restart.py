@@ -101,6 +101,17 @@ def test_drained_over_and_over(folder):
     disturb(folder, drain, N_RESTARTS // 2)
 
 
+def test_second_on_a_socket(folder):
+    """One daemon has a socket. A second is refused, and the first goes on; after its end the next takes its place."""
+    with Daemon(folder, config(folder, n_rows=200)) as daemon:
+        second = subprocess.run(list(map(str, daemon.command)), capture_output=True, timeout=HANG_S, check=False)
+        assert second.returncode == 1 and b"another leatd is running on" in second.stderr, second
+        expected = daemon.digest("s")
+        kill(daemon)
+        daemon.start()
+        assert daemon.digest("s") == expected
+
+
 def test_leatctl_goes_on(folder):
     """It says that it lost the connection, and prints the same digest."""
     with Daemon(folder, config(folder)) as daemon:

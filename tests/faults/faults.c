@@ -416,13 +416,18 @@ CARRIES_AS(send, sendto,
             socklen_t room),
            (fd, from, n, flags, to, room))
 CARRIES_AS(send, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
-CALL_AS(send, int, -1, sendmmsg, (int fd, struct mmsghdr *messages, unsigned n, int flags),
-        (fd, messages, n, flags))
 CARRIES_AS(recv, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
 CALL(ssize_t, -1, copy_file_range,
      (int from, off64_t *at, int to, off64_t *to_at, size_t n, unsigned flags),
      (from, at, to, to_at, n, flags))
 CALL(ssize_t, -1, readlink, (const char *path, char *to, size_t n), (path, to, n))
+
+SHOWN int sendmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags) {
+    REAL(sendmmsg, int, (int, struct mmsghdr *, unsigned, int));
+
+    return page && page->error != SHORTER && fails_at(fd, "send") ? -1
+                                                                  : real(fd, messages, n, flags);
+}
 
 /* It is closed all the same. */
 SHOWN int close(int fd) {

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/mutate.h"
 #include "tests/pipeline/shared_arrow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(2, mutate_in_place(data, size, seed))
 
 static const char *const args[] = {
     "{ paths: in }",

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/chat/chat_messages.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(1, mutate_text(data, size, max_size, seed))
 
 static void check(const struct leat_chat_messages *messages,
                   const struct leat_chat_format *format) {

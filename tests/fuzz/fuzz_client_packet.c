@@ -15,12 +15,14 @@
 #include "client/leat.h"
 #include "client/stream/stream.h"
 #include "proto/base/dtype.h"
+#include "tests/fuzz/mutate.h"
 
 #define MAX_PACKETS  64
 #define MAX_HELD     8
 #define MEMORY_BYTES 512
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+FUZZ_MUTATOR(1, mutate_in_place(data, size, seed))
 
 static int make_memfd(const uint8_t *data, size_t n_bytes) {
     int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -9,9 +9,11 @@
 #include "daemon/control/control.h"
 #include "proto/frame.h"
 #include "tests/daemon/shared_stepped.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/proto/shared_unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+FUZZ_MUTATOR(1, mutate_frames(&leat__control_request__descriptor, data, size, max_size, seed))
 
 static void check_reply(const uint8_t *frame, size_t size) {
     Leat__ControlReply *reply = leat__control_reply__unpack(NULL, size, frame);

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/jinja/jinja.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(0, mutate_text(data, size, max_size, seed))
 
 static int set_variables(struct leat_jinja_render *render, struct leat_json_node root,
                          struct leat_error *err) {

@@ -4,8 +4,10 @@
 
 #include "pipeline/tokenizer/json.h"
 #include "pipeline/tokenizer/json_locate.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(0, mutate_text(data, size, max_size, seed))
 
 static void read_all(struct leat_json_node node) {
     struct leat_json_iterator iterator;

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/mutate.h"
 #include "tests/pipeline/shared_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(2, mutate_text(data, size, max_size, seed))
 
 static const char *const args[] = {
     "{ paths: in }",

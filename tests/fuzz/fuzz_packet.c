@@ -14,6 +14,7 @@
 #include "daemon/trainer/session.h"
 #include "proto/leat.pb-c.h"
 #include "tests/daemon/shared_stepped.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/proto/shared_unpack.h"
 
 #define MAX_PACKETS 200
@@ -22,6 +23,7 @@
 #define PASS_BIT    0x8000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+FUZZ_MUTATOR(1, mutate_in_place(data, size, seed))
 
 static void read_away(int fd) {
     static uint8_t bytes[LEAT_PACKET_PAYLOAD_MAX + 128];

@@ -4,9 +4,11 @@
  *
  * The first byte chooses the arguments, the second the limits; the rest is the file.
  */
+#include "tests/fuzz/mutate.h"
 #include "tests/pipeline/shared_arrow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(2, mutate_in_place(data, size, seed))
 
 static const char *const args[] = {
     "{ paths: in }",

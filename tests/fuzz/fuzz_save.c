@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "client/save/save.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+FUZZ_MUTATOR(0, mutate_in_place(data, size, seed))
 
 static uint64_t n_tensor_bytes(const struct leat_view *view) {
     uint64_t n = 0;

@@ -3,8 +3,10 @@
 #include <assert.h>
 
 #include "daemon/config/settings.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+FUZZ_MUTATOR(0, mutate_text(data, size, max_size, seed))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     struct leat_settings *settings = NULL;

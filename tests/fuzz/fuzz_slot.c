@@ -6,8 +6,10 @@
 
 #include "client/transport/view.h"
 #include "proto/base/dtype.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+FUZZ_MUTATOR(0, mutate_in_place(data, size, seed))
 
 /* Its bytes lie inside the slot, and are as many as its shape says. */
 static void check_tensor(const struct leat_tensor *tensor, const uint8_t *slot, size_t n_bytes) {

@@ -5,9 +5,11 @@
 
 #include "pipeline/plan/plan.h"
 #include "proto/leat.pb-c.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/proto/shared_unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(0, mutate_message(&leat__stream_spec__descriptor, data, size, max_size, seed))
 
 static void check(const struct leat_spec *spec) {
     struct leat_error err = LEAT_ERROR_INIT, again = LEAT_ERROR_INIT;

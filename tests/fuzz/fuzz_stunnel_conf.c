@@ -31,6 +31,14 @@ static void add(FILE *copy, const char *key, const char *value, const uint8_t *d
     (void)fprintf(copy, "%s = %s\n", key, value);
 }
 
+/* What stands behind the end of a value is left of one before it. */
+static bool are_equal(const struct leat_stunnel_conf *a, const struct leat_stunnel_conf *b) {
+    for (size_t at = 0; at < sizeof(*a); at += LEAT_STUNNEL_VALUE_SIZE)
+        if (strcmp((const char *)a + at, (const char *)b + at) != 0)
+            return false;
+    return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     static struct leat_stunnel_conf conf, again;
     size_t n_copied;
@@ -54,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     add(copy, "checkHost", conf.check_host, data, n_bytes);
     add(copy, "checkIP", conf.check_ip, data, n_bytes);
     (void)fclose(copy);
-    if (!read_text(text, n_copied, &again) || memcmp(&conf, &again, sizeof(conf)) != 0)
+    if (!read_text(text, n_copied, &again) || !are_equal(&conf, &again))
         abort();
     free(text);
     return 0;

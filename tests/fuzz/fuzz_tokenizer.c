@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/tokenizer.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(0, mutate_text(data, size, max_size, seed))
 
 static const char *const texts[] = {
     "",

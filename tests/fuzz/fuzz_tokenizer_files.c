@@ -9,8 +9,10 @@
 
 #include "pipeline/tokenizer/files/files.h"
 #include "pipeline/tokenizer/json.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(1, mutate_text(data, size, max_size, seed))
 
 struct input {
     const uint8_t *data;

@@ -5,8 +5,10 @@
 #include "pipeline/plan/faults.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/spec/yaml.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_MUTATOR(0, mutate_text(data, size, max_size, seed))
 
 /* A failure has a code and a message; a success has neither. */
 static void check_error(int r, const struct leat_error *err) {

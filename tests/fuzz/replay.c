@@ -23,7 +23,10 @@
 #define MAX_CHANGES    8U
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-/* A target may have one, as with libFuzzer. */
+/* A target may have these, as with libFuzzer. */
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                                                     unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 struct replay {
@@ -80,6 +83,12 @@ static size_t change(struct leat_rng *rng, uint8_t *data, size_t size) {
     }
 }
 
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) {
+    static struct leat_rng rng;
+
+    return size + 16 <= max_size ? change(&rng, data, size) : size;
+}
+
 static void mutate(struct replay *replay, const char *name, const uint8_t *data, size_t size) {
     uint8_t *copy = malloc(size + MAX_GROWTH);
     uint64_t key = 0;
@@ -95,7 +104,9 @@ static void mutate(struct replay *replay, const char *name, const uint8_t *data,
 
         memcpy(copy, data, size);
         while (n_changes-- > 0)
-            n = change(&rng, copy, n);
+            n = LLVMFuzzerCustomMutator && i % 2
+                    ? LLVMFuzzerCustomMutator(copy, n, size + MAX_GROWTH, (unsigned)rng.state)
+                    : change(&rng, copy, n);
         run(replay, copy, n);
     }
     free(copy);
