@@ -20,7 +20,7 @@ from leat_harness import BIN, SLOW, Daemon, ctl, find_digest
 from object_server import ObjectServer
 from object_store import NO_AWS, Moto, need_fetch
 
-N_ROWS = 12000 if SLOW == 1 else 4000
+N_ROWS = 12000
 SET = "s3://data/sets/web/"
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 TIMEOUT = f"{int(20 * SLOW)}s"

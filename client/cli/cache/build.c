@@ -113,8 +113,10 @@ static int rename_prepared(struct leat_value *cache) {
             break;
         *item = cache->items[i];
         cache->items[i] = (struct leat_value){.kind = LEAT_VALUE_NULL};
-        if (strcmp(name, "prepared") == 0 && is_remote(item))
+        if (strcmp(name, "prepared") == 0 && is_remote(item)) {
+            leat_value_deinit(item);
             r = leat_value_set_text(item, UNUSED, true);
+        }
     }
     leat_value_deinit(cache);
     *cache = renamed;
