@@ -21,6 +21,7 @@
 #include "daemon/metrics/http_site.h"
 #include "daemon/net/rate_limit.h"
 #include "daemon/users/peer.h"
+#include "proto/base/calls.h"
 
 #define IDLE_S           10U
 #define LIFE_NS          UINT64_C(30000000000)
@@ -225,7 +226,7 @@ static void turn(struct leat_http_thread *thread) {
 }
 
 void leat_http_thread_run(struct leat_http_thread *thread) {
-    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS); /* of this thread alone */
+    (void)setpriority(PRIO_PROCESS, (id_t)leat_thread_id(), NICENESS); /* of this thread alone */
     while (!thread->is_ending)
         turn(thread);
 }

@@ -3,15 +3,16 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
+
+#include "proto/base/calls.h"
 
 int leat_parent_watch_open(struct leat_parent_watch *parent, int64_t pid, const char *directory,
                            struct leat_error *err) {
     if (pid == 0)
         return 0;
     parent->directory = directory;
-    parent->pidfd = pidfd_open((pid_t)pid, 0);
+    parent->pidfd = leat_process_open((pid_t)pid);
     if (parent->pidfd < 0)
         return leat_error_set(err, -errno, "--end-with %lld: %s", (long long)pid,
                               errno == ESRCH ? "there is no such process" : strerror(errno));

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "proto/base/calls.h"
+
 int leat_heartbeat_init(struct leat_heartbeat *heartbeat, uint32_t n_threads, uint64_t timeout_ns) {
     *heartbeat = (struct leat_heartbeat){
         .n_threads = n_threads, .timeout_ns = timeout_ns, .read = leat_thread_state_read};
@@ -42,7 +44,7 @@ void leat_heartbeat_begin(struct leat_heartbeat *heartbeat, uint32_t number,
         return;
     pulse = &heartbeat->pulses[number];
     if (atomic_load_explicit(&pulse->tid, memory_order_relaxed) == 0)
-        atomic_store_explicit(&pulse->tid, gettid(), memory_order_relaxed);
+        atomic_store_explicit(&pulse->tid, leat_thread_id(), memory_order_relaxed);
     atomic_fetch_add_explicit(&pulse->n_begun, 1, memory_order_relaxed);
     atomic_store_explicit(&pulse->task, task, memory_order_release);
 }

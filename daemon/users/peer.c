@@ -2,9 +2,10 @@
 #include "daemon/users/peer.h"
 
 #include <errno.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "proto/base/calls.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -36,7 +37,7 @@ static int open_pidfd(const struct leat_peer *peer, int socket) {
         return -errno;
     if (peer->pid <= 0)
         return -EOPNOTSUPP;
-    fd = pidfd_open(peer->pid, 0);
+    fd = leat_process_open(peer->pid);
     return fd < 0 ? -errno : fd;
 }
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/base/calls.h"
 #include "proto/base/file.h"
 
 #define ENTRY_MAX (LEAT_STATE_NAME_MAX + 32) /* with that of a temporary file */
@@ -225,7 +226,7 @@ int leat_state_folder_write(const struct leat_state_folder *folder, const char *
         return 0;
     path_of(folder, name, path);
     (void)snprintf(temporary, sizeof(temporary), "%s/.%s%s.%ld", folder->path, name, folder->suffix,
-                   (long)gettid());
+                   (long)leat_thread_id());
     r = leat_state_folder_make(folder->path);
     if (r == 0)
         r = write_new(temporary, data, n_bytes);

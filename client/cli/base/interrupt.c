@@ -7,8 +7,9 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
+
+#include "proto/base/calls.h"
 
 static volatile sig_atomic_t was_seen, was_pipe;
 static int pidfd = -1; /* of the process to end with; open until this one ends */
@@ -45,7 +46,7 @@ void leat_cli_interrupt_watch(void) {
 }
 
 int leat_cli_interrupt_end_with(uint64_t pid, struct leat_error *err) {
-    pidfd = pidfd_open((pid_t)pid, 0);
+    pidfd = leat_process_open((pid_t)pid);
     if (pidfd >= 0)
         return 0;
     return leat_error_set(err, -errno, "--end-with %llu: %s", (unsigned long long)pid,

@@ -33,13 +33,12 @@ static int compare(const void *a, const void *b) {
 
 bool leat_unicode_find(enum leat_unicode_kind kind, const char *name, size_t n_name,
                        const struct leat_unicode_range **ret_ranges, size_t *ret_n_ranges) {
-    const struct leat_unicode_name *row;
     char key[NAME_MAX_BYTES + 1];
+    const struct leat_unicode_name wanted = {.kind = kind, .name = key}, *row;
 
     if (!normalize(name, n_name, key))
         return false;
-    row = bsearch(&(struct leat_unicode_name){.kind = kind, .name = key}, leat_unicode_u16_names,
-                  leat_unicode_u16_n_names, sizeof *row, compare);
+    row = bsearch(&wanted, leat_unicode_u16_names, leat_unicode_u16_n_names, sizeof *row, compare);
     if (!row)
         return false;
     *ret_ranges = leat_unicode_u16_ranges + row->start;
