@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/skip.h"
+
 /* Answers as fast as it is asked; what a record says it does. */
 static const char helper[] =
     "import json, os, sys, time\n"
@@ -339,6 +341,7 @@ static void test_limits(void **state) {
     struct driven driven;
 
     (void)state;
+    SKIP_CASE_IF_EMULATED("qemu sets no RLIMIT_AS");
     write_records(3, 0, "");
     folder_print("helper.py", "import json, sys\n"
                               "for line in sys.stdin:\n"
