@@ -2,7 +2,7 @@
 """Writes leat/_stages.py from the daemon's tables: a Pipeline's typed methods for stages and the functions for sources, with
 their help as docstrings.
 
-    generate_stages.py LEATCTL OUTPUT
+    generate_stages.py OUTPUT LEATCTL...      LEATCTL may have an emulator before it
 
 Positional arguments are marked in the tables; all others are keywords. None leaves an argument to the table's default. A
 keyword
@@ -224,8 +224,8 @@ def generate(entries: list[Entry]) -> str:
 
 
 def main() -> None:
-    leatctl, output = sys.argv[1:]
-    entries = json.loads(subprocess.run([leatctl, "stages", "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    output, *leatctl = sys.argv[1:]
+    entries = json.loads(subprocess.run([*leatctl, "stages", "--json"], check=True, stdout=subprocess.PIPE).stdout)
     with open(output, "w", encoding="utf-8") as file:
         file.write(generate(entries))
 

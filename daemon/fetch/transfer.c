@@ -467,6 +467,23 @@ static void end_transfer(struct leat_transfer *transfer, CURLcode code) {
 
 /* ---- all of them ---- */
 
+/* A libcurl of another Linux, as a wheel has it, knows another place than this system has. NULL:
+ * libcurl's own place is right, or there is none. */
+static const char *system_ca_file(void) {
+    static const char *const places[] = {
+        "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Arch */
+        "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, Red Hat, Amazon */
+        "/etc/ssl/ca-bundle.pem",             /* SUSE */
+        "/etc/ssl/cert.pem",                  /* Alpine */
+    };
+    const char *own = curl_version_info(CURLVERSION_NOW)->cainfo;
+
+    for (size_t i = 0; own && access(own, R_OK) < 0 && i < sizeof(places) / sizeof(places[0]); i++)
+        if (access(places[i], R_OK) == 0)
+            return places[i];
+    return NULL;
+}
+
 int leat_transfers_init(struct leat_transfers *transfers,
                         const struct leat_fetch_settings *settings, struct leat_error *err) {
     const char *ca_file = settings->ca_file;
@@ -478,6 +495,7 @@ int leat_transfers_init(struct leat_transfers *transfers,
         return r;
     ca_file = ca_file ? ca_file : getenv("AWS_CA_BUNDLE");
     ca_file = ca_file ? ca_file : getenv("CURL_CA_BUNDLE");
+    ca_file = ca_file ? ca_file : system_ca_file();
     transfers->ca_file = ca_file ? strdup(ca_file) : NULL;
     transfers->multi = curl_multi_init();
     if (!transfers->multi || (ca_file && !transfers->ca_file))

@@ -8,6 +8,15 @@
 
 struct leat_http_library leat_mhd;
 
+#ifdef LEAT_HTTP_LINKED
+int leat_http_library_load(struct leat_error *err) {
+    (void)err;
+#define SET(name) leat_mhd.name = MHD_##name;
+    LEAT_HTTP_FUNCTIONS(SET)
+#undef SET
+    return 0;
+}
+#else
 static const struct {
     const char *name;
     size_t offset;
@@ -33,3 +42,4 @@ int leat_http_library_load(struct leat_error *err) {
                                     "libmicrohttpd12), or leave the listener out",
                                     dlerror());
 }
+#endif

@@ -1,5 +1,6 @@
 /* http_library.h: libmicrohttpd, loaded when there is an HTTP listener, not linked: with what it
- * needs in turn (GnuTLS among it) it takes 2.4 MiB, which most daemons would have for nothing. */
+ * needs in turn (GnuTLS among it) it takes 2.4 MiB, which most daemons would have for nothing.
+ * LEAT_HTTP_LINKED links it nevertheless: wheels have it inside, without GnuTLS. */
 #pragma once
 
 #include <microhttpd.h>

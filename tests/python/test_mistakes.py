@@ -127,7 +127,7 @@ def test_the_source_is_no_package(folder: pathlib.Path) -> None:
     """`import leat` in client/python finds the source."""
     source = ROOT / "client" / "python"
     (line,) = alone('leat.csv("a.csv")', source, PYTHONPATH="")
-    assert line.startswith(f"ImportError: {source / 'leat'} is leat's source") and "pip install ./client/python" in line
+    assert line.startswith(f"ImportError: {source / 'leat'} is leat's source") and "pip install . in a checkout" in line
 
 
 def test_without_programs(folder: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -99,7 +99,7 @@ def test_numpy_numbers() -> None:
 
 def test_generator_is_stable() -> None:
     script = ROOT / "client" / "python" / "generate_stages.py"
-    command = [sys.executable, script, programs.find("leatctl"), "/dev/stdout"]
+    command = [sys.executable, script, "/dev/stdout", programs.find("leatctl")]
     once = subprocess.run(command, capture_output=True, check=True).stdout
     with open(_stages.__file__ or "", "rb") as file:
         assert file.read() == once

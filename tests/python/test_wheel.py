@@ -1,4 +1,4 @@
-"""The wheel: `pip install ./client/python` into an environment of its own, used there as a newcomer does, and taken out again.
+"""The wheel: `pip install .` into an environment of its own, used there as a newcomer does, and taken out again.
 
 Built with the scikit-build-core of the Python that runs this, and Debian's cmake and ninja, so that nothing is fetched. With a
 compiler cache, which the environment or a Release tree names, all of it is compiled as a newcomer does, in a folder beside the
@@ -115,7 +115,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
         settings.append(f"cmake.define.LEAT_BUILT={tree}")
     before = os.times()
     options = [f"--config-settings={setting}" for setting in settings]
-    pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", *options, ROOT / "client" / "python", cwd=folder, **more)
+    pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", *options, ROOT, cwd=folder, **more)
     after = os.times()
     print(f"\nbuilt with {after.children_user + after.children_system - before.children_user - before.children_system:.1f} s of CPU")
     (made,) = folder.glob("*.whl")
@@ -132,6 +132,11 @@ class Home:
         run(sys.executable, "-m", "venv", "--without-pip", self.root, cwd=folder)
         self.python = self.root / "bin" / "python"
         self.before = self.files()
+
+    @property
+    def package(self) -> pathlib.Path:
+        (extension,) = self.root.rglob("_leat.abi3.so")
+        return extension.parent
 
     def files(self) -> set[pathlib.Path]:
         return set(self.root.rglob("*"))
@@ -178,7 +183,7 @@ def test_a_newcomer_gets_batches(home: Home) -> None:
 def test_the_extension_takes_the_limited_api_alone(home: Home) -> None:
     if shutil.which("nm") is None:
         pytest.skip("there is no nm")
-    (extension,) = home.root.rglob("_leat.abi3.so")
+    extension = home.package / "_leat.abi3.so"
     symbols = {line.split()[-1] for line in run("nm", "-D", "--undefined-only", extension, cwd=home.folder).splitlines()}
     assert "PyModule_Create2" in symbols or "PyModuleDef_Init" in symbols
     assert {name for name in symbols if name.startswith("_Py")} <= STABLE
@@ -188,8 +193,9 @@ def test_the_extension_takes_the_limited_api_alone(home: Home) -> None:
 
 def test_the_programs_run(home: Home) -> None:
     for name in ("leatd", "leatctl"):
-        (program,) = home.root.rglob(f"bin/{name}")
-        assert leat.__version__ in run(program, "--version", cwd=home.folder)
+        for program in (home.package / "bin" / name, home.python.with_name(name)):  # the second is the command on the PATH
+            assert leat.__version__ in run(program, "--version", cwd=home.folder)
+    assert run(home.python.with_name("leatctl"), "stages", "pad", cwd=home.folder) == run(programs.find("leatctl"), "stages", "pad", cwd=home.folder)
 
 
 def test_nothing_stays_behind(home: Home) -> None:

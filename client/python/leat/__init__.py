@@ -88,7 +88,7 @@ def _import(place: str) -> object:
         if error.name not in ("leat._leat", "leat._stages"):
             raise
         what = f"{__path__[0]} is leat's source, without what is compiled ({error.name})"
-        how = "pip install ./client/python in a checkout, and start Python in another folder than client/python"
+        how = "pip install . in a checkout, and start Python in another folder than client/python"
         raise ImportError(f"{what}: {how}; or, in a tree that is built, PYTHONPATH=build/python", name=error.name) from None
 
 
