@@ -275,7 +275,8 @@ static struct leat_jinja_arguments rest(const struct leat_jinja_arguments *all, 
     struct leat_jinja_arguments arguments = *all;
 
     n = n < all->n_items ? n : all->n_items;
-    arguments.items += n;
+    if (n > 0) /* else there may be no items */
+        arguments.items += n;
     arguments.n_items -= n;
     return arguments;
 }

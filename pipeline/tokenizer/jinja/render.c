@@ -45,7 +45,8 @@ int leat_jinja_take_scratch(struct leat_jinja_render *render, size_t n_before,
 
     if (render->scratch.failed)
         return leat_error_oom(render->err);
-    r = leat_jinja_copy_string(render, render->scratch.data + n_before, n_bytes, ret);
+    r = leat_jinja_copy_string(render, n_bytes > 0 ? render->scratch.data + n_before : "", n_bytes,
+                               ret);
     render->scratch.n_bytes = n_before;
     return r;
 }
