@@ -77,7 +77,9 @@ MUTANTS = {
     ]),
     "pipeline/stages/pack/packing.c": ("pipeline.test_pack reference.digests", [
         ("split: false splits", "if (!packing->splits && packer->n_elements + n > packing->length)", "if (!packing->splits && packer->n_elements > packing->length)"),
-        ("equal lengths change places", "return (x->place > y->place) - (x->place < y->place);", "return (x->place < y->place) - (x->place > y->place);"),
+        ("equal lengths change places", "sorted[starts[(length - from[i].length) >> shift & (N_DIGITS - 1)]++] = from[i];",
+         "sorted[starts[(length - from[n - 1 - i].length) >> shift & (N_DIGITS - 1)]++] = from[n - 1 - i];"),
+        ("lengths are sorted by their last digit alone", "shift == 0 || (shift < 32 && length >> shift)", "shift == 0"),
         ("an empty document is a document", "    if (ref.length == 0) {", "    if (false) {"),
         ("a document of a row's length is cut", "ref.length - *at > packing->length)", "ref.length - *at >= packing->length)"),
         ("the rest of an epoch is lost", "packer->packing->how == LEAT_PACK_CONCAT ? close_row(packer, down, err)\n                                                     : pack_window(packer, down, err);",
@@ -199,6 +201,17 @@ MUTANTS = {
         ("left strips both", "self->side != SIDE_LEFT && length > 0", "length > 0"),
         ("a part of a character is stripped", "== length ? length : 0;", "? length : 0;",
          "a character whose length is not that of its bytes is no UTF-8, which given_length() does not find among `chars`"),
+    ]),
+    "pipeline/run/intake/count_only.c": ("pipeline.test_own_rows", [
+        ("the next block of a job has the first one's rows", "at->made_at = n;", "at->made_at = 0;"),
+        ("each block of a cache is a job", "list->n == LEAT_PARTS_MAX ||", "true ||"),
+        ("a row that is wanted twice is made twice", "if (n == 0 || wanted[n - 1] != wanted[i])", "if (true)"),
+    ]),
+    "pipeline/work/map_rows.c": ("pipeline.test_own_rows", [
+        ("rows come from the place of the row before", "from->starts[wanted],", "from->starts[wanted ? wanted - 1 : 0],"),
+        ("a damaged block is not told", "    job->load = damaged;\n", ""),
+        ("a block is made again without a look at its number of rows", "if (r == 0 && opened->block.n_rows != piece->n_block_rows)",
+         "if (false)", "only a source that changed meanwhile has another number"),
     ]),
     "pipeline/run/intake/fast_forward.c": ("pipeline.test_fast_forward", [
         ("what was asked for is searched again", "for (; batch->n_asked < batch->n_refs; batch->n_asked++) {",
