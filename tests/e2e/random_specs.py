@@ -1,12 +1,15 @@
 """Streams drawn at random from all sources and stages, over small nasty data: for tests that hold for each of them.
 
 `write(folder)` makes the files; `draw(rng, folder)` gives a stream as a configuration has it. The same rng gives the
-same. A stream that leat refuses, or that has no batches, is the caller's to leave out. One that has_lanes() needs
+same. There is Parquet if `write` finds a Python with pyarrow. A stream that leat refuses, or that has no batches, is the caller's to leave out. One that has_lanes() needs
 `leatctl cache warm` before it runs.
 """
 import gzip
 import json
+import os
 import random
+import subprocess
+import sys
 
 WORDS = ["the", "mill", "leat", "water", "a", "sluice", "wheel", "stone", "grain", "Mühle", "水", "naïve", "0", "x"]
 LABELS = ["cat", "dog", "emu"]
@@ -48,12 +51,31 @@ def csv(seed, n, is_clean):
     return ("\n".join(lines) + "\n").encode()
 
 
+WRITE_PARQUET = """
+import json, sys, pyarrow as pa, pyarrow.parquet as pq
+for path, codec, version, size in json.load(sys.stdin):
+    table = pa.Table.from_pylist([json.loads(line) for line in open(path + ".jsonl", encoding="utf-8")])
+    pq.write_table(table, path + ".parquet", compression=codec, data_page_version=version, row_group_size=size, data_page_size=900,
+                   write_batch_size=20)
+"""
+
+
+def write_parquet(folder):
+    """The rows of the clean JSON Lines, in row groups of other sizes."""
+    files = [[str(folder / f"clean-{i}"), *how] for i, how in enumerate([("none", "1.0", 50), ("snappy", "2.0", 1000), ("zstd", "1.0", 64)])]
+    for python in [sys.executable, os.environ.get("LEAT_ORACLE_PYTHON")]:
+        if python and subprocess.run([python, "-c", "import pyarrow"], capture_output=True, check=False).returncode == 0:
+            subprocess.run([python, "-c", WRITE_PARQUET], input=json.dumps(files), text=True, check=True)
+            return
+
+
 def write(folder):
     for state in ("clean", "dirty"):
         for i, n in enumerate((170, 90, 260)):
             (folder / f"{state}-{i}.jsonl").write_bytes(jsonl(i + 1, n, state == "clean"))
             (folder / f"{state}-{i}.csv").write_bytes(csv(i + 4, n, state == "clean"))
         (folder / f"{state}-3.jsonl.gz").write_bytes(gzip.compress(jsonl(8, 120, state == "clean")))
+    write_parquet(folder)
     rng = random.Random(9)
     (folder / "plain.txt").write_text("".join(text(rng) + "\n" for _ in range(300)))
     tokens = [*LETTERS, *WORDS, *(word + " " for word in WORDS), *(" " + word for word in WORDS)]
@@ -62,6 +84,8 @@ def write(folder):
 
 def plain_source(rng, folder, state):
     kind = rng.choice(["csv", "jsonl", "jsonl"])
+    if kind == "jsonl" and state == "clean" and (folder / "clean-0.parquet").exists() and rng.random() < 0.4:
+        kind = "parquet"
     names = [f"{state}-{i}.{kind}" for i in rng.sample(range(3), rng.randint(1, 3))]
     if kind == "jsonl" and rng.random() < 0.3:
         names.append(f"{state}-3.jsonl.gz")

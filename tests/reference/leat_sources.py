@@ -1,11 +1,12 @@
 """CSV, JSONL and plain text by Python's own modules, from files of the formats that Python or the
-programs zstd and lz4 decompress.
+programs zstd and lz4 decompress, and Parquet by pyarrow.
 
 Written from the documentation (the arguments of the sources), not from the C code. Bytes that are
 no UTF-8 go along as surrogates until it is said what becomes of them.
 """
 import bz2
 import csv
+import functools
 import glob
 import gzip
 import itertools
@@ -15,6 +16,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 from leat_elements import BadRecord
 
@@ -289,6 +291,65 @@ def convert(value, kind):
     return float(value) if dtype == "float64" else int(value)
 
 
+READ_PARQUET = """
+import json, sys, pyarrow as pa, pyarrow.parquet as pq
+def kind_of(type):
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        return [kind_of(type.value_type)[0], True]
+    names = {"string": "text", "large_string": "text", "float": "float32", "double": "float64"}
+    return [names.get(str(type), str(type)), False]
+table = pq.read_table(sys.argv[1])
+print(json.dumps([[field.name, *kind_of(field.type)] for field in table.schema]))
+for row in table.to_pylist():
+    print(json.dumps(row))
+"""
+
+
+@functools.lru_cache
+def python_with_pyarrow():
+    """This Python, the one that LEAT_ORACLE_PYTHON names, or None."""
+    for python in [sys.executable, os.environ.get("LEAT_ORACLE_PYTHON")]:
+        if python and subprocess.run([python, "-c", "import pyarrow"], capture_output=True, check=False).returncode == 0:
+            return python
+    return None
+
+
+@functools.lru_cache
+def read_parquet(path, _changed):
+    """[[name, dtype, is_list] of each column], and the rows."""
+    done = subprocess.run([python_with_pyarrow(), "-c", READ_PARQUET, path], stdout=subprocess.PIPE, check=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class ParquetSource(Leaf):
+    """Flat columns and lists of numbers; null is missing, or an empty text or list. The place of a row, by which some stages draw,
+    counts the bytes of leat's own frames, so it is not known here."""
+
+    def __init__(self, args, directory):
+        self.files = expand(args, directory)
+        self.tables = [read_parquet(path, os.stat(path).st_mtime_ns) for path in self.files]
+        kinds = {name: (dtype, is_list) for name, dtype, is_list in self.tables[0][0]}
+        self.fields = {name: kinds[name] for name in args.get("fields") or kinds}
+
+    def records(self):
+        for file, (path, table) in enumerate(zip(self.files, self.tables)):
+            for number, row in enumerate(table[1:]):
+                yield Record(file, 0, f"{path}@{number}", lambda row=row: self.values(row), b"")
+
+    def values(self, row):
+        return {name: self.value(row[name], *kind) for name, kind in self.fields.items()}
+
+    def value(self, value, dtype, is_list):
+        number = float if dtype.startswith("float") else int
+        if is_list:
+            return [number(item) for item in value or []]
+        if dtype == "text":
+            return to_bytes(value or "")
+        if value is None:
+            raise BadRecord("a value is missing")
+        return number(value)
+
+
 class Composite:
     """Several sources: `concat` one after the other, `mix` each for itself. `stages` beside a source
     are its own; those beside a concat belong to each of its sources."""
@@ -329,4 +390,4 @@ def lanes_of(source):
 def open_source(kind, args, directory):
     if kind in ("concat", "mix"):
         return Composite(args, directory, kind == "mix")
-    return {"csv": CsvSource, "jsonl": JsonlSource, "text": TextSource}[kind](args, directory)
+    return {"csv": CsvSource, "jsonl": JsonlSource, "parquet": ParquetSource, "text": TextSource}[kind](args, directory)

@@ -22,6 +22,7 @@ except ImportError:
 
 import leat_harness
 import leat_reference
+import leat_sources
 import nasty
 import random_specs
 from leat_harness import ROOT, Daemon, run_digest
@@ -217,6 +218,26 @@ def test_random_lanes(folder):
         if leat_harness.ctl("cache", "warm", file, check=False).returncode != 0 or (
                 leat_harness.ctl("run", file, "--no-daemon", "--world-size", 3, "--rank", 0, check=False).returncode != 0):
             continue  # too few blocks, or too few batches
+        for run in [{"epochs": 2}, {"rank": n % 3, "world_size": 3}]:
+            args = [x for key, value in run.items() for x in ("--" + key.replace("_", "-"), value)]
+            assert run_digest(file, *args, "--no-daemon") == leat_reference.run(file, **run)[0], stream
+        n += 1
+
+
+def test_random_parquet(folder):
+    """Random streams that read Parquet, alone and as one of several ranks."""
+    random_specs.write(folder)
+    if not (folder / "clean-0.parquet").exists():
+        raise leat_harness.Skip("no Python with pyarrow (pip install pyarrow, or LEAT_ORACLE_PYTHON=a Python that has it)")
+    rng, n, file = random.Random(6), 0, folder / "parquet.yaml"
+    while n < 20 // leat_harness.SLOW:
+        stream = random_specs.draw(rng, folder)
+        shown = json.dumps(stream)
+        if "parquet" not in shown or "dirty" in shown or any(word in shown for word in ('"sample"', '"split"', '"random"')):
+            continue  # The reference knows neither lines that are no JSON nor the places of rows in Parquet.
+        file.write_text(yaml.safe_dump({"streams": {"s": stream}}, sort_keys=False, allow_unicode=True))
+        if leat_harness.ctl("run", file, "--no-daemon", "--world-size", 3, "--rank", 0, check=False).returncode != 0:
+            continue  # too few batches
         for run in [{"epochs": 2}, {"rank": n % 3, "world_size": 3}]:
             args = [x for key, value in run.items() for x in ("--" + key.replace("_", "-"), value)]
             assert run_digest(file, *args, "--no-daemon") == leat_reference.run(file, **run)[0], stream
@@ -604,6 +625,38 @@ def test_compressed_csv_and_jsonl(folder):
     casts = [{"cast": {"input": "id", "dtype": "int64"}}, {"select": {"fields": "id"}}]
     check(folder, csv_stream(*casts, source={"paths": ["z.csv", "b{1..2}.csv", "a.csv"]}), *RUNS)
     check(folder, {"source": {"jsonl": {"paths": ["z.jsonl", "a.jsonl"]}}, "stages": casts + END}, *RUNS)
+
+
+MAKE_PARQUET = """
+import json, sys, pyarrow as pa, pyarrow.parquet as pq
+rows = [json.loads(line) for line in open("a.jsonl", encoding="utf-8") if line.strip()]
+for i, row in enumerate(rows):
+    row |= {"stars": row.pop("meta")["stars"], "text": None if i % 11 == 3 else row["text"]}
+schema = pa.schema([("id", pa.int32()), ("text", pa.utf8()), ("flag", pa.bool_()), ("stars", pa.int64()), ("weight", pa.float32()),
+                    ("values", pa.list_(pa.int64()))])
+table = pa.Table.from_pylist(rows, schema=schema)
+pq.write_table(table, "one.parquet", row_group_size=37, data_page_size=300, write_batch_size=10, compression="zstd")
+pq.write_table(table.slice(50, 90), "two.parquet", data_page_version="2.0", use_dictionary=False,
+               column_encoding={"text": "DELTA_BYTE_ARRAY", "id": "DELTA_BINARY_PACKED"})
+"""
+
+
+def test_parquet(folder):
+    python = leat_sources.python_with_pyarrow()
+    if not python:
+        raise leat_harness.Skip("no Python with pyarrow (pip install pyarrow, or LEAT_ORACLE_PYTHON=a Python that has it)")
+    write_data(folder)
+    subprocess.run([python, "-c", MAKE_PARQUET], cwd=folder, check=True)
+    doc = {"template": {"output": "doc", "parts": ["{text}", "{id}:{stars}"]}}
+    keep = [{"pad": {"input": "values", "length": 9, "value": 0}}, {"pad": {"input": "ids", "multiple_of": 8, "value": 0}},
+            {"select": {"fields": ["id", "ids", "flag", "stars", "weight", "values"]}}]
+    source = {"parquet": {"paths": ["one.parquet", "two.parquet"]}}
+    for mode, more in (("greedy", [{"shuffle": {"buffer_size": 40}}]), ("greedy", [{"shuffle": {"global": True}}]),
+                       ("shortest", [{"shuffle": {"blocks": True, "block_size": 16, "buffer_size": 64}}])):
+        check(folder, {"source": source, "stages": [doc, tokenize(mode=mode), *keep, *more, *END]}, *RUNS)
+    mixed = {"mix": {"sources": [{"parquet": {"paths": "two.parquet", "fields": {"text": "text", "id": "int32"}}},
+                                 {"parquet": {"paths": "one.parquet", "fields": {"text": "text", "id": "int32"}}}], "weights": [1, 2]}}
+    check(folder, {"source": mixed, "stages": [{"select": {"fields": ["id"]}}, {"shuffle": {"buffer_size": 30}}, *END]}, *RUNS)
 
 
 def test_titanic(folder):

@@ -97,9 +97,9 @@ def ranges(code_points):
 
 
 class File:
-    def __init__(self, path, head):
+    def __init__(self, path, head, source=f"tokenizers {tokenizers.__version__}"):
         self.path, self.lines = path, [f"# {line}" for line in head]
-        self.lines.append(f"# Made by probe_unicode.py from tokenizers {tokenizers.__version__}.")
+        self.lines.append(f"# Made by probe_unicode.py from {source}.")
 
     def section(self, names, lines):
         self.lines += ["", "[" + " ".join(names) + "]"] + list(lines)
@@ -182,6 +182,16 @@ def probe_folding(directory):
                                             "same: characters, and characters and strings."])
     out.section(["fold"], mapping_lines({fold[0]: list(fold[1:]) for fold in folds}))
     out.section(["long_fold"], mapping_lines({to[0]: to[1:] for to in long_folds}))
+    out.close()
+
+
+def probe_casing(directory):
+    """Of Python itself: templates change case as Python does."""
+    characters = [chr(c) for c in EVERY]
+    out = File(directory + "/casing.txt", ["Upper case of characters, and title case where it is another, as Python 3.11 to 3.13",
+                                           "have them."], "Python 3.11")
+    out.section(["upper"], mapping_lines({ord(c): list(map(ord, c.upper())) for c in characters if c.upper() != c}))
+    out.section(["title"], mapping_lines({ord(c): list(map(ord, c.title())) for c in characters if c.title() != c.upper()}))
     out.close()
 
 
@@ -402,6 +412,7 @@ def main():
     directory = sys.argv[1]
     probe_classes(directory)
     probe_folding(directory)
+    probe_casing(directory)
     probe_predicates(directory)
     probe_normalization(directory)
     probe_graphemes(directory)

@@ -8,7 +8,9 @@ import datetime
 import json
 import os
 import pathlib
+import random
 import subprocess
+import unicodedata
 
 import leat_tokenize
 import oracle
@@ -184,6 +186,22 @@ def test_pieces(_folder):
     n += compare(utils, PIECES.rsplit("{{ m[0].nothing.more }}", 1)[0].replace("m[0].role", "''").replace("m[-1]['content']", "''"), cases, False)
     assert n > 1000, n
     return f"ok, {n} texts"
+
+
+CASES = """{{ t | upper }}|{{ t | lower }}|{{ t | capitalize }}|{{ t | title }}|{{ t.upper() }}|{{ t.lower() }}|{{ t.capitalize() }}|{{ t.title() }}
+{{- '|' ~ (t is upper) ~ (t is lower) }}"""
+
+
+def test_case(_folder):
+    """Upper, lower and title case of every character that this Python knows, and of texts in which a sigma looks around."""
+    newer = "\u10fc\ua7f2\ua7f3\ua7f4\uab69"  # have case since Unicode 15, and Python 3.11 has 14
+    known = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co") and chr(c) not in newer]
+    cased = [c for c in known if len({c, c.upper(), c.lower(), c.title()}) > 1]
+    rng = random.Random(4)
+    texts = ["".join(known[i:i + 200]) for i in range(0, len(known), 200)]
+    texts += ["ΑΣ", "ΣΑΣ ΑΣ. ΑΣ'Α \u0345Σ\u0345", "ßa ŉb ǆ-ǅ(ǈ)", "İI ıi", "straße-groß {ﬁx} <ﬀ>", "ÀÉ", "àé", "ǅ", "Aà", "1", "", "É1", "ªº"]
+    texts += ["".join(rng.choices([*rng.choices(cased, k=9), *"Σσς .-'\u0301\u00ad\u0345aA1"], k=12)) for _ in range(3000)]
+    return f"ok, {compare(transformers_utils(), CASES, [{**next(variables()), 't': text} for text in texts], False)} texts"
 
 
 def test_line_ends(_folder):

@@ -270,10 +270,13 @@ static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct
 
 enum output { IDS, TYPES, OFFSETS, LOSS, MASKS, N_OUTPUTS };
 
+#define REPEATS 256
+
 struct workspace {
     struct leat_tokenize_workspace base;
     struct leat_tokenizer_context *context;
     struct leat_values values[N_OUTPUTS];
+    uint32_t repeats[REPEATS]; /* rows of the block + 1, by repeat_slot() of their texts; 0: none */
 };
 
 /* One block. */
@@ -286,6 +289,7 @@ struct pass {
     bool wants[N_OUTPUTS];
     uint32_t columns[N_OUTPUTS];
     size_t n_text_bytes; /* of all rows */
+    bool repeats_ids;    /* equal texts have equal ids, and nothing else is made */
 };
 
 static void workspace_free(struct leat_tokenize_workspace *base) {
@@ -365,6 +369,11 @@ static int begin(struct pass *pass, struct leat_error *err) {
         if (pass->wants[i] && leat_map_make_views(pass->map, pass->columns[i]) < 0)
             return leat_error_oom(err);
     begin_values(pass);
+    pass->repeats_ids =
+        pass->wants[IDS] && !self->pair && !leat_tokenizer_has_chance(self->tokenizer);
+    for (int i = IDS + 1; i < N_OUTPUTS; i++)
+        pass->repeats_ids &= !pass->wants[i];
+    memset(pass->workspace->repeats, 0, sizeof(pass->workspace->repeats));
     return 0;
 }
 
@@ -482,22 +491,84 @@ static int reject(struct pass *pass, uint32_t row, const struct leat_error *erro
     return 0;
 }
 
-/* Encodes one row; a bad row has no tokens. */
-static int map_row(struct pass *pass, uint32_t row, struct leat_error *err) {
+/* ---- texts that come again, as the few values of a dictionary do */
+
+/* Texts of the same length, beginning and end have the same slot. */
+static uint32_t *repeat_slot(const struct pass *pass, uint32_t row) {
+    uint64_t first = 0, last = 0, mixed;
+    uint32_t n_bytes;
+    const uint8_t *text = text_of(pass->map, pass->self->input_column, row, &n_bytes);
+
+    if (n_bytes >= sizeof(first)) {
+        memcpy(&first, text, sizeof(first));
+        memcpy(&last, text + n_bytes - sizeof(last), sizeof(last));
+    } else if (n_bytes > 0) {
+        memcpy(&first, text, n_bytes);
+    }
+    mixed = (first ^ (uint64_t)n_bytes << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ mixed >> 29 ^ last) * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return &pass->workspace->repeats[mixed >> 56];
+}
+
+/* Gives the row the ids of an earlier row with the same text. 1; 0 if none is known; -ENOMEM. */
+static int repeat_row(struct pass *pass, uint32_t row, uint32_t earlier) {
+    const struct leat_column *ids = leat_map_column(pass->map, pass->columns[IDS]);
+    struct leat_values *values = &pass->workspace->values[IDS];
+    uint32_t column = pass->self->input_column, n_text, n_earlier;
+    const uint8_t *text = text_of(pass->map, column, row, &n_text);
+    const uint8_t *earlier_text = text_of(pass->map, column, earlier, &n_earlier);
+    size_t n = ids->lengths[earlier];
+
+    if (n_text != n_earlier || (n_text > 0 && memcmp(text, earlier_text, n_text) != 0))
+        return 0;
+    if (leat_values_reserve(values, n) < 0)
+        return -ENOMEM;
+    if (n > 0)
+        memcpy(values->items + values->n, values->items + ids->starts[earlier],
+               n * sizeof(*values->items));
+    values->n += n;
+    return 1;
+}
+
+/* ---- one row */
+
+/* A bad row has no tokens; *ret_is_bad. */
+static int encode_row(struct pass *pass, uint32_t row, bool *ret_is_bad, struct leat_error *err) {
     const struct leat_encoding *encoding;
     struct leat_error error = LEAT_ERROR_INIT;
     int r = encode(pass, row, &encoding, &error);
+
+    if (r == 0)
+        r = push_row(pass, encoding);
+    *ret_is_bad = r < 0;
+    if (r == -ENOMEM)
+        return leat_error_oom(err);
+    return r < 0 && reject(pass, row, &error, err) < 0 ? -ENOMEM : 0;
+}
+
+static int make_row(struct pass *pass, uint32_t row, struct leat_error *err) {
+    uint32_t *slot = pass->repeats_ids ? repeat_slot(pass, row) : NULL;
+    bool is_bad = false;
+    int r = slot && *slot ? repeat_row(pass, row, *slot - 1) : 0;
+
+    if (r < 0)
+        return leat_error_oom(err);
+    r = r > 0 ? 0 : encode_row(pass, row, &is_bad, err);
+    if (slot)
+        *slot = is_bad ? 0 : row + 1;
+    return r;
+}
+
+static int map_row(struct pass *pass, uint32_t row, struct leat_error *err) {
+    int r;
 
     for (int i = 0; i < N_OUTPUTS; i++)
         if (pass->wants[i])
             leat_map_column(pass->map, pass->columns[i])->starts[row] =
                 (uint32_t)pass->workspace->values[i].n;
-    if (r == 0)
-        r = push_row(pass, encoding);
-    if (r == -ENOMEM)
-        return leat_error_oom(err);
-    if (r < 0 && reject(pass, row, &error, err) < 0)
-        return -ENOMEM;
+    r = make_row(pass, row, err);
+    if (r < 0)
+        return r;
     for (int i = 0; i < N_OUTPUTS; i++) {
         struct leat_column *column = leat_map_column(pass->map, pass->columns[i]);
         size_t n = pass->workspace->values[i].n;

@@ -55,31 +55,9 @@ FILTER(filter_capitalize) {
     return as_text(render, self, leat_jinja_capitalize, ret);
 }
 
-/* jinja2's title begins a word behind blanks, hyphens and opening brackets only. */
-static int title_words(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                       struct leat_jinja_value *ret) {
-    bool begins = true;
-    char *copy;
-    int r;
-
-    if (!leat_jinja_is_ascii(text->text, text->n_bytes))
-        return leat_jinja_fail(render, "the case of a text outside ASCII is not supported");
-    r = leat_jinja_copy_string(render, text->text, text->n_bytes, ret);
-    if (r < 0)
-        return r;
-    copy = (char *)(uintptr_t)ret->text; /* it was made just now */
-    for (size_t i = 0; i < text->n_bytes; i++) {
-        int c = (unsigned char)copy[i];
-
-        copy[i] = (char)(begins ? toupper(c) : tolower(c));
-        begins = isspace(c) || (c && strchr("-({[<", c));
-    }
-    return 0;
-}
-
 FILTER(filter_title) {
     (void)arguments, (void)all;
-    return as_text(render, self, title_words, ret);
+    return as_text(render, self, leat_jinja_title_words, ret);
 }
 
 FILTER(filter_trim) {

@@ -34,23 +34,9 @@ METHOD(str_capitalize) {
     return leat_jinja_capitalize(render, self, ret);
 }
 
-/* Python's title() begins a word behind everything that is no letter. */
 METHOD(str_title) {
-    bool begins = true;
-    char *copy;
-    int r = leat_jinja_lower(render, self, ret);
-
     (void)arguments, (void)all;
-    if (r < 0)
-        return r;
-    copy = (char *)(uintptr_t)ret->text; /* it was made just now */
-    for (size_t i = 0; i < ret->n_bytes; i++) {
-        int c = (unsigned char)copy[i];
-
-        copy[i] = (char)(begins ? toupper(c) : c);
-        begins = !isalpha(c);
-    }
-    return 0;
+    return leat_jinja_title(render, self, ret);
 }
 
 METHOD(str_strip) {

@@ -7,43 +7,6 @@
 #include "pipeline/tokenizer/jinja/lexer.h"
 #include "proto/base/utf8.h"
 
-static int map_ascii(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     int (*map)(int), struct leat_jinja_value *ret) {
-    char *copy;
-
-    if (!leat_jinja_is_ascii(text->text, text->n_bytes))
-        return leat_jinja_fail(render, "the case of a text outside ASCII is not supported");
-    copy = leat_jinja_heap_alloc(&render->heap, text->n_bytes);
-    if (!copy)
-        return leat_jinja_fail_memory(render);
-    for (size_t i = 0; i < text->n_bytes; i++)
-        copy[i] = (char)map((unsigned char)text->text[i]);
-    *ret = leat_jinja_string(copy, text->n_bytes);
-    return leat_jinja_heap_spend(&render->heap, text->n_bytes / 16, render->err);
-}
-
-int leat_jinja_lower(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     struct leat_jinja_value *ret) {
-    return map_ascii(render, text, tolower, ret);
-}
-
-int leat_jinja_upper(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     struct leat_jinja_value *ret) {
-    return map_ascii(render, text, toupper, ret);
-}
-
-int leat_jinja_capitalize(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                          struct leat_jinja_value *ret) {
-    int r = map_ascii(render, text, tolower, ret);
-
-    if (r == 0 && ret->n_bytes > 0) {
-        char *copy = (char *)(uintptr_t)ret->text; /* it was made just now */
-
-        copy[0] = (char)toupper((unsigned char)copy[0]);
-    }
-    return r;
-}
-
 static bool is_one_of(const struct leat_jinja_value *characters, const char *text, size_t n) {
     for (size_t at = 0; at < characters->n_bytes;) {
         size_t length =

@@ -4,13 +4,20 @@
 
 #include "pipeline/tokenizer/jinja/render.h"
 
-/* Letters outside ASCII are an error. */
+/* Case as Python has it, also of letters outside ASCII (cases.c). */
 int leat_jinja_lower(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                      struct leat_jinja_value *ret);
 int leat_jinja_upper(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                      struct leat_jinja_value *ret);
 int leat_jinja_capitalize(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                           struct leat_jinja_value *ret);
+/* str.title(), and the filter `title`, which begins words elsewhere. */
+int leat_jinja_title(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                     struct leat_jinja_value *ret);
+int leat_jinja_title_words(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                           struct leat_jinja_value *ret);
+/* str.isupper() or str.islower(). */
+bool leat_jinja_has_case(const struct leat_jinja_value *text, bool is_upper);
 
 enum leat_jinja_sides {
     LEAT_JINJA_STRIP_LEFT = 1,

@@ -1,7 +1,7 @@
 /* tests.c: what stands behind `is`. */
 #include <string.h>
 
-#include "pipeline/tokenizer/jinja/render.h"
+#include "pipeline/tokenizer/jinja/strings.h"
 
 #define TEST(function)                                                                             \
     static int function(struct leat_jinja_render *render, const struct leat_jinja_value *self,     \
@@ -139,34 +139,23 @@ TEST(is_divisible) {
     return r;
 }
 
-/* str.islower() and str.isupper(): there is a letter, and all letters are of that case. */
 static int is_case(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                   char first, char last, char other_first, char other_last,
-                   struct leat_jinja_value *ret) {
+                   bool is_upper, struct leat_jinja_value *ret) {
     struct leat_jinja_value text;
-    bool has_case = false, has_other = false;
     int r = leat_jinja_to_string(render, self, &text);
 
-    if (r < 0)
-        return r;
-    if (!leat_jinja_is_ascii(text.text, text.n_bytes))
-        return leat_jinja_fail(render, "the case of a text outside ASCII is not supported");
-    for (size_t i = 0; i < text.n_bytes; i++) {
-        has_case |= text.text[i] >= first && text.text[i] <= last;
-        has_other |= text.text[i] >= other_first && text.text[i] <= other_last;
-    }
-    *ret = leat_jinja_bool(has_case && !has_other);
-    return 0;
+    *ret = leat_jinja_bool(r == 0 && leat_jinja_has_case(&text, is_upper));
+    return r;
 }
 
 TEST(is_lower) {
     UNUSED;
-    return is_case(render, self, 'a', 'z', 'A', 'Z', ret);
+    return is_case(render, self, false, ret);
 }
 
 TEST(is_upper) {
     UNUSED;
-    return is_case(render, self, 'A', 'Z', 'a', 'z', ret);
+    return is_case(render, self, true, ret);
 }
 
 /* Small integers, None and booleans are the same object wherever they are equal. */

@@ -338,8 +338,24 @@ def folding_file():
     return out.done()
 
 
+# Upper and title case.
+
+
+def casing_file():
+    out = C("casing_tables.c", "upper and title case of characters.", "casing.h")
+    facts = {names[0]: mapping_of(lines) for names, lines in sections("casing")}
+    rows = []
+    for c in sorted({**facts["upper"], **facts["title"]}):
+        upper = facts["upper"].get(c, [c])
+        rows.append((c, upper, facts["title"].get(c, upper)))
+    out.array(f"const struct leat_unicode_case leat_unicode_{SET}_cases[{len(rows)}]",
+              ("{0x%x, {%s}, {%s}}" % (c, *(", ".join(f"0x{x:x}" for x in to) for to in both)) for c, *both in rows))
+    out.text += f"\nconst size_t leat_unicode_{SET}_n_cases = {len(rows)};\n"
+    return out.done()
+
+
 def main():
-    for name, text in classes_file(), names_file(), graphemes_file(), normalization_file(), folding_file():
+    for name, text in casing_file(), classes_file(), names_file(), graphemes_file(), normalization_file(), folding_file():
         with open(os.path.join(sys.argv[1], name), "w", encoding="ascii") as f:
             f.write(text)
 

@@ -100,6 +100,38 @@ static void test_ids(void **state) {
     check_head("tokenizer: padded.json", "\"ids\": [1, 14, 10, 2]}");
 }
 
+/* Equal texts of a block share their ids, and no others do, however alike they are. */
+static void test_repeats(void **state) {
+    static const char *const texts[] = {"a b c d a b c d", "a b c d", "", "a b c d b b c d", "a"};
+    static const char *const ids[] = {"[1, 10, 11, 12, 13, 10, 11, 12, 13, 2]",
+                                      "[1, 10, 11, 12, 13, 2]", "[1, 2]",
+                                      "[1, 10, 11, 12, 13, 11, 11, 12, 13, 2]", "[1, 10, 2]"};
+    char lines[4096], *found, *line;
+    size_t n = 0;
+
+    (void)state;
+    write_files();
+    for (size_t i = 0; i < 60; i++)
+        n += (size_t)snprintf(lines + n, sizeof(lines) - n, "{\"text\": \"%s\"}\n",
+                              texts[i * i % 7 % 5]);
+    folder_print("a.jsonl", "%s", lines);
+    found = line = stream_head(SOURCE, "",
+                               "- tokenize: {input: text, output: ids, tokenizer: t.json}\n"
+                               "- template: {output: end, parts: ['1']}\n"
+                               "- cast: {input: end, dtype: int32}\n- select: {fields: [end]}",
+                               0, 60);
+    for (size_t i = 0; i < 60; i++) {
+        char expected[128];
+
+        (void)snprintf(expected, sizeof(expected), "{\"text\": \"%s\", \"ids\": %s}\n",
+                       texts[i * i % 7 % 5], ids[i * i % 7 % 5]);
+        if (strncmp(line, expected, strlen(expected)) != 0)
+            fail_msg("row %zu is no %s in %s", i, expected, line);
+        line += strlen(expected);
+    }
+    free(found);
+}
+
 static void test_truncation(void **state) {
     (void)state;
     write_files();
@@ -494,13 +526,14 @@ static void test_any_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dropout),     cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_truncation),  cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_more_fields), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_padding),     cmocka_unit_test(test_named_tokens),
-        cmocka_unit_test(test_pad_token),   cmocka_unit_test(test_opener),
-        cmocka_unit_test(test_bad_record),  cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_explain),     cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_dropout),      cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_repeats),      cmocka_unit_test(test_truncation),
+        cmocka_unit_test(test_ends),         cmocka_unit_test(test_more_fields),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_named_tokens), cmocka_unit_test(test_pad_token),
+        cmocka_unit_test(test_opener),       cmocka_unit_test(test_bad_record),
+        cmocka_unit_test(test_digest),       cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_any_order),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
