@@ -9,8 +9,8 @@
 #define FLOAT_TEXT_MAX 64
 #define INT_DIGITS     18 /* never overflow */
 
-/* Adds the digits from i on to the value, which may wrap. Returns the place of the first other byte.
- */
+/* Adds the digits from i on to the value, which may wrap. Returns the place of the first other
+ * byte. */
 static inline size_t add_digits(const char *text, size_t n, size_t i, uint64_t *value) {
     for (unsigned digit; i < n && (digit = (unsigned)((unsigned char)text[i] - '0')) <= 9; i++)
         *value = *value * 10 + digit;
