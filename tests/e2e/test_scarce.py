@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""No threads, no pipes and no descriptors: at the start the daemon says so, later it goes on.
+"""No threads, no pipes and no descriptors: at the start the daemon says so, later it goes on. A clock that jumps changes nothing.
 
     test_scarce.py BIN [PATTERN]
 """
+import json
 import os
 import pathlib
 import resource
@@ -71,6 +72,24 @@ def test_nothing_later(folder):
         threads.unlink()
         pipes.unlink()
         daemon.digest("exec")
+
+
+def test_clock_jumps(folder):
+    """By a day, back and forth, at each look: the same batches, also from a cache and an index made then, and all verbs answer."""
+    if SLOW > 1:
+        raise Skip("a sanitizer must be the first library")
+    jumps = folder / "jumps"
+    env = {"LD_PRELOAD": str(BIN.parent / "tests" / "e2e" / "scarce.so"), "LEAT_CLOCK_JUMPS": str(jumps)}
+    (folder / "caches").mkdir()
+    text = config(folder) + "  cached: " + json.dumps({**data.numbers_stream([str(folder / "numbers.csv")]), "cache": {"path": str(folder / "caches")}}) + "\n"
+    with Daemon(folder, text, env=env) as daemon:
+        expected = {stream: daemon.digest(stream) for stream in ("s", "exec")}
+        jumps.touch()
+        for _ in range(3):
+            assert {stream: daemon.digest(stream) for stream in expected} == expected
+            assert daemon.digest("cached") == expected["s"]
+        for verb in (("status",), ("stats",), ("stats", "--since", "60"), ("streams", "--users"), ("why", "s"), ("metrics",), ("reload",)):
+            daemon.ctl(*verb)
 
 
 def pull_with_few(daemon, stream, digest, give_back):
