@@ -126,7 +126,9 @@ int leat_cache_store_remove(const char *folder, const char *name, struct leat_er
     if (r < 0)
         return r;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        r = leat_error_set(err, -EBUSY, "%s/%s: is in use", folder, name);
+        r = errno == EWOULDBLOCK
+                ? leat_error_set(err, -EBUSY, "%s/%s: is in use", folder, name)
+                : leat_error_set(err, -errno, "%s/%s: %s", folder, name, strerror(errno));
     else if (unlinkat(directory, name, 0) < 0)
         r = leat_error_set(err, -errno, "%s/%s: %s", folder, name, strerror(errno));
     (void)close(fd);

@@ -86,6 +86,6 @@ EXPLAINED = (
     (r"^malloc ENOMEM: .*ld-linux", "the dynamic linker ends a process that has no memory for its threads"),
     (r"^malloc ENOMEM: (lib[^ ]* < )*(_start|ld-linux)", "C++ libraries end a process that has no memory before main() begins"),
     (r"^malloc ENOMEM: .*libc.so.6 < leat_rights_find_group", "the C library's tables of groups end a process that has no memory"),
-    (r"^malloc ENOMEM: libuv.so.1 < libuv.so.1 .*(make_threads|init_loop|drive_loop)",
-     "libuv ends a process that has no memory for the tables of its loop and threads, at the start"),
+    (r"^[a-z0-9_]+ E[A-Z]+: libuv.so.1 < libuv.so.1 .*(make_threads|init_loop|drive_loop)",
+     "libuv ends a process that has no memory, pipe or thread for its loop and its pool, at the start"),
 )

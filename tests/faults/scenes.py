@@ -16,7 +16,7 @@ import time
 import data
 from leat_harness import BIN, HANG_S, ROOT, Daemon, find_digest
 
-ON_OUTPUT = {"check", "verify"}  # commands whose output says what is wrong with a file
+ON_OUTPUT = {"check", "verify", "rm"}  # commands whose output says what is wrong with a file
 N_IDLE = 6  # rounds without a fault, after which a daemon holds what it holds
 
 
