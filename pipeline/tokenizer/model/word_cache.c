@@ -325,50 +325,49 @@ __attribute__((noinline)) static int encode_long(const struct run *run, uint64_t
     return r;
 }
 
-/* A word that is not among the short ones. */
-__attribute__((noinline)) static int encode_other(const struct run *run,
-                                                  const struct leat_word_key *key,
-                                                  const uint8_t *word, uint32_t n_bytes,
-                                                  int32_t **ids) {
+/* A word that is not among the short ones; returns the end of its ids, or NULL: *ret_error says
+ * why. */
+__attribute__((noinline)) static int32_t *encode_other(const struct run *run,
+                                                       const struct leat_word_key *key,
+                                                       const uint8_t *word, uint32_t n_bytes,
+                                                       int32_t *ids, int *ret_error) {
     size_t n_ids;
-    int r;
 
     if (n_bytes <= LEAT_WORD_CACHE_SHORT_MAX)
-        r = encode_new(run, key, word, n_bytes, *ids, &n_ids);
+        *ret_error = encode_new(run, key, word, n_bytes, ids, &n_ids);
     else
-        r = encode_long(run, key->hash, word, n_bytes, *ids, &n_ids);
-    if (r == 0)
-        *ids += n_ids;
-    return r;
+        *ret_error = encode_long(run, key->hash, word, n_bytes, ids, &n_ids);
+    return *ret_error < 0 ? NULL : ids + n_ids;
 }
 
-static int encode_batch(const struct run *run, const uint8_t *bytes, const struct leat_range *words,
-                        size_t n, int32_t **ids) {
+/* Returns the end of the ids, or NULL: *ret_error says why. */
+static int32_t *encode_batch(const struct run *run, const uint8_t *bytes,
+                             const struct leat_range *words, size_t n, int32_t *ids,
+                             int *ret_error) {
     const struct leat_word_slot *slots = run->cache->slots;
     const int32_t *arena = run->cache->arena;
     uint64_t mask = run->cache->mask;
     struct leat_word_key keys[BATCH];
-    int32_t *end = *ids;
-    int r = 0;
 
     prepare(run->cache, bytes, words, n, keys);
-    for (size_t i = 0; r == 0 && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         uint32_t n_bytes = words[i].end - words[i].start;
         int found = -1;
 
         if (__builtin_expect(n_bytes <= LEAT_WORD_CACHE_SHORT_MAX, 1))
-            found = leat_word_slots_find(slots, mask, arena, &keys[i], end);
+            found = leat_word_slots_find(slots, mask, arena, &keys[i], ids);
         if (__builtin_expect(found >= 0, 1)) {
-            end += found;
+            ids += found;
             continue;
         }
-        r = encode_other(run, &keys[i], bytes + words[i].start, n_bytes, &end);
+        ids = encode_other(run, &keys[i], bytes + words[i].start, n_bytes, ids, ret_error);
+        if (!ids)
+            return NULL;
         slots = run->cache->slots; /* it may have grown */
         arena = run->cache->arena;
         mask = run->cache->mask;
     }
-    *ids = end;
-    return r;
+    return ids;
 }
 
 int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text_view *text,
@@ -378,12 +377,16 @@ int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text
     int32_t *end = ids;
     int r = 0;
 
+    *ret_n_ids = 0;
     cache->n_words += n_words;
-    for (size_t at = 0; r == 0 && at < n_words; at += BATCH)
-        r = encode_batch(&run, text->bytes, words + at, n_words - at < BATCH ? n_words - at : BATCH,
-                         &end);
+    for (size_t at = 0; at < n_words; at += BATCH) {
+        end = encode_batch(&run, text->bytes, words + at,
+                           n_words - at < BATCH ? n_words - at : BATCH, end, &r);
+        if (!end)
+            return r;
+    }
     *ret_n_ids = (size_t)(end - ids);
-    return r;
+    return 0;
 }
 
 int leat_word_cache_encode_other(struct leat_word_cache *cache, const struct leat_word_key *key,
