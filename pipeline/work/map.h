@@ -133,8 +133,8 @@ void leat_map_set_place(struct leat_block *block, const struct leat_piece *piece
 int leat_gather_execute(struct leat_map_job *job, struct leat_error *err);
 /* Moves the block to memory of just its size, and the memory that it was made in to job->spare. */
 void leat_map_fit(struct leat_map_job *job);
-/* Executes a job with `rows` (map_rows.c). At the end job->load and job->piece describe the first
- * damaged block. */
+/* Executes a job with `rows` (map_rows.c). At the end job->load and job->piece describe the last
+ * damaged block, if one was. */
 int leat_rows_execute(struct leat_map_job *job, struct leat_error *err);
 /* Makes the block from its piece, which is read again; repairs the cache. */
 int leat_map_make_again(struct leat_map_job *job, struct leat_error *err);

@@ -96,7 +96,6 @@ static int make_again(struct leat_map_job *job, const struct leat_rows_piece *pi
 }
 
 static int open_piece(struct leat_map_job *job, const struct leat_rows_piece *piece,
-                      struct leat_cache_load *damaged, struct leat_cache_span *damaged_span,
                       struct opened *opened, struct leat_error *err) {
     struct leat_error damage = LEAT_ERROR_INIT;
     int r = read_block(job, piece, opened, &damage);
@@ -109,12 +108,7 @@ static int open_piece(struct leat_map_job *job, const struct leat_rows_piece *pi
     job->load.damage = damage;
     if (job->plan->set)
         leat_sealed_name_shard(job->plan, piece->load.frame.record, &job->load.damage);
-    r = make_again(job, piece, opened, err);
-    if (!damaged->damage.code) {
-        *damaged = job->load;
-        *damaged_span = job->piece.span;
-    }
-    return r;
+    return make_again(job, piece, opened, err);
 }
 
 /* Elements that the wanted rows of all blocks have in the column. */
@@ -235,19 +229,15 @@ static int make_block(const struct leat_map_job *job, const struct opened *opene
 
 int leat_rows_execute(struct leat_map_job *job, struct leat_error *err) {
     struct leat_stage_count *count = &job->counts[LEAT_COUNT_LOAD];
-    struct leat_cache_load damaged = {.is_there = false};
-    struct leat_cache_span span = {.file = 0};
     struct opened *opened = leat_arena_alloc(job->scratch, job->rows->n_pieces * sizeof(*opened));
     int r = opened ? 0 : leat_error_oom(err);
 
     count->start_ns = now(job);
     for (size_t i = 0; r == 0 && i < job->rows->n_pieces; i++)
-        r = open_piece(job, &job->rows->pieces[i], &damaged, &span, &opened[i], err);
+        r = open_piece(job, &job->rows->pieces[i], &opened[i], err);
     if (r == 0)
         r = make_block(job, opened, err);
     count->busy_ns = now(job) - count->start_ns;
     count->is_done = true;
-    job->load = damaged;
-    job->piece = (struct leat_piece){.span = span};
     return r;
 }

@@ -209,7 +209,7 @@ MUTANTS = {
     ]),
     "pipeline/work/map_rows.c": ("pipeline.test_own_rows", [
         ("rows come from the place of the row before", "from->starts[wanted],", "from->starts[wanted ? wanted - 1 : 0],"),
-        ("a damaged block is not told", "    job->load = damaged;\n", ""),
+        ("a damaged block is not told", "    job->load.damage = damage;\n", ""),
         ("a block is made again without a look at its number of rows", "if (r == 0 && opened->block.n_rows != piece->n_block_rows)",
          "if (false)", "only a source that changed meanwhile has another number"),
     ]),

@@ -232,6 +232,27 @@ static void test_documents(void **state) {
     remove_caches();
 }
 
+static const char *const blind_tails[] = {
+    "- pad: {input: ids, longest: true, value: 0}\n- pad: {input: also, longest: true, value: 0}\n"
+    "- shuffle: {buffer_size: 64}\n- batch: {batch_size: 7}",
+    "- pad: {input: ids, longest: true, value: 0}\n- pad: {input: also, longest: true, value: 0}\n"
+    "- shuffle: {blocks: true, block_size: 16, buffer_size: 64}\n- batch: {batch_size: 7}",
+};
+
+/* Lists of a cache, of which single rows are unpacked. */
+static void test_lists_of_a_cache(void **state) {
+    (void)state;
+    write_documents(350, 400);
+    for (size_t i = 0; i < sizeof(blind_tails) / sizeof(blind_tails[0]); i++) {
+        remove_caches();
+        check_worlds(&(struct question){.source = DOCUMENTS,
+                                        .options = "cache: {path: .}",
+                                        .stages = blind_tails[i]},
+                     8);
+    }
+    remove_caches();
+}
+
 /* ---- what it costs ---- */
 
 #define SHUFFLED                                                                                   \
@@ -442,13 +463,21 @@ static void test_cancelled_anywhere(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_ranks),       cmocka_unit_test(test_any_stage),
-        cmocka_unit_test(test_bad_records),     cmocka_unit_test(test_with_cache),
-        cmocka_unit_test(test_mixed),           cmocka_unit_test(test_compressed),
-        cmocka_unit_test(test_documents),       cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_bounded),         cmocka_unit_test(test_bad_record_fails),
-        cmocka_unit_test(test_gone_meanwhile),  cmocka_unit_test(test_cancelled_anywhere),
-        cmocka_unit_test(test_cost_with_cache), cmocka_unit_test(test_damaged_cache),
+        cmocka_unit_test(test_all_ranks),
+        cmocka_unit_test(test_any_stage),
+        cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_with_cache),
+        cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_bad_record_fails),
+        cmocka_unit_test(test_gone_meanwhile),
+        cmocka_unit_test(test_cancelled_anywhere),
+        cmocka_unit_test(test_cost_with_cache),
+        cmocka_unit_test(test_damaged_cache),
+        cmocka_unit_test(test_lists_of_a_cache),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
