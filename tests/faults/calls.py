@@ -83,6 +83,7 @@ EXPLAINED = (
     (r"^epoll_ctl (ENOMEM|ENOSPC): libuv.so.1 < ", "libuv ends a process for which the kernel cannot watch a descriptor"),
     (r"^read (EIO|ECONNRESET|shorter): libuv.so.1 < libuv.so.1 < libuv.so.1 < leat_daemon_run",
      "libuv ends a process whose own eventfd cannot be read; the kernel has no such error for these"),
+    (r"^write EAGAIN: send_pointer < leat_daemon_begin_stop", "a pipe that is empty takes a pointer"),
     (r"^malloc ENOMEM: .*ld-linux", "the dynamic linker ends a process that has no memory for its threads"),
     (r"^malloc ENOMEM: (lib[^ ]* < )*(_start|ld-linux)", "C++ libraries end a process that has no memory before main() begins"),
     (r"^malloc ENOMEM: .*libc.so.6 < leat_rights_find_group", "the C library's tables of groups end a process that has no memory"),

@@ -129,14 +129,13 @@ static int sort_items(struct leat_jinja_render *render, struct leat_jinja_value 
                       struct leat_jinja_value *keys, size_t n_items, bool is_reverse) {
     struct leat_jinja_value *spare =
         leat_jinja_heap_alloc(&render->heap, 2 * n_items * sizeof(*spare));
-    struct sort sort = {.render = render,
-                        .items = items,
-                        .keys = keys,
-                        .spare_items = spare,
-                        .spare_keys = spare + n_items,
-                        .is_reverse = is_reverse};
+    struct sort sort = {.render = render, .items = items, .keys = keys, .is_reverse = is_reverse};
 
-    return spare ? merge_sort(&sort, 0, n_items) : leat_jinja_fail_memory(render);
+    if (!spare)
+        return leat_jinja_fail_memory(render);
+    sort.spare_items = spare;
+    sort.spare_keys = spare + n_items;
+    return merge_sort(&sort, 0, n_items);
 }
 
 FILTER(filter_sort) {
