@@ -213,7 +213,8 @@ static bool check_up_to_end(struct split *split, struct csv_parser *parser, size
 
 const char *leat_cutter_csv_check(const struct leat_cutter *cutter, const uint8_t *record,
                                   size_t n_bytes, size_t *ret_at) {
-    static const char return_fault[] = "has a carriage return outside quotes that ends no line";
+    static const char return_fault[] =
+        "has a carriage return outside quotes and without a line feed";
     struct split split = {.cutter = cutter, .record = record, .n_bytes = n_bytes};
     const uint8_t *cr = memchr(record, '\r', n_bytes);
     struct csv_parser parser;
@@ -230,10 +231,10 @@ const char *leat_cutter_csv_check(const struct leat_cutter *cutter, const uint8_
         if (record[*ret_at] == cutter->quote)
             return "has a quote within an unquoted field: quote the whole field, and double the "
                    "quote";
-        return "has text behind a closing quote: a quote within a quoted field must be doubled";
+        return "has text after a closing quote: double each quote within a quoted field";
     }
     if (!is_open(&parser))
         return NULL;
     *ret_at = split.start;
-    return "has a quote that is opened here and never closed (or not within max_record_bytes)";
+    return "opens a quote here that does not close (or not within max_record_bytes)";
 }

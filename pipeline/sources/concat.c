@@ -5,15 +5,15 @@
 static const struct leat_arg args[] = {
     LEAT_ARG(leat_composite, sources, SOURCES,
              "such as `[{csv: {paths: a.csv}}, {jsonl: {paths: b.jsonl}}]`, read in this order; "
-             "`stages: [..]` beside a source are stages for its records alone; the stream has the "
-             "fields that all sources then have with the same type",
+             "`stages: [..]` beside a source apply to its records alone; the stream has the fields "
+             "that all sources then have with the same type",
              .is_required = true, .min = 1, .max = LEAT_SOURCES_MAX),
     LEAT_ARGS_END,
 };
 
 const struct leat_stage_ops leat_source_concat = {
     LEAT_STAGE_BASE("concat", leat_composite, SOURCE),
-    .summary = "several sources, one after the other",
+    .summary = "reads several sources, one after the other",
     .example = "{ sources: [{ jsonl: { paths: new.jsonl } }, { csv: { paths: old.csv } }] }",
     .unload = leat_source_unload,
     .is_composite = true,

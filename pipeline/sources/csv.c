@@ -31,11 +31,10 @@ static const struct leat_arg args[] = {
     LEAT_ARG(csv, quote, TEXT,
              "one byte around fields, doubled inside; \"\" for files without quoting",
              .fallback = "\""),
-    LEAT_ARG(csv, header, BOOL,
-             "whether the first record of each file holds the names of the fields",
+    LEAT_ARG(csv, header, BOOL, "true: the first record of each file holds the names of the fields",
              .fallback = "true"),
     LEAT_ARG(csv, names, TEXTS,
-             "names of the fields, in place of those in the header; needed where there is none",
+             "names of the fields, in place of those in the header; required without a header",
              .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
@@ -45,12 +44,15 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (strlen(self->delimiter) != 1 || strchr("\r\n", self->delimiter[0]) ||
         (self->delimiter[0] & 0x80))
-        return leat_config_error(config, "delimiter", err,
-                                 "\"%.16s\" is not one byte that can stand between fields",
-                                 self->delimiter);
+        return leat_config_error(
+            config, "delimiter", err,
+            "\"%.16s\" cannot separate fields: give one ASCII character that ends no line",
+            self->delimiter);
     if (strlen(self->quote) > 1 || (self->quote[0] && strchr("\r\n", self->quote[0])) ||
         (self->quote[0] & 0x80))
-        return leat_config_error(config, "quote", err, "\"%.16s\" is not one byte", self->quote);
+        return leat_config_error(config, "quote", err,
+                                 "\"%.16s\" is not one ASCII character that ends no line",
+                                 self->quote);
     if (self->quote[0] == self->delimiter[0])
         return leat_config_error(config, "quote", err, "quote and delimiter are the same");
     if (!self->header && self->names.n_items == 0)
@@ -147,8 +149,7 @@ static int split_header(const struct leat_cutter *cutter, const uint8_t *record,
         r = leat_error_oom(err);
     else if (!leat_cutter_split(cutter, record, n_bytes, n_bytes, fields, LEAT_FIELDS_MAX,
                                 &n_fields))
-        r = leat_error_set(err, -EBADMSG,
-                           "the header is not CSV: a quote stands where none may be");
+        r = leat_error_set(err, -EBADMSG, "the header is not CSV: it has a misplaced quote");
     else if (n_fields > LEAT_FIELDS_MAX)
         r = leat_error_set(err, -EBADMSG, "the header has more than %d fields", LEAT_FIELDS_MAX);
     for (uint32_t i = 0; r == 0 && i < n_fields; i++) {
@@ -194,14 +195,13 @@ static int declare(struct csv *self, char *const *names, size_t n_names, const c
 
         for (size_t k = 0; k < i; k++)
             if (strcmp(names[k], names[i]) == 0)
-                return leat_error_set(
-                    err, wrong,
-                    "%s: fields %zu and %zu have the same name \"%.64s\"; give others with `names`",
-                    file, k + 1, i + 1, names[i]);
+                return leat_error_set(err, wrong,
+                                      "%s: fields %zu and %zu have the same name \"%.64s\"; name "
+                                      "the fields with `names`",
+                                      file, k + 1, i + 1, names[i]);
         if (!names[i][0])
-            return leat_error_set(err, wrong,
-                                  "%s: field %zu has no name; give all of them with `names`", file,
-                                  i + 1);
+            return leat_error_set(
+                err, wrong, "%s: field %zu has no name; name all fields with `names`", file, i + 1);
         r = leat_planner_add(planner, &self->source.base, "names", names[i], LEAT_DTYPE_TEXT, true,
                              &column, NULL, err);
         if (r < 0)
@@ -229,7 +229,7 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
         return r;
     if (start == end)
         return leat_error_set(err, -EBADMSG,
-                              "%s: is empty: a header with the names of the fields was expected",
+                              "%s: is empty, but should begin with a header that names the fields",
                               file);
     r = read_header(self, head + start, end - start, file, &header, err);
     if (r < 0) {
@@ -241,7 +241,8 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     if (self->names.n_items == 0)
         return declare(self, self->columns, self->n_columns, file, planner, err);
     if (self->names.n_items != self->n_columns)
-        return leat_config_error(config, "names", err, "%zu names for %zu fields of %s",
+        return leat_config_error(config, "names", err,
+                                 "there are %zu names for the %zu fields of %s",
                                  self->names.n_items, self->n_columns, file);
     return declare(self, self->names.items, self->n_columns, file, planner, err);
 }
@@ -249,11 +250,11 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
 static int compare_header(const struct csv *self, const struct header *header, const char *file,
                           struct leat_error *err) {
     if (header->n_names != self->n_columns)
-        leat_error_set(err, -EBADMSG, "the header has %zu fields, that of %s has %zu",
+        leat_error_set(err, -EBADMSG, "the header has %zu fields, but that of %s has %zu",
                        header->n_names, self->source.files.paths[0], self->n_columns);
     for (size_t i = 0; i < header->n_names && i < self->n_columns; i++)
         if (strcmp(header->names[i], self->columns[i]) != 0)
-            leat_error_set(err, -EBADMSG, "field %zu is \"%.64s\" here and \"%.64s\" in %s", i + 1,
+            leat_error_set(err, -EBADMSG, "field %zu is \"%.64s\" here, but \"%.64s\" in %s", i + 1,
                            header->names[i], self->columns[i], self->source.files.paths[0]);
     if (!err->code)
         return 0;
@@ -370,8 +371,8 @@ static bool has_right_number(struct rows *rows, uint32_t row, uint32_t n_fields)
                            "the record has %u fields, more than max_fields (%llu)", n_fields,
                            (unsigned long long)max_fields);
     else if (n_fields != rows->n_columns)
-        leat_map_reject_at(rows->map, row, 0, 0, "the record has %u fields, %u were expected",
-                           n_fields, rows->n_columns);
+        leat_map_reject_at(rows->map, row, 0, 0, "the record has %u fields instead of %u", n_fields,
+                           rows->n_columns);
     else
         return true;
     return false;
@@ -480,7 +481,7 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
 
 const struct leat_stage_ops leat_source_csv = {
     LEAT_STAGE_BASE("csv", csv, SOURCE),
-    .summary = "records of CSV files (RFC 4180); every field is text",
+    .summary = "reads CSV files (RFC 4180); every field is text",
     .example = "{ paths: [train-*.csv] }",
     .suffixes = (const struct leat_source_suffix[]){{.text = ".csv"},
                                                     {".tsv", "delimiter", "\t"},

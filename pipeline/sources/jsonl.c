@@ -30,17 +30,16 @@ struct jsonl {
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("fail"),
-    LEAT_ARG_NAMED(
-        "fields", jsonl, declared, MAP,
-        "the fields that are wanted: `label: int64`, `meta.lang: text`, `vec: float32[]`, "
-        "`messages: json` (any value, as the text that it is written as), or under another name "
-        "`lang: \"meta.lang text\"` (a dot in a key is written \\.); default: what the first 100 "
-        "records have, with objects as `outer.inner`; strings are text, whole numbers int64, other "
-        "numbers float64, arrays of numbers lists of those",
-        .min = 1, .max = LEAT_FIELDS_MAX),
+    LEAT_ARG_NAMED("fields", jsonl, declared, MAP,
+                   "fields to read: `label: int64`, `meta.lang: text`, `vec: float32[]`, "
+                   "`messages: json` (any value, as its JSON text), or under another name `lang: "
+                   "\"meta.lang text\"` (write a dot in a key as \\.); default: the fields of the "
+                   "first 100 records, objects as `outer.inner`; strings become text, whole "
+                   "numbers int64, other numbers float64, arrays of numbers lists of these",
+                   .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARG(jsonl, missing, MAP,
-             "what stands in for fields that are missing or null: `stars: 0`; without it texts and "
-             "lists are empty then, and a record without a number or boolean is bad",
+             "values in place of missing fields and nulls: `stars: 0`; without it, a missing text "
+             "or list is empty, and a missing number or boolean makes the record bad",
              .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
@@ -77,7 +76,7 @@ static int infer_record(struct jsonl *self, struct leat_json *json, const uint8_
     if (r == -ENOMEM)
         return leat_error_oom(err);
     if (r == 0 && leat_json_kind(root) != LEAT_JSON_OBJECT)
-        r = leat_error_set(&fault, -EINVAL, "the record is %s; an object was expected",
+        r = leat_error_set(&fault, -EINVAL, "the record is %s, not an object",
                            leat_json_kind_name(leat_json_kind(root)));
     if (r < 0) {
         if (!ret_fault->code)
@@ -115,13 +114,16 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
     if (r < 0 || *n_good > 0)
         return r;
     if (fault.code) {
-        r = leat_error_set(err, -EBADMSG, "%s; no line before here can tell what fields there are",
+        r = leat_error_set(err, -EBADMSG,
+                           "%s; no line before this one shows which fields there are",
                            fault.message);
         leat_error_locate(err, file, fault_line, fault.column);
         return r;
     }
-    return leat_error_set(
-        err, -EBADMSG, "%s: is empty: a record was expected, to tell what fields there are", file);
+    return leat_error_set(err, -EBADMSG,
+                          "%s: is empty, so it does not show which fields there are: declare "
+                          "`fields`, or give a file with a record",
+                          file);
 }
 
 /* Infers fields from the complete records in the head. It waits for as many of a FIFO as it reads
@@ -152,9 +154,10 @@ static int infer(struct jsonl *self, const uint8_t *head, size_t n_bytes, bool i
 static int tell_left_out(struct leat_planner *planner, const struct leat_jsonl_field *field) {
     char why[LEAT_PLANNER_WHY_MAX];
 
-    (void)snprintf(why, sizeof(why),
-                   "it holds lists of %s, which are left out; declared as \"json\" they are a text",
-                   field->has_texts ? "texts" : "objects or lists");
+    (void)snprintf(
+        why, sizeof(why),
+        "it holds lists of %s, which leat leaves out; declare it \"json\" to get it as text",
+        field->has_texts ? "texts" : "objects or lists");
     return leat_planner_add_unread(planner, field->name, why);
 }
 
@@ -175,10 +178,11 @@ static int declare(struct jsonl *self, struct leat_planner *planner, struct leat
             field->dtype = field->is_list ? LEAT_DTYPE_INT64 : LEAT_DTYPE_TEXT;
         for (uint32_t k = 0; k < i && strchr(field->name, '.'); k++)
             if (!fields->fields[k].is_unusable && strcmp(fields->fields[k].name, field->name) == 0)
-                return leat_config_error(config, "fields", err,
-                                         "there are two fields \"%s\": a key with a dot, and a key "
-                                         "in an object; declare those that are wanted",
-                                         field->name);
+                return leat_config_error(
+                    config, "fields", err,
+                    "two fields are called \"%s\": a key with a dot, and a key in an object; "
+                    "declare the fields that you want with `fields`",
+                    field->name);
         is_text = field->dtype == LEAT_DTYPE_TEXT;
         r = leat_planner_add(planner, config, "fields", field->name, field->dtype,
                              is_text || field->is_list, &field->column, &planned, err);
@@ -279,7 +283,7 @@ static int make_buffers(struct rows *rows, struct leat_error *err) {
         struct leat_arena *arena = i ? &rows->map->block->kept : rows->map->scratch;
         if (text_bytes[i] > UINT32_MAX)
             return leat_error_set(err, -EOVERFLOW,
-                                  "texts of one block may have %zu bytes: make block_bytes smaller",
+                                  "the texts of one block may take %zu bytes: lower block_bytes",
                                   text_bytes[i]);
         rows->texts[i].data = leat_arena_alloc(arena, text_bytes[i]);
         rows->lists[i].data = leat_arena_alloc(arena, list_bytes[i]);
@@ -365,7 +369,7 @@ static void reject_value(struct rows *rows, uint32_t row, uint32_t i, struct lea
         (kind == LEAT_JSON_HALF_STRING && is_text(field) && reject_odd(rows, row, i)))
         return;
     if (r != -ERANGE)
-        leat_map_reject(rows->map, row, field->name, "the value is %s; %s was expected",
+        leat_map_reject(rows->map, row, field->name, "the value is %s, not %s",
                         leat_json_kind_name(kind), type_name(field, type, sizeof(type)));
     else if (kind == LEAT_JSON_INT)
         leat_map_reject(rows->map, row, field->name, "%" PRId64 " does not fit in %s",
@@ -423,7 +427,7 @@ static void store_list(struct rows *rows, uint32_t row, uint32_t i, struct leat_
             return;
         }
         if (r < 0) {
-            leat_map_reject(rows->map, row, field->name, "item %zu is %s; %s[] was expected", n,
+            leat_map_reject(rows->map, row, field->name, "item %zu is %s, but the field is %s[]", n,
                             leat_json_kind_name(leat_json_kind(item)),
                             leat_dtype_name(field->dtype));
             return;
@@ -575,7 +579,7 @@ static int parse_row(struct rows *rows, uint32_t row, struct leat_error *err) {
     if (r < 0)
         return reject_malformed(rows, row, r, &fault, err);
     if (leat_json_kind(rows->root) != LEAT_JSON_OBJECT) {
-        leat_map_reject_at(rows->map, row, 0, 1, "the record is %s; an object was expected",
+        leat_map_reject_at(rows->map, row, 0, 1, "the record is %s, not an object",
                            leat_json_kind_name(leat_json_kind(rows->root)));
         return 0;
     }
@@ -630,7 +634,7 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
 
 const struct leat_stage_ops leat_source_jsonl = {
     LEAT_STAGE_BASE("jsonl", jsonl, SOURCE),
-    .summary = "records of JSON Lines files: one object a line",
+    .summary = "reads JSON Lines files: one object per line",
     .example = "{ paths: [train-*.jsonl], fields: { text: text, label: int64 } }",
     .suffixes = (const struct leat_source_suffix[]){{.text = ".jsonl"},
                                                     {.text = ".ndjson"},

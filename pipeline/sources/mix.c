@@ -19,22 +19,23 @@ static const char *const exhausted_choices[] = {"stop", "repeat", "drop", NULL};
 static const struct leat_arg args[] = {
     LEAT_ARG_NAMED("sources", mix, composite.sources, SOURCES,
                    "such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: web.jsonl}}]`; one may "
-                   "be a `concat`; `stages: [..]` beside a source are stages for its records "
-                   "alone; the stream has the fields that all sources then have with the same type",
+                   "be a `concat`; `stages: [..]` beside a source apply to its records alone; the "
+                   "stream has the fields that all sources then have with the same type",
                    .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
-    LEAT_ARG(mix, weights, TEXTS,
-             "a positive number for each source: each record is drawn from one of them at random, "
-             "by its share in the sum",
-             .min = 1, .max = LEAT_LANES_MAX),
-    LEAT_ARG(mix, proportions, TEXTS,
-             "in place of weights: records come from the sources in turn, so that at any time each "
-             "has had its share as nearly as can be",
-             .min = 1, .max = LEAT_LANES_MAX),
-    LEAT_ARG(mix, exhausted, CHOICE,
-             "when a record is wanted of a source that has no more: the pass ends; or the source "
-             "begins again, until all have been read once; or the others go on without it",
-             .fallback = "stop", .choices = exhausted_choices),
-    LEAT_ARG(mix, seed, INT, "with `weights`: another seed draws otherwise", .fallback = "0",
+    LEAT_ARG(
+        mix, weights, TEXTS,
+        "a positive number for each source: its share of the records, which are drawn at random",
+        .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG(
+        mix, proportions, TEXTS,
+        "in place of weights: the sources take turns, so that each has had its share at any time",
+        .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG(
+        mix, exhausted, CHOICE,
+        "what happens when a source has no more records: the pass ends (stop), the source starts "
+        "again until all were read once (repeat), or the others continue without it (drop)",
+        .fallback = "stop", .choices = exhausted_choices),
+    LEAT_ARG(mix, seed, INT, "with `weights`: another seed draws differently", .fallback = "0",
              .min = 0, .max = 9e15),
     LEAT_ARGS_END,
 };
@@ -46,15 +47,15 @@ static int read_shares(struct mix *self, const char *arg, const struct leat_text
 
     if (texts->n_items != self->composite.sources->n_items)
         return leat_config_error(&self->composite.source.base, arg, err,
-                                 "%zu numbers for %zu sources: give one for each", texts->n_items,
-                                 self->composite.sources->n_items);
+                                 "there are %zu numbers for %zu sources: give one for each",
+                                 texts->n_items, self->composite.sources->n_items);
     for (size_t i = 0; i < texts->n_items; i++) {
         double share;
 
         if (leat_parse_float(texts->items[i], strlen(texts->items[i]), &share) < 0 ||
             !isfinite(share) || share < 1e-9 || share > 1e9)
             return leat_config_error(&self->composite.source.base, arg, err,
-                                     "\"%.32s\" is no share: expected numbers from 1e-9 to 1e9",
+                                     "\"%.32s\" is not a share: give numbers from 1e-9 to 1e9",
                                      texts->items[i]);
         mixing->shares[i] = share;
         sum += share;
@@ -70,7 +71,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (is_random == (self->proportions.n_items > 0))
         return leat_config_error(config, is_random ? "proportions" : NULL, err,
-                                 "sources are mixed either by `weights` or by `proportions`");
+                                 "give either `weights` or `proportions`");
     if (!is_random && leat_config_given(config, "seed"))
         return leat_config_error(config, "seed", err, "has an effect only with `weights`");
     self->composite.is_mix = true;
@@ -86,7 +87,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
 const struct leat_stage_ops leat_source_mix = {
     LEAT_STAGE_BASE("mix", mix, SOURCE),
-    .summary = "several sources, their records among each other",
+    .summary = "mixes the records of several sources",
     .example = "{ sources: [{ jsonl: { paths: code.jsonl } }, { jsonl: { paths: web.jsonl } }], "
                "weights: [1, 3] }",
     .check = check,

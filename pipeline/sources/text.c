@@ -25,15 +25,13 @@ static const char *const documents[] = {"line", "file", "separator", NULL};
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("replace"),
     LEAT_ARG(text, document, CHOICE,
-             "what a record is: a line, a whole file, or what stands between separators; those of "
-             "nothing but line ends are none",
+             "what a record is: a line, a whole file, or the text between separators; a document "
+             "of line ends alone is skipped",
              .fallback = "line", .choices = documents),
     LEAT_ARG(text, separator, TEXT,
-             "bytes between documents, such as \"\\n\\n\"; they belong to none"),
-    LEAT_ARG(text, field, FIELD, "the name of the field that holds the document",
-             .fallback = "text"),
-    LEAT_ARG(text, file_field, FIELD,
-             "the name of a field that holds the file's name, as `paths` would name it"),
+             "bytes between documents, such as \"\\n\\n\", which belong to no document"),
+    LEAT_ARG(text, field, FIELD, "name of the field with the document", .fallback = "text"),
+    LEAT_ARG(text, file_field, FIELD, "name of a field with the file's name, as in `paths`"),
     LEAT_ARGS_END,
 };
 
@@ -43,7 +41,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (self->document == DOCUMENT_SEPARATOR && n == 0)
         return leat_config_error(config, "separator", err,
-                                 "`document: separator` needs one, such as \"\\n\\n\"");
+                                 "`document: separator` needs a `separator`, such as \"\\n\\n\"");
     if (self->document != DOCUMENT_SEPARATOR && self->separator)
         return leat_config_error(config, "separator", err,
                                  "has an effect only with `document: separator`");
@@ -183,7 +181,7 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
 
 const struct leat_stage_ops leat_source_text = {
     LEAT_STAGE_BASE("text", text, SOURCE),
-    .summary = "documents of plain text: a line, a file, or between separators",
+    .summary = "reads documents of plain text: lines, files, or the text between separators",
     .example = "{ paths: [books/], suffix: .txt, document: file, file_field: book }",
     .suffixes =
         (const struct leat_source_suffix[]){{.text = ".txt"}, {.text = ".md"}, {.text = NULL}},

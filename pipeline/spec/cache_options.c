@@ -6,26 +6,25 @@ static const char *const verifies[] = {"sample", "full", NULL};
 
 const struct leat_arg leat_cache_args[] = {
     LEAT_ARG(leat_cache_options, path, PATH,
-             "the folder of the caches: any number of streams and daemons may share one"),
-    LEAT_ARG(
-        leat_cache_options, prepared, PATH,
-        "in place of `path`: the folder of a set that `leatctl prepare` made and sealed, which "
-        "is read in place of the source; it may be s3://bucket/folder/ or https://"),
+             "folder of the caches, which any number of streams and daemons may share"),
+    LEAT_ARG(leat_cache_options, prepared, PATH,
+             "in place of `path`: folder of a prepared set, which `leatctl prepare` made and "
+             "sealed; it replaces the source and may be s3://bucket/folder/ or https://"),
     LEAT_ARG(leat_cache_options, max_size, BYTES,
-             "all caches of the folder together, as 500MB or 1TiB; the least recently used go "
-             "first. 0: any size",
+             "the most bytes of all caches in the folder, such as 500MB or 1TiB; leat removes the "
+             "least recently used first; 0: no limit",
              .fallback = "100GiB", .max = 1e18),
     LEAT_ARG(leat_cache_options, max_age, SECONDS,
-             "caches that were not used for so long go, as 12h or 30d. 0: none", .fallback = "0",
-             .max = 1e10),
+             "leat removes caches that were unused for this long, such as 12h or 30d; 0: never",
+             .fallback = "0", .max = 1e10),
     LEAT_ARG(leat_cache_options, compression, CHOICE,
-             "raw: ids as they are, which is fastest from memory; auto: LZ4 for blocks where it "
-             "saves a quarter, which takes about twice the time of a core, and pays where disk or "
-             "page cache are short; lz4: wherever it saves anything",
+             "raw: ids unchanged, fastest from memory; auto: LZ4 for blocks that shrink by a "
+             "quarter, at about twice the CPU time, if disk or page cache are scarce; lz4: for all "
+             "blocks that shrink",
              .fallback = "raw", .choices = compressions),
     LEAT_ARG(leat_cache_options, verify, CHOICE,
-             "how it is found out that the data is the same: by size, time, inode, and some of the "
-             "bytes of each file, or by all of them",
+             "how leat checks that the data is the same: by size, time, inode and a sample of each "
+             "file's bytes, or by all bytes",
              .fallback = "sample", .choices = verifies),
     LEAT_ARGS_END,
 };

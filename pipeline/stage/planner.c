@@ -97,7 +97,7 @@ static int no_such_field(struct leat_planner *planner, const struct leat_config 
     const char *nearest;
 
     if (leat_planner_lacks(planner, name))
-        return leat_config_error(config, arg, err, "\"%s\" is no field here: %s", name,
+        return leat_config_error(config, arg, err, "\"%s\" is not a field here: %s", name,
                                  leat_planner_lacks(planner, name));
     for (size_t i = 0; i < planner->n_names; i++)
         candidates[i] = planner->names[i].name;
@@ -141,10 +141,10 @@ int leat_planner_find(struct leat_planner *planner, const struct leat_config *co
     enum leat_making made = entry ? planner->fields[entry->column].made : LEAT_MADE_OF_RECORDS;
 
     if (made != LEAT_MADE_OF_RECORDS && made != LEAT_MADE_AS_MASK)
-        return leat_config_error(
-            config, arg, err,
-            "\"%s\" is made with the batch, of what chunk or pack cut: %s must stand before that",
-            name, config->ops->name);
+        return leat_config_error(config, arg, err,
+                                 "\"%s\", which is made with the batch, has parts that chunk or "
+                                 "pack cut: put %s before that stage",
+                                 name, config->ops->name);
     return leat_planner_find_made(planner, config, arg, name, ret_column, err);
 }
 
@@ -157,8 +157,8 @@ int leat_planner_find_made(struct leat_planner *planner, const struct leat_confi
         return no_such_field(planner, config, arg, name, err);
     if (planner->fields[entry->column].made == LEAT_MADE_AS_MASK)
         return leat_config_error(
-            config, arg, err, "\"%s\" is a mask that is made with the batch; no stage can read it",
-            name);
+            config, arg, err,
+            "\"%s\" is a mask that is made with the batch, so no stage can read it", name);
     if (leat_planner_use(planner, entry->column) < 0)
         return leat_error_oom(err);
     *ret_column = entry->column;
@@ -187,7 +187,8 @@ static int add_column(struct leat_planner *planner, const struct leat_config *co
         return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
                                  LEAT_NAME_MAX, n);
     if (planner->n_columns == LEAT_FIELDS_MAX)
-        return leat_config_error(config, arg, err, "more than %d fields", LEAT_FIELDS_MAX);
+        return leat_config_error(config, arg, err, "there are more than %d fields",
+                                 LEAT_FIELDS_MAX);
     if (add_edge(&planner->makes, planner->stage, planner->n_columns) < 0)
         return leat_error_oom(err);
     *field = (struct leat_field){.dtype = dtype, .is_list = is_list, .loss_column = -1};
@@ -240,7 +241,7 @@ int leat_planner_rename(struct leat_planner *planner, const struct leat_config *
                                  LEAT_NAME_MAX, n);
     if (strcmp(from, to) != 0 && find_name(planner, to))
         return leat_config_error(config, arg, err,
-                                 "cannot rename \"%s\" to \"%s\": there is such a field", from, to);
+                                 "cannot rename \"%s\" to \"%s\": that field exists", from, to);
     memcpy(entry->name, to, n + 1);
     return 0;
 }
@@ -259,7 +260,7 @@ int leat_planner_select(struct leat_planner *planner, const struct leat_config *
             r = no_such_field(planner, config, arg, fields->items[i], err);
         for (size_t k = 0; r == 0 && k < i; k++)
             if (strcmp(fields->items[k], fields->items[i]) == 0)
-                r = leat_config_error(config, arg, err, "\"%s\" is there twice", fields->items[i]);
+                r = leat_config_error(config, arg, err, "\"%s\" occurs twice", fields->items[i]);
         if (r == 0)
             names[i] = *entry;
     }
@@ -313,9 +314,8 @@ int leat_planner_default_text(const struct leat_planner *planner, const struct l
         return leat_config_default(name, made ? made->name : given->name, err);
     list_names(planner, list, sizeof(list));
     return leat_config_error(config, NULL, err,
-                             "`%s` is left out, and there are %zu texts that could be meant: name "
-                             "one of %s",
-                             arg, n_given, list[0] ? list : "none");
+                             "`%s` is missing, and %zu texts are possible: name one of %s", arg,
+                             n_given, list[0] ? list : "none");
 }
 
 uint64_t leat_planner_stage_index(const struct leat_planner *planner) {

@@ -21,21 +21,21 @@ struct batch {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(batch, batch_size, INT, "rows of a batch", .is_positional = true, .min = 1,
+    LEAT_ARG(batch, batch_size, INT, "rows per batch", .is_positional = true, .min = 1,
              .max = 1048576),
     LEAT_ARG(batch, max_tokens, INT,
-             "in place of batch_size: rows times the longest of them, padding counted, at most; a "
-             "longer row is a bad record",
+             "in place of batch_size: the most elements per batch, counted as rows times the "
+             "longest row, with padding; a longer row is a bad record",
              .min = 1, .max = 1 << 28),
-    LEAT_ARG(batch, max_rows, INT, "rows at most, with `max_tokens`; else as many as tokens",
-             .min = 1, .max = 1048576),
+    LEAT_ARG(batch, max_rows, INT,
+             "with `max_tokens`: the most rows per batch (default: max_tokens)", .min = 1,
+             .max = 1048576),
     LEAT_ARG(batch, tokens_of, FIELDS,
-             "the lists of which `max_tokens` is asked; all but those of fixed width, if left out",
+             "the lists that count for `max_tokens`; default: all lists without a fixed width",
              .min = 1, .max = LEAT_SLOT_MAX_TENSORS),
-    LEAT_ARG(
-        batch, drop_last, BOOL,
-        "leaves out the last batch of an epoch (with `bucket`: of each bucket) if it is smaller",
-        .fallback = "false"),
+    LEAT_ARG(batch, drop_last, BOOL,
+             "drops the last batch of an epoch (with `bucket`: of each bucket) if it is smaller",
+             .fallback = "false"),
     LEAT_ARGS_END,
 };
 
@@ -44,11 +44,11 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (self->batch_size == 0 && self->max_tokens == 0)
         return leat_config_error(config, NULL, err,
-                                 "batch_size is missing: rows of a batch (or give `max_tokens`)");
+                                 "batch_size is missing: give the rows per batch, or `max_tokens`");
     if (self->batch_size > 0 && self->max_tokens > 0)
         return leat_config_error(config, "max_tokens", err,
-                                 "a batch has either `batch_size` rows or `max_tokens` tokens: "
-                                 "the most rows of the latter are `max_rows`");
+                                 "a batch has either `batch_size` rows or `max_tokens` tokens: to "
+                                 "limit the rows of the latter, use `max_rows`");
     if (self->max_tokens == 0 && (self->max_rows > 0 || self->tokens_of.n_items > 0))
         return leat_config_error(config, self->max_rows > 0 ? "max_rows" : "tokens_of", err,
                                  "has an effect only with `max_tokens`");
@@ -78,10 +78,10 @@ static int count(struct batch *self, struct leat_planner *planner, const char *n
         return r;
     field = leat_planner_field(planner, column);
     if (!field->is_list || field->dtype == LEAT_DTYPE_TEXT)
-        return leat_config_error(&self->base, "tokens_of", err, "\"%s\" is no list of numbers",
+        return leat_config_error(&self->base, "tokens_of", err, "\"%s\" is not a list of numbers",
                                  name);
     if (self->n_counted == LEAT_SLOT_MAX_TENSORS)
-        return leat_config_error(&self->base, NULL, err, "more than %d lists",
+        return leat_config_error(&self->base, NULL, err, "there are more than %d lists",
                                  LEAT_SLOT_MAX_TENSORS);
     self->counted[self->n_counted++] = column;
     if (field->is_padded && field->pad_length > 0)
@@ -102,7 +102,7 @@ static int count_all(struct batch *self, struct leat_planner *planner, struct le
     }
     if (self->n_counted == 0)
         return leat_config_error(&self->base, "max_tokens", err,
-                                 "there is no list whose tokens could be counted: give batch_size");
+                                 "no list has tokens to count: give batch_size");
     return 0;
 }
 
@@ -157,7 +157,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_batch = {
     LEAT_STAGE_BASE("batch", batch, COLLATE),
-    .summary = "puts rows together into batches, by their number or by their tokens",
+    .summary = "groups rows into batches, by their number or by their tokens",
     .example = "{ batch_size: 32, drop_last: false }",
     .check = check,
     .plan = plan,

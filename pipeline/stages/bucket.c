@@ -20,16 +20,16 @@ struct bucket {
 #define BOUNDARIES_MAX 256
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(bucket, input, FIELD, "the list whose length counts", .is_required = true),
+    LEAT_ARG(bucket, input, FIELD, "the list whose length decides", .is_required = true),
     LEAT_ARG(bucket, boundaries, TEXTS,
-             "lengths, rising: a row is in the first bucket whose boundary it does not exceed, or "
-             "in one more; batches are of one bucket",
+             "rising lengths: a row goes to the first bucket whose boundary is not exceeded, or to "
+             "a last one; a batch holds rows of one bucket",
              .is_positional = true, .min = 1, .max = BOUNDARIES_MAX),
     LEAT_ARG(bucket, window, INT,
-             "in place of boundaries: so many rows are sorted by length and cut into batches",
+             "in place of boundaries: sorts this many rows by length and cuts them into batches",
              .min = 2, .max = 1048576),
     LEAT_ARG(bucket, shuffle, BOOL,
-             "with `window`: its batches come in random order; else from short to long",
+             "with `window`: random order of its batches; false: from short to long",
              .fallback = "true"),
     LEAT_ARG(bucket, seed, INT, "with `window`: another seed gives another order", .fallback = "0",
              .min = 0, .max = 9e15),
@@ -41,8 +41,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if ((self->boundaries.n_items > 0) == (self->window > 0))
         return leat_config_error(config, self->window > 0 ? "window" : NULL, err,
-                                 "rows are bucketed either by `boundaries` of lengths or in a "
-                                 "`window`");
+                                 "give either `boundaries` (lengths) or a `window` (rows)");
     if (self->boundaries.n_items > 0 && leat_config_given(config, "seed"))
         return leat_config_error(config, "seed", err, "has an effect only with `window`");
     if (self->boundaries.n_items > 0 && leat_config_given(config, "shuffle"))
@@ -63,12 +62,12 @@ static int read_boundaries(struct bucket *self, struct leat_error *err) {
         if (leat_parse_int(texts->items[i], strlen(texts->items[i]), &length) < 0 || length < 0 ||
             length > UINT32_MAX)
             return leat_config_error(&self->base, "boundaries", err,
-                                     "\"%.32s\" is no length: expected whole numbers from 0 on",
+                                     "\"%.32s\" is not a length: give whole numbers from 0 on",
                                      texts->items[i]);
         self->lengths[i] = (uint64_t)length;
         if (i > 0 && self->lengths[i] <= self->lengths[i - 1])
             return leat_config_error(
-                &self->base, "boundaries", err, "%llu does not exceed %llu, which stands before it",
+                &self->base, "boundaries", err, "%llu does not exceed %llu before it",
                 (unsigned long long)self->lengths[i], (unsigned long long)self->lengths[i - 1]);
     }
     return 0;
@@ -86,12 +85,12 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
         return r;
     field = leat_planner_field(planner, column);
     if (!field->is_list)
-        return leat_config_error(config, "input", err, "\"%s\" is one number a record, no list",
-                                 self->input);
+        return leat_config_error(config, "input", err,
+                                 "\"%s\" has one number per record and is not a list", self->input);
     if ((field->made != LEAT_MADE_OF_RECORDS && field->made != LEAT_MADE_OF_PARTS) ||
         planner->is_packed)
         return leat_config_error(config, "input", err,
-                                 "all rows of \"%s\" are equally long: there is nothing to bucket",
+                                 "all rows of \"%s\" have the same length: remove `bucket`",
                                  self->input);
     if (leat_planner_keep(planner, column) < 0)
         return leat_error_oom(err);
@@ -120,7 +119,7 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
 
 const struct leat_stage_ops leat_stage_bucket = {
     LEAT_STAGE_BASE("bucket", bucket, ORDER),
-    .summary = "puts rows of like lengths into the same batches",
+    .summary = "puts rows of similar length into the same batch",
     .example = "{ input: input_ids, boundaries: [128, 256, 512] }",
     .check = check,
     .unload = unload,

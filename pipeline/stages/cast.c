@@ -27,19 +27,19 @@ struct cast {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG_NAMED("input", cast, numbers.input, FIELD, "the field to cast", .is_positional = true,
+    LEAT_ARG_NAMED("input", cast, numbers.input, FIELD, "field to cast", .is_positional = true,
                    .is_required = true),
     LEAT_ARG_NAMED("output", cast, numbers.output, FIELD,
-                   "name of the result; left out: the same name", .is_positional = true),
+                   "name of the result; default: the same name", .is_positional = true),
     LEAT_ARG_NAMED("dtype", cast, numbers.dtype, DTYPE, "dtype of the result", .is_required = true,
                    .choices = leat_numbers_dtypes),
     LEAT_ARG_NAMED("default", cast, fallback, TEXT,
-                   "value for an empty text, and with `map` for a text that is not in it"),
-    LEAT_ARG(cast, map, MAP, "text to value, such as {male: 0, female: 1}", .min = 1,
+                   "value for an empty text and, with `map`, for a text outside it"),
+    LEAT_ARG(cast, map, MAP, "values by text, such as {male: 0, female: 1}", .min = 1,
              .max = 1048576),
     LEAT_ARG(cast, exact, BOOL,
-             "a whole number that a float dtype would round, as float32 rounds 16777217, is a bad "
-             "record",
+             "true: a whole number that a float dtype would round is a bad record, as 16777217 for "
+             "float32",
              .fallback = "false"),
     LEAT_ARGS_END,
 };
@@ -145,7 +145,7 @@ static int plan_padding(const struct leat_config *config, const struct leat_fiel
     to->pad_multiple = from->pad_multiple;
     to->pad_left = from->pad_left;
     if (from->is_padded && leat_scalar_store_double(&element, to->dtype, 0, from->pad_value) < 0)
-        return leat_config_error(config, "dtype", err, "it is padded with %g, which is no %s",
+        return leat_config_error(config, "dtype", err, "its padding is %g, which is no %s",
                                  from->pad_value, dtype);
     return 0;
 }
@@ -203,14 +203,15 @@ static void reject_text(const struct cast *self, struct leat_map *map, uint32_t 
                         dtype);
     else if (reason == -ENOENT)
         leat_map_reject(map, row, self->numbers.input,
-                        "\"%.*s\" is not in the map and there is no `default`", shown, text);
+                        "\"%.*s\" is not in the map; add it there, or give `default`", shown, text);
     else if (reason == -ERANGE)
         leat_map_reject(map, row, self->numbers.input, "%.*s does not fit %s", shown, text, dtype);
     else if (reason == -EDOM)
         leat_map_reject(map, row, self->numbers.input, "%.*s would be rounded by %s", shown, text,
                         dtype);
     else
-        leat_map_reject(map, row, self->numbers.input, "\"%.*s\" is no %s", shown, text, dtype);
+        leat_map_reject(map, row, self->numbers.input, "\"%.*s\" is no %s", shown, text,
+                        dtype);
 }
 
 static int map_text(const struct cast *self, struct leat_map *map) {
@@ -254,7 +255,7 @@ static void cast_number(const struct cast *self, struct leat_map *map, uint32_t 
         leat_map_reject(map, row, self->numbers.input, "%s %s %s", text,
                         r == -ERANGE ? "does not fit"
                         : r == -EDOM ? "would be rounded by"
-                                     : "is not whole, as is",
+                                     : "is not whole, as needed for",
                         leat_dtype_name((enum leat_dtype)self->numbers.dtype));
     }
 }
@@ -301,7 +302,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_cast = {
     LEAT_STAGE_BASE("cast", cast, MAP),
-    .summary = "turns texts and numbers into a dtype",
+    .summary = "converts texts and numbers to a dtype",
     .example = "{ input: Survived, output: labels, dtype: int64 }",
     .check = check,
     .unload = unload,

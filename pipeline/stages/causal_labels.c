@@ -30,21 +30,20 @@ static const char *const dtypes[] = {"int32", "int64", NULL};
 static const char *const policies[] = {"keep", "fail", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(causal_labels, input, FIELD, "the token ids, as `tokenize` gave them",
-             .fallback = "input_ids"),
+    LEAT_ARG(causal_labels, input, FIELD, "token ids from `tokenize`", .fallback = "input_ids"),
     LEAT_ARG(causal_labels, output, FIELD, "name of the labels", .fallback = "labels"),
-    LEAT_ARG(causal_labels, ignore_index, INT,
-             "what stands where there is no loss, padding included", .fallback = "-100",
-             .min = INT32_MIN, .max = INT32_MAX),
+    LEAT_ARG(causal_labels, ignore_index, INT, "label of tokens without loss, and of padding",
+             .fallback = "-100", .min = INT32_MIN, .max = INT32_MAX),
     LEAT_ARG(causal_labels, loss_on, CHOICE,
-             "all tokens; or of a text of `chat` or `instruction`: the completion (the last that "
-             "the assistant says), or all that the assistant says",
+             "tokens with loss: all; or, of a text from `chat` or `instruction`, the completion "
+             "(the assistant's last message) or all that the assistant says",
              .fallback = "all", .choices = places),
-    LEAT_ARG(causal_labels, dtype, DTYPE, "of the labels", .fallback = "int64", .choices = dtypes),
-    LEAT_ARG_NAMED(
-        "without_loss", causal_labels, without, CHOICE,
-        "a record that has no token with loss, as truncation may leave it: it stays, or it is bad",
-        .fallback = "keep", .choices = policies),
+    LEAT_ARG(causal_labels, dtype, DTYPE, "dtype of the labels", .fallback = "int64",
+             .choices = dtypes),
+    LEAT_ARG_NAMED("without_loss", causal_labels, without, CHOICE,
+                   "what happens to a record without a token with loss, which truncation may "
+                   "cause: keep it, or fail, so that the record is bad",
+                   .fallback = "keep", .choices = policies),
     LEAT_ARGS_END,
 };
 
@@ -67,16 +66,16 @@ static int find(struct causal_labels *self, struct leat_planner *planner, uint32
         return leat_error_oom(err);
     if (ids->dtype != LEAT_DTYPE_INT32 || !ids->is_list)
         return leat_config_error(
-            config, "input", err, "\"%s\" is %s%s, not the int32[] that `tokenize` gives",
+            config, "input", err, "\"%s\" is %s%s, but must be the int32[] from `tokenize`",
             self->input, leat_dtype_name(ids->dtype), ids->is_list ? "[]" : "");
     if (self->loss_on == ALL)
         return 0;
     if (ids->loss_column < 0)
-        return leat_config_error(config, "loss_on", err,
-                                 "nothing says which of \"%s\" the assistant says: `tokenize`, "
-                                 "with a `tokenizer` and no `pair`, must have a text that comes "
-                                 "straight from `chat` or `instruction`",
-                                 self->input);
+        return leat_config_error(
+            config, "loss_on", err,
+            "it is unknown which tokens of \"%s\" the assistant says: `tokenize` needs a "
+            "`tokenizer`, no `pair`, and a text directly from `chat` or `instruction`",
+            self->input);
     self->loss = (uint32_t)ids->loss_column;
     return leat_planner_use(planner, self->loss) < 0 ? leat_error_oom(err) : 0;
 }
@@ -151,8 +150,8 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     size_t size = leat_dtype_size((enum leat_dtype)self->dtype);
 
     if (n > UINT32_MAX)
-        return leat_error_set(err, -EOVERFLOW,
-                              "one block would have %zu labels: make block_bytes smaller", n);
+        return leat_error_set(err, -EOVERFLOW, "one block would have %zu labels: lower block_bytes",
+                              n);
     labels->values = leat_map_alloc(map, self->labels, n * size);
     if (!labels->values || leat_map_make_views(map, self->labels) < 0)
         return leat_error_oom(err);
@@ -164,7 +163,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
         if (label_row(self, (const int32_t *)ids->values + ids->starts[row], row_loss,
                       ids->lengths[row], labels->values, at) == 0 &&
             self->without == FAIL)
-            leat_map_reject(map, row, self->input, "there is no token with loss among %u",
+            leat_map_reject(map, row, self->input, "none of the %u tokens has loss",
                             ids->lengths[row]);
         at += ids->lengths[row];
     }
@@ -174,7 +173,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_causal_labels = {
     LEAT_STAGE_BASE("causal_labels", causal_labels, MAP),
-    .summary = "makes the labels of a causal language model from token ids",
+    .summary = "makes labels for a causal language model from token ids",
     .example = "{ input: input_ids, output: labels, loss_on: all }",
     .plan = plan,
     .map = map_rows,

@@ -20,20 +20,20 @@ struct chunk {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(chunk, fields, FIELDS,
-             "lists that are cut, in step with one another; other fields are in every window",
+             "lists that are cut at the same places; each window keeps all other fields",
              .is_required = true, .min = 1, .max = LEAT_PARTS_MAX),
-    LEAT_ARG(chunk, length, INT, "elements of a window", .is_positional = true, .is_required = true,
+    LEAT_ARG(chunk, length, INT, "elements per window", .is_positional = true, .is_required = true,
              .min = 1, .max = 1 << 28),
     LEAT_ARG(chunk, stride, INT,
-             "elements from the start of a window to the start of the next; left out: `length`, so "
-             "that windows do not overlap",
+             "elements from the start of one window to the next; default: `length`, so that "
+             "windows do not overlap",
              .min = 1, .max = 1 << 28),
-    LEAT_ARG(chunk, min_length, INT, "a shorter window is left out", .fallback = "0", .min = 0,
-             .max = 1 << 28),
-    LEAT_ARG(chunk, max_windows, INT, "a record with more of them is bad", .fallback = "65536",
-             .min = 1, .max = 1 << 24),
+    LEAT_ARG(chunk, min_length, INT, "true: drops a window that is shorter", .fallback = "0",
+             .min = 0, .max = 1 << 28),
+    LEAT_ARG(chunk, max_windows, INT, "the most windows per record; a record with more is bad",
+             .fallback = "65536", .min = 1, .max = 1 << 24),
     LEAT_ARG(chunk, start, FIELD,
-             "name of an int32 field: where in the document the window starts"),
+             "name of an int32 field with the position of the window in its document"),
     LEAT_ARGS_END,
 };
 
@@ -65,7 +65,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
                                  "%lld is more than the %lld elements of a window",
                                  (long long)self->min_length, (long long)self->length);
     if (planner->is_chunked)
-        return leat_config_error(config, NULL, err, "only one chunk is possible in a stream");
+        return leat_config_error(config, NULL, err, "a stream can have only one chunk");
     r = leat_parts_find(&self->parts, planner, config, &self->fields, err);
     for (size_t i = 0; r == 0 && i < self->parts.n; i++) {
         uint64_t longest = leat_planner_field(planner, self->parts.from[i])->max_length;
@@ -101,12 +101,11 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     leat_parts_check(&self->parts, map);
     for (uint32_t row = 0; row < map->block->n_rows; row++)
         if (n_windows(self, first->lengths[row]) > (uint64_t)self->max_windows)
-            leat_map_reject(map, row, map->fields[self->parts.of[0]].name,
-                            "has %u elements, which are %llu windows, more than chunk.max_windows "
-                            "%lld",
-                            first->lengths[row],
-                            (unsigned long long)n_windows(self, first->lengths[row]),
-                            (long long)self->max_windows);
+            leat_map_reject(
+                map, row, map->fields[self->parts.of[0]].name,
+                "has %u elements, which make %llu windows, more than chunk.max_windows %lld",
+                first->lengths[row], (unsigned long long)n_windows(self, first->lengths[row]),
+                (long long)self->max_windows);
     return 0;
 }
 
@@ -130,7 +129,7 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
 
 const struct leat_stage_ops leat_stage_chunk = {
     LEAT_STAGE_BASE("chunk", chunk, ORDER),
-    .summary = "cuts long documents into windows, each a row of its own",
+    .summary = "cuts long documents into windows, one row for each",
     .example = "{ fields: [input_ids], length: 512, stride: 256 }",
     .plan = plan,
     .map = map_rows,

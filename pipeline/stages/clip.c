@@ -17,13 +17,13 @@ struct clip {
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(clip, numbers),
     LEAT_ARG(clip, min, FLOAT,
-             "what is less becomes this; of whole numbers, the next one that is not less",
+             "the minimum, which replaces lower values; for whole numbers rounded up",
              .fallback = "-inf"),
     LEAT_ARG(clip, max, FLOAT,
-             "what is more becomes this; of whole numbers, the next one that is not more",
+             "the maximum, which replaces higher values; for whole numbers rounded down",
              .fallback = "inf"),
     LEAT_NUMBERS_DTYPE_ARG(clip, numbers, leat_numbers_dtypes, NULL,
-                           "dtype of the result; left out: that of the input"),
+                           "dtype of the result; default: that of the input"),
     LEAT_NUMBERS_NAN_ARGS(clip, numbers, "keep"),
     LEAT_ARGS_END,
 };
@@ -37,7 +37,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
         return leat_config_error(config, isnan(self->min) ? "min" : "max", err,
                                  "is NaN: set a number");
     if (self->min > self->max)
-        return leat_config_error(config, "max", err, "%g is below `min`, which is %g", self->max,
+        return leat_config_error(config, "max", err, "%g is below `min` (%g)", self->max,
                                  self->min);
     return leat_numbers_check(config, &self->numbers, err);
 }
@@ -50,9 +50,10 @@ static int64_t to_int(double x) {
 /* Whole numbers are clipped to ceil(min)..floor(max), which must hold one. */
 static int plan_whole(struct clip *self, struct leat_error *err) {
     if (ceil(self->min) > floor(self->max) || self->min >= 0x1p63 || self->max < -0x1p63)
-        return leat_config_error(&self->base, NULL, err,
-                                 "no whole number lies between %g and %g: set a `dtype` of floats",
-                                 self->min, self->max);
+        return leat_config_error(
+            &self->base, NULL, err,
+            "no whole number lies between %g and %g: set `dtype` to a float type", self->min,
+            self->max);
     self->least = to_int(ceil(self->min));
     self->largest = to_int(floor(self->max));
     return 0;
@@ -100,7 +101,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_clip = {
     LEAT_STAGE_BASE("clip", clip, MAP),
-    .summary = "brings numbers into a range",
+    .summary = "limits numbers to a range",
     .example = "{ input: Age, min: 0, max: 100 }",
     .check = check,
     .plan = plan,

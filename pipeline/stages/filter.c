@@ -35,20 +35,19 @@ struct filter {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(filter, input, FIELD, "the field that is looked at", .is_positional = true,
-             .is_required = true),
+    LEAT_ARG(filter, input, FIELD, "field to test", .is_positional = true, .is_required = true),
     LEAT_ARG(filter, empty, BOOL,
-             "true: keep empty texts and lists; false: keep those that are not empty"),
-    LEAT_ARG(filter, equals, TEXTS, "keep what equals one of these", .min = 1, .max = 65536),
-    LEAT_ARG(filter, not_equals, TEXTS, "keep what equals none of these", .min = 1, .max = 65536),
-    LEAT_ARG(filter, min, FLOAT, "keep numbers of at least this"),
-    LEAT_ARG(filter, max, FLOAT, "keep numbers of at most this"),
+             "true: keeps empty texts and lists; false: keeps those that are not empty"),
+    LEAT_ARG(filter, equals, TEXTS, "keeps these values", .min = 1, .max = 65536),
+    LEAT_ARG(filter, not_equals, TEXTS, "keeps all but these values", .min = 1, .max = 65536),
+    LEAT_ARG(filter, min, FLOAT, "keeps numbers of at least this"),
+    LEAT_ARG(filter, max, FLOAT, "keeps numbers of at most this"),
     LEAT_ARG(filter, min_length, INT,
-             "keep texts of at least that many characters, lists of that many elements", .min = 0,
-             .max = 1e12),
+             "keeps texts of at least this many characters, and lists of this many elements",
+             .min = 0, .max = 1e12),
     LEAT_ARG(filter, max_length, INT,
-             "keep texts of at most that many characters, lists of that many elements", .min = 0,
-             .max = 1e12),
+             "keeps texts of at most this many characters, and lists of this many elements",
+             .min = 0, .max = 1e12),
     LEAT_ARGS_END,
 };
 
@@ -69,7 +68,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
     if (self->conditions == 0)
         return leat_config_error(
             config, NULL, err,
-            "no condition: give empty, equals, not_equals, min, max, min_length or max_length");
+            "has no condition: give empty, equals, not_equals, min, max, min_length or max_length");
     return 0;
 }
 
@@ -106,7 +105,7 @@ static int parse_numbers(struct leat_config *config, const char *arg,
 
         if (parse_number(texts->items[i], &number) < 0)
             return leat_config_error(config, arg, err,
-                                     "\"%.64s\" is no number, and the field holds numbers",
+                                     "\"%.64s\" is not a number, but the field holds numbers",
                                      texts->items[i]);
         if (number == number) /* nan equals nothing */
             numbers->values[numbers->n_values++] = number;
@@ -135,13 +134,13 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (field->dtype == LEAT_DTYPE_TEXT)
         return index_texts(self, err);
     if (field->is_list && (self->conditions & ~of_lists))
-        return leat_config_error(
-            config, "input", err,
-            "\"%s\" is a list: only empty, min_length and max_length can be asked", self->input);
+        return leat_config_error(config, "input", err,
+                                 "\"%s\" is a list: use empty, min_length or max_length",
+                                 self->input);
     if (!field->is_list && (self->conditions & of_lists))
         return leat_config_error(
             config, "input", err,
-            "\"%s\" is one number a record: it is never empty and has no length", self->input);
+            "\"%s\" is one number per record, so it is never empty and has no length", self->input);
     r = parse_numbers(config, "equals", &self->equals, &self->equal_numbers, err);
     return r < 0 ? r
                  : parse_numbers(config, "not_equals", &self->not_equals, &self->unequal_numbers,
@@ -239,7 +238,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_filter = {
     LEAT_STAGE_BASE("filter", filter, MAP),
-    .summary = "keeps the records for which every given condition holds",
+    .summary = "keeps the records that meet all given conditions",
     .example = "{ input: Age, min: 18 }",
     .check = check,
     .unload = unload,

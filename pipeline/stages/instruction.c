@@ -35,18 +35,18 @@ static const char *const alpaca_fields[] = {"instruction", "input", "output"};
 static const struct leat_arg args[] = {
     LEAT_DIALOGUE_ARG(instruction, dialogue),
     LEAT_ARG(instruction, preset, CHOICE,
-             "a known format, of the fields instruction, input (which may be missing or empty) and "
-             "output; this, or `prompt` and `response`",
+             "a known format with the fields instruction, input (may be missing or empty) and "
+             "output; give this, or `prompt` and `response`",
              .is_positional = true, .choices = presets),
     LEAT_ARG(instruction, fields, MAP,
-             "`preset`: what its fields are called here: `{instruction: question, output: answer}`",
+             "`preset`: the data's names of its fields: `{instruction: question, output: answer}`",
              .min = 1, .max = 3),
     LEAT_ARG(instruction, prompt, TEXT,
-             "what the model is given, a text with {fields}; {{ and }} for braces"),
-    LEAT_ARG(instruction, response, TEXT, "what it is to say, a text with {fields}"),
+             "the text that the model gets, with {fields}; write {{ and }} for braces"),
+    LEAT_ARG(instruction, response, TEXT, "the text that the model learns to say, with {fields}"),
     LEAT_ARG(instruction, eos, TEXT,
-             "a token behind the response, such as \"</s>\", that the model is to say too; "
-             "`tokenize` can do this as well"),
+             "a token after the response, such as \"</s>\", which the model learns too; `tokenize` "
+             "can add it as well"),
     LEAT_ARGS_END,
 };
 
@@ -74,7 +74,8 @@ static int check(struct leat_config *config, struct leat_error *err) {
         return leat_config_error(config, self->prompt ? "prompt" : "response", err,
                                  "has an effect only without `preset`");
     if (!has_preset && !has_texts)
-        return leat_config_error(config, NULL, err, "give `preset`, or `prompt` and `response`");
+        return leat_config_error(config, NULL, err,
+                                 "give either `preset`, or `prompt` and `response`");
     if (!has_preset && self->fields.n_items > 0)
         return leat_config_error(config, "fields", err, "has an effect only with `preset`");
     return check_fields(self, err);
@@ -207,7 +208,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_instruction = {
     LEAT_STAGE_BASE("instruction", instruction, MAP),
-    .summary = "writes a prompt and its answer as a text, as Alpaca does or by texts with fields",
+    .summary = "writes a prompt and its answer as text, in Alpaca's format or your own",
     .example = "{ preset: alpaca }",
     .check = check,
     .unload = unload,

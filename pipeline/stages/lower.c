@@ -138,7 +138,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_lower = {
     LEAT_STAGE_BASE("lower", lower, MAP),
-    .summary = "a text in lower case",
+    .summary = "converts a text to lower case",
     .example = "{ input: Name }",
     .plan = plan,
     .map = map_rows,

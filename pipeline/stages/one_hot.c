@@ -34,13 +34,15 @@ static const struct leat_arg args[] = {
     LEAT_ARG(one_hot, input, FIELD, "a text or a whole number", .is_positional = true,
              .is_required = true),
     LEAT_ARG(one_hot, output, FIELD,
-             "name of the list of as many numbers as there are classes; left out: the same name",
+             "name of the list, which has one number per class; default: the same name",
              .is_positional = true),
-    LEAT_ARG(one_hot, classes, INT, "the input is a number from 0 to classes - 1", .min = 1,
+    LEAT_ARG(one_hot, classes, INT,
+             "number of classes: the input is a number from 0 to classes - 1", .min = 1,
              .max = 1 << 20),
-    LEAT_ARG(one_hot, categories, TEXTS,
-             "the input is one of these, and its place here is its class", .min = 1, .max = 65536),
-    LEAT_ARG(one_hot, unknown, CHOICE, "what is no class: the record is bad, or its row has no 1",
+    LEAT_ARG(one_hot, categories, TEXTS, "texts of the classes, in the order of their numbers",
+             .min = 1, .max = 65536),
+    LEAT_ARG(one_hot, unknown, CHOICE,
+             "what happens to an unknown class: the record is bad, or its row has no 1",
              .fallback = "fail", .choices = unknowns),
     LEAT_ARG(one_hot, dtype, DTYPE, "dtype of the result", .fallback = "float32",
              .choices = leat_numbers_dtypes),
@@ -56,7 +58,7 @@ static int make_index(struct one_hot *self, struct leat_error *err) {
         const char *text = categories->items[i];
 
         if (leat_text_index_find(&self->index, text, strlen(text)) != (ptrdiff_t)i)
-            return leat_config_error(&self->base, "categories", err, "\"%.64s\" is there twice",
+            return leat_config_error(&self->base, "categories", err, "\"%.64s\" occurs twice",
                                      text);
     }
     return 0;
@@ -78,7 +80,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if ((self->classes > 0) == (n_categories > 0))
         return leat_config_error(config, self->classes > 0 ? "classes" : NULL, err,
-                                 "one of `classes` and `categories` says what there is");
+                                 "give either `classes` or `categories`");
     self->n = (uint32_t)(n_categories > 0 ? n_categories : (size_t)self->classes);
     if (n_categories > 0)
         r = make_index(self, err);
@@ -139,11 +141,11 @@ static void reject(const struct one_hot *self, struct leat_map *map, uint32_t ro
     int shown = n > 64 ? 64 : (int)n;
 
     if (self->classes > 0)
-        leat_map_reject(map, row, self->input, "%.*s is no class: they are 0..%u", shown, key,
+        leat_map_reject(map, row, self->input, "%.*s is not a class from 0 to %u", shown, key,
                         self->n - 1);
     else
         leat_map_reject(map, row, self->input,
-                        "\"%.*s\" is none of the %u categories; `unknown: zeros` would take it",
+                        "\"%.*s\" is not one of the %u categories; `unknown: zeros` accepts it",
                         shown, key, self->n);
 }
 
@@ -171,7 +173,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_one_hot = {
     LEAT_STAGE_BASE("one_hot", one_hot, MAP),
-    .summary = "a class as a row of zeros with a 1 at its place",
+    .summary = "turns a class into a row of zeros with a 1 at its place",
     .example = "{ input: Embarked, categories: [S, C, Q], unknown: zeros }",
     .check = check,
     .unload = unload,

@@ -21,17 +21,18 @@ struct pad {
 static const char *const sides[] = {"right", "left", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(pad, input, FIELD, "the list that is padded, in place", .is_required = true),
-    LEAT_ARG(pad, length, INT, "exactly that many elements; a longer row is a bad record",
+    LEAT_ARG(pad, input, FIELD, "list to pad, in place", .is_required = true),
+    LEAT_ARG(pad, length, INT, "exact number of elements; a longer row is a bad record",
              .is_positional = true, .min = 1, .max = 1 << 28),
-    LEAT_ARG(pad, longest, BOOL, "as many as the longest row of the batch", .fallback = "false"),
+    LEAT_ARG(pad, longest, BOOL, "true: pads to the longest row of the batch", .fallback = "false"),
     LEAT_ARG(pad, multiple_of, INT,
-             "as many as the longest row of the batch, rounded up to a multiple of this", .min = 1,
+             "pads to the longest row of the batch, rounded up to a multiple of this", .min = 1,
              .max = 65536),
-    LEAT_ARG(pad, side, CHOICE, "where the padding goes", .fallback = "right", .choices = sides),
+    LEAT_ARG(pad, side, CHOICE, "the end that gets the padding", .fallback = "right",
+             .choices = sides),
     LEAT_ARG(pad, value, TOKEN,
-             "what it is padded with: a number, or a token of the tokenizer, as \"[PAD]\"; may be "
-             "left out if the tokenizer says it"),
+             "value of the padding: a number, or a token of the tokenizer, such as \"[PAD]\"; "
+             "default: the tokenizer's padding token"),
     LEAT_ARG(pad, mask, FIELD,
              "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"),
     LEAT_ARGS_END,
@@ -44,9 +45,8 @@ static int check(struct leat_config *config, struct leat_error *err) {
     if (n_ways == 2 && self->longest && self->multiple_of > 0)
         n_ways = 1;
     if (n_ways != 1)
-        return leat_config_error(
-            config, n_ways ? "length" : NULL, err,
-            "one of `length`, `longest` and `multiple_of` says how far to pad");
+        return leat_config_error(config, n_ways ? "length" : NULL, err,
+                                 "give one of `length`, `longest` and `multiple_of`");
     return 0;
 }
 
@@ -60,8 +60,8 @@ static int plan_value(struct leat_config *config, struct leat_field *field,
         r = leat_fill_number(config, "value", &self->value, field, &field->pad_value, err);
     else if (!field->has_pad_value)
         return leat_config_error(config, NULL, err,
-                                 "the tokenizer of \"%s\" does not say what to pad with: give "
-                                 "`value`, a number or a token as \"[PAD]\" (0 is rarely right)",
+                                 "the tokenizer of \"%s\" has no padding token: give `value`, a "
+                                 "number or a token such as \"[PAD]\" (0 is rarely right)",
                                  self->input);
     if (r < 0)
         return r;
@@ -92,7 +92,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
         return leat_config_error(config, "input", err, "\"%s\" is %s, not a list", self->input,
                                  field->dtype == LEAT_DTYPE_TEXT ? "text" : "one number a record");
     if (field->is_padded)
-        return leat_config_error(config, "input", err, "\"%s\" is padded already", self->input);
+        return leat_config_error(config, "input", err, "\"%s\" is already padded", self->input);
     r = plan_value(config, field, err);
     if (r < 0)
         return r;
@@ -132,7 +132,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_pad = {
     LEAT_STAGE_BASE("pad", pad, MAP),
-    .summary = "fills lists up to equal lengths, with a mask if wanted",
+    .summary = "pads lists to equal lengths, with an optional mask",
     .example = "{ input: input_ids, length: 128, value: 0, mask: attention_mask }",
     .check = check,
     .plan = plan,

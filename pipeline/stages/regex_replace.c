@@ -23,9 +23,9 @@ struct regex_replace {
 static const struct leat_arg args[] = {
     LEAT_TEXT_EDIT_ARGS(regex_replace, edit),
     LEAT_ARG(regex_replace, pattern, TEXT,
-             "the expression, in Ruby's syntax (Oniguruma), with classes of Unicode",
+             "the regular expression, in Ruby's syntax (Oniguruma), with Unicode classes",
              .is_positional = true, .is_required = true),
-    LEAT_ARG(regex_replace, new, TEXT, "what takes the place of a match, as it stands",
+    LEAT_ARG(regex_replace, new, TEXT, "replacement of a match, without special characters",
              .is_positional = true, .fallback = ""),
     LEAT_ARGS_END,
 };
@@ -94,7 +94,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_regex_replace = {
     LEAT_STAGE_BASE("regex_replace", regex_replace, MAP),
-    .summary = "replaces what a regular expression matches",
+    .summary = "replaces matches of a regular expression",
     .example = "{ input: text, pattern: '\\s+', new: \" \" }",
     .load = load,
     .unload = unload,

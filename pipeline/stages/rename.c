@@ -7,7 +7,7 @@ struct rename {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(rename, fields, MAP, "old name to new name; carried out one after the other",
+    LEAT_ARG(rename, fields, MAP, "new names by old names, applied one after the other",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
@@ -24,7 +24,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 
 const struct leat_stage_ops leat_stage_rename = {
     LEAT_STAGE_BASE("rename", rename, MAP),
-    .summary = "gives fields other names",
+    .summary = "renames fields",
     .example = "{ fields: { Survived: labels } }",
     .plan = plan,
 };

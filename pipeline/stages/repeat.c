@@ -21,7 +21,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     const struct repeat *self = (const struct repeat *)config;
 
     if (planner->has_repeat)
-        return leat_config_error(config, NULL, err, "only one repeat is possible in a stream");
+        return leat_config_error(config, NULL, err, "a stream can have only one repeat");
     planner->has_repeat = true;
     planner->repeat_count = (uint64_t)self->count;
     return 0;
@@ -44,7 +44,7 @@ static uint64_t rows_behind(const struct leat_config *config, uint64_t n_rows) {
 
 const struct leat_stage_ops leat_stage_repeat = {
     LEAT_STAGE_BASE("repeat", repeat, ORDER),
-    .summary = "passes over the data several times within one epoch",
+    .summary = "makes several passes over the data within one epoch",
     .example = "{ count: 3 }",
     .is_blind = true,
     .passes_one = true,

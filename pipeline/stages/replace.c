@@ -13,9 +13,9 @@ struct replace {
 
 static const struct leat_arg args[] = {
     LEAT_TEXT_EDIT_ARGS(replace, edit),
-    LEAT_ARG(replace, old, TEXT, "what is replaced, as it stands", .is_positional = true,
-             .is_required = true),
-    LEAT_ARG(replace, new, TEXT, "what takes its place", .is_positional = true, .fallback = ""),
+    LEAT_ARG(replace, old, TEXT, "text to replace, without special characters",
+             .is_positional = true, .is_required = true),
+    LEAT_ARG(replace, new, TEXT, "replacement", .is_positional = true, .fallback = ""),
     LEAT_ARGS_END,
 };
 
@@ -24,7 +24,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (self->old[0] == '\0')
         return leat_config_error(config, "old", err,
-                                 "is empty, and stands everywhere: give a text");
+                                 "is empty, so it would match everywhere: give a text");
     return 0;
 }
 

@@ -17,11 +17,12 @@ struct sample {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(sample, fraction, FLOAT, "of the records, about: each is drawn for itself",
+    LEAT_ARG(sample, fraction, FLOAT,
+             "approximate share of the records to keep; each record is drawn on its own",
              .is_positional = true, .is_required = true, .min = 0, .max = 1),
-    LEAT_ARG(sample, seed, INT, "another seed draws others", .fallback = "0", .min = 0,
+    LEAT_ARG(sample, seed, INT, "another seed draws other records", .fallback = "0", .min = 0,
              .max = 9e15),
-    LEAT_ARG(sample, each_epoch, BOOL, "true: each epoch draws others", .fallback = "false"),
+    LEAT_ARG(sample, each_epoch, BOOL, "true: each epoch draws other records", .fallback = "false"),
     LEAT_ARGS_END,
 };
 

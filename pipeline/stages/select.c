@@ -7,7 +7,7 @@ struct select {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(select, fields, FIELDS, "names of the fields that stay, in the order of the tensors",
+    LEAT_ARG(select, fields, FIELDS, "fields to keep, in the order of the tensors",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_SLOT_MAX_TENSORS),
     LEAT_ARGS_END,
 };

@@ -95,10 +95,10 @@ int leat_dialogue_end_row(const struct leat_dialogue *dialogue, struct leat_dial
         writer->n_parts = writer->row_parts;
     }
     if (writer->n_bytes > LEAT_DIALOGUE_BLOCK_BYTES_MAX)
-        return leat_error_set(err, -EOVERFLOW,
-                              "texts of one block would have more than %u bytes: make block_bytes "
-                              "smaller",
-                              LEAT_DIALOGUE_BLOCK_BYTES_MAX);
+        return leat_error_set(
+            err, -EOVERFLOW,
+            "the texts of one block would have more than %u bytes: lower block_bytes",
+            LEAT_DIALOGUE_BLOCK_BYTES_MAX);
     text->starts[row] = (uint32_t)writer->row_start;
     text->lengths[row] = (uint32_t)(writer->n_bytes - writer->row_start);
     parts->starts[row] = (uint32_t)writer->row_parts;

@@ -20,12 +20,11 @@ int leat_numbers_check(const struct leat_config *config, const struct leat_numbe
 
     if (numbers->nan == LEAT_NAN_DEFAULT && !is_given)
         return leat_config_error(config, "nan", err,
-                                 "`default` needs a number: set `default`, such as 0");
+                                 "`nan: default` needs a number: set `default`, such as 0");
     if (numbers->nan != LEAT_NAN_DEFAULT && is_given)
         return leat_config_error(config, "default", err, "has an effect only with `nan: default`");
     if (isnan(numbers->fallback))
-        return leat_config_error(config, "default", err,
-                                 "is NaN itself: set a number, or `nan: keep`");
+        return leat_config_error(config, "default", err, "is NaN: set a number, or `nan: keep`");
     return 0;
 }
 
@@ -96,8 +95,8 @@ int leat_numbers_make_lists(struct leat_map *map, uint32_t column, size_t n_valu
 
     if (n_values > LEAT_NUMBERS_MAX)
         return leat_error_set(err, -EOVERFLOW,
-                              "\"%s\" would have %zu numbers in one block, more than %u: make "
-                              "block_bytes or the lists smaller",
+                              "\"%s\" would have %zu numbers in one block, more than %u: lower "
+                              "block_bytes, or shorten the lists",
                               map->fields[column].name, n_values, LEAT_NUMBERS_MAX);
     to->values = leat_map_alloc(map, column, n_bytes);
     if (!to->values || leat_map_make_views(map, column) < 0)
@@ -120,14 +119,14 @@ static void reject(const struct leat_numbers *numbers, struct leat_map *map, uin
 
     (void)leat_scalar_print(isnan(y) ? &x : &y, LEAT_DTYPE_FLOAT64, 0, text);
     if (isnan(x))
-        leat_map_reject(map, row, name, "is NaN; `nan: default` would take a number for it");
+        leat_map_reject(map, row, name, "is NaN; `nan: default` replaces it by a number");
     else if (isnan(y))
-        leat_map_reject(map, row, name, "%s becomes NaN; `nan: default` would take a number for it",
+        leat_map_reject(map, row, name, "%s becomes NaN; `nan: default` replaces it by a number",
                         text);
     else if (reason == -ERANGE)
         leat_map_reject(map, row, name, "%s does not fit %s", text, dtype);
     else
-        leat_map_reject(map, row, name, "%s is not whole, as is %s", text, dtype);
+        leat_map_reject(map, row, name, "%s is not whole, as needed for %s", text, dtype);
 }
 
 void leat_numbers_put(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row,

@@ -20,10 +20,10 @@ static int find_one(struct leat_parts *parts, struct leat_planner *planner,
                                  name, config->ops->name);
     if (planner->is_chunked && field->made != LEAT_MADE_OF_PARTS)
         return leat_config_error(config, "fields", err,
-                                 "chunk cut other lists, but not \"%s\": name it there too", name);
+                                 "chunk cuts other lists, but not \"%s\": name it there too", name);
     for (size_t i = 0; i < parts->n; i++)
         if (parts->from[i] == column)
-            return leat_config_error(config, "fields", err, "\"%s\" is there twice", name);
+            return leat_config_error(config, "fields", err, "\"%s\" occurs twice", name);
     parts->of[parts->n] = field->made == LEAT_MADE_OF_PARTS ? field->of : column;
     parts->from[parts->n++] = column;
     return leat_planner_keep(planner, column) < 0 ? leat_error_oom(err) : 0;
@@ -70,7 +70,8 @@ void leat_parts_check(const struct leat_parts *parts, struct leat_map *map) {
         for (uint32_t row = 0; row < map->block->n_rows; row++)
             if (other->lengths[row] != first->lengths[row])
                 leat_map_reject(map, row, map->fields[parts->of[i]].name,
-                                "has %u elements, but \"%s\" has %u: they are cut in step",
+                                "has %u elements, but \"%s\" has %u: lists that are cut together "
+                                "need the same length",
                                 other->lengths[row], map->fields[parts->of[0]].name,
                                 first->lengths[row]);
     }

@@ -63,7 +63,7 @@ static int find_field(const struct leat_config *config, const char *arg, const c
     field = leat_planner_field(planner, column);
     if (field->is_list && field->dtype != LEAT_DTYPE_TEXT)
         return leat_config_error(config, arg, err,
-                                 "\"%s\" is a list; only texts and numbers can stand in a text",
+                                 "\"%s\" is a list, but only texts and numbers fit into a text",
                                  resolve(names, copy));
     *ret_column = (int32_t)column;
     return 0;
@@ -93,8 +93,8 @@ int leat_text_part_compile(struct leat_text_part *part, const struct leat_config
         close = *at == '{' ? strchr(at, '}') : NULL;
         if (!close)
             r = leat_config_error(config, arg, err,
-                                  "part %zu has a lone '%c': write '%c%c' for a brace", index, *at,
-                                  *at, *at);
+                                  "part %zu has a single '%c': write '%c%c' for a brace", index,
+                                  *at, *at, *at);
         else
             r = find_field(config, arg, at + 1, (size_t)(close - at - 1), names, planner,
                            &piece->column, err);

@@ -56,35 +56,30 @@ struct shuffle_state {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(shuffle, buffer_size, INT,
-             "records in the reservoir; a record moves forward by at most that many",
+             "records in the reservoir; a record moves forward by at most this many",
              .is_positional = true, .min = 1, .max = 1048576),
     LEAT_ARG_NAMED("global", shuffle, is_global, BOOL,
-                   "in place of buffer_size: all records of a pass are read, held in memory as "
-                   "they are behind the per-record stages, and shuffled as a whole",
+                   "in place of buffer_size: reads all records of a pass, holds them in memory as "
+                   "the per-record stages leave them, and shuffles them as a whole",
                    .fallback = "false"),
-    LEAT_ARG_NAMED(
-        "blocks", shuffle, reads_blocks, BOOL,
-        "before that, blocks of `block_size` records of the source are put in random order: it is "
-        "read in that order, so that records from all of it meet in the reservoir",
-        .fallback = "false"),
+    LEAT_ARG_NAMED("blocks", shuffle, reads_blocks, BOOL,
+                   "first puts blocks of `block_size` records of the source in random order and "
+                   "reads them in it, so that records from all the data meet in the reservoir",
+                   .fallback = "false"),
     LEAT_ARG(shuffle, block_size, INT,
-             "with `blocks`: records of a block; each file begins one. Smaller ones mix better, "
-             "larger ones are read faster",
+             "with `blocks`: records per block; each file begins one. Smaller blocks mix better, "
+             "larger ones read faster",
              .fallback = DEFAULT_BLOCK_SIZE, .min = 1, .max = LEAT_BLOCK_SIZE_MAX),
-    LEAT_ARG(
-        shuffle, lanes, INT,
-        "with `blocks`: each epoch deals the blocks to so many lanes, each with a reservoir and "
-        "batches of its own, and steps take the lanes' batches by turns; so a node of many "
-        "reads little more than the lanes of its ranks. Needs a complete `cache`, "
-        "prepared set or `index` (`leatctl cache warm`), and at least as many blocks; best a "
-        "multiple of the world "
-        "size",
-        .min = 1, .max = LEAT_ORDER_LANES_MAX),
+    LEAT_ARG(shuffle, lanes, INT,
+             "with `blocks`: deals blocks to this many lanes, each with its own reservoir and "
+             "batches; steps take them in turn, so a node reads little more than the lanes of its "
+             "ranks. Needs a complete `cache`, prepared set or `index` (`leatctl cache warm`), and "
+             "as many blocks; best a multiple of the world size",
+             .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,
-             "with `global`: what a pass may take in memory; of a larger one the stream keeps "
-             "lengths alone, and reads the rest as batches need it from its `cache`, so that that "
-             "is read about as often as it is larger; or makes it again from the source, if there "
-             "is an `index`; with neither it fails",
+             "with `global`: the most memory for a pass; above it, leat keeps only lengths, and "
+             "reads the rest again from its `cache`, or makes it again with an `index`; with "
+             "neither the stream fails",
              .is_aside = true, .fallback = "1GiB", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(shuffle, seed, INT, "another seed gives another order", .fallback = "0", .min = 0,
              .max = 9e15),
@@ -98,16 +93,16 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (!self->is_global && self->buffer_size == 0)
         return leat_config_error(config, NULL, err,
-                                 "buffer_size is missing: records in the reservoir; a record moves "
-                                 "forward by at most that many (or give `global: true`)");
+                                 "buffer_size is missing: give the records in the reservoir, which "
+                                 "bound how far a record moves forward, or set `global: true`");
     if (self->is_global && self->buffer_size > 0)
         return leat_config_error(config, "buffer_size", err,
-                                 "with `global` all records are shuffled, not some at a time");
+                                 "`global` already shuffles all records: remove one of the two");
     if (!self->is_global && leat_config_given(config, "max_bytes"))
         return leat_config_error(config, "max_bytes", err, "has an effect only with `global`");
     if (self->is_global && self->reads_blocks)
         return leat_config_error(config, "blocks", err,
-                                 "has no effect with `global`: all records are shuffled anyway");
+                                 "`global` already shuffles all records: remove this");
     if (!self->reads_blocks && leat_config_given(config, "block_size"))
         return leat_config_error(config, "block_size", err, "has an effect only with `blocks`");
     if (!self->reads_blocks && leat_config_given(config, "lanes"))
@@ -163,12 +158,11 @@ static int hold(const struct shuffle *self, struct shuffle_state *reservoir, str
     }
     if (reservoir->n_bytes <= (uint64_t)self->max_bytes || reservoir->may_evict)
         return 0;
-    return leat_error_set(err, -ENOSPC,
-                          "shuffle: a full shuffle holds a pass in memory: %zu rows take %llu "
-                          "bytes, more than max_bytes (%lld): raise it, give the stream a "
-                          "`cache`, with which it would go on, or shuffle with a `buffer_size`",
-                          reservoir->n_refs + 1, (unsigned long long)reservoir->n_bytes,
-                          (long long)self->max_bytes);
+    return leat_error_set(
+        err, -ENOSPC,
+        "shuffle: a full shuffle holds a pass in memory: %zu rows take %llu bytes, more than "
+        "max_bytes (%lld): raise it, give the stream a `cache`, or shuffle with a `buffer_size`",
+        reservoir->n_refs + 1, (unsigned long long)reservoir->n_bytes, (long long)self->max_bytes);
 }
 
 /* References that the reservoir holds when it is full. */

@@ -39,7 +39,7 @@ static uint64_t rows_behind(const struct leat_config *config, uint64_t n_rows) {
 
 const struct leat_stage_ops leat_stage_skip = {
     LEAT_STAGE_BASE("skip", skip, ORDER),
-    .summary = "leaves out the first records of an epoch",
+    .summary = "drops the first records of an epoch",
     .example = "{ count: 1000 }",
     .is_blind = true,
     .passes_one = true,

@@ -34,11 +34,11 @@ static const struct leat_arg args[] = {
     SHARE(TRAIN, "train"),
     SHARE(VALIDATION, "validation"),
     SHARE(TEST, "test"),
-    LEAT_ARG(split, part, CHOICE, "which of them this stream has", .is_positional = true,
+    LEAT_ARG(split, part, CHOICE, "the part that this stream has", .is_positional = true,
              .is_required = true, .choices = parts),
     LEAT_ARG(split, input, FIELD,
-             "records with the same value of this field are in the same part; left out: each "
-             "record goes by all of its bytes"),
+             "records with the same value of this field are in the same part; default: all bytes "
+             "of the record decide"),
     LEAT_ARG(split, seed, INT, "another seed gives other parts", .fallback = "0", .min = 0,
              .max = 9e15),
     LEAT_ARGS_END,
@@ -50,8 +50,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (!(fabs(sum - 1) < 1e-9))
         return leat_config_error(config, NULL, err,
-                                 "the shares of train, validation and test are %g together, not 1: "
-                                 "each record is in one of them",
+                                 "the shares of train, validation and test add up to %g, not to 1",
                                  sum);
     if (self->shares[self->part] == 0)
         return leat_config_error(config, "part", err, "%s has no share: give it one, as `%s: 0.1`",

@@ -20,9 +20,9 @@ struct stack {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(stack, inputs, FIELDS,
-             "numbers, and lists whose width is fixed (of `one_hot`, `rfft`, `stack`)",
+             "numbers, and lists of fixed width (from `one_hot`, `rfft`, `stack`)",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIELDS_MAX),
-    LEAT_ARG_NAMED("output", stack, numbers.output, FIELD, "name of the row of all of them",
+    LEAT_ARG_NAMED("output", stack, numbers.output, FIELD, "name of the row with all of them",
                    .is_positional = true, .is_required = true),
     LEAT_NUMBERS_DTYPE_ARG(stack, numbers, leat_numbers_dtypes, "float32", "dtype of the matrix"),
     LEAT_NUMBERS_NAN_ARGS(stack, numbers, "keep"),
@@ -60,8 +60,8 @@ static int plan_input(struct stack *self, struct leat_planner *planner, size_t i
         return r;
     if (field->is_list && field->width == 0)
         return leat_config_error(&self->base, "inputs", err,
-                                 "the lists of \"%s\" differ in length: only numbers and lists of "
-                                 "a fixed width fit into a matrix",
+                                 "the lists of \"%s\" differ in length: a matrix takes only "
+                                 "numbers and lists of fixed width",
                                  name);
     self->width += field->is_list ? field->width : 1;
     if (self->width > WIDTH_MAX)
@@ -100,7 +100,7 @@ static void put(const struct stack *self, const struct leat_numbers *numbers, st
 
         leat_numbers_put_int(numbers, map, row, to, number);
         if (!self->chose_dtype && leat_scalar_rounds((enum leat_dtype)numbers->dtype, number))
-            leat_map_reject(map, row, numbers->input, "%lld would be rounded by %s; say `dtype`",
+            leat_map_reject(map, row, numbers->input, "%lld would be rounded by %s; set `dtype`",
                             (long long)number, leat_dtype_name((enum leat_dtype)numbers->dtype));
         return;
     }
@@ -155,7 +155,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_stack = {
     LEAT_STAGE_BASE("stack", stack, MAP),
-    .summary = "numbers side by side in one row of a matrix",
+    .summary = "puts numbers side by side in one row of a matrix",
     .example = "{ inputs: [Age, Fare, SibSp], output: features }",
     .check = check,
     .unload = unload,

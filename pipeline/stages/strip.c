@@ -25,9 +25,8 @@ static const char *const sides[] = {"both", "left", "right", NULL};
 static const struct leat_arg args[] = {
     LEAT_TEXT_EDIT_ARGS(strip, edit),
     LEAT_ARG(strip, chars, TEXT,
-             "the characters that are taken away, in any order; left out: all blanks of Unicode"),
-    LEAT_ARG(strip, side, CHOICE, "the end or ends they are taken from", .fallback = "both",
-             .choices = sides),
+             "characters to remove, in any order; default: all white space of Unicode"),
+    LEAT_ARG(strip, side, CHOICE, "the ends to strip", .fallback = "both", .choices = sides),
     LEAT_ARGS_END,
 };
 
@@ -108,7 +107,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_strip = {
     LEAT_STAGE_BASE("strip", strip, MAP),
-    .summary = "takes blanks from the ends of a text",
+    .summary = "removes white space from the ends of a text",
     .example = "{ input: Name }",
     .check = check,
     .unload = unload,

@@ -24,10 +24,10 @@ struct template {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(template, output, FIELD, "name of the text; left out: text"),
-    LEAT_ARG(template, join, TEXT, "what stands between parts", .fallback = " "),
+    LEAT_ARG(template, join, TEXT, "text between parts", .fallback = " "),
     LEAT_ARG(template, parts, TEXTS,
-             "texts with {fields}; {{ and }} for braces; a part vanishes when one of its fields is "
-             "empty",
+             "texts with {fields}; write {{ and }} for braces; a part is left out if one of its "
+             "fields is empty",
              .is_positional = true, .is_required = true, .min = 1, .max = 1024),
     LEAT_ARGS_END,
 };
@@ -145,7 +145,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
     if (n_bytes > UINT32_MAX)
         return leat_error_set(err, -EOVERFLOW,
-                              "texts of one block would have %zu bytes: make block_bytes smaller",
+                              "the texts of one block would have %zu bytes: lower block_bytes",
                               n_bytes);
     start = at = leat_map_alloc(map, self->column, n_bytes);
     if (!at || leat_map_make_views(map, self->column) < 0)

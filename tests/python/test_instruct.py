@@ -202,7 +202,7 @@ def test_widths(tmp_path: pathlib.Path) -> None:
         assert {np.asarray(batch["input_ids"]).shape[1] for batch in batches} <= set(allowed)
         assert {np.asarray(batch["labels"]).shape[1] for batch in batches} <= set(allowed)
     cut = instructions(path, GPT2, batch_size=4, max_length=64, without_loss="fail")
-    with pytest.raises(Error, match="data.jsonl:21:.*no token with loss"):
+    with pytest.raises(Error, match="data.jsonl:21:.*none of the .* tokens has loss"):
         rows_of(cut)
     assert len(rows_of(cut.options(on_error="skip"))) == len(ASKED)
 

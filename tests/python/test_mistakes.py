@@ -51,8 +51,8 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     (f"{LABELS}.batch(2).shuffle(9).check()", leat.SpecError, ["shuffle: must stand before batch"]),
     (f"{LABELS}.shuffle().batch(2).check()", leat.SpecError, ["buffer_size is missing"]),
     ('leat.csv("titanic.csv").cast("Pclass", dtype="long").check()', leat.SpecError, ['"long" is none of float32, float64']),
-    ('next(iter(leat.csv("titanic.csv").batch(2)))', leat.SpecError, ["all fields are texts; `tokenize` or `cast`"]),
-    ('leat.csv("titanic.csv").tokenize("model").check()', leat.SpecError, ["12 texts that could be meant", "Name"]),
+    ('next(iter(leat.csv("titanic.csv").batch(2)))', leat.SpecError, ["all are texts: `tokenize` or `cast`"]),
+    ('leat.csv("titanic.csv").tokenize("model").check()', leat.SpecError, ["12 texts are possible", "Name"]),
     (
         'next(iter(leat.csv("titanic.csv").tokenize("model", input="Name").batch(2)))',
         leat.SpecError,

@@ -161,7 +161,7 @@ def test_a_tokenizer_has_one_padding_token(tmp_path: pathlib.Path) -> None:
     model["added_tokens"] = [token for token in model["added_tokens"] if token["content"] != "[PAD]"]
     file.write_text(json.dumps(model))
     assert leat.Tokenizer.from_file(file).pad_token is None
-    with pytest.raises(errors.SpecError, match=r'does not say what to pad with: give `value`, a number or a token as "\[PAD\]"'):
+    with pytest.raises(errors.SpecError, match=r'has no padding token: give `value`, a number or a token such as "\[PAD\]"'):
         ids.pad(3).batch(1).check()
 
 
@@ -241,7 +241,7 @@ def test_what_is_left_out_is_told(tmp_path: pathlib.Path, recwarn: pytest.Warnin
     assert names(leat.jsonl(path).pad(input="v", length=2, value=0)) == {"n", "v", "meta.a"}
     (words,) = told()
     assert '"tags": it holds lists of texts' in words and '"messages": it holds lists of objects' in words
-    with pytest.raises(errors.SpecError, match='"tags" is no field here: it holds lists of texts.*declared as "json"'):
+    with pytest.raises(errors.SpecError, match='"tags" is not a field here: it holds lists of texts.*declare it "json"'):
         leat.jsonl(path).select("tags").batch(1).check()
     assert names(leat.jsonl(path, fields={"n": "int64", "v": "int64[2]"})) == {"n", "v"}
     assert told() == []

@@ -158,7 +158,7 @@ def test_texts_do_not_go_into_batches() -> None:
     numbers.close()
     chosen = leat.csv("train.csv").cast("Age", "age", dtype="float32", default="nan").select(["age"]).batch(100)
     assert ["tensors", {}] not in chosen.spec["stages"]
-    with pytest.raises(errors.SpecError, match="tensors: nothing is left for a batch"):
+    with pytest.raises(errors.SpecError, match="tensors: no field is left for a batch"):
         leat.csv("train.csv").batch(2).open()
 
 

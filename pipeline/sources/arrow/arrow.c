@@ -17,7 +17,7 @@ static int open_records(const struct leat_config *config, const struct leat_inpu
 
 const struct leat_stage_ops leat_source_arrow = {
     LEAT_STAGE_BASE("arrow", leat_table, SOURCE),
-    .summary = "rows of Apache Arrow files: IPC streams, as `datasets` writes them, and IPC files",
+    .summary = "reads Apache Arrow files: IPC streams, as `datasets` writes them, and IPC files",
     .example = "{ paths: [data-*.arrow], fields: { text: text, label: int64 } }",
     .suffixes = (const struct leat_source_suffix[]){{.text = ".arrow"},
                                                     {.text = ".feather"},

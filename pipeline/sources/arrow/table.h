@@ -24,17 +24,16 @@ struct leat_table {
 
 #define LEAT_TABLE_ARGS(types)                                                                     \
     LEAT_SOURCE_ARGS("replace"),                                                                   \
-        LEAT_ARG_NAMED("fields", leat_table, declared, MAP,                                        \
-                       "the columns that are wanted, others are not read: `label: int64`, "        \
-                       "`text: text`, `vec: float32[]`, `messages: json` (a struct or list of "    \
-                       "anything, as JSON; text as it is), or under another name `lang: "          \
-                       "\"meta.lang text\"` (a dot in a name is written \\.); default: all "       \
-                       "columns, structs as `outer.inner`, with the types that they have; lists "  \
-                       "of anything but numbers are JSON" types,                                   \
-                       .min = 1, .max = LEAT_FIELDS_MAX),                                          \
+        LEAT_ARG_NAMED(                                                                            \
+            "fields", leat_table, declared, MAP,                                                   \
+            "columns to read: `label: int64`, `text: text`, `vec: float32[]`, `messages: json` "   \
+            "(a struct or list as JSON; a text stays as it is), or under another name `lang: "     \
+            "\"meta.lang text\"` (write a dot in a name as \\.); default: all columns with their " \
+            "own types, structs as `outer.inner`, lists of anything but numbers as JSON" types,    \
+            .min = 1, .max = LEAT_FIELDS_MAX),                                                     \
         LEAT_ARG(leat_table, missing, MAP,                                                         \
-                 "what stands in for values that are null: `stars: 0`; without it texts and "      \
-                 "lists are empty then, and a record without a number or boolean is bad",          \
+                 "values in place of nulls: `stars: 0`; without it, a null text or list is "       \
+                 "empty, and a null number or boolean makes the record bad",                       \
                  .min = 1, .max = LEAT_FIELDS_MAX)
 
 /* These are the functions of struct leat_stage_ops. */

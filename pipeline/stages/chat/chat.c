@@ -49,15 +49,15 @@ static const char *const templates[] = {LEAT_CHAT_TEMPLATE_NAMES, "auto", NULL};
 static const struct leat_arg args[] = {
     LEAT_ARG(chat, messages, FIELD,
              "the conversation, as JSON text: an array of objects like {\"role\": \"user\", "
-             "\"content\": \"Hi\"}; of JSON Lines it is had by `fields: {messages: json}`",
+             "\"content\": \"Hi\"}; from JSON Lines, read it with `fields: {messages: json}`",
              .is_positional = true, .is_required = true),
     LEAT_DIALOGUE_ARG(chat, dialogue),
     LEAT_ARG(chat, completion, FIELD,
-             "messages behind those of `messages`, as JSON text too: the model is to say what the "
-             "assistant says in these alone"),
+             "messages that follow those of `messages`, as JSON text too; only what the assistant "
+             "says in these is the completion"),
     LEAT_ARG(chat, template, CHOICE,
-             "the template that writes the messages; auto: the model's own, from `tokenizer`. This "
-             "or `prefixes`",
+             "the template that writes the messages; auto: the model's own, from `tokenizer`; give "
+             "this or `prefixes`",
              .choices = templates),
     LEAT_ARG(chat, tokenizer, PATH,
              "`auto`: the directory of the model's tokenizer, with chat_template.jinja or "
@@ -68,36 +68,36 @@ static const struct leat_arg args[] = {
     LEAT_ARG(chat, documents, FIELD, "`auto`: documents for the model, as JSON text"),
     LEAT_ARG(chat, variables, MAP,
              "`auto`: more variables of the template: `{enable_thinking: \"false\"}`; a value is "
-             "JSON, or else a text",
+             "JSON or, failing that, text",
              .min = 1, .max = 64),
     LEAT_ARG(chat, date, TEXT,
-             "`auto`: the day that strftime_now() gives to the template, as 2025-03-09"),
+             "`auto`: the day for strftime_now() in the template, such as 2025-03-09"),
     LEAT_ARG(chat, prefixes, MAP,
-             "a template of one's own: what stands before a content, for each role that there is: "
-             "`{user: \"User: \", assistant: \"Assistant: \"}`",
+             "your own template: the text before a content, for each role: `{user: \"User: \", "
+             "assistant: \"Assistant: \"}`",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(chat, suffixes, MAP,
-             "`prefixes`: what stands behind a content; the assistant's is said by the model",
+             "`prefixes`: the text after a content, for each role; the model says the assistant's",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(chat, separator, TEXT,
-             "`prefixes`: what stands behind each message, and is said by nobody"),
+             "`prefixes`: the text after each message, which the model does not say"),
     LEAT_ARG(chat, bos, TEXT,
-             "the token in front of all; left out: that of the template; \"\": none"),
+             "the first token of the text; default: that of the template; \"\": none"),
     LEAT_ARG(chat, eos, TEXT,
-             "mistral, phi-3, zephyr: the token that the template calls eos_token; left out: that "
+             "mistral, phi-3, zephyr: the token that the template calls eos_token; default: that "
              "of the model"),
-    LEAT_ARG(chat, system, TEXT, "a system message for conversations that do not begin with one"),
+    LEAT_ARG(chat, system, TEXT, "a system message for conversations that begin without one"),
     LEAT_ARG(chat, add_generation_prompt, BOOL,
-             "ends with what the assistant's next message begins with", .fallback = "false"),
-    LEAT_ARG(chat, roles, MAP, "what the data calls the roles: `{human: user, gpt: assistant}`",
+             "ends the text with the start of an assistant's message", .fallback = "false"),
+    LEAT_ARG(chat, roles, MAP, "the data's names of the roles: `{human: user, gpt: assistant}`",
              .min = 1, .max = 64),
     LEAT_ARG(chat, role_key, TEXT, "the key of a message's role", .fallback = "role"),
     LEAT_ARG(chat, content_key, TEXT, "the key of a message's content", .fallback = "content"),
-    LEAT_ARG(chat, injection, CHOICE,
-             "a content with a text that means something in the template, such as <|im_end|>, "
-             "which `tokenize` takes for the token: allow: so it is, as in transformers; fail: the "
-             "record is bad",
-             .fallback = "allow", .choices = injections),
+    LEAT_ARG(
+        chat, injection, CHOICE,
+        "what happens to a content with special text of the template, such as <|im_end|>: allow: "
+        "`tokenize` reads it as the token, as transformers does; fail: the record is bad",
+        .fallback = "allow", .choices = injections),
     LEAT_ARGS_END,
 };
 
@@ -127,9 +127,10 @@ static int compose(struct chat *self, struct leat_error *err) {
     }
     for (size_t i = 0; i < self->suffixes.n_items; i++)
         if (!value_of(&self->prefixes, self->suffixes.keys[i]))
-            return leat_config_error(&self->base, "suffixes", err,
-                                     "there is no prefix for \"%.64s\": if it has none, write \"\"",
-                                     self->suffixes.keys[i]);
+            return leat_config_error(
+                &self->base, "suffixes", err,
+                "the role \"%.64s\" has no prefix: if it needs none, write \"\"",
+                self->suffixes.keys[i]);
     return 0;
 }
 
@@ -160,7 +161,7 @@ static int check_date(struct chat *self, struct leat_error *err) {
     date->tm_hour = 12;
     wanted = *date;
     if (!end || *end || timegm(date) == -1 || date->tm_mday != wanted.tm_mday)
-        return leat_config_error(&self->base, "date", err, "is not a day as 2025-03-09");
+        return leat_config_error(&self->base, "date", err, "is not a day such as 2025-03-09");
     self->settings.has_date = true;
     return 0;
 }
@@ -205,7 +206,7 @@ static int make_template(struct chat *self, struct leat_error *err) {
 
     if (has_own == leat_config_given(config, "template"))
         return leat_config_error(config, has_own ? "prefixes" : NULL, err,
-                                 "one of `template` and `prefixes` says how messages are written");
+                                 "give either `template` or `prefixes`");
     r = has_own ? compose(self, err) : choose(self, err);
     if (r < 0)
         return r;
@@ -227,7 +228,7 @@ static int check_roles(const struct chat *self, struct leat_error *err) {
                                  writer->chat.name);
     if (self->add_generation_prompt && !writer->assistant)
         return leat_config_error(&self->base, "add_generation_prompt", err,
-                                 "needs a prefix of the role \"assistant\"");
+                                 "needs a prefix for the role \"assistant\"");
     return 0;
 }
 
@@ -287,7 +288,7 @@ static int load(struct leat_config *config, const struct leat_opener *opener,
     if (r == 0 && !self->date && !value_of(&self->variables, "date_string") &&
         leat_jinja_template_reads(self->model.jinja, "strftime_now"))
         return leat_config_error(config, "date", err,
-                                 "the chat template asks for today's date: name a day, as "
+                                 "the chat template asks for today's date: set `date`, such as "
                                  "2025-03-09, so that batches stay the same tomorrow");
     return r;
 }
@@ -317,11 +318,10 @@ static int find_messages(const struct leat_config *config, struct leat_planner *
     int r;
 
     if (!leat_planner_has(planner, name))
-        return leat_config_error(
-            config, arg, err,
-            "there is no field \"%s\" here: arrays of objects must be declared "
-            "at the source, `fields: {%s: json}`",
-            name, name);
+        return leat_config_error(config, arg, err,
+                                 "there is no field \"%s\" here: declare arrays of objects at the "
+                                 "source, `fields: {%s: json}`",
+                                 name, name);
     r = leat_planner_find(planner, config, arg, name, ret_column, err);
     if (r < 0)
         return r;
@@ -537,7 +537,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_chat = {
     LEAT_STAGE_BASE("chat", chat, MAP),
-    .summary = "writes a conversation as a text, by the chat template of a model",
+    .summary = "writes a conversation as text, with the chat template of a model",
     .example = "{ messages: messages, template: chatml }",
     .check = check,
     .load = load,

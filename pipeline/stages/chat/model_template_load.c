@@ -202,7 +202,7 @@ static int load_file(struct loading *loading, const char *path, struct leat_erro
     int r = read_file(loading, path, &data, &n, err);
 
     if (r == -ENOENT)
-        return leat_error_set(err, r, "there is no file %s", path);
+        return leat_error_set(err, r, "the file %s does not exist", path);
     if (r < 0)
         return r;
     r = compile(loading, data, n, path, err);

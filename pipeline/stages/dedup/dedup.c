@@ -33,14 +33,14 @@ static const char *const when_full_choices[] = {"fail", "forget", "pass", NULL};
 static const struct leat_arg args[] = {
     LEAT_ARG(
         dedup, input, FIELD,
-        "records with the same value of this field are equal; left out: those with the same bytes",
+        "records with the same value in this field are equal; default: records with the same bytes",
         .is_positional = true),
     LEAT_ARG(dedup, max_records, INT,
-             "different records that are remembered, at 22 to 43 bytes each", .fallback = "4194304",
+             "the most distinct records to remember, at 22 to 43 bytes each", .fallback = "4194304",
              .min = 2, .max = 1e10),
     LEAT_ARG(dedup, when_full, CHOICE,
-             "if there are more: the stream fails; the older half is forgotten, so that equal "
-             "records far apart both stay; or new records pass without being remembered",
+             "what happens above max_records: the stream fails; or leat forgets the older half, so "
+             "that distant duplicates stay; or new records pass unchecked",
              .fallback = "fail", .choices = when_full_choices),
     LEAT_ARGS_END,
 };
@@ -50,13 +50,11 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     int r = 0;
 
     if (planner->is_packed || planner->is_chunked)
-        return leat_config_error(config, NULL, err,
-                                 "goes by whole records: it must stand before %s",
+        return leat_config_error(config, NULL, err, "compares whole records: put it before %s",
                                  planner->is_chunked ? "chunk" : "pack");
     if (planner->has_repeat)
-        return leat_config_error(config, NULL, err,
-                                 "behind repeat, nothing would be left of its second pass: it must "
-                                 "stand before");
+        return leat_config_error(
+            config, NULL, err, "would drop the whole second pass of repeat: put it before repeat");
     r = leat_record_hash_plan(config, planner, self->input, &self->column, err);
     for (int i = 0; r == 0 && i < 2; i++) {
         r = leat_planner_add_hidden(planner, config, "(hash)", LEAT_DTYPE_INT64, false,
@@ -100,8 +98,8 @@ static int remember(const struct dedup *self, struct dedup_state *seen, const ui
         if (self->when_full == PASS)
             return 0;
         leat_error_set(err, -ENOSPC,
-                       "dedup: there are more than max_records (%lld) different records: raise it, "
-                       "or say with `when_full` what then",
+                       "dedup: there are more than max_records (%lld) distinct records: raise "
+                       "max_records, or set when_full",
                        (long long)self->max_records);
         return -ENOSPC;
     }

@@ -42,51 +42,52 @@ struct exec {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(exec, command, TEXTS,
-             "the program and its arguments, as they are, without a shell; each record comes as a "
-             "line of JSON, and must be answered by one, in order, flushed at once, with the same "
-             "\"_leat\" in it as the record has; a record may be asked more than once, and other "
-             "lines on stdout are passed over",
+             "the program and its arguments, run without a shell; it reads each record as a line "
+             "of JSON and answers in order, at once, with one line and the record's \"_leat\"; it "
+             "may get a record twice; other lines on its stdout are ignored",
              .is_positional = true, .is_required = true, .min = 1, .max = 64),
     LEAT_ARG(exec, schema, MAP,
-             "the fields of an answer and their types: `text: text`, `score: float32`, `ids: "
-             "int32[]`, `ids: int32[<=512]`, `vector: float32[8]`; {\"_leat\": .., \"error\": "
-             "\"reason\"} makes the record a bad one",
+             "fields of an answer and their types: `text: text`, `score: float32`, `ids: int32[]`, "
+             "`ids: int32[<=512]`, `vector: float32[8]`; {\"_leat\": .., \"error\": \"reason\"} "
+             "makes the record bad",
              .is_required = true, .min = 1, .max = 256),
-    LEAT_ARG(exec, inputs, FIELDS, "the fields that the program is given; left out: all there are",
-             .min = 1, .max = 256),
+    LEAT_ARG(exec, inputs, FIELDS, "the fields that the program gets; default: all", .min = 1,
+             .max = 256),
     LEAT_ARG(exec, drops, BOOL,
-             "an answer {\"_leat\": .., \"_drop\": true} leaves the record out, as `filter` does",
+             "true: an answer {\"_leat\": .., \"_drop\": true} drops the record, as `filter` does",
              .fallback = "false"),
-    LEAT_ARG(exec, processes, INT, "how many of them a stream runs at once", .is_aside = true,
-             .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
+    LEAT_ARG(exec, processes, INT, "number of processes of the program per stream",
+             .is_aside = true, .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
     LEAT_ARG(exec, deadline, FLOAT,
-             "seconds for one answer, on the clock; then the process is killed, and if another one "
-             "fails at the record too, the record is bad",
+             "seconds for one answer; after that, leat kills the process; if a second process "
+             "fails at the record, the record is bad",
              .fallback = "60", .min = 0.01, .max = 86400),
     LEAT_ARG(exec, warm_up, FLOAT,
-             "seconds more for the first answer of a process, for what it loads before",
-             .fallback = "60", .min = 0, .max = 86400),
-    LEAT_ARG(exec, ahead, INT, "records that a process is asked beyond the one that it is at",
+             "extra seconds for the first answer of a process, while it loads", .fallback = "60",
+             .min = 0, .max = 86400),
+    LEAT_ARG(exec, ahead, INT,
+             "records that a process gets before it has answered the earlier ones",
              .is_aside = true, .fallback = "32", .min = 1, .max = 4096),
     LEAT_ARG(exec, max_restarts, INT,
-             "failures of a process in a row, without an answer in between, above which the stream "
-             "fails; after one, a process is first asked a record that was answered before",
+             "the most failures of a process in a row, without an answer; above it, the stream "
+             "fails; after a failure, a process first gets a record that was answered before",
              .fallback = "10", .min = 0, .max = 1000000),
-    LEAT_ARG(exec, idle, FLOAT, "seconds without a record after which processes are ended",
+    LEAT_ARG(exec, idle, FLOAT, "seconds without a record after which leat ends the processes",
              .is_aside = true, .fallback = "30", .min = 0.1, .max = 86400),
     LEAT_ARG(exec, directory, PATH,
-             "where the program works; left out: the directory of the file that names it"),
-    LEAT_ARG(exec, environment, MAP,
-             "variables; besides them the program gets PYTHONUNBUFFERED=1 and our own PATH, HOME, "
-             "USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY, nothing else",
-             .min = 1, .max = 256),
-    LEAT_ARG(exec, max_line_bytes, BYTES, "of an answer; a longer line is none",
+             "working directory of the program; default: the directory of the file that names it"),
+    LEAT_ARG(
+        exec, environment, MAP,
+        "more environment variables; a program gets only these, PYTHONUNBUFFERED=1, and leatd's "
+        "PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY",
+        .min = 1, .max = 256),
+    LEAT_ARG(exec, max_line_bytes, BYTES, "the most bytes of an answer; a longer line fails",
              .fallback = "16MiB", .min = 64, .max = 1 << 30),
-    LEAT_ARG(exec, max_memory, BYTES, "address space of a process (RLIMIT_AS); 0: any",
+    LEAT_ARG(exec, max_memory, BYTES, "the most address space per process (RLIMIT_AS); 0: no limit",
              .fallback = "0", .min = 0, .max = 1e15),
     LEAT_ARG(exec, max_tasks, INT,
-             "processes and threads of its user above which a process can start no more "
-             "(RLIMIT_NPROC, which does not bind root); 0: any",
+             "the most processes and threads of its user; a process cannot start more "
+             "(RLIMIT_NPROC, which does not bind root); 0: no limit",
              .fallback = "4096", .min = 0, .max = 4194304),
     LEAT_ARGS_END,
 };
@@ -96,7 +97,8 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     for (size_t i = 0; i < self->environment.n_items; i++)
         if (!self->environment.keys[i][0] || strchr(self->environment.keys[i], '='))
-            return leat_config_error(config, "environment", err, "\"%.64s\" is no variable's name",
+            return leat_config_error(config, "environment", err,
+                                     "\"%.64s\" is not a variable's name",
                                      self->environment.keys[i]);
     if (!self->command.items[0][0])
         return leat_config_error(config, "command", err, "the program's name is empty");
@@ -186,7 +188,7 @@ static int find_directory(struct exec *self, struct leat_error *err) {
         return leat_error_oom(err);
     if (!self->resolved_directory || stat(self->resolved_directory, &status) < 0 ||
         !S_ISDIR(status.st_mode))
-        return leat_config_error(&self->base, "directory", err, "\"%.128s\" is no directory",
+        return leat_config_error(&self->base, "directory", err, "\"%.128s\" is not a directory",
                                  given);
     self->rules.how.directory = self->resolved_directory;
     return 0;
@@ -296,8 +298,8 @@ static int load(struct leat_config *config, const struct leat_opener *opener,
 
     if (!opener->may_execute) {
         (void)leat_config_error(config, "command", err,
-                                "programs may not be started by this stream: `exec` of the "
-                                "daemon's settings says which may");
+                                "this stream may not start programs: the setting `exec` of the "
+                                "daemon says which streams may");
         err->code = -EACCES;
         return -EACCES;
     }
@@ -359,8 +361,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_exec = {
     LEAT_STAGE_BASE("exec", exec, MAP),
-    .summary = "gives each record to a program of the operator's, and takes the fields of its "
-               "answer",
+    .summary = "sends each record to your own program, and reads fields from its answer",
     .example = "{ command: [python3, clean.py], inputs: [text], schema: { text: text, score: "
                "float32 }, processes: 4, deadline: 10 }",
     .check = check,

@@ -244,7 +244,7 @@ static int store(struct leat_exec_pool *pool, uint32_t row, struct leat_json_nod
         leat_map_drop(pool->map, row);
     else if (leat_exec_schema_says_drop(answer))
         leat_map_reject(pool->map, row, NULL,
-                        "the program leaves it out, which `drops: true` would let it do");
+                        "the program drops the record; set `drops: true` to allow that");
     else
         r = leat_exec_schema_store(&pool->rules->schema, pool->map, pool->values, row, answer,
                                    &fault);
@@ -252,8 +252,7 @@ static int store(struct leat_exec_pool *pool, uint32_t row, struct leat_json_nod
         leat_map_reject(pool->map, row, fault.path[0] ? fault.path : NULL, "%s", fault.message);
     if (r == -EOVERFLOW)
         return leat_error_set(pool->err, r,
-                              "the answers to one block are more than %u bytes: make block_bytes "
-                              "smaller",
+                              "the answers to one block are more than %u bytes: lower block_bytes",
                               LEAT_EXEC_VALUES_MAX);
     return r == 0 || r == -EINVAL ? keep_canary(pool, row) : leat_error_oom(pool->err);
 }
@@ -264,7 +263,7 @@ static int take_answer(struct leat_exec_pool *pool, struct leat_exec_worker *wor
     char why[LEAT_ERROR_MESSAGE_MAX];
     uint32_t row;
 
-    (void)snprintf(why, sizeof(why), "gave no answer to it, but to a later one%s%s",
+    (void)snprintf(why, sizeof(why), "did not answer it, but answered a later one%s%s",
                    worker->stray[0] ? "; it wrote " : "", worker->stray);
     for (; place > 0; place--)
         fail_row(pool, leat_exec_pending_take(&worker->pending), why);
@@ -286,9 +285,9 @@ static int take_stray(struct leat_exec_pool *pool, struct leat_exec_worker *work
     if (kind == LEAT_JSON_OBJECT && leat_exec_schema_is_answer(&pool->rules->schema, line))
         return leat_error_set(pool->err, -EPROTO,
                               "the helper answers without \"" LEAT_EXEC_TAG
-                              "\": an answer must repeat that of its "
-                              "record, as in {\"" LEAT_EXEC_TAG "\": record[\"" LEAT_EXEC_TAG
-                              "\"], ...}, or it could be taken for another record's");
+                              "\": repeat that of the record, as in {\"" LEAT_EXEC_TAG
+                              "\": record[\"" LEAT_EXEC_TAG
+                              "\"], ...}, so that an answer fits its record");
     (void)snprintf(worker->stray, sizeof(worker->stray), "%s%s", leat_json_kind_name(kind),
                    kind == LEAT_JSON_OBJECT ? " without \"" LEAT_EXEC_TAG "\"" : "");
     leat_map_note(pool->map, "a helper wrote to stdout: %s", worker->stray);
@@ -311,9 +310,8 @@ static int take_parsed(struct leat_exec_pool *pool, struct leat_exec_worker *wor
         return take_stray(pool, worker, line);
     default:
         return leat_error_set(pool->err, -EPROTO,
-                              "the helper answers what it was not asked, or late: records must be "
-                              "answered one after the other, in their order, once, each with its "
-                              "own \"" LEAT_EXEC_TAG "\"");
+                              "the helper answers an unexpected record: answer each record once, "
+                              "in order, with its own \"" LEAT_EXEC_TAG "\"");
     }
 }
 
@@ -403,10 +401,9 @@ static int check_deadline(struct leat_exec_pool *pool, struct leat_exec_worker *
         return r;
     if (worker->is_closing)
         return end_worker(pool, worker, "closed its output and went on");
-    (void)snprintf(why, sizeof(why),
-                   "gave no answer within %.6g s%s, although an answer must be flushed at once",
-                   (double)pool->rules->deadline_ns / 1e9,
-                   worker->has_answered ? "" : " and its warm_up");
+    (void)snprintf(
+        why, sizeof(why), "did not answer within %.6g s%s; a program must flush each answer",
+        (double)pool->rules->deadline_ns / 1e9, worker->has_answered ? "" : " and its warm_up");
     return end_worker(pool, worker, why);
 }
 

@@ -26,7 +26,7 @@ int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_
 
         field->name = declared->keys[i];
         if (strcmp(field->name, LEAT_EXEC_TAG) == 0 || strcmp(field->name, LEAT_EXEC_DROP) == 0)
-            return leat_config_error(config, arg, err, "\"%s\" is %s, no field", field->name,
+            return leat_config_error(config, arg, err, "\"%s\" is %s, not a field", field->name,
                                      strcmp(field->name, LEAT_EXEC_TAG) == 0
                                          ? "the tag of an answer"
                                          : "what leaves a record out");
@@ -34,12 +34,11 @@ int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_
             return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
                                      LEAT_NAME_MAX, strlen(field->name));
         if (!leat_field_type_parse(declared->values[i], &field->type))
-            return leat_config_error(
-                config, arg, err,
-                "field \"%s\": \"%.64s\" is no type; write text, bool, int64, float32 or the like, "
-                "float32[8] for lists of just 8, int32[<=512] for lists of at most 512, int32[] "
-                "for any",
-                field->name, declared->values[i]);
+            return leat_config_error(config, arg, err,
+                                     "field \"%s\": \"%.64s\" is not a type; write text, bool, "
+                                     "int64, float32 or the like, float32[8] for lists of 8, "
+                                     "int32[<=512] for up to 512, int32[] for any length",
+                                     field->name, declared->values[i]);
     }
     return 0;
 }
@@ -60,8 +59,8 @@ static int add_input(struct leat_exec_schema *schema, const struct leat_config *
                    : 0;
     if (strcmp(name, LEAT_EXEC_TAG) == 0)
         return leat_config_error(config, "inputs", err,
-                                 "a field \"" LEAT_EXEC_TAG "\" cannot be given: a record's tag "
-                                 "is called so; rename it");
+                                 "a field \"" LEAT_EXEC_TAG
+                                 "\" would clash with the record's tag: rename it");
     schema->inputs[schema->n_inputs] = column;
     schema->input_names[schema->n_inputs] = strdup(name);
     return schema->input_names[schema->n_inputs++] ? 0 : leat_error_oom(err);
@@ -219,7 +218,7 @@ static int wrong(struct leat_error *err, const struct leat_exec_field *field,
                  struct leat_json_node node) {
     char type[LEAT_FIELD_TYPE_TEXT_MAX];
 
-    return leat_error_set(err, -EINVAL, "the answer's value is %s; %s was expected",
+    return leat_error_set(err, -EINVAL, "the answer's value is %s, not %s",
                           leat_json_kind_name(leat_json_kind(node)),
                           leat_field_type_print(field->type.dtype, field->type.is_list, type));
 }
@@ -253,11 +252,10 @@ static int store_text(const struct leat_exec_field *field, struct leat_column *c
 
 static int check_length(const struct leat_exec_field *field, size_t n, struct leat_error *err) {
     if (field->type.width > 0 && n != field->type.width)
-        return leat_error_set(err, -EINVAL, "the answer's list has %zu items; %llu were expected",
-                              n, (unsigned long long)field->type.width);
+        return leat_error_set(err, -EINVAL, "the answer's list has %zu items instead of %llu", n,
+                              (unsigned long long)field->type.width);
     if (field->type.max_length > 0 && n > field->type.max_length)
-        return leat_error_set(err, -EINVAL,
-                              "the answer's list has %zu items; at most %llu were expected", n,
+        return leat_error_set(err, -EINVAL, "the answer's list has %zu items, more than %llu", n,
                               (unsigned long long)field->type.max_length);
     return 0;
 }
@@ -278,7 +276,7 @@ static int store_items(const struct leat_exec_field *field, struct leat_exec_val
             return too_large(err, field, item);
         if (r < 0)
             return leat_error_set(
-                err, -EINVAL, "item %zu of the answer's list is %s; %s[] was expected", n,
+                err, -EINVAL, "item %zu of the answer's list is %s, but the field is %s[]", n,
                 leat_json_kind_name(leat_json_kind(item)), leat_dtype_name(field->type.dtype));
         n++;
     }
@@ -333,7 +331,7 @@ int leat_exec_schema_store(const struct leat_exec_schema *schema, struct leat_ma
         int r = 0;
 
         if (!leat_json_find(answer, field->name, strlen(field->name), &value))
-            r = leat_error_set(err, -EINVAL, "the answer has no such field");
+            r = leat_error_set(err, -EINVAL, "the answer lacks this field");
         else if (map->is_needed[field->column])
             r = store_field(field, leat_map_column(map, field->column), &values[i], row, value,
                             err);

@@ -114,7 +114,7 @@ void leat_exec_worker_note_broken(struct leat_exec_worker *worker, const char *l
     for (; n < n_bytes && n < QUOTED_MAX && (n == 0 || quoted[n - 1] != '{'); n++)
         quoted[n] = line[n] >= 0x20 && line[n] < 0x7f ? line[n] : '?';
     if (quoted[0] == '{')
-        (void)snprintf(worker->stray, sizeof(worker->stray), "what is not JSON: byte %u: %.70s",
+        (void)snprintf(worker->stray, sizeof(worker->stray), "invalid JSON: byte %u: %.70s",
                        fault->column, fault->message);
     else
         (void)snprintf(worker->stray, sizeof(worker->stray), "\"%s%s\"", quoted,

@@ -18,12 +18,12 @@ struct normalize {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(normalize, numbers),
-    LEAT_ARG(normalize, mean, FLOAT, "what is taken away", .fallback = "0"),
-    LEAT_ARG(normalize, std, FLOAT, "what it is divided by", .fallback = "1", .min = STD_MIN,
-             .max = STD_MAX),
+    LEAT_ARG(normalize, mean, FLOAT, "subtracted from each number", .fallback = "0"),
+    LEAT_ARG(normalize, std, FLOAT, "divides each number after that", .fallback = "1",
+             .min = STD_MIN, .max = STD_MAX),
     LEAT_ARG(normalize, stats, PATH,
-             "what `leatctl describe --json` printed: mean and std are those of the column that is "
-             "called like the input"),
+             "output of `leatctl describe --json`: gives mean and std of the column with the "
+             "input's name"),
     LEAT_NUMBERS_DTYPE_ARG(normalize, numbers, leat_numbers_floats, "float32",
                            "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(normalize, numbers, "keep"),
@@ -38,7 +38,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
     for (int i = 0; self->stats && i < 2; i++)
         if (leat_config_given(config, i ? "std" : "mean"))
             return leat_config_error(config, i ? "std" : "mean", err,
-                                     "is what `stats` says: give one or the other");
+                                     "comes from `stats` already: give one or the other");
     return leat_numbers_check(config, &self->numbers, err);
 }
 
@@ -50,9 +50,9 @@ static int set_stats(struct normalize *self, const char *path, const char *data,
     if (r < 0)
         return r;
     if (!isfinite(stats.mean) || !(stats.std >= STD_MIN && stats.std <= STD_MAX))
-        return leat_error_set(err, -EINVAL,
-                              "%s: \"%s\" has mean %g and std %g: it cannot be divided by that",
-                              path, self->numbers.input, stats.mean, stats.std);
+        return leat_error_set(
+            err, -EINVAL, "%s: \"%s\" has mean %g and std %g, by which no number can be divided",
+            path, self->numbers.input, stats.mean, stats.std);
     self->mean = stats.mean;
     self->std = stats.std;
     return 0;

@@ -32,11 +32,11 @@ static int read_column(struct leat_json_node root, const char *name, const char 
     int r;
 
     if (!find(root, "columns", &columns))
-        return leat_error_set(err, -EINVAL,
-                              "%s: has no \"columns\", so it is not from `leatctl describe --json`",
-                              file);
+        return leat_error_set(
+            err, -EINVAL, "%s: has no \"columns\": give the output of `leatctl describe --json`",
+            file);
     if (!find(columns, name, &column))
-        return leat_error_set(err, -EINVAL, "%s: says nothing of the column \"%s\"", file, name);
+        return leat_error_set(err, -EINVAL, "%s: has no column \"%s\"", file, name);
     r = read_number(column, name, "mean", file, &ret_stats->mean, err);
     return r < 0 ? r : read_number(column, name, "std", file, &ret_stats->std, err);
 }

@@ -38,43 +38,42 @@ struct pack {
 static const char *const hows[] = {"concat", "first_fit", "best_fit", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(pack, fields, FIELDS,
-             "lists that are packed, in step with one another; other fields are left behind",
+    LEAT_ARG(pack, fields, FIELDS, "lists that are packed in step; other fields are dropped",
              .is_required = true, .min = 1, .max = LEAT_PARTS_MAX),
     LEAT_ARG(pack, length, INT,
-             "elements of a row; a longer document is a bad record, unless it is split",
+             "elements per row; a longer document is a bad record, unless `split` is true",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIT_LENGTH_MAX),
-    LEAT_ARG(pack, how, CHOICE,
-             "documents as they come, or those of a `window` from long to short, each into the "
-             "first row with room for it or into the one that it fills best",
-             .fallback = "best_fit", .choices = hows),
-    LEAT_ARG(pack, window, INT, "documents that are packed together, with first_fit and best_fit",
+    LEAT_ARG(
+        pack, how, CHOICE,
+        "concat: keeps the order of documents; first_fit, best_fit: puts documents of a `window`, "
+        "from long to short, into the first row with room, or into the fullest such row",
+        .fallback = "best_fit", .choices = hows),
+    LEAT_ARG(pack, window, INT, "documents that first_fit and best_fit pack together",
              .fallback = "4096", .min = 1, .max = 65536),
     LEAT_ARG(
         pack, split, BOOL,
-        "documents may be cut: by concat where a row ends, else where they are longer than one",
+        "true: cuts documents: concat at the end of a row, else those that are longer than a row",
         .fallback = "false"),
     LEAT_ARG(pack, value, TOKEN,
-             "what follows the last document of a row: a number, or a token of the tokenizer, as "
-             "\"[PAD]\"; may be left out if the tokenizer says it"),
+             "padding after the last document: a number, or a token of the tokenizer, such as "
+             "\"[PAD]\"; default: the tokenizer's padding token"),
     LEAT_ARG(pack, labels, FIELD,
-             "one of the fields, or the name of a copy of the first, as int64: the first element "
-             "of each document, which no other may predict, and padding are `ignore_index`; so "
-             "they are in the labels of `causal_labels`, named or not"),
+             "one of the fields, or a name for an int64 copy of the first; sets `ignore_index` in "
+             "padding and at each document's first element, which no other document may predict; "
+             "the labels of `causal_labels` always get that"),
     LEAT_ARG(pack, ignore_index, INT,
-             "what labels have where there is nothing to learn; left out: -100, or what "
-             "`causal_labels` was given",
+             "label where there is nothing to learn; default: that of `causal_labels`, else -100",
              .fallback = "-100", .min = -9e15, .max = 9e15),
     LEAT_ARG(pack, mask, FIELD,
              "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"),
     LEAT_ARG(pack, position_ids, FIELD,
-             "name of an int32 tensor of the same shape: 0, 1, .. in each document; padding 0"),
+             "name of an int32 tensor of the same shape: 0, 1, .. in each document; 0 in padding"),
     LEAT_ARG(pack, segment_ids, FIELD,
              "name of an int32 tensor of the same shape: 1 in the first document of a row, 2 in "
-             "the next, ..; padding 0"),
+             "the second, ..; 0 in padding"),
     LEAT_ARG(pack, cu_seqlens, FIELD,
-             "name of an int32 tensor: where documents start in the batch, rows end to end, and "
-             "its end; the padding of a row counts as one more document"),
+             "name of an int32 tensor with the start of each document in the batch, rows end to "
+             "end, and the end; padding of a row counts as one more document"),
     LEAT_ARGS_END,
 };
 
@@ -114,14 +113,14 @@ static int finish_field(struct pack *self, struct leat_field *field, bool are_la
         self->overrules |= own == own && own != field->pad_value;
     } else if (!field->has_pad_value) {
         return leat_config_error(&self->base, NULL, err,
-                                 "nothing says what to pad \"%s\" with: give `value`, a number or "
-                                 "a token as \"[PAD]\" (0 is rarely right)",
+                                 "the padding of \"%s\" is unknown: give `value`, a number or a "
+                                 "token such as \"[PAD]\" (0 is rarely right)",
                                  field->name);
     }
     field->has_pad_value = true;
     if (leat_scalar_store_double(&element, field->dtype, 0, field->pad_value) < 0)
         return leat_config_error(&self->base, are_labels ? "ignore_index" : "value", err,
-                                 "%.17g is no %s, as is \"%s\"", field->pad_value,
+                                 "%.17g is no %s, the type of \"%s\"", field->pad_value,
                                  leat_dtype_name(field->dtype), field->name);
     return 0;
 }
@@ -139,8 +138,8 @@ static int plan_fields(struct pack *self, struct leat_planner *planner, bool *re
         r = leat_parts_add(&self->parts, planner, &self->base, &self->fields, i, &field, err);
         if (r == 0 && are_labels && i == 0)
             r = leat_config_error(&self->base, "labels", err,
-                                  "\"%s\" comes first in `fields`: labels are another one, or a "
-                                  "copy under another name",
+                                  "\"%s\" is first in `fields`: for labels, name another field, or "
+                                  "a new name for a copy",
                                   self->labels);
         if (r == 0)
             r = finish_field(self, field, are_labels || field->is_labels, err);
@@ -231,7 +230,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     int r;
 
     if (planner->is_packed)
-        return leat_config_error(config, NULL, err, "only one pack is possible in a stream");
+        return leat_config_error(config, NULL, err, "a stream can have only one pack");
     r = leat_parts_find(&self->parts, planner, config, &self->fields, err);
     if (r == 0)
         r = plan_lengths(self, planner, err);

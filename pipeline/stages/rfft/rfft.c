@@ -29,14 +29,14 @@ static const struct leat_arg args[] = {
     LEAT_ARG_NAMED("input", rfft, numbers.input, FIELD, "a list of numbers", .is_positional = true,
                    .is_required = true),
     LEAT_ARG_NAMED("output", rfft, numbers.output, FIELD,
-                   "name of the spectrum; left out: the same name", .is_positional = true),
+                   "name of the spectrum; default: the same name", .is_positional = true),
     LEAT_ARG(rfft, n, INT,
-             "points: the list is cut to them, or filled up with zeros; left out: the width of the "
-             "list, if it is fixed",
+             "points: cuts the list to this length, or fills it with zeros; default: the fixed "
+             "width of the list",
              .min = 1, .max = LEAT_RFFT_POINTS_MAX),
     LEAT_ARG(rfft, form, CHOICE,
-             "of n / 2 + 1 frequencies: real and imaginary part in turns, the absolute value, or "
-             "its square",
+             "values of the n / 2 + 1 frequencies: real and imaginary parts in turn, magnitudes, "
+             "or their squares",
              .fallback = "complex", .choices = forms),
     LEAT_NUMBERS_DTYPE_ARG(rfft, numbers, leat_numbers_floats, "float32", "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(rfft, numbers, "keep"),
@@ -67,7 +67,7 @@ static int make_transform(struct rfft *self, const struct leat_field *from,
     next = leat_rfft_next_size((uint32_t)n);
     if (next != n)
         return leat_config_error(&self->base, "n", err,
-                                 "%llu has a prime factor above %d, which takes long: take %u",
+                                 "%llu has a prime factor above %d, which is slow: use %u",
                                  (unsigned long long)n, LEAT_RFFT_PRIME_MAX, next);
     self->n = (int64_t)n;
     self->width = (next / 2 + 1) * (self->form == FORM_COMPLEX ? 2 : 1);
@@ -174,14 +174,14 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
         put_row(self, map, work.spectrum, (size_t)row * self->width);
         if (!has_spectrum && self->numbers.nan == LEAT_NAN_FAIL)
             leat_map_reject(map, row, self->numbers.input,
-                            "has numbers that are not finite, and so no spectrum");
+                            "has numbers that are not finite, so it has no spectrum");
     }
     return r;
 }
 
 const struct leat_stage_ops leat_stage_rfft = {
     LEAT_STAGE_BASE("rfft", rfft, MAP),
-    .summary = "the spectrum of a list of real numbers",
+    .summary = "computes the spectrum of a list of real numbers",
     .example = "{ input: signal, output: spectrum, n: 256, form: magnitude }",
     .check = check,
     .unload = unload,

@@ -155,15 +155,14 @@ static int set_length(struct leat_tokenize *self, struct leat_error *err) {
     if (self->add_special_tokens)
         n_around += (int64_t)leat_tokenizer_n_added(self->tokenizer, self->pair != NULL);
     if (truncation.is_on && truncation.max_length <= n_around)
-        return leat_config_error(&self->base, "max_length", err,
-                                 "%u leaves no room for a token besides the %lld around it: at "
-                                 "least %lld",
-                                 truncation.max_length, (long long)n_around,
-                                 (long long)n_around + 1);
+        return leat_config_error(
+            &self->base, "max_length", err,
+            "%u leaves no room for a token besides the %lld around it: use at least %lld",
+            truncation.max_length, (long long)n_around, (long long)n_around + 1);
     if (truncation.is_on && truncation.strategy == LEAT_TRUNCATE_ONLY_SECOND && !self->pair)
         return leat_config_error(&self->base, "tokenizer", err,
-                                 "it truncates only the second of two texts, and there is no "
-                                 "`pair`: give one, or another `truncation`");
+                                 "it truncates only the second of two texts, but `pair` is "
+                                 "missing: give it, or another `truncation`");
     self->max_length = truncation.is_on ? (int64_t)truncation.max_length : 0;
     return 0;
 }
@@ -191,14 +190,14 @@ static int plan_ends(struct leat_tokenize *self, const struct leat_field *input,
     if (bos >= 0 && self->add_special_tokens &&
         leat_tokenizer_outer_id(self->tokenizer, self->pair != NULL, false) == bos)
         return leat_config_error(config, "add_special_tokens", err,
-                                 "\"%s\" begins with %s already: it would be there twice",
+                                 "\"%s\" begins with %s already: remove one of the two",
                                  self->input, input->bos);
     r = find_end(self, "bos", self->bos, false, &self->first_id, err);
     if (r == 0)
         r = find_end(self, "eos", self->eos, true, &self->last_id, err);
     if (r == 0 && bos >= 0 && self->first_id == bos)
         return leat_config_error(config, "bos", err,
-                                 "\"%s\" begins with %s already: it would be there twice",
+                                 "\"%s\" begins with %s already: remove one of the two",
                                  self->input, input->bos);
     return r < 0 ? r : set_length(self, err);
 }
@@ -229,8 +228,8 @@ static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
     self->parts_column = self->pair ? -1 : input->loss_column;
     if (self->parts_column < 0 && self->return_assistant_tokens_mask)
         return leat_config_error(&self->base, arg, err,
-                                 "nothing says which part of \"%s\" is the assistant's: it must "
-                                 "come straight from `chat` or `instruction`, without a `pair`",
+                                 "it is unknown which part of \"%s\" the assistant says: it must "
+                                 "come directly from `chat` or `instruction`, without a `pair`",
                                  self->input);
     if (self->parts_column < 0)
         return 0;
@@ -574,9 +573,9 @@ static int map_row(struct pass *pass, uint32_t row, struct leat_error *err) {
         size_t n = pass->workspace->values[i].n;
 
         if (n > UINT32_MAX)
-            return leat_error_set(
-                err, -EOVERFLOW,
-                "one block would have more than %u tokens: make block_bytes smaller", UINT32_MAX);
+            return leat_error_set(err, -EOVERFLOW,
+                                  "one block would have more than %u tokens: lower block_bytes",
+                                  UINT32_MAX);
         if (pass->wants[i])
             column->lengths[row] = (uint32_t)n - column->starts[row];
     }

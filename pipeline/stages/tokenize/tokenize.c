@@ -16,77 +16,76 @@ static const char *const truncations[] = {"longest_first", "only_first", "only_s
 
 static const struct leat_arg args[] = {
     LEAT_ARG(leat_tokenize, input, FIELD,
-             "the text that is tokenized; left out: the one that a stage made last, or the only "
-             "one that the source has"),
+             "text to tokenize; default: the last one that a stage made, or the source's only one"),
     LEAT_ARG(leat_tokenize, output, FIELD,
-             "name of the list of int32 token ids; left out: input_ids"),
-    LEAT_ARG(leat_tokenize, vocab, PATH,
-             "the vocabulary: one token a line (numbered from 0, never stripped), JSON {token: "
-             "id}, or a tokenizer.json, of which only the vocabulary counts. This or `tokenizer`"),
-    LEAT_ARG_NAMED("tokenizer", leat_tokenize, tokenizer_path, PATH,
-                   "the tokenizer of a model, for the ids that Hugging Face tokenizers gives: a "
-                   "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory. "
-                   "This or `vocab`",
-                   .is_positional = true),
+             "name of the list of int32 token ids; default: input_ids"),
+    LEAT_ARG(
+        leat_tokenize, vocab, PATH,
+        "the vocabulary: one token per line (numbered from 0, never stripped), JSON {token: id}, "
+        "or a tokenizer.json, of which only the vocabulary counts; give this or `tokenizer`"),
+    LEAT_ARG_NAMED(
+        "tokenizer", leat_tokenize, tokenizer_path, PATH,
+        "a model's tokenizer, with the ids of Hugging Face tokenizers: a tokenizer.json, "
+        "vocab.txt, vocab.json beside merges.txt, or their directory; give this or `vocab`",
+        .is_positional = true),
     LEAT_ARG(leat_tokenize, vocab_encoding, CHOICE,
-             "`vocab`: how it writes bytes: as they are, in GPT-2's alphabet (\"Ġthe\"), or with "
+             "`vocab`: how it writes bytes: unchanged, in GPT-2's alphabet (\"Ġthe\"), or with "
              "U+2581 for blanks and <0xNN> for bytes",
              .fallback = "raw", .choices = encodings),
     LEAT_ARG(leat_tokenize, mode, CHOICE,
-             "`vocab`: the fewest tokens or least total score; the longest token at each place; or "
-             "drawn at random, keyed by record",
+             "`vocab`: how it splits a text: into the fewest tokens or least total cost, into the "
+             "longest token at each place, or at random, keyed by record",
              .fallback = "shortest", .choices = modes),
     LEAT_ARG(leat_tokenize, unknown, CHOICE,
-             "`vocab`: a character that no token covers: the record is bad, it is left out, or it "
-             "becomes unk_id",
+             "`vocab`: what happens at a character outside all tokens: the record is bad, the "
+             "character is dropped, or it becomes unk_id",
              .fallback = "error", .choices = unknowns),
     LEAT_ARG(leat_tokenize, unk_id, INT,
-             "`vocab`: the id of an unknown character; may be left out if a tokenizer.json says it",
-             .min = 0, .max = INT32_MAX),
+             "`vocab`: id of an unknown character; default: that of a tokenizer.json", .min = 0,
+             .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, scores, PATH,
-             "`vocab`: one number a line, the cost of id 0, 1, ...: the least total wins. A "
-             "Unigram vocabulary brings its own (minus the log probability)"),
-    LEAT_ARG(leat_tokenize, bos_id, INT, "`vocab`: put before each text", .min = 0,
+             "`vocab`: one number per line, the cost of id 0, 1, ...; the least total wins. A "
+             "Unigram vocabulary has its own costs (minus the log probability)"),
+    LEAT_ARG(leat_tokenize, bos_id, INT, "`vocab`: id before each text", .min = 0,
              .max = INT32_MAX),
-    LEAT_ARG(leat_tokenize, eos_id, INT, "`vocab`: put behind each text", .min = 0,
-             .max = INT32_MAX),
+    LEAT_ARG(leat_tokenize, eos_id, INT, "`vocab`: id after each text", .min = 0, .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, max_length, INT,
-             "ids of a row at most, bos, eos and special tokens included; those are kept when a "
-             "text is cut. With `tokenizer` its file may say it",
+             "the most ids per row; bos, eos and special tokens count, and stay when a text is "
+             "cut; default with `tokenizer`: as its file says",
              .min = 1, .max = 1 << 28),
     LEAT_ARG(leat_tokenize, truncation_side, CHOICE,
-             "which end of a text that is too long is cut off: right, unless the file of the "
-             "`tokenizer` says left",
+             "the end at which a long text is cut; default: as the file of the `tokenizer` says, "
+             "else right",
              .choices = sides),
     LEAT_ARG(leat_tokenize, seed, INT,
-             "of mode random, and of a tokenizer with dropout: another seed draws other tokens",
+             "for mode random and tokenizers with dropout: another seed draws other tokens",
              .fallback = "0", .min = 0, .max = 9e15),
     LEAT_ARG(leat_tokenize, add_special_tokens, BOOL,
-             "`tokenizer`: with the special tokens that it puts around texts, such as [CLS]; for a "
-             "text of `chat`, which has its own, false unless it is said",
+             "`tokenizer`: adds its special tokens, such as [CLS]; default: true, but false for a "
+             "text of `chat`, which has its own",
              .fallback = "true"),
     LEAT_ARG(leat_tokenize, pair, FIELD,
              "`tokenizer`: a second text, tokenized as a pair with the first"),
     LEAT_ARG(leat_tokenize, truncation, CHOICE,
-             "`tokenizer`: which of two texts is cut: as its file says, else the longer one first; "
-             "do_not_truncate: none, whatever the file says",
+             "`tokenizer`: which of two texts is cut; default: as its file says, else the longer "
+             "one first; do_not_truncate: none",
              .choices = truncations),
     LEAT_ARG(
         leat_tokenize, bos, TEXT,
-        "`tokenizer`: a token, as \"<s>\", that is put in front where it does not do so itself"),
+        "`tokenizer`: a token before each text, such as \"<s>\", unless the tokenizer adds it"),
     LEAT_ARG(leat_tokenize, eos, TEXT,
-             "`tokenizer`: a token that is put behind where it does not do so itself"),
+             "`tokenizer`: a token after each text, unless the tokenizer adds it"),
     LEAT_ARG(leat_tokenize, return_offsets_mapping, BOOL,
-             "`tokenizer`: adds `offset_mapping`, a list of int32 with two numbers a token: where "
-             "it starts and ends in its text, in characters (0, 0: it stands for none)",
+             "`tokenizer`: adds `offset_mapping`, an int32 list with the start and end of each "
+             "token in its text, in characters (0, 0: a token without text)",
              .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_token_type_ids, BOOL,
-             "`tokenizer`: adds `token_type_ids`, a list of int32 with a number a token: which "
-             "text it belongs to, as the tokenizer has it",
+             "`tokenizer`: adds `token_type_ids`, an int32 list with the number of each token's "
+             "text, as the tokenizer assigns it",
              .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_assistant_tokens_mask, BOOL,
-             "`tokenizer`: adds `assistant_masks`, a list of int32: 1 for tokens of what the "
-             "assistant says in a text of `chat` or `instruction`, else 0",
+             "`tokenizer`: adds `assistant_masks`, an int32 list: 1 for what the assistant says in "
+             "a text of `chat` or `instruction`, else 0",
              .fallback = "false"),
     LEAT_ARGS_END,
 };
@@ -114,11 +113,11 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (!self->vocab && !self->tokenizer_path)
         return leat_config_error(config, NULL, err,
-                                 "give `tokenizer` (the tokenizer of a model: a tokenizer.json or "
-                                 "its directory) or `vocab` (a list of tokens)");
+                                 "give `tokenizer` (a model's tokenizer.json or its directory) or "
+                                 "`vocab` (a list of tokens)");
     if (self->vocab && self->tokenizer_path)
         return leat_config_error(config, "vocab", err,
-                                 "`tokenizer` brings its own vocabulary: give only one of the two");
+                                 "`tokenizer` has its own vocabulary: give only one of the two");
     r = check_args(self, err);
     return r < 0 ? r : side_of(self)->check(self, err);
 }
@@ -161,10 +160,10 @@ static int find_text(const struct leat_tokenize *self, struct leat_planner *plan
         return r;
     dtype = leat_planner_field(planner, *ret_column)->dtype;
     if (dtype != LEAT_DTYPE_TEXT)
-        return leat_config_error(&self->base, arg, err,
-                                 "`%s` is %s, but only text can be tokenized: make a text of it "
-                                 "with `template`",
-                                 name, leat_dtype_name(dtype));
+        return leat_config_error(
+            &self->base, arg, err,
+            "`%s` is %s, but only text can be tokenized: make text of it with `template`", name,
+            leat_dtype_name(dtype));
     return 0;
 }
 
@@ -197,7 +196,8 @@ static void reject_long(const struct leat_tokenize *self, struct leat_map *map) 
 
     for (uint32_t row = 0; row < map->block->n_rows; row++)
         if (ids->lengths[row] > map->max_tokens)
-            leat_map_reject(map, row, self->input, "%u tokens, more than max_tokens (%llu)",
+            leat_map_reject(map, row, self->input,
+                            "the text has %u tokens, more than max_tokens (%llu)",
                             ids->lengths[row], (unsigned long long)map->max_tokens);
 }
 
@@ -250,7 +250,7 @@ static void memory(const struct leat_config *config, size_t *ret_loaded, size_t 
 
 const struct leat_stage_ops leat_stage_tokenize = {
     LEAT_STAGE_BASE("tokenize", leat_tokenize, MAP),
-    .summary = "turns a text into token ids by the tokenizer of a model, or by a vocabulary",
+    .summary = "turns a text into token ids, with the tokenizer of a model or a vocabulary",
     .example = "{ input: text, output: input_ids, tokenizer: tokenizer.json, max_length: 64 }",
     .check = check,
     .load = load,

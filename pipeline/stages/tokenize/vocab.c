@@ -25,14 +25,14 @@ static int check(const struct leat_tokenize *self, struct leat_error *err) {
     int64_t n_ends = leat_config_given(config, "bos_id") + leat_config_given(config, "eos_id");
 
     if (self->max_length && self->max_length <= n_ends)
-        return leat_config_error(config, "max_length", err,
-                                 "%lld leaves no room for a token besides bos and eos: at least "
-                                 "%lld",
-                                 (long long)self->max_length, (long long)n_ends + 1);
+        return leat_config_error(
+            config, "max_length", err,
+            "%lld leaves no room for a token besides bos and eos: use at least %lld",
+            (long long)self->max_length, (long long)n_ends + 1);
     if (self->scores && self->mode == LEAT_CHARTRIE_GREEDY)
-        return leat_config_error(config, "scores", err,
-                                 "greedy mode has no use for scores: leave them out, or take mode "
-                                 "shortest or random");
+        return leat_config_error(
+            config, "scores", err,
+            "greedy mode ignores scores: remove them, or use mode shortest or random");
     return 0;
 }
 
@@ -113,9 +113,9 @@ static int make_trie(struct leat_tokenize *self, const struct leat_vocab *vocab,
     else if (vocab->unk_id >= 0 && vocab->unk_id <= INT32_MAX)
         options.unk_id = (int32_t)vocab->unk_id;
     if (options.unknown == LEAT_CHARTRIE_UNK && options.unk_id < 0)
-        return leat_config_error(config, "unknown", err,
-                                 "`unk` needs `unk_id`, as the vocabulary does not say which of "
-                                 "its tokens that is");
+        return leat_config_error(
+            config, "unknown", err,
+            "`unk` needs `unk_id`, since the vocabulary does not name its unknown token");
     r = leat_chartrie_new(vocab, &options, &self->trie, err);
     if (r < 0 && r != -ENOMEM)
         leat_error_prefix(err, self->scores ? "scores" : "vocab");
@@ -241,8 +241,7 @@ static int map_rows(const struct leat_tokenize *self, struct leat_map *map,
     if (r < 0)
         return r;
     if (encoder.n_ids > UINT32_MAX)
-        return leat_error_set(err, -EOVERFLOW,
-                              "one block would have %zu tokens: make block_bytes smaller",
+        return leat_error_set(err, -EOVERFLOW, "one block would have %zu tokens: lower block_bytes",
                               encoder.n_ids);
     leat_map_column(map, self->output_column)->values = encoder.ids;
     if (encoder.ids && memory.ids != memory.scratch)

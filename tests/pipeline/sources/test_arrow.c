@@ -120,7 +120,7 @@ static void fields_are_declared(void **state) {
         "json only");
     check_rows("stream.arrow", "fields: {text: int64}", "column \"text\" is utf8, text");
     check_rows("stream.arrow", "fields: {id: text}", "column \"id\" is int64, a number");
-    check_rows("stream.arrow", "missing: {vec: 1}", "\"vec\" is a list, which is empty where");
+    check_rows("stream.arrow", "missing: {vec: 1}", "\"vec\" is a list, which is empty if");
     check_rows("stream.arrow", "missing: {f: x}", "\"f\": \"x\" is no float32");
 }
 

@@ -161,8 +161,8 @@ static void test_refused(void **state) {
         stream_error("concat: {sources: [{jsonl: {paths: other.jsonl}}, {jsonl: {paths: "
                      "more.jsonl}}]}",
                      "", STAGES),
-        "x.yaml:6:23: streams.x.stages[1].cast.input: \"age\" is no field here: it is "
-        "int64 lists in sources[0] and text in sources[1]");
+        "x.yaml:6:23: streams.x.stages[1].cast.input: \"age\" is not a field here: it is int64 "
+        "lists in sources[0] and text in sources[1]");
     assert_string_equal(stream_error("concat: {sources: []}", "", STAGES),
                         "x.yaml:3:32: streams.x.source.concat.sources: a list of 0 is outside "
                         "1..256");

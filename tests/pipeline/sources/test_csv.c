@@ -44,28 +44,29 @@ static void parses(void **state) {
 static void tells_what_is_wrong(void **state) {
     static const struct source_case cases[] = {
         {"", "a,b\n1\n2,3\n\n4,5,6\n", "a:text b:text",
-         "! 2:0 : the record has 1 fields, 2 were expected\na=2|b=3\n"
-         "! 5:0 : the record has 3 fields, 2 were expected\n"},
+         "! 2:0 : the record has 1 fields instead of 2\na=2|b=3\n! 5:0 : the record has 3 fields "
+         "instead of 2\n"},
         {"", "a,b\n1,5\" pipe\n2,3\n", "a:text b:text",
          "! 2:4 : the record has a quote within an unquoted field: quote the whole field, and "
          "double the quote\na=2|b=3\n"},
         {"", "a,b\n1,\"x\ny\"z\n2,3\n", "a:text b:text",
-         "! 3:3 : the record has text behind a closing quote: a quote within a quoted field must "
-         "be doubled\na=2|b=3\n"},
+         "! 3:3 : the record has text after a closing quote: double each quote within a quoted "
+         "field\na=2|b=3\n"},
         {"", "a,b\n1,\"x\n2,3\n", "a:text b:text",
-         "! 2:3 : the record has a quote that is opened here and never closed (or not within "
+         "! 2:3 : the record opens a quote here that does not close (or not within "
          "max_record_bytes)\na=2|b=3\n"},
         {"", "a,b\n1\r,2\n3,4\n", "a:text b:text",
-         "! 2:2 : the record has a carriage return outside quotes that ends no line\na=3|b=4\n"},
+         "! 2:2 : the record has a carriage return outside quotes and without a line "
+         "feed\na=3|b=4\n"},
         {"", "", NULL, "in: is empty"},
         {"", "\n\r\n", NULL, "in: is empty"},
         {"", "a,b,a\n", NULL, "fields 1 and 3 have the same name \"a\""},
         {"", "a,,b\n", NULL, "field 2 has no name"},
         {"", "a,b\"\n", NULL, "in:1:4: the header has a quote within an unquoted field"},
         {"", "a\rb,c\n1,2\n", NULL, "in:1:2: the header has a carriage return"},
-        {"names: [x]", "a,b\n", NULL, "1 names for 2 fields of in"},
+        {"names: [x]", "a,b\n", NULL, "there are 1 names for the 2 fields of in"},
         {"header: false", "1,2\n", NULL, "a file without a header needs `names`"},
-        {"delimiter: \",,\"", "a\n", NULL, "\",,\" is not one byte"},
+        {"delimiter: \",,\"", "a\n", NULL, "\",,\" cannot separate fields"},
         {"quote: \",\"", "a\n", NULL, "quote and delimiter are the same"},
         {"names: [x, x], header: false", "1,2\n", NULL, "the same name \"x\""},
     };
@@ -81,9 +82,9 @@ static void other_files_have_the_same_header(void **state) {
         {"a,b\n1,2\n", NULL},
         {"\xef\xbb\xbf\"a\",\"b\"\n", NULL},
         {"", NULL},
-        {"a,c\n", "field 2 is \"c\" here and \"b\""},
+        {"a,c\n", "field 2 is \"c\" here, but \"b\""},
         {"a\n", "the header has 1 fields"},
-        {"b,a\n", "field 1 is \"b\" here and \"a\""},
+        {"b,a\n", "field 1 is \"b\" here, but \"a\""},
     };
     struct leat_error err = LEAT_ERROR_INIT;
     struct source source;

@@ -335,16 +335,15 @@ static void check_error(const char *source, const char *options, const char *sta
 static void test_refused(void **state) {
     (void)state;
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}]}", "", IDS,
-                "x.yaml:3:14: streams.x.source.mix: sources are mixed either by `weights` or by "
-                "`proportions`");
+                "x.yaml:3:14: streams.x.source.mix: give either `weights` or `proportions`");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [1, 2]}", "", IDS,
-                "x.yaml:3:68: streams.x.source.mix.weights: 2 numbers for 1 sources: give one for "
-                "each");
+                "x.yaml:3:68: streams.x.source.mix.weights: there are 2 numbers for 1 "
+                "sources: give one for each");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [0]}", "", IDS,
-                "x.yaml:3:68: streams.x.source.mix.weights: \"0\" is no share: expected numbers "
+                "x.yaml:3:68: streams.x.source.mix.weights: \"0\" is not a share: give numbers "
                 "from 1e-9 to 1e9");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [nan]}", "", IDS,
-                "x.yaml:3:68: streams.x.source.mix.weights: \"nan\" is no share: expected numbers "
+                "x.yaml:3:68: streams.x.source.mix.weights: \"nan\" is not a share: give numbers "
                 "from 1e-9 to 1e9");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], proportions: [1], seed: 2}", "", IDS,
                 "x.yaml:3:83: streams.x.source.mix.seed: has an effect only with `weights`");
@@ -370,7 +369,7 @@ static void test_refused(void **state) {
                 "x.yaml:3:31: streams.x.source.mix.sources[0].mix: cannot stand in mix: only a "
                 "concat may, in a mix");
     check_error(MIX("weights: [1, 1, 1]"), "", "- cast: {input: only1, dtype: int32}",
-                "x.yaml:5:23: streams.x.stages[0].cast.input: \"only1\" is no field here: "
+                "x.yaml:5:23: streams.x.stages[0].cast.input: \"only1\" is not a field here: "
                 "sources[0] does not have it");
     check_error(
         MIX("weights: [1, 1, 1]"), "cache: {path: here}", IDS,

@@ -33,8 +33,9 @@ static void documents(void **state) {
         {"document: separator, separator: aa", "xaaayaaaa", "text:text", "text=x\ntext=ay\n"},
         {"document: separator, separator: \"\\n\\n\"", "a\nb\n\nc\n\n\n\n\nd\n", "text:text",
          "text=a\nb\ntext=c\ntext=\nd\n\n"},
-        {"document: separator", "", NULL, "`document: separator` needs one"},
-        {"document: separator, separator: ''", "", NULL, "`document: separator` needs one"},
+        {"document: separator", "", NULL, "`document: separator` needs a `separator`"},
+        {"document: separator, separator: ''", "", NULL,
+         "`document: separator` needs a `separator`"},
         {"separator: x", "", NULL, "has an effect only with `document: separator`"},
         {"file_field: text", "", NULL, "`field` has the same name, \"text\""},
         {"document: page", "", NULL, "\"page\""},
@@ -61,15 +62,15 @@ static void what_is_not_utf8_is_replaced(void **state) {
         {"", "\xf0\x9f\x98\x80\xf0\x9f\n", "text:text", "text=\xf0\x9f\x98\x80" BAD "\n"},
         {"", "good\n\x80\x80\ngood\n", "text:text", "text=good\ntext=" BAD BAD "\ntext=good\n"},
         {"invalid_utf8: fail", "good\nab\xff\ngood", "text:text",
-         "text=good\n! 2:3 : the record is not UTF-8: it has the byte 0xff here\ntext=good\n"},
+         "text=good\n! 2:3 : the record is not UTF-8: it has byte 0xff here\ntext=good\n"},
         {"document: file, invalid_utf8: fail", "a\nbc\xe2\x82", "text:text",
-         "! 2:3 : the record is not UTF-8: it has the byte 0xe2 here\n"},
+         "! 2:3 : the record is not UTF-8: it has byte 0xe2 here\n"},
     };
     static const struct source_case csv[] = {
         {"", "a,b\n\xff,\"x\xc3\"\n1,2\n", "a:text b:text", "a=" BAD "|b=x" BAD "\na=1|b=2\n"},
         {"quote: ''", "a,b\n\xff,\xe2\x82", "a:text b:text", "a=" BAD "|b=" BAD "\n"},
         {"invalid_utf8: fail", "a,b\n1,\"\n\xff\"\n1,2\n", "a:text b:text",
-         "! 3:1 : the record is not UTF-8: it has the byte 0xff here\na=1|b=2\n"},
+         "! 3:1 : the record is not UTF-8: it has byte 0xff here\na=1|b=2\n"},
         {"", "a,\xff\n", NULL, "the header is not UTF-8"},
     };
     static const struct source_case jsonl[] = {
@@ -153,7 +154,7 @@ static void records_of_many_tokens_are_bad(void **state) {
                "{\"text\": \"ab\", \"ids\": [0, 1]}\n{\"text\": \"a\", \"ids\": [0]}\n");
     check_head("text: {paths: [in]}", "max_tokens: 1",
                "- tokenize: {input: text, output: ids, vocab: vocab}",
-               "in:1: tokenize.text: 2 tokens, more than max_tokens (1)\n");
+               "in:1: tokenize.text: the text has 2 tokens, more than max_tokens (1)\n");
 }
 
 /* The names are part of what the stream is, if they are a field of it. */

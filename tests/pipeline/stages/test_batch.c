@@ -128,22 +128,21 @@ static void test_tokens_refused(void **state) {
     static const struct {
         const char *stages, *error;
     } cases[] = {
-        {"- batch: {drop_last: true}",
-         "x.yaml:5:9: streams.x.stages[0].batch: batch_size is missing: rows of a batch (or give "
-         "`max_tokens`)"},
+        {"- batch: {drop_last: true}", "x.yaml:5:9: streams.x.stages[0].batch: batch_size is "
+                                       "missing: give the rows per batch, or `max_tokens`"},
         {"- batch: {batch_size: 2, max_tokens: 3}",
          "x.yaml:5:44: streams.x.stages[0].batch.max_tokens: a batch has either `batch_size` rows "
-         "or `max_tokens` tokens: the most rows of the latter are `max_rows`"},
+         "or `max_tokens` tokens: to limit the rows of the latter, use `max_rows`"},
         {"- batch: {batch_size: 2, max_rows: 3}",
          "x.yaml:5:42: streams.x.stages[0].batch.max_rows: has an effect only with `max_tokens`"},
         {"- select: {fields: [a]}\n- batch: {max_tokens: 3}",
-         "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: there is no list whose tokens could "
-         "be counted: give batch_size"},
+         "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: no list has tokens to count: give "
+         "batch_size"},
         {"- pad: {input: x, length: 9, value: 0}\n- batch: {max_tokens: 8}",
          "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: 8 is less than the 9 elements that a "
          "row of \"x\" may have"},
         {"- batch: {max_tokens: 8, tokens_of: a}",
-         "x.yaml:5:43: streams.x.stages[0].batch.tokens_of: \"a\" is no list of numbers"},
+         "x.yaml:5:43: streams.x.stages[0].batch.tokens_of: \"a\" is not a list of numbers"},
         {"- batch: {max_tokens: 8}",
          "x.yaml:5:9: streams.x.stages[0].batch: the field \"x\" has rows of different lengths: "
          "`pad` it before `batch`"},

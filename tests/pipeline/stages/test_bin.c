@@ -15,7 +15,7 @@ static void test_nan(void **state) {
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- bin: {input: a, edges: [0]}\n- select: "
                "{fields: [a]}",
-               "in.csv:2: bin.a: is NaN; `nan: default` would take a number for it\n");
+               "in.csv:2: bin.a: is NaN; `nan: default` replaces it by a number\n");
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- bin: {input: a, edges: [0], nan: default, "
                "default: 7}\n- select: {fields: [a]}",
@@ -46,19 +46,18 @@ static void check_many(void) {
         leat_text_add(&edges, ", %d", i);
     leat_text_add(&edges, "], dtype: uint8}");
     assert_non_null(strstr(stream_error("jsonl: {paths: [in.jsonl]}", "", edges.data),
-                           "bin.dtype: bins up to 256 do not fit uint8"));
+                           "bin.dtype: bin numbers up to 256 do not fit uint8"));
     free(edges.data);
 }
 
 static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: [1, x]}",
-                  "x.yaml:5:32: streams.x.stages[0].bin.edges: \"x\" is no number");
+                  "x.yaml:5:32: streams.x.stages[0].bin.edges: \"x\" is not a number");
     check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: [nan]}",
-                  "x.yaml:5:32: streams.x.stages[0].bin.edges: \"nan\" is no number");
-    check_refused(
-        "{\"a\": 1}\n", "- bin: {input: a, edges: [1, 1.0]}",
-        "x.yaml:5:32: streams.x.stages[0].bin.edges: 1.0 stands behind 1: edges must rise");
+                  "x.yaml:5:32: streams.x.stages[0].bin.edges: \"nan\" is not a number");
+    check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: [1, 1.0]}",
+                  "x.yaml:5:32: streams.x.stages[0].bin.edges: 1.0 follows 1: edges must rise");
     check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: []}",
                   "x.yaml:5:32: streams.x.stages[0].bin.edges: a list of 0 is outside 1..65535");
     check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: [1], nan: default, default: 0.5}",

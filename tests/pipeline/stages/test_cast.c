@@ -60,7 +60,7 @@ static void test_default_and_map(void **state) {
                "- select: {fields: [s]}",
                "{\"s\": 2}\n{\"s\": 9}\n{\"s\": 3}\n");
     check_rows("s\nb\n", "- cast: {input: s, dtype: int32, map: {a: 1}}",
-               "in.csv:2: cast.s: \"b\" is not in the map and there is no `default`\n");
+               "in.csv:2: cast.s: \"b\" is not in the map; add it there, or give `default`\n");
     check_rows("s,t\n,1\n", "- cast: {input: s, dtype: int32, map: {a: 1}}",
                "in.csv:2: cast.s: is empty; give `default` to cast it to int32\n");
 }
@@ -94,7 +94,7 @@ static void test_numbers_and_lists(void **state) {
     check_rows("{\"a\": 300}\n", "- cast: {input: a, dtype: uint8}",
                "in.jsonl:1: cast.a: 300 does not fit uint8\n");
     check_rows("{\"a\": 0.5}\n", "- cast: {input: a, dtype: int64}",
-               "in.jsonl:1: cast.a: 0.5 is not whole, as is int64\n");
+               "in.jsonl:1: cast.a: 0.5 is not whole, as needed for int64\n");
     check_rows("{\"x\": [1, -1]}\n", "- cast: {input: x, dtype: uint16}",
                "in.jsonl:1: cast.x: -1 does not fit uint16\n");
 }
@@ -139,10 +139,10 @@ static void test_refused(void **state) {
                   "x.yaml:5:45: streams.x.stages[0].cast.map: \"256\" is no uint8");
     check_refused("{\"a\": 1}\n", "- cast: {input: a, dtype: uint8, map: {x: 2}}",
                   "x.yaml:5:45: streams.x.stages[0].cast.map: \"a\" is not text");
-    check_refused("{\"x\": [1]}\n",
-                  "- pad: {input: x, length: 2, value: -1}\n- cast: {input: x, dtype: uint8}",
-                  "x.yaml:6:33: streams.x.stages[1].cast.dtype: it is padded with -1, which is no "
-                  "uint8");
+    check_refused(
+        "{\"x\": [1]}\n",
+        "- pad: {input: x, length: 2, value: -1}\n- cast: {input: x, dtype: uint8}",
+        "x.yaml:6:33: streams.x.stages[1].cast.dtype: its padding is -1, which is no uint8");
 }
 
 int main(void) {

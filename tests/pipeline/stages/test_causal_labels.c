@@ -80,7 +80,7 @@ static void test_around(void **state) {
     check_labels(", return_offsets_mapping: true", "loss_on: assistant",
                  "[-100, -100, 12, 3, -100, 10, 12, 3]");
     check_labels(", max_length: 4", "loss_on: completion, without_loss: fail",
-                 "in.jsonl:1: causal_labels.ids: there is no token with loss among 4");
+                 "in.jsonl:1: causal_labels.ids: none of the 4 tokens has loss");
 }
 
 struct packed_labels {
@@ -165,16 +165,16 @@ static void check_error(const char *stages, const char *expected) {
 static void test_refused(void **state) {
     (void)state;
     write_files();
-    check_error("- causal_labels: {input: text}", "\"text\" is text[], not the int32[]");
+    check_error("- causal_labels: {input: text}", "\"text\" is text[], but must be the int32[]");
     check_error("- tokenize: {input: text, output: input_ids, tokenizer: t.json}\n"
                 "- causal_labels: {loss_on: assistant}",
-                "nothing says which of \"input_ids\" the assistant says");
+                "it is unknown which tokens of \"input_ids\" the assistant says");
     check_error(CHAT "- lower: {input: text}\n- tokenize: {input: text, output: input_ids, "
                      "tokenizer: t.json}\n- causal_labels: {loss_on: completion}",
-                "nothing says which of \"input_ids\" the assistant says");
+                "it is unknown which tokens of \"input_ids\" the assistant says");
     check_error(CHAT "- tokenize: {input: text, pair: messages, output: input_ids, tokenizer: "
                      "t.json, return_assistant_tokens_mask: true}",
-                "nothing says which part of \"text\" is the assistant's");
+                "it is unknown which part of \"text\" the assistant says");
     check_error("- tokenize: {input: text, output: input_ids, vocab: t.json, "
                 "return_assistant_tokens_mask: true}",
                 "has an effect only with `tokenizer`");
@@ -200,8 +200,8 @@ static void test_bos(void **state) {
                    "%s- tokenize: {input: text, output: ids, tokenizer: t.json, "
                    "add_special_tokens: true}",
                    chat);
-    check_error(stages, "add_special_tokens: \"text\" begins with [CLS] already: it would be there "
-                        "twice");
+    check_error(stages,
+                "add_special_tokens: \"text\" begins with [CLS] already: remove one of the two");
     (void)snprintf(stages, sizeof(stages),
                    "%s- tokenize: {input: text, output: ids, tokenizer: t.json, bos: '[CLS]'}",
                    chat);

@@ -451,19 +451,19 @@ static void test_refused(void **state) {
     write_messages("[" A "]");
     check_refused("{\"m\": [{}], \"n\": 1}\n", "- chat: {messages: m, template: chatml}",
                   "x.yaml:5:26: streams.x.stages[0].chat.messages: there is no field \"m\" here: "
-                  "arrays of objects must be declared at the source, `fields: {m: json}`");
+                  "declare arrays of objects at the source, `fields: {m: json}`");
     write_messages("[" A "]");
     check_wrong("template: chatml, completion: c",
                 "stages[0].chat.completion: there is no field \"c\" here");
-    check_wrong("output: t", "one of `template` and `prefixes` says how");
-    check_wrong("template: chatml, prefixes: {user: x}", "one of `template` and `prefixes`");
+    check_wrong("output: t", "give either `template` or `prefixes`");
+    check_wrong("template: chatml, prefixes: {user: x}", "give either `template` or `prefixes`");
     check_wrong("template: chatmi", "\"chatmi\" is none of chatml, llama-3, mistral, gemma");
     check_wrong("template: chatml, separator: x", "separator: has an effect only with `prefixes`");
     check_wrong("template: chatml, suffixes: {user: x}", "suffixes: has an effect only");
     check_wrong("template: chatml, eos: x", "eos: chatml has no use for it");
     check_wrong("prefixes: {user: x}, eos: x", "eos: the template has no use for it");
-    check_wrong("prefixes: {user: x}, suffixes: {use: x}", "there is no prefix for \"use\"");
-    check_wrong("prefixes: {user: x}, add_generation_prompt: true", "needs a prefix of the role");
+    check_wrong("prefixes: {user: x}, suffixes: {use: x}", "the role \"use\" has no prefix");
+    check_wrong("prefixes: {user: x}, add_generation_prompt: true", "needs a prefix for the role");
     check_wrong("prefixes: {user: x}, system: x", "the template has no system messages");
     check_wrong("template: gemma, system: x", "gemma has no system messages");
     check_wrong("template: phi-3, roles: {x: tool}", "phi-3 has no role \"tool\"");

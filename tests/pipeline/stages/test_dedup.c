@@ -106,7 +106,7 @@ static void test_when_full(void **state) {
     write_keys(N, 200, keys);
     driven = run("input: key, max_records: 100", &ids);
     assert_int_equal(driven.error.code, -ENOSPC);
-    assert_non_null(strstr(driven.error.message, "more than max_records (100) different records"));
+    assert_non_null(strstr(driven.error.message, "more than max_records (100) distinct records"));
     assert_true(driven.n_rows <= N_MAX);
     collected_free(&ids);
     assert_int_equal(run("input: key, max_records: 200", &ids).error.code, 0);
@@ -169,11 +169,11 @@ static void test_explained(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- repeat: {count: 2}\n- dedup: {input: a}",
-                  "x.yaml:6:9: streams.x.stages[1].dedup: behind repeat, nothing would be left of "
-                  "its second pass: it must stand before");
-    check_refused("{\"x\": [1]}\n", "- dedup: {input: x}",
-                  "x.yaml:5:24: streams.x.stages[0].dedup.input: \"x\" is a list: dedup goes by "
-                  "one value");
+                  "x.yaml:6:9: streams.x.stages[1].dedup: would drop the whole second pass of "
+                  "repeat: put it before repeat");
+    check_refused(
+        "{\"x\": [1]}\n", "- dedup: {input: x}",
+        "x.yaml:5:24: streams.x.stages[0].dedup.input: \"x\" is a list, but dedup needs one value");
     check_refused(
         "{\"x\": [1]}\n", "- dedup: {max_records: 1}",
         "x.yaml:5:30: streams.x.stages[0].dedup.max_records: 1 is outside 2..10000000000");

@@ -243,29 +243,30 @@ static void test_reasons(void **state) {
     check_error("exit", "", "the helper exited with status 1; it said: no more of this");
     check_error("quit", "", "the helper exited with status 0");
     check_error("hang", ", deadline: 1",
-                "n.jsonl:10: streams.x.exec: the helper gave no answer within 1 s, although");
+                "n.jsonl:10: streams.x.exec: the helper did not answer within 1 s;");
     check_error("garbage", "",
-                "n.jsonl:10: streams.x.exec: the helper gave no answer to it, but to a later one; "
-                "it wrote \"hello\"");
-    check_error("list", "", "no answer to it, but to a later one; it wrote an array");
-    check_error("nan", "", "a later one; it wrote what is not JSON: byte ");
+                "n.jsonl:10: streams.x.exec: the helper did not answer it, but answered a later "
+                "one; it wrote \"hello\"");
+    check_error("list", "", "it, but answered a later one; it wrote an array");
+    check_error("nan", "", "a later one; it wrote invalid JSON: byte ");
     check_error("cut", "", "a later one; it wrote \"50%|###{...\"");
-    check_error("swallow", "", "the helper gave no answer to it, but to a later one");
+    check_error("swallow", "", "the helper did not answer it, but answered a later one");
     check_error("again", "", "n.jsonl:10: streams.x.exec: the helper answered it more than once");
-    check_error("missing", "", "exec.twice: the answer has no such field");
-    check_error("type", "", "exec.twice: the answer's value is a string; int64 was expected");
-    check_error("item", "", "exec.ids: item 1 of the answer's list is null; int32[] was");
+    check_error("missing", "", "exec.twice: the answer lacks this field");
+    check_error("type", "", "exec.twice: the answer's value is a string, not int64");
+    check_error("item", "",
+                "exec.ids: item 1 of the answer's list is null, but the field is int32[]");
     check_error("range", "", "exec.ids: 1099511627776 does not fit in int32");
-    check_error("long", "", "exec.ids: the answer's list has 7 items; at most 6 were expected");
+    check_error("long", "", "exec.ids: the answer's list has 7 items, more than 6");
     check_error("huge", ", max_line_bytes: 1MB", "it wrote a line longer than max_line_bytes");
     check_error("error", "", "n.jsonl:10: streams.x.exec: not today");
     check_error("close", "", "the helper closed its output and went on");
     check_error("leave", "", "");
     check_error("shout", "", "");
     check_error("untagged", "",
-                "streams.x: the helper answers without \"_leat\": an answer must repeat that of "
-                "its record, as in {\"_leat\": record[\"_leat\"], ...}");
-    check_error("mistagged", "", "streams.x: the helper answers what it was not asked, or late");
+                "streams.x: the helper answers without \"_leat\": repeat that of the record, as "
+                "in {\"_leat\": record[\"_leat\"], ...}");
+    check_error("mistagged", "", "streams.x: the helper answers an unexpected record");
 }
 
 /* Answers of threads in any order: it is told what is wrong, and no row is wrong. */
@@ -299,8 +300,8 @@ static void test_drops(void **state) {
         memcpy(digest, driven.digest, sizeof(digest));
     }
     check_error("drop", "",
-                "n.jsonl:10: streams.x.exec: the program leaves it out, which `drops: "
-                "true` would let it do");
+                "n.jsonl:10: streams.x.exec: the program drops the record; set `drops: true` to "
+                "allow that");
 }
 
 static void test_answers_out_of_order(void **state) {
@@ -317,9 +318,8 @@ static void test_answers_out_of_order(void **state) {
                               "    print(json.dumps(record))\n"
                               "    if held: print(json.dumps(held)); held = None\n");
     driven = run_all("on_error: skip", EXEC(""), &(struct drive){.n_jobs = 1});
-    assert_non_null(strstr(error_text(&driven), "the helper answers what it was not asked, or "
-                                                "late: records must be answered one after the "
-                                                "other, in their order"));
+    assert_non_null(strstr(error_text(&driven), "the helper answers an unexpected record: "
+                                                "answer each record once, in order"));
 }
 
 static void test_gives_up(void **state) {
@@ -400,7 +400,7 @@ static void test_bombs(void **state) {
                               "    with open('child', 'w') as file: file.write(str(pid))\n"
                               "    print(json.dumps({**record, 'twice': 0, 'ids': []}))\n");
     driven = run_all("", EXEC(", deadline: 1"), &(struct drive){.n_jobs = 1});
-    assert_non_null(strstr(error_text(&driven), "gave no answer within 1 s"));
+    assert_non_null(strstr(error_text(&driven), "did not answer within 1 s"));
     pid = folder_read("child");
     assert_non_null(pid);
     for (int i = 0; !is_dead(atoi(pid)); i++) {
@@ -447,25 +447,23 @@ static void test_refused(void **state) {
                   "x.yaml:5:25: streams.x.stages[0].exec.command: there is no program "
                   "\"no-such-program\" on the PATH");
     check_refused("a\n1\n", "- exec: {command: [cat], directory: no, schema: {a: text}}",
-                  "x.yaml:5:43: streams.x.stages[0].exec.directory: \"no\" is no directory");
+                  "x.yaml:5:43: streams.x.stages[0].exec.directory: \"no\" is not a directory");
     check_refused("a\n1\n", "- exec: {command: [cat], inputs: [b], schema: {a: text}}",
                   "x.yaml:5:40: streams.x.stages[0].exec.inputs: there is no field \"b\" here; did "
                   "you mean \"a\"?");
-    check_refused(
-        "a\n1\n", "- exec: {command: [cat], schema: {a: 'text[3]'}}",
-        "x.yaml:5:40: streams.x.stages[0].exec.schema: field \"a\": \"text[3]\" is no type; "
-        "write text, bool, int64, float32 or the like, float32[8] for lists of just 8, "
-        "int32[<=512] for lists of at most 512, int32[] for any");
+    check_refused("a\n1\n", "- exec: {command: [cat], schema: {a: 'text[3]'}}",
+                  "x.yaml:5:40: streams.x.stages[0].exec.schema: field \"a\": \"text[3]\" is not a "
+                  "type; write text, bool, int64, float32 or the like, float32[8] for lists of 8, "
+                  "int32[<=512] for up to 512, int32[] for any length");
     check_refused("a\n1\n", "- exec: {command: [cat], schema: {_leat: text}}",
                   "x.yaml:5:40: streams.x.stages[0].exec.schema: \"_leat\" is the tag of an "
-                  "answer, no field");
-    check_refused(
-        "_leat\n1\n", "- exec: {command: [cat], schema: {a: text}}",
-        "x.yaml:5:9: streams.x.stages[0].exec.inputs: a field \"_leat\" cannot be given: a "
-        "record's tag is called so; rename it");
+                  "answer, not a field");
+    check_refused("_leat\n1\n", "- exec: {command: [cat], schema: {a: text}}",
+                  "x.yaml:5:9: streams.x.stages[0].exec.inputs: a field \"_leat\" would clash with "
+                  "the record's tag: rename it");
     check_refused(
         "a\n1\n", "- exec: {command: [cat], environment: {a=b: c}, schema: {a: text}}",
-        "x.yaml:5:45: streams.x.stages[0].exec.environment: \"a=b\" is no variable's name");
+        "x.yaml:5:45: streams.x.stages[0].exec.environment: \"a=b\" is not a variable's name");
 }
 
 static void test_tags(void **state) {
@@ -512,7 +510,7 @@ static void test_permission(void **state) {
     spec =
         stream_spec("csv: {paths: [in.csv]}", "", "- exec: {command: [cat], schema: {b: int64}}");
     assert_int_equal(leat_pipeline_open(spec, &leat_opener_any, &plan, &err), -EACCES);
-    assert_non_null(strstr(err.message, "`exec` of the daemon's settings"));
+    assert_non_null(strstr(err.message, "the setting `exec` of the daemon"));
     leat_spec_free(spec);
 }
 

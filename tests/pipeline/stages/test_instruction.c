@@ -61,11 +61,11 @@ static void test_refused(void **state) {
                   "x.yaml:5:31: streams.x.stages[0].instruction.preset: there is no field "
                   "\"output\" here; did you mean \"input\"?");
     check_refused(data, "- instruction: {output: t}",
-                  "x.yaml:5:9: streams.x.stages[0].instruction: give `preset`, or `prompt` and "
-                  "`response`");
+                  "x.yaml:5:9: streams.x.stages[0].instruction: give either `preset`, or `prompt` "
+                  "and `response`");
     check_refused(data, "- instruction: {prompt: t}",
-                  "x.yaml:5:9: streams.x.stages[0].instruction: give `preset`, or `prompt` and "
-                  "`response`");
+                  "x.yaml:5:9: streams.x.stages[0].instruction: give either `preset`, or `prompt` "
+                  "and `response`");
     check_refused(data, "- instruction: {preset: alpaca, response: t}",
                   "x.yaml:5:49: streams.x.stages[0].instruction.response: has an effect only "
                   "without `preset`");
@@ -75,10 +75,9 @@ static void test_refused(void **state) {
     check_refused(data, "- instruction: {preset: alpaca, fields: {question: x}}",
                   "x.yaml:5:47: streams.x.stages[0].instruction.fields: alpaca has no field "
                   "\"question\", only instruction, input and output");
-    check_refused(
-        data, "- instruction: {prompt: '{', response: b}",
-        "x.yaml:5:31: streams.x.stages[0].instruction.prompt: part 0 has a lone '{': write '{{' "
-        "for a brace");
+    check_refused(data, "- instruction: {prompt: '{', response: b}",
+                  "x.yaml:5:31: streams.x.stages[0].instruction.prompt: part 0 has a single '{': "
+                  "write '{{' for a brace");
 }
 
 int main(void) {

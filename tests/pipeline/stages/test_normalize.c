@@ -33,13 +33,14 @@ static void test_stats(void **state) {
         const char *args, *error;
     } cases[] = {
         {"{input: b, stats: s.json}", "s.json: columns.b has no \"std\": is it a number?"},
-        {"{input: c, stats: s.json}", "s.json: \"c\" has mean 1 and std 0: it cannot be divided"},
+        {"{input: c, stats: s.json}",
+         "s.json: \"c\" has mean 1 and std 0, by which no number can be divided"},
         {"{input: d, stats: s.json}", "s.json: columns.d.mean is a string, not a number"},
-        {"{input: e, stats: s.json}", "s.json: says nothing of the column \"e\""},
+        {"{input: e, stats: s.json}", "s.json: has no column \"e\""},
         {"{input: a, stats: cut.json}", "cut.json:2:3: streams.x.stages[0].normalize.stats: "},
-        {"{input: a, stats: list.json}", "list.json: has no \"columns\", so it is not from"},
+        {"{input: a, stats: list.json}", "list.json: has no \"columns\": give the output of"},
         {"{input: a, stats: none.json}", "none.json: No such file"},
-        {"{input: a, stats: s.json, std: 2}", "normalize.std: is what `stats` says"},
+        {"{input: a, stats: s.json, std: 2}", "normalize.std: comes from `stats`"},
         {"{input: a, mean: inf}", "normalize.mean: inf is not finite"},
     };
 

@@ -12,12 +12,12 @@ static void test_numpy(void **state) {
 static void test_unknown(void **state) {
     (void)state;
     check_rows("{\"a\": 3}\n", "- one_hot: {input: a, classes: 3}",
-               "in.jsonl:1: one_hot.a: 3 is no class: they are 0..2\n");
+               "in.jsonl:1: one_hot.a: 3 is not a class from 0 to 2\n");
     check_rows("{\"a\": -9223372036854775808}\n", "- one_hot: {input: a, classes: 3}",
-               "in.jsonl:1: one_hot.a: -9223372036854775808 is no class: they are 0..2\n");
+               "in.jsonl:1: one_hot.a: -9223372036854775808 is not a class from 0 to 2\n");
     check_rows("{\"a\": \"x\"}\n{\"a\": \"z\"}\n", "- one_hot: {input: a, categories: [x, y]}",
-               "{\"a\": [1.0, 0.0]}\nin.jsonl:2: one_hot.a: \"z\" is none of the 2 categories; "
-               "`unknown: zeros` would take it\n");
+               "{\"a\": [1.0, 0.0]}\nin.jsonl:2: one_hot.a: \"z\" is not one of the 2 categories; "
+               "`unknown: zeros` accepts it\n");
     check_rows("{\"a\": \"z\"}\n{\"a\": \"y\"}\n",
                "- one_hot: {input: a, output: b, categories: [x, y], unknown: zeros, dtype: bool}",
                "{\"a\": \"z\", \"b\": [false, false]}\n{\"a\": \"y\", \"b\": [false, true]}\n");
@@ -82,16 +82,15 @@ static void test_any_order(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- one_hot: {input: a}",
-                  "x.yaml:5:9: streams.x.stages[0].one_hot: one of `classes` and `categories` "
-                  "says what there is");
-    check_refused("{\"a\": 1}\n", "- one_hot: {input: a, classes: 2, categories: [a]}",
-                  "x.yaml:5:38: streams.x.stages[0].one_hot.classes: one of `classes` and "
-                  "`categories` says what there is");
+                  "x.yaml:5:9: streams.x.stages[0].one_hot: give either `classes` or `categories`");
+    check_refused(
+        "{\"a\": 1}\n", "- one_hot: {input: a, classes: 2, categories: [a]}",
+        "x.yaml:5:38: streams.x.stages[0].one_hot.classes: give either `classes` or `categories`");
     check_refused(
         "{\"a\": 1}\n", "- one_hot: {input: a, classes: 1048577}",
         "x.yaml:5:38: streams.x.stages[0].one_hot.classes: 1048577 is outside 1..1048576");
     check_refused("{\"a\": 1}\n", "- one_hot: {input: a, categories: [x, y, x]}",
-                  "x.yaml:5:41: streams.x.stages[0].one_hot.categories: \"x\" is there twice");
+                  "x.yaml:5:41: streams.x.stages[0].one_hot.categories: \"x\" occurs twice");
     check_refused("a\n1\n", "- one_hot: {input: a, classes: 2}",
                   "x.yaml:5:38: streams.x.stages[0].one_hot.classes: \"a\" is text: give "
                   "`categories`, or `cast` it to int32 first");

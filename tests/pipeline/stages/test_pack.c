@@ -286,8 +286,9 @@ static void test_bad_records(void **state) {
     assert_int_equal(driven.error.line, 2);
     driven = drive_stream(DOCUMENTS, "",
                           "- pack: {fields: [ids, also], length: 4, value: 0, split: true}", &how);
-    assert_string_equal(driven.error.message,
-                        "has 1 elements, but \"ids\" has 2: they are cut in step");
+    assert_string_equal(
+        driven.error.message,
+        "has 1 elements, but \"ids\" has 2: lists that are cut together need the same length");
 }
 
 /* A repeat without end does not turn for ever if documents have no elements. */
@@ -315,43 +316,43 @@ static void test_refused(void **state) {
         const char *stages, *error;
     } cases[] = {
         {"- pack: {fields: [x], length: 5}",
-         "x.yaml:5:9: streams.x.stages[0].pack: nothing says what to pad \"x\" with: give `value`, "
-         "a number or a token as \"[PAD]\" (0 is rarely right)"},
+         "x.yaml:5:9: streams.x.stages[0].pack: the padding of \"x\" is unknown: give `value`, a "
+         "number or a token such as \"[PAD]\" (0 is rarely right)"},
         {"- pack: {fields: [x], length: 5, value: '<pad>'}",
          "x.yaml:5:47: streams.x.stages[0].pack.value: \"<pad>\" is a token's name, but no "
          "`tokenizer` made \"x\": give a number"},
         {"- pack: {fields: [x], length: 5, value: 0.5}",
-         "x.yaml:5:47: streams.x.stages[0].pack.value: 0.5 is no int64, as is \"x\""},
+         "x.yaml:5:47: streams.x.stages[0].pack.value: 0.5 is no int64, the type of \"x\""},
         {"- pack: {fields: [x], length: 5, value: 0, how: concat, window: 5}",
          "x.yaml:5:71: streams.x.stages[0].pack.window: has an effect only with first_fit and "
          "best_fit"},
         {"- pack: {fields: [x], length: 5, value: 0, ignore_index: 1}",
          "x.yaml:5:64: streams.x.stages[0].pack.ignore_index: has an effect only with labels"},
         {"- pack: {fields: [x], length: 5, value: 0, labels: x}",
-         "x.yaml:5:58: streams.x.stages[0].pack.labels: \"x\" comes first in `fields`: labels are "
-         "another one, or a copy under another name"},
+         "x.yaml:5:58: streams.x.stages[0].pack.labels: \"x\" is first in `fields`: for labels, "
+         "name another field, or a new name for a copy"},
         {"- pack: {fields: [x], length: 5, value: 0, mask: x}",
          "x.yaml:5:56: streams.x.stages[0].pack.mask: \"x\" is one of `fields`: give it another "
          "name"},
         {"- pack: {fields: [x], length: 5, value: 0, mask: m, segment_ids: m}",
-         "x.yaml:5:9: streams.x.stages[0].pack: \"m\" is there twice"},
+         "x.yaml:5:9: streams.x.stages[0].pack: \"m\" occurs twice"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- select: {fields: [a]}",
          "x.yaml:6:26: streams.x.stages[1].select.fields: there is no field \"a\" here; did you "
          "mean \"x\"?"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- sample: {fraction: 0.5}",
          "x.yaml:6:9: streams.x.stages[1].sample: goes by records: it must stand before pack"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- dedup",
-         "x.yaml:6:9: streams.x.stages[1].dedup: goes by whole records: it must stand before pack"},
+         "x.yaml:6:9: streams.x.stages[1].dedup: compares whole records: put it before pack"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- pack: {fields: [x], length: 5, value: 0}",
-         "x.yaml:6:9: streams.x.stages[1].pack: only one pack is possible in a stream"},
+         "x.yaml:6:9: streams.x.stages[1].pack: a stream can have only one pack"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- pad: {input: x, length: 9, value: 0}",
-         "x.yaml:6:22: streams.x.stages[1].pad.input: \"x\" is padded already"},
+         "x.yaml:6:22: streams.x.stages[1].pad.input: \"x\" is already padded"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- bucket: {input: x, window: 9}",
-         "x.yaml:6:25: streams.x.stages[1].bucket.input: all rows of \"x\" are equally long: there "
-         "is nothing to bucket"},
+         "x.yaml:6:25: streams.x.stages[1].bucket.input: all rows of \"x\" have the same length: "
+         "remove `bucket`"},
         {"- chunk: {fields: [x], length: 5}\n- pack: {fields: [x, y], length: 5, value: 0}",
-         "x.yaml:6:24: streams.x.stages[1].pack.fields: chunk cut other lists, but not \"y\": name "
-         "it there too"},
+         "x.yaml:6:24: streams.x.stages[1].pack.fields: chunk cuts other lists, but not \"y\": "
+         "name it there too"},
         {"- chunk: {fields: [x], length: 9}\n- pack: {fields: [x], length: 5, value: 0}",
          "x.yaml:6:37: streams.x.stages[1].pack.length: 5 is less than the 9 elements of a window "
          "of chunk: make one of them fit, or set `split`"},

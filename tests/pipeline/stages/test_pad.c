@@ -72,16 +72,15 @@ static void test_refused(void **state) {
     const char *data = "{\"x\": [1], \"f\": [0.5], \"a\": 1, \"t\": \"v\"}\n";
 
     (void)state;
-    check_refused(data, "- pad: {input: x, value: 0}",
-                  "x.yaml:5:9: streams.x.stages[0].pad: one of `length`, `longest` and "
-                  "`multiple_of` says how far to pad");
-    check_refused(data, "- pad: {input: x, length: 3, longest: true, value: 0}",
-                  "x.yaml:5:33: streams.x.stages[0].pad.length: one of `length`, `longest` and "
-                  "`multiple_of` says how far to pad");
     check_refused(
-        data, "- pad: {input: x, length: 3}",
-        "x.yaml:5:9: streams.x.stages[0].pad: the tokenizer of \"x\" does not say what to "
-        "pad with: give `value`, a number or a token as \"[PAD]\" (0 is rarely right)");
+        data, "- pad: {input: x, value: 0}",
+        "x.yaml:5:9: streams.x.stages[0].pad: give one of `length`, `longest` and `multiple_of`");
+    check_refused(data, "- pad: {input: x, length: 3, longest: true, value: 0}",
+                  "x.yaml:5:33: streams.x.stages[0].pad.length: give one of `length`, `longest` "
+                  "and `multiple_of`");
+    check_refused(data, "- pad: {input: x, length: 3}",
+                  "x.yaml:5:9: streams.x.stages[0].pad: the tokenizer of \"x\" has no padding "
+                  "token: give `value`, a number or a token such as \"[PAD]\" (0 is rarely right)");
     check_refused(data, "- pad: {input: x, length: 3, value: '[PAD]'}",
                   "x.yaml:5:43: streams.x.stages[0].pad.value: \"[PAD]\" is a token's name, but no "
                   "`tokenizer` made \"x\": give a number");
@@ -94,11 +93,11 @@ static void test_refused(void **state) {
                   "x.yaml:5:43: streams.x.stages[0].pad.value: 0.5 is no int64, as is \"x\"");
     check_refused(data,
                   "- pad: {input: x, length: 3, value: 0}\n- pad: {input: x, length: 4, value: 0}",
-                  "x.yaml:6:22: streams.x.stages[1].pad.input: \"x\" is padded already");
+                  "x.yaml:6:22: streams.x.stages[1].pad.input: \"x\" is already padded");
     check_refused(
         data, "- pad: {input: x, length: 3, value: 0, mask: m}\n- cast: {input: m, dtype: bool}",
-        "x.yaml:6:23: streams.x.stages[1].cast.input: \"m\" is a mask that is made with "
-        "the batch; no stage can read it");
+        "x.yaml:6:23: streams.x.stages[1].cast.input: \"m\" is a mask that is made with the batch, "
+        "so no stage can read it");
 }
 
 int main(void) {

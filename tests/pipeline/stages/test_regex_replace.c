@@ -48,7 +48,7 @@ static void test_refused(void **state) {
                   "backreference is to group 2 of 1");
     check_refused("{\"a\": 1}\n", "- regex_replace: {input: a, pattern: x}",
                   "x.yaml:5:32: streams.x.stages[0].regex_replace.input: \"a\" is int64, not text: "
-                  "make a text of it with `template`");
+                  "make text of it with `template`");
 }
 
 int main(void) {

@@ -25,7 +25,7 @@ static void test_refused(void **state) {
     (void)state;
     check_refused("a,b\n1,2\n", "- rename: {fields: {a: b}}",
                   "x.yaml:5:26: streams.x.stages[0].rename.fields: cannot rename \"a\" to \"b\": "
-                  "there is such a field");
+                  "that field exists");
     check_refused("a,b\n1,2\n", "- rename: {fields: {zzzzzz: b}}",
                   "x.yaml:5:26: streams.x.stages[0].rename.fields: there is no field \"zzzzzz\" "
                   "here; there is a, b");

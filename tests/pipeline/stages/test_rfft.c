@@ -16,7 +16,7 @@ static void test_not_finite(void **state) {
     check_rows("{\"x\": [-2, 1]}\n", "- log1p: {input: x}\n- rfft: {input: x, n: 2}",
                "{\"x\": [null, null, null, null]}\n");
     check_rows("{\"x\": [-2, 1]}\n", "- log1p: {input: x}\n- rfft: {input: x, n: 2, nan: fail}",
-               "in.jsonl:1: rfft.x: has numbers that are not finite, and so no spectrum\n");
+               "in.jsonl:1: rfft.x: has numbers that are not finite, so it has no spectrum\n");
     check_rows("{\"x\": [-1, 0]}\n",
                "- log1p: {input: x}\n- rfft: {input: x, n: 2, nan: default, default: 5}",
                "{\"x\": [5.0, 0.0, 5.0, 0.0]}\n");
@@ -41,7 +41,7 @@ static void test_width(void **state) {
                   "x.yaml:5:29: streams.x.stages[0].rfft.n: 0 is outside 1..1048576");
     check_refused("{\"x\": [1]}\n", "- rfft: {input: x, n: 997}",
                   "x.yaml:5:29: streams.x.stages[0].rfft.n: 997 has a prime factor above 127, "
-                  "which takes long: take 999");
+                  "which is slow: use 999");
     check_refused(
         "{\"x\": [1]}\n", "- rfft: {input: x, n: 2, nan: default, default: inf}",
         "x.yaml:5:55: streams.x.stages[0].rfft.default: is not finite, so it has no spectrum");

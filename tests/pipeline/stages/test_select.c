@@ -15,7 +15,7 @@ static void test_refused(void **state) {
                   "x.yaml:5:26: streams.x.stages[0].select.fields: there is no field \"acb\" here; "
                   "did you mean \"abc\"?");
     check_refused("a,b\n1,2\n", "- select: {fields: [b, b]}",
-                  "x.yaml:5:26: streams.x.stages[0].select.fields: \"b\" is there twice");
+                  "x.yaml:5:26: streams.x.stages[0].select.fields: \"b\" occurs twice");
     check_refused("a,b\n1,2\n", "- select: {fields: []}",
                   "x.yaml:5:26: streams.x.stages[0].select.fields: a list of 0 is outside 1..256");
     check_refused("a,b\n1,2\n", "- select: {fields: [a]}\n- select: {fields: [something]}",

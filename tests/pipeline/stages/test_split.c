@@ -117,10 +117,10 @@ static void test_refused(void **state) {
         const char *stages, *error;
     } cases[] = {
         {"- split: {train: 0.9, validation: 0.2, part: train}",
-         "x.yaml:5:9: streams.x.stages[0].split: the shares of train, validation and test are 1.1 "
-         "together, not 1: each record is in one of them"},
+         "x.yaml:5:9: streams.x.stages[0].split: the shares of train, validation and test add up "
+         "to 1.1, not to 1"},
         {"- split: {train: 0.9, validation: 0.1}",
-         "x.yaml:5:9: streams.x.stages[0].split: part is missing: which of them this stream has"},
+         "x.yaml:5:9: streams.x.stages[0].split: part is missing: the part that this stream has"},
         {"- split: {train: 0.9, validation: 0.1, part: test}",
          "x.yaml:5:52: streams.x.stages[0].split.part: test has no share: give it one, as `test: "
          "0.1`"},
@@ -129,7 +129,8 @@ static void test_refused(void **state) {
         {"- split: {train: nan, validation: 0.1, part: train}",
          "x.yaml:5:24: streams.x.stages[0].split.train: nan is outside 0..1"},
         {"- split: {train: 0.9, validation: 0.1, part: train, input: x}",
-         "x.yaml:5:66: streams.x.stages[0].split.input: \"x\" is a list: split goes by one value"},
+         "x.yaml:5:66: streams.x.stages[0].split.input: \"x\" is a list, but split needs one "
+         "value"},
         {"- split: {train: 0.9, validation: 0.1, part: train, input: f}",
          "x.yaml:5:66: streams.x.stages[0].split.input: \"f\" is float64: `bin` it, or `cast` it "
          "to whole numbers"},

@@ -20,14 +20,14 @@ static void test_rows(void **state) {
     check_rows("{\"a\": 300, \"b\": 1}\n", "- stack: {inputs: [b, a], output: m, dtype: uint8}",
                "in.jsonl:1: stack.a: 300 does not fit uint8\n");
     check_rows("{\"a\": 0.5, \"b\": 1}\n", "- stack: {inputs: [b, a], output: m, dtype: int32}",
-               "in.jsonl:1: stack.a: 0.5 is not whole, as is int32\n");
+               "in.jsonl:1: stack.a: 0.5 is not whole, as needed for int32\n");
     check_rows("{\"a\": 16777217}\n", "- stack: {inputs: [a], output: m}",
-               "in.jsonl:1: stack.a: 16777217 would be rounded by float32; say `dtype`\n");
+               "in.jsonl:1: stack.a: 16777217 would be rounded by float32; set `dtype`\n");
     check_rows("{\"a\": 16777217}\n", "- stack: {inputs: [a], output: m, dtype: float32}",
                "{\"a\": 16777217, \"m\": [16777216.0]}\n");
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- stack: {inputs: a, output: m, nan: fail}",
-               "in.csv:2: stack.a: is NaN; `nan: default` would take a number for it\n");
+               "in.csv:2: stack.a: is NaN; `nan: default` replaces it by a number\n");
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- stack: {inputs: [a, a], output: m, nan: "
                "default, default: 2}\n- select: {fields: [m]}",
@@ -38,7 +38,7 @@ static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": [1]}\n", "- stack: {inputs: [a], output: m}",
                   "x.yaml:5:25: streams.x.stages[0].stack.inputs: the lists of \"a\" differ in "
-                  "length: only numbers and lists of a fixed width fit into a matrix");
+                  "length: a matrix takes only numbers and lists of fixed width");
     check_refused("{\"a\": 1}\n", "- stack: {inputs: [a, c], output: m}",
                   "x.yaml:5:25: streams.x.stages[0].stack.inputs: there is no field \"c\" here; "
                   "did you mean \"a\"?");

@@ -61,10 +61,10 @@ static void test_lengths(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("a\n1\n", "- template: {output: t, parts: ['x {a']}",
-                  "x.yaml:5:38: streams.x.stages[0].template.parts: part 0 has a lone '{': write "
+                  "x.yaml:5:38: streams.x.stages[0].template.parts: part 0 has a single '{': write "
                   "'{{' for a brace");
     check_refused("a\n1\n", "- template: {output: t, parts: [ok, 'a}']}",
-                  "x.yaml:5:38: streams.x.stages[0].template.parts: part 1 has a lone '}': write "
+                  "x.yaml:5:38: streams.x.stages[0].template.parts: part 1 has a single '}': write "
                   "'}}' for a brace");
     check_refused(
         "abc\n1\n", "- template: {output: t, parts: ['{acb}']}",
@@ -74,10 +74,9 @@ static void test_refused(void **state) {
         "a\n1\n", "- template: {output: t, parts: ['{}']}",
         "x.yaml:5:38: streams.x.stages[0].template.parts: a field's name has 1..63 bytes, "
         "not 0");
-    check_refused(
-        "{\"x\": [1]}\n", "- template: {output: t, parts: ['{x}']}",
-        "x.yaml:5:38: streams.x.stages[0].template.parts: \"x\" is a list; only texts and "
-        "numbers can stand in a text");
+    check_refused("{\"x\": [1]}\n", "- template: {output: t, parts: ['{x}']}",
+                  "x.yaml:5:38: streams.x.stages[0].template.parts: \"x\" is a list, but only "
+                  "texts and numbers fit into a text");
 }
 
 int main(void) {

@@ -64,9 +64,9 @@ static void test_defaults(void **state) {
                     3, 1);
     assert_non_null(strstr(lines, "\"input_ids\": [5]"));
     free(lines);
-    assert_non_null(strstr(stream_error(SOURCE, "", tokenize),
-                           "tokenize: `input` is left out, and there are 2 texts that could be "
-                           "meant: name one of id, text"));
+    assert_non_null(
+        strstr(stream_error(SOURCE, "", tokenize),
+               "tokenize: `input` is missing, and 2 texts are possible: name one of id, text"));
 }
 
 static void test_modes(void **state) {
@@ -88,14 +88,14 @@ static void test_modes(void **state) {
 static void test_bad_arguments(void **state) {
     (void)state;
     write_files();
-    check_error("output: ids, vocab: vocab.txt", "`input` is left out, and there are 2 texts");
+    check_error("output: ids, vocab: vocab.txt", "`input` is missing, and 2 texts are possible");
     check_error("input: txt, output: ids, vocab: vocab.txt", "text");
     check_error("input: text, output: ids, vocab: none.txt", "none.txt");
     check_error("input: text, output: ids, vocab: vocab.txt, unknown: unk", "needs `unk_id`");
     check_error("input: text, output: ids, vocab: vocab.txt, max_length: 1, bos_id: 1",
                 "leaves no room");
     check_error("input: text, output: ids, vocab: vocab.txt, scores: scores.txt, mode: greedy",
-                "no use for scores");
+                "greedy mode ignores scores");
     check_error("input: text, output: ids, vocab: vocab.txt, scores: vocab.txt",
                 "vocab.txt:1: streams.x.stages[0].tokenize.scores: \"a\" is no finite number");
     folder_print("double.txt", "a\nb\na\n");
