@@ -30,10 +30,10 @@ static int fit_memory(const struct leat_settings *settings, struct leat_limits *
     if (!*ret_is_lowered)
         return 0;
     if (leat_config_given(&settings->base, "max_ring_bytes"))
-        return leat_config_error(&settings->base, "max_ring_bytes", err,
-                                 "%s is more than 85 %% of the %s of memory that the daemon can "
-                                 "have",
-                                 leat_show_bytes(*total, asked), leat_show_bytes(memory, there));
+        return leat_config_error(
+            &settings->base, "max_ring_bytes", err,
+            "%s is more than 85 %% of the %s of memory that the daemon may use",
+            leat_show_bytes(*total, asked), leat_show_bytes(memory, there));
     *total = memory / 2;
     if (*user > *total)
         *user = *total;
@@ -59,7 +59,7 @@ static int check_memory(const struct leat_settings *settings, struct leat_error 
     if (memory == 0 || limit <= memory)
         return 0;
     return leat_config_error(&settings->base, "memory_limit", err,
-                             "%s is more than the %s of memory that the daemon can have",
+                             "%s is more than the %s of memory that the daemon may use",
                              leat_show_bytes(limit, asked), leat_show_bytes(memory, there));
 }
 

@@ -14,7 +14,7 @@ const struct leat_arg leat_fetch_args[] = {
              "Bytes of the block cache. The least recently read blocks make room for new ones.",
              .fallback = "16GiB", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_fetch_settings, requests, INT,
-             "Concurrent requests, and blocks that are read ahead of a reader.", .fallback = "16",
+             "Concurrent requests, and blocks that leat-fetch reads ahead.", .fallback = "16",
              .min = 1, .max = 256),
     LEAT_ARG(leat_fetch_settings, block, BYTES, "Bytes of a block. Each block is one request.",
              .fallback = "4MiB", .min = 4096, .max = 64 << 20),
@@ -23,10 +23,10 @@ const struct leat_arg leat_fetch_args[] = {
              "up in such parts.",
              .fallback = "16MiB", .min = 5 << 20, .max = 5e9),
     LEAT_ARG(leat_fetch_settings, timeout, SECONDS,
-             "How long a request is retried after 429, 5xx, a lost connection or a stall.",
+             "How long leat-fetch retries a request after 429, 5xx, a lost connection or a stall.",
              .fallback = "60s", .min = 1, .max = 3600),
     LEAT_ARG(leat_fetch_settings, endpoint, TEXT,
-             "URL of the store behind s3://, if it is not AWS: MinIO, R2, or GCS "
+             "URL of the store behind s3://, unless it is AWS: MinIO, R2, or GCS "
              "(https://storage.googleapis.com). If not given: $AWS_ENDPOINT_URL_S3, "
              "$AWS_ENDPOINT_URL, or endpoint_url of the profile."),
     LEAT_ARG(leat_fetch_settings, region, TEXT,

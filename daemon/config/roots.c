@@ -174,8 +174,8 @@ static int open_in_roots(const struct leat_roots *roots, const char *path, int f
 static int refuse(struct leat_error *err, const char *path, int r) {
     if (r == -EXDEV)
         return leat_error_set(err, -EACCES,
-                              "%s: is not below a directory that trainers may name files in "
-                              "(`roots` of the daemon's settings)",
+                              "%s: is outside the directories that trainers may read (`roots` in "
+                              "the daemon's settings)",
                               path);
     if (r == -ELOOP)
         return leat_error_set(
@@ -190,14 +190,14 @@ static int open_checked(const struct leat_opener *opener, const char *path, int 
     int fd;
 
     if (!path[0] || strlen(path) >= PATH_MAX)
-        return leat_error_set(err, -EINVAL, "a path of %zu bytes is outside 1..%d", strlen(path),
-                              PATH_MAX - 1);
+        return leat_error_set(err, -EINVAL, "a path has %zu bytes; it may have 1 to %d",
+                              strlen(path), PATH_MAX - 1);
     fd = open_in_roots(roots, path, flags);
     if (fd < 0)
         return refuse(err, path, fd);
     if (fstat(fd, &status) < 0 || (status.st_mode & S_IFMT) != wanted) {
         (void)close(fd);
-        return leat_error_set(err, -EACCES, "%s: is no %s", path, what);
+        return leat_error_set(err, -EACCES, "%s: is not a %s", path, what);
     }
     return fd;
 }
@@ -223,10 +223,9 @@ static int allow_object(const struct leat_opener *opener, const char *url, struc
     for (size_t i = 0; i < roots->n_items; i++)
         if (!roots->items[i].real && below(roots->items[i].path, url) && !is_ambiguous(url))
             return 0;
-    return leat_error_set(err, -EACCES,
-                          "%s: does not begin with a URL that trainers may name objects below "
-                          "(`roots` of the daemon's settings)",
-                          url);
+    return leat_error_set(
+        err, -EACCES,
+        "%s: is outside the URLs that trainers may read (`roots` in the daemon's settings)", url);
 }
 
 static char *absolute(const char *path) {

@@ -41,8 +41,8 @@ const struct leat_arg leat_settings_args[] = {
     LEAT_ARG(leat_settings, control_socket, PATH,
              "Socket of leatctl. If not given, control.sock in the socket directory."),
     LEAT_ARG(leat_settings, control_groups, TEXTS,
-             "Groups (names or numbers) whose members may look at everything on the control "
-             "socket: status, streams, trainers, stats and others. An unknown group is an error.",
+             "Groups (names or numbers) whose members may read everything on the control socket: "
+             "status, streams, trainers, stats and others. An unknown group is an error.",
              .fallback = "leat-clients", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, admin_groups, TEXTS,
              "Groups whose members may also change things: drain, reload, kick, log level, trace. "
@@ -50,23 +50,22 @@ const struct leat_arg leat_settings_args[] = {
              .fallback = "leat-admin", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, http_listen, TEXT,
              "HTTP address of metrics and status page: 127.0.0.1:PORT, [::1]:PORT, or unix:PATH. "
-             "If not given, there is none, and a private daemon (leatctl run, Python) never has "
-             "one. Without http_token_file, every user of the machine may look at a port. A Unix "
-             "socket has the rights of the control socket."),
+             "Default: no listener; a private daemon (leatctl run, Python) never has one. Without "
+             "http_token_file, every user of the machine may read a port. A Unix socket has the "
+             "rights of the control socket."),
     LEAT_ARG(leat_settings, http_token_file, PATH,
              "A file with one line, a token of 16 to 256 characters. HTTP requests then need "
              "`Authorization: Bearer TOKEN` or ?token=TOKEN. The file must belong to root or the "
-             "daemon's user, and nobody else may read it."),
+             "daemon's user, and be unreadable for others."),
     LEAT_ARG(leat_settings, roots, PATHS,
              "Directories and URLs (s3://bucket/folder/) below which trainers' own streams may "
              "name files and objects. If not given, only trainers of the daemon's own user may "
              "describe streams, with any file.",
              .min = 0, .max = 64),
-    LEAT_ARG(leat_settings, max_sessions, INT, "Most trainers that are connected at once.",
-             .fallback = "1024", .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
-    LEAT_ARG(leat_settings, max_user_sessions, INT,
-             "Most trainers of one user that are connected at once.", .fallback = "256", .min = 1,
-             .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(leat_settings, max_sessions, INT, "The most connected trainers.", .fallback = "1024",
+             .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(leat_settings, max_user_sessions, INT, "The most connected trainers of one user.",
+             .fallback = "256", .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
     LEAT_ARG(
         leat_settings, memory_limit, BYTES,
         "Memory of the daemon: rings, blocks, tokenizers, workspaces and caches of all streams. A "
@@ -74,49 +73,51 @@ const struct leat_arg leat_settings_args[] = {
         "control group's limit, or of the machine's memory without such a limit.",
         .min = 32 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_user_memory, BYTES,
-             "Most memory for the trainers of one user. A user also gets at most half of "
+             "The most memory for the trainers of one user. A user also gets at most half of "
              "memory_limit, or an equal share among three or more users. With the value of "
              "memory_limit, one user may take all.",
              .min = 16 << 20, .max = 1e15),
-    LEAT_ARG(leat_settings, max_ring_bytes, INT,
-             "Most memory of all batches together, shared or on their way as copies.",
-             .fallback = "8589934592", .min = 1 << 20, .max = 1e15),
+    LEAT_ARG(
+        leat_settings, max_ring_bytes, INT,
+        "The most memory of all batches together, in shared memory and in copies on their way.",
+        .fallback = "8589934592", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_user_ring_bytes, INT,
-             "Most memory of the batches of one user's trainers.", .fallback = "4294967296",
+             "The most memory of the batches of one user's trainers.", .fallback = "4294967296",
              .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_streams, INT,
-             "Most open streams that trainers described themselves.", .fallback = "256", .min = 0,
-             .max = LEAT_SETTINGS_MAX_SESSIONS),
+             "The most open streams that trainers describe themselves.", .fallback = "256",
+             .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
     LEAT_ARG(leat_settings, max_user_streams, INT,
-             "Most open streams that the trainers of one user described themselves.",
+             "The most open streams that the trainers of one user describe themselves.",
              .fallback = "64", .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
     LEAT_ARG_NAMED(WEIGHTS_KEY, leat_settings, user_weights, MAP,
-                   "Shares of the workers: names or uids of users, each with a weight from 1 to "
-                   "1000. Other users have weight 1.",
+                   "Shares of the workers: users (names or uids) with a weight from 1 to 1000. "
+                   "Other users have weight 1.",
                    .min = 0, .max = MAX_WEIGHTS),
     LEAT_ARG(leat_settings, window, INT,
-             "Batches that a trainer may hold at once, if it does not ask for another number; more "
-             "if they are small.",
+             "Batches that a trainer may hold at once if it does not ask for a number; small "
+             "batches raise it.",
              .fallback = "4", .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
-    LEAT_ARG(leat_settings, max_window, INT, "Most batches that a trainer may ask to hold at once.",
-             .fallback = "128", .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
+    LEAT_ARG(leat_settings, max_window, INT,
+             "The most batches that a trainer may ask to hold at once.", .fallback = "128",
+             .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
     LEAT_ARG(leat_settings, worker_timeout, SECONDS,
-             "How long a worker may be at one task. After that, its stream counts as stalled and "
-             "the log says so. If the worker is stopped, dead or deadlocked, the service manager "
+             "The longest time of a worker at one task. After that, its stream counts as stalled, "
+             "and leatd logs it. If the worker is stopped, dead or deadlocked, the service manager "
              "restarts the daemon. 0: never.",
              .fallback = "60s", .min = 0, .max = 30 * 86400),
     LEAT_ARG(leat_settings, exec, CHOICE,
-             "Which streams may start programs: no streams, those of this file, or also those that "
+             "Streams that may start programs: none, those of this file, or also those that "
              "trainers of the daemon's own user describe. Programs run as the daemon's user.",
              .fallback = "settings", .choices = exec_choices),
     LEAT_ARG(leat_settings, tuner, CHOICE,
-             "Whether leatd adapts block size, blocks in flight, batches ahead and batches per job "
-             "while streams run. A stream's own options come first. Batches never change.",
+             "on: leatd adapts block size, blocks in flight, batches ahead and batches per job "
+             "while streams run. Options of a stream come first. Batches never change.",
              .fallback = "on", .choices = tuner_choices),
     LEAT_ARG(leat_settings, state_directory, PATH,
-             "Folder for results of the tuner, descriptions of served streams (to explain "
-             "positions that no longer fit), and digests of files. If not given: $STATE_DIRECTORY "
-             "(systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."),
+             "Folder for the tuner's results, descriptions of streams (to explain stale "
+             "positions), and digests of files. If not given: $STATE_DIRECTORY (systemd), "
+             "$XDG_STATE_HOME/leat or ~/.local/state/leat."),
     LEAT_ARG(leat_settings, log, CHOICE,
              "Form of the log: text or JSON lines on stderr, or the journal. auto is the journal "
              "if stderr leads there, else text.",
@@ -326,14 +327,14 @@ static int take_weight(struct leat_settings *settings, size_t i, struct leat_err
 
     if (find_user(name, &weight->uid) < 0)
         return weight_error(settings, i, true, name,
-                            "is no user of this machine; expected a name or a uid", err);
+                            "is not a user of this machine; give a name or a uid", err);
     for (size_t j = 0; j < i; j++)
         if (settings->weights[j].uid == weight->uid)
-            return weight_error(settings, i, true, name, "has a weight already", err);
+            return weight_error(settings, i, true, name, "already has a weight", err);
     if (leat_parse_int(text, strlen(text), &number) < 0 || number < 1 ||
         number > LEAT_FAIR_WEIGHT_MAX)
         return weight_error(settings, i, false, text,
-                            "is no weight; expected a whole number from 1 to 1000", err);
+                            "is not a weight; give a whole number from 1 to 1000", err);
     weight->weight = (uint32_t)number;
     return 0;
 }
@@ -358,7 +359,7 @@ static int group_error(const struct leat_settings *settings, const char *key, si
     const struct leat_value *value = leat_value_get(&settings->values, key);
     const struct leat_value *item = value->kind == LEAT_VALUE_LIST ? &value->items[i] : value;
 
-    leat_error_set(err, -EINVAL, "\"%.64s\" is no group of this machine; expected a name or a gid",
+    leat_error_set(err, -EINVAL, "\"%.64s\" is not a group of this machine; give a name or a gid",
                    name);
     leat_error_locate(err, settings->file, item->line, item->column);
     if (item == value)

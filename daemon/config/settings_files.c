@@ -68,8 +68,8 @@ static int check_keys(const struct leat_settings_file *file, struct leat_error *
         if (strcmp(key->name, STREAMS_KEY) == 0)
             continue;
         leat_error_set(err, -EINVAL,
-                       "unknown key \"%.64s\"; a file of this folder holds `" STREAMS_KEY
-                       "` only; move settings to the main file",
+                       "unknown key \"%.64s\"; a file in this folder may have `" STREAMS_KEY
+                       "` only: move settings to the main file",
                        key->name);
         leat_error_locate(err, file->path, key->line, key->column);
         return -EINVAL;
@@ -104,8 +104,9 @@ static int read_files(struct leat_settings_files *files, const char *folder,
     int r = 0;
 
     if (n > LEAT_SETTINGS_MAX_FILES)
-        return leat_error_set(err, -E2BIG, "%s: has %zu files *" SUFFIX ", at most %d are read",
-                              folder, n, LEAT_SETTINGS_MAX_FILES);
+        return leat_error_set(err, -E2BIG,
+                              "%s: has %zu files *" SUFFIX ", but leatd reads at most %d", folder,
+                              n, LEAT_SETTINGS_MAX_FILES);
     files->items = calloc(n + 1, sizeof(*files->items));
     if (!files->items)
         return leat_error_oom(err);
@@ -234,7 +235,7 @@ int leat_settings_streams_check(const struct leat_settings_streams *streams,
     if (streams->n > LEAT_SETTINGS_MAX_STREAMS) {
         const struct leat_spec *spec = streams->specs[LEAT_SETTINGS_MAX_STREAMS];
 
-        leat_error_set(err, -E2BIG, "%zu streams are more than %d", streams->n,
+        leat_error_set(err, -E2BIG, "there are %zu streams, more than %d", streams->n,
                        LEAT_SETTINGS_MAX_STREAMS);
         leat_error_locate(err, spec->file, spec->line, spec->column);
         return -E2BIG;

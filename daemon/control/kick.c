@@ -37,14 +37,14 @@ static size_t count(const struct leat_sessions *sessions, const Leat__KickReques
 static int check(const struct leat_sessions *sessions, const Leat__KickRequest *kick,
                  struct leat_error *err) {
     if (!says_whom(kick))
-        return leat_error_set(err, -EINVAL, "whom? Name a session, a process, a user or a stream");
+        return leat_error_set(
+            err, -EINVAL,
+            "the request names no session: give a session, a process, a user or a stream");
     if (strlen(kick->reason) > REASON_MAX)
-        return leat_error_set(err, -EINVAL, "the reason has %zu bytes; at most %d are told",
+        return leat_error_set(err, -EINVAL, "the reason has %zu bytes, more than %d",
                               strlen(kick->reason), REASON_MAX);
     if (count(sessions, kick) == 0)
-        return leat_error_set(err, -ENOENT,
-                              "no session is the one that is meant: see "
-                              "`leatctl streams --trainers`");
+        return leat_error_set(err, -ENOENT, "no session matches: see `leatctl streams --trainers`");
     return 0;
 }
 

@@ -29,9 +29,9 @@ static int parse(const Leat__LogLevelRequest *request, int *ret_room, int *ret_l
                               "them",
                               request->room);
     if (*ret_level < 0)
-        return leat_error_set(err, -EINVAL,
-                              "\"%.32s\" is no level: error, warning, notice, info or debug",
-                              request->level);
+        return leat_error_set(
+            err, -EINVAL, "\"%.32s\" is not a level: give error, warning, notice, info or debug",
+            request->level);
     return 0;
 }
 

@@ -41,11 +41,11 @@ static int choose_format(const char *name, enum leat_metrics_format *ret_format,
     *ret_format = LEAT_METRICS_PROMETHEUS;
     if (strcmp(name, LEAT_METRICS_NAME_PROMETHEUS) == 0)
         return 0;
-    return leat_error_set(err, -EINVAL,
-                          "there is no format \"%.32s\" of metrics; there are "
-                          "\"" LEAT_METRICS_NAME_OPENMETRICS
-                          "\" and \"" LEAT_METRICS_NAME_PROMETHEUS "\"",
-                          name);
+    return leat_error_set(
+        err, -EINVAL,
+        "\"%.32s\" is not a format of metrics: give \"" LEAT_METRICS_NAME_OPENMETRICS
+        "\" or \"" LEAT_METRICS_NAME_PROMETHEUS "\"",
+        name);
 }
 
 void leat_control_metrics(struct leat_control *control, const Leat__ControlRequest *request,

@@ -96,8 +96,7 @@ static void give_up(struct leat_control *control) {
     struct leat_error err = LEAT_ERROR_INIT;
 
     leat_error_set(&err, -EMSGSIZE,
-                   "an update is larger than a frame may be, or there is no memory for it: "
-                   "subscribe to one stream");
+                   "an update is larger than a frame, or lacks memory: subscribe to one stream");
     control->subscription = leat_subscription_free(control->subscription);
     leat_control_fail(control, &err);
 }

@@ -69,11 +69,11 @@ void leat_control_trace(struct leat_control *control, const Leat__ControlRequest
     struct leat_error err = LEAT_ERROR_INIT;
 
     if (stream[0] && control->tracing)
-        leat_error_set(&err, -EBUSY, "this connection traces the stream \"%s\" already",
+        leat_error_set(&err, -EBUSY, "this connection already traces the stream \"%s\"",
                        control->tracing->stream->name);
     else if (!stream[0] && !control->tracing)
         leat_error_set(&err, -EINVAL,
-                       "this connection traces no stream: the first request names it");
+                       "this connection traces no stream: name one in its first request");
     else if (stream[0])
         (void)leat_tracing_new(control->controls->feeds, stream, &control->tracing, &err);
     if (err.code) {

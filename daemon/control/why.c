@@ -64,8 +64,8 @@ static void add_trouble(const struct leat_daemon_stream *stream, struct leat_tex
         return;
     (void)gmtime_r(&seconds, &parts);
     (void)strftime(when, sizeof(when), "%FT%TZ", &parts);
-    leat_text_add(text, failure->is_over ? "  It failed, and goes on since then; the last time at "
-                                         : "  It has failed, at ");
+    leat_text_add(text, failure->is_over ? "  It failed and has recovered; the last failure was at "
+                                         : "  It failed at ");
     leat_text_add(text, "%s (%s):\n  ", when, leat_failure_name(failure->reason));
     leat_text_add_shown(text, failure->text);
     leat_text_add(text, "\n");

@@ -49,8 +49,8 @@ static int adopt_named(struct leat_endpoints *endpoints, int take_fd, const char
     if (i < 0 || endpoints->listeners[i].fd >= 0) {
         (void)close(take_fd);
         return leat_error_set(err, -EINVAL,
-                              "the service manager passed a socket named \"%.64s\"%s; the names "
-                              "are trainer, copy, control and http (FileDescriptorName=)",
+                              "the service manager passed a socket with the name \"%.64s\"%s; use "
+                              "trainer, copy, control or http (FileDescriptorName=)",
                               name, i < 0 ? "" : " twice");
     }
     return leat_listener_adopt(&endpoints->listeners[i], take_fd, kinds[i].type, err);
@@ -84,9 +84,9 @@ int leat_endpoints_directory(char *buffer, size_t size, struct leat_error *err) 
     else if (user && user[0])
         (void)snprintf(buffer, size, "%s/leat", user);
     else
-        return leat_error_set(err, -EINVAL,
-                              "where shall the sockets be? Give --socket-dir, or set "
-                              "XDG_RUNTIME_DIR");
+        return leat_error_set(
+            err, -EINVAL,
+            "there is no folder for the sockets: give --socket-dir, or set XDG_RUNTIME_DIR");
     return 0;
 }
 

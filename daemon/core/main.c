@@ -56,12 +56,12 @@ static int fail(const struct leat_error *err) {
 
     leat_retry_begin(&retry, !err->file[0]);
     if (retry.is_given_up)
-        (void)snprintf(then, sizeof(then), "given up after %d s: mend it, then start it",
-                       LEAT_RETRY_S);
+        (void)snprintf(then, sizeof(then),
+                       "leatd gave up after %d s: correct the error, then start it", LEAT_RETRY_S);
     else if (retry.is_managed && retry.pause_s > 0)
-        (void)snprintf(then, sizeof(then), "tried again in %u s", retry.pause_s);
+        (void)snprintf(then, sizeof(then), "next attempt in %u s", retry.pause_s);
     else if (retry.is_managed)
-        (void)snprintf(then, sizeof(then), "tried again at once");
+        (void)snprintf(then, sizeof(then), "next attempt at once");
     status = complain(err, then);
     if (retry.is_managed)
         tell_status(err, then);
@@ -88,7 +88,7 @@ static int check_config(const struct leat_daemon_options *options) {
     if (leat_configuration_read(file, &options->overrides, &configuration, &err) < 0)
         return complain(&err, "");
     n_streams = configuration.settings->n_streams;
-    (void)printf("%s: fine, %zu stream%s\n", file, n_streams, n_streams == 1 ? "" : "s");
+    (void)printf("%s: no errors, %zu stream%s\n", file, n_streams, n_streams == 1 ? "" : "s");
     leat_configuration_deinit(&configuration);
     return EXIT_SUCCESS;
 }

@@ -86,7 +86,7 @@ static int take_override(struct leat_options *options, const char *text, struct 
     struct leat_settings_overrides *overrides = &options->daemon.overrides;
 
     if (overrides->n_items == LEAT_OVERRIDES_MAX)
-        return leat_error_set(err, -E2BIG, "--set %.64s: %d of these are the limit", text,
+        return leat_error_set(err, -E2BIG, "--set %.64s: at most %d of these are allowed", text,
                               LEAT_OVERRIDES_MAX);
     overrides->items[overrides->n_items++] = text;
     return 0;
@@ -160,10 +160,10 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
     if (r == 0 && options->checks_config && optind == argc - 1)
         options->daemon.config_file = argv[optind++];
     if (r == 0 && optind < argc)
-        r = leat_error_set(err, -EINVAL, "%s: leatd takes options only; see leatd --help",
+        r = leat_error_set(err, -EINVAL, "%s: leatd takes only options; see leatd --help",
                            argv[optind]);
     if (r == 0 && options->daemon.end_with && !options->daemon.socket_dir)
-        r = leat_error_set(err, -EINVAL, "--end-with needs a --socket-dir of its own");
+        r = leat_error_set(err, -EINVAL, "--end-with needs --socket-dir with a folder of its own");
     if (r == 0 && !options->daemon.config_file && !options->daemon.end_with &&
         !options->wants_help && !options->wants_version && !options->wants_events &&
         !options->wants_reference && !options->asks_reload)

@@ -114,7 +114,7 @@ static int check_budget(struct leat_reload *reload) {
     if (next.limit_bytes >= budget->guaranteed_bytes)
         return 0;
     return leat_config_error(&settings->base, "memory_limit", &reload->error,
-                             "%s is less than the %s that are guaranteed to what runs now",
+                             "%s is less than the %s that running streams need",
                              leat_show_bytes(next.limit_bytes, limit),
                              leat_show_bytes(budget->guaranteed_bytes, taken));
 }

@@ -77,14 +77,14 @@ static int read_frame(int fd, struct leat_frame_decoder *decoder, const uint8_t 
 
 static int take_reply(const uint8_t *frame, size_t size, struct leat_error *err) {
     Leat__ControlReply *reply = leat_message_unpack(&leat__control_reply__descriptor, frame, size,
-                                                    "the daemon's answer cannot be read", err);
+                                                    "the daemon's answer is malformed", err);
 
     if (!reply)
         return err->code;
     if (reply->error)
         leat_error_from_message(err, reply->error);
     else if (reply->verb_case != LEAT__CONTROL_REPLY__VERB_RELOAD)
-        leat_error_set(err, -EPROTO, "the daemon answered something else");
+        leat_error_set(err, -EPROTO, "the daemon sent an unexpected answer");
     leat__control_reply__free_unpacked(reply, NULL);
     return err->code;
 }

@@ -71,7 +71,7 @@ static void print_serving(const struct leat_service_figures *figures, char *buff
 const char *leat_service_status_print(const struct leat_service_figures *figures,
                                       char buffer[LEAT_SERVICE_STATUS_MAX]) {
     if (figures->is_stuck)
-        (void)snprintf(buffer, LEAT_SERVICE_STATUS_MAX, "stuck: workers cannot go on");
+        (void)snprintf(buffer, LEAT_SERVICE_STATUS_MAX, "stuck: workers cannot continue");
     else if (figures->is_stopping)
         (void)snprintf(buffer, LEAT_SERVICE_STATUS_MAX, "stopping: %u trainer%s",
                        figures->n_trainers, plural(figures->n_trainers));
@@ -245,7 +245,7 @@ static void give_up(struct leat_service *service) {
     if (heartbeat->n_stalled == 0)
         leat_log_write(service->env->log, LEAT_EVENT_STUCK,
                        (struct leat_log_field[]){
-                           LEAT_LOG_T("waits", "for a worker that takes tasks"),
+                           LEAT_LOG_T("waits", "waiting for a worker that takes tasks"),
                            LEAT_LOG_N("tasks", service->env->scheduler->n_submitted),
                            LEAT_LOG_FIELDS_END,
                        });

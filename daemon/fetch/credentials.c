@@ -143,7 +143,7 @@ int leat_credentials_parse(const char *json, size_t n_bytes, struct leat_credent
     leat_json_free(parser);
     return r == 0
                ? 0
-               : leat_error_set(err, -EBADMSG, "is no JSON with AccessKeyId and SecretAccessKey");
+               : leat_error_set(err, -EBADMSG, "is not JSON with AccessKeyId and SecretAccessKey");
 }
 
 /* ---- credential_process ---- */
@@ -209,7 +209,7 @@ static int take_process(struct leat_credentials *credentials, const char *comman
     else if (r < 0)
         leat_error_set(err, -EACCES, "credential_process of ~/.aws/config: %s", strerror(-r));
     else if (leat_credentials_parse(answer->bytes, answer->n, credentials, &why) < 0)
-        r = leat_error_set(err, -EACCES, "what credential_process of ~/.aws/config says %s",
+        r = leat_error_set(err, -EACCES, "the output of credential_process of ~/.aws/config %s",
                            why.message);
     answer_free(answer);
     credentials->source = "credential_process";
@@ -358,7 +358,8 @@ int leat_store_find(const struct leat_fetch_settings *settings, char **ret_endpo
         n--;
     if (endpoint && ((strncmp(endpoint, "https://", 8) != 0 && strncmp(endpoint, "http://", 7)) ||
                      strpbrk(endpoint, "@?# ")))
-        return leat_error_set(err, -EINVAL, "the endpoint is no plain URL of https:// or http://");
+        return leat_error_set(err, -EINVAL,
+                              "the endpoint is not a plain URL of https:// or http://");
     *ret_endpoint = endpoint ? strndup(endpoint, n) : NULL;
     if (endpoint && !*ret_endpoint)
         return leat_error_oom(err);
@@ -369,7 +370,7 @@ int leat_store_find(const struct leat_fetch_settings *settings, char **ret_endpo
     region = region ? region : "us-east-1";
     if (strspn(region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") !=
         strlen(region))
-        return leat_error_set(err, -EINVAL, "the region is no name of one");
+        return leat_error_set(err, -EINVAL, "the region is not a valid name");
     *ret_region = strdup(region);
     return *ret_region ? 0 : leat_error_oom(err);
 }

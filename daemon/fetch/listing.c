@@ -39,7 +39,7 @@ static void on_start(void *data, const XML_Char *name, const XML_Char **attribut
 
     (void)attributes;
     if (walk->depth == DEPTH_MAX) {
-        stop(walk, "its elements are too deep");
+        stop(walk, "its elements are nested too deep");
         return;
     }
     (void)snprintf(walk->path[walk->depth++], ELEMENT_MAX, "%s", colon ? colon + 1 : name);
@@ -66,7 +66,7 @@ static void on_text(void *data, const XML_Char *text, int n) {
     struct walk *walk = data;
 
     if ((size_t)n > LEAT_LISTING_TEXT_MAX - walk->n_text) {
-        stop(walk, "a text of it is too long");
+        stop(walk, "one of its texts is too long");
         return;
     }
     memcpy(walk->text + walk->n_text, text, (size_t)n);
@@ -109,7 +109,7 @@ static void begin_item(void *result, struct walk *walk) {
     struct leat_listing *listing = result;
 
     if (walk->depth == 1 && strcmp(walk->path[0], "ListBucketResult") != 0) {
-        stop(walk, "it is no ListBucketResult");
+        stop(walk, "it is not a ListBucketResult");
         return;
     }
     if (!is_at(walk, 2, "Contents"))
@@ -123,7 +123,7 @@ static void begin_item(void *result, struct walk *walk) {
 
 static const char *keep(char **member, const struct walk *walk) {
     if (*member)
-        return "an object has two of one element";
+        return "an object has an element twice";
     if (strlen(walk->text) != walk->n_text || walk->n_text == 0)
         return "an object has an empty element";
     *member = strdup(walk->text);
@@ -133,7 +133,7 @@ static const char *keep(char **member, const struct walk *walk) {
 static const char *take_size(struct leat_listing_item *item, const struct walk *walk) {
     if (walk->n_text == 0 || walk->n_text > 18 ||
         strspn(walk->text, "0123456789") != walk->n_text || item->n_bytes != UINT64_MAX)
-        return "a size is no number";
+        return "a size is not a number";
     item->n_bytes = strtoull(walk->text, NULL, 10);
     return NULL;
 }
@@ -167,9 +167,9 @@ int leat_listing_parse(const char *xml, size_t n_bytes, struct leat_listing *ret
     *ret_listing = (struct leat_listing){.items = NULL};
     why = parse(&walk, xml, n_bytes);
     if (!why && ret_listing->is_truncated && !ret_listing->token[0])
-        why = "it goes on, and does not say where";
+        why = "it is truncated, but does not say where it continues";
     if (why)
-        return leat_error_set(err, -EBADMSG, "the list of objects that came is damaged: %s", why);
+        return leat_error_set(err, -EBADMSG, "the store's list of objects is damaged: %s", why);
     return 0;
 }
 

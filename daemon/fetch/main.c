@@ -103,9 +103,9 @@ static int take_listener(const struct options *options, struct leat_error *err) 
         return leat_error_set(err, -EINVAL, "the service manager passes %d sockets; pass one",
                               passed.n);
     if (passed.n == 1 && !is_listening(fd))
-        return leat_error_set(err, -EINVAL,
-                              "the socket from the service manager is not of sequenced packets "
-                              "(ListenSequentialPacket=)");
+        return leat_error_set(
+            err, -EINVAL,
+            "the socket from the service manager has the wrong type: set ListenSequentialPacket=");
     if (passed.n == 1)
         return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? leat_error_set(err, -errno, "fcntl") : fd;
     if (options->socket)

@@ -65,11 +65,11 @@ int leat_object_url_parse(const char *url, struct leat_object_url *ret_url,
         return refuse(url, "has no path behind a host or bucket", err);
     memcpy(ret_url->host, host, (size_t)(slash - host));
     if (!is_host(ret_url->host, ret_url->is_s3))
-        return refuse(url, ret_url->is_s3 ? "is no name of a bucket" : "has no name of a host",
+        return refuse(url, ret_url->is_s3 ? "has no valid bucket name" : "has no name of a host",
                       err);
     ret_url->path = slash + 1;
     if (!ret_url->is_s3 && strpbrk(ret_url->path, "?#\\"))
-        return refuse("a URL", "has a query, a fragment or a backslash, which none may have here",
+        return refuse("a URL", "has a query, a fragment or a backslash, which are not allowed",
                       err);
     if (has_dots(ret_url->path))
         return refuse(url, "has a part . or ..", err);

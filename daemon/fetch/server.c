@@ -161,7 +161,7 @@ int leat_fetch_server_init(struct leat_fetch_server *server,
     *server = (struct leat_fetch_server){.listener = take_listener, .control = take_control};
     if (leat_block_cache_init(&server->cache, settings->path, (uint64_t)settings->max_size,
                               (uint64_t)settings->block, &why) < 0)
-        (void)fprintf(stderr, "leat-fetch: goes on without its cache: %s\n", why.message);
+        (void)fprintf(stderr, "leat-fetch: continues without its cache: %s\n", why.message);
     return leat_transfers_init(&server->transfers, settings, err);
 }
 

@@ -336,7 +336,7 @@ static bool may_help(const struct leat_transfer *transfer, CURLcode code, long s
 static int fail_connection(const struct leat_transfer *transfer, CURLcode code,
                            struct leat_error *err) {
     if (transfer->has_more)
-        return leat_error_set(err, -EPROTO, "more came than was asked for");
+        return leat_error_set(err, -EPROTO, "the server sent more than requested");
     if (code == CURLE_COULDNT_CONNECT && transfer->request.is_confined && !transfer->is_s3)
         return leat_error_set(err, -EACCES,
                               "cannot connect; trainers may not name hosts of this machine or its "
@@ -354,22 +354,22 @@ static int fail_status(const struct leat_transfer *transfer, long status, struct
     if (transfer->is_s3 && transfer->answer.region[0] &&
         strcmp(transfer->answer.region, transfer->all->region) != 0)
         return leat_error_set(err, -EIO,
-                              "the bucket is in region %s, and %s was asked (HTTP %ld): set "
-                              "AWS_REGION, or `region` of `fetch`",
+                              "the bucket is in region %s, not in %s (HTTP %ld): set AWS_REGION, "
+                              "or `region` of `fetch`",
                               transfer->answer.region, transfer->all->region, status);
     if (status == 412 && is_writing(transfer))
         return leat_error_set(err, -EEXIST, "is there already (HTTP 412)");
     if (status == 412 || status == 416)
         return leat_error_set(err, -ESTALE, "changed since it was listed (HTTP %ld)", status);
     if (status >= 300 && status < 400)
-        return leat_error_set(err, -EIO, "leads elsewhere (HTTP %ld), to %.200s: name that", status,
+        return leat_error_set(err, -EIO, "redirects (HTTP %ld) to %.200s: use that URL", status,
                               transfer->answer.location[0] ? transfer->answer.location
-                                                           : "nobody knows where");
+                                                           : "an unknown place");
     return leat_error_set(
         err, code, "HTTP %ld%s%s%s%.200s%s", status, cause.code[0] ? " " : "", cause.code,
         cause.message[0] ? ": " : "", cause.message,
         transfer->is_s3 && code == -EACCES && !transfer->all->credentials.is_there
-            ? "; no credentials were found: AWS_ACCESS_KEY_ID, ~/.aws or a role give them"
+            ? "; no credentials were found: set AWS_ACCESS_KEY_ID, or provide ~/.aws or a role"
             : "");
 }
 
@@ -380,17 +380,17 @@ static int check_block(const struct leat_transfer *transfer, long status, struct
 
     if (is_part(transfer) && status == 200)
         return leat_error_set(err, -EPROTO,
-                              "a range was asked for, and all was answered (HTTP 200): the server "
-                              "knows no ranges");
+                              "the server ignores ranges: it answered a request for a range with "
+                              "the whole object (HTTP 200)");
     if (leat_answer_version(answer)[0] &&
         strcmp(leat_answer_version(answer), transfer->version) != 0)
-        return leat_error_set(err, -ESTALE, "changed since it was listed: its ETag is another one");
+        return leat_error_set(err, -ESTALE, "changed since it was listed: its ETag differs");
     if (is_part(transfer) &&
         (answer->first != request->first || answer->end != request->first + request->n_bytes ||
          answer->object_size != request->object_size))
-        return leat_error_set(err, -EPROTO, "another range was answered than was asked for");
+        return leat_error_set(err, -EPROTO, "the server answered with another range");
     if (transfer->n_taken != request->n_bytes)
-        return leat_error_set(err, -EPROTO, "%llu bytes were answered, and %llu were asked for",
+        return leat_error_set(err, -EPROTO, "the server sent %llu bytes instead of %llu",
                               (unsigned long long)transfer->n_taken,
                               (unsigned long long)request->n_bytes);
     return 0;
@@ -458,8 +458,9 @@ static void end_transfer(struct leat_transfer *transfer, CURLcode code) {
         }
         if (may_again) {
             memcpy(cause, err.message, sizeof(cause));
-            (void)snprintf(err.message, sizeof(err.message), "%.400s; given up after %u attempts",
-                           cause, transfer->n_attempts);
+            (void)snprintf(err.message, sizeof(err.message),
+                           "%.400s; leat-fetch gave up after %u attempts", cause,
+                           transfer->n_attempts);
         }
     }
     finish(transfer, &err);

@@ -30,8 +30,8 @@ int leat_http_bind(struct leat_http *http, const char *text, const char *group,
     (void)http;
     (void)group;
     return leat_error_set(err, -EOPNOTSUPP,
-                          "http_listen: %.64s: this leatd was built without an HTTP listener "
-                          "(-DLEAT_HTTP=ON, with libmicrohttpd)",
+                          "http_listen: %.64s: this leatd has no HTTP listener: build it with "
+                          "libmicrohttpd and -DLEAT_HTTP=ON",
                           text);
 }
 

@@ -46,7 +46,7 @@ static int bind_ip(struct leat_http *http, const struct leat_http_address *addre
         bind(fd, &address->ip.any, address->n_ip) < 0 || listen(fd, BACKLOG) < 0)
         return leat_error_set(err, -errno, "%s: %s%s", text, strerror(errno),
                               fd < 0 && errno == EAFNOSUPPORT
-                                  ? " (the unit allows no such sockets: see leatd-http.socket)"
+                                  ? " (the unit does not allow such sockets: see leatd-http.socket)"
                                   : "");
     return 0;
 }
@@ -73,7 +73,7 @@ int leat_http_adopt(struct leat_http *http, int take_fd, struct leat_error *err)
     http->listener.is_passed = true;
     if (getsockname(take_fd, (struct sockaddr *)&address, &size) < 0 ||
         getsockopt(take_fd, SOL_SOCKET, SO_TYPE, &type, &n_type) < 0 || type != SOCK_STREAM)
-        return leat_error_set(err, -EINVAL, "the socket named http is no stream socket");
+        return leat_error_set(err, -EINVAL, "the socket named http is not a stream socket");
     http->shared.is_ip = address.ss_family != AF_UNIX;
     if (fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0)
         return leat_error_set(err, -errno, "the socket named http: %s", strerror(errno));

@@ -39,7 +39,7 @@ int leat_http_library_load(struct leat_error *err) {
     return library ? 0
                    : leat_error_set(err, -EOPNOTSUPP,
                                     "http_listen: %.200s: install libmicrohttpd (Debian: "
-                                    "libmicrohttpd12), or leave the listener out",
+                                    "libmicrohttpd12), or remove http_listen",
                                     dlerror());
 }
 #endif

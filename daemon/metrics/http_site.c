@@ -105,7 +105,7 @@ static enum MHD_Result answer_metrics(struct leat_http_site *site,
 
     if (is_stale(site, now_ns))
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                      "the daemon's loop has said nothing for ten seconds\n");
+                      "the daemon's loop has not answered for ten seconds\n");
     if (!site->metrics[format]) {
         leat_metrics_render(&text, site->reading, format);
         site->metrics[format] = respond_text(&text, is_open ? TYPE_OPENMETRICS : TYPE_PROMETHEUS);
@@ -124,7 +124,7 @@ static enum MHD_Result answer_history(struct leat_http_site *site,
     struct leat_text text = {.data = NULL};
 
     if (after && (!after[0] || strspn(after, "0123456789") != strlen(after)))
-        return refuse(connection, MHD_HTTP_BAD_REQUEST, "after: expected the `at` of a sample\n");
+        return refuse(connection, MHD_HTTP_BAD_REQUEST, "after: give the `at` of a sample\n");
     leat_http_json(&text, &site->history, site->reading,
                    wants_tens ? LEAT_HISTORY_TENS : LEAT_HISTORY_SECONDS,
                    after ? strtoull(after, NULL, 10) : 0, now_ns, is_stale(site, now_ns));
@@ -136,7 +136,7 @@ static enum MHD_Result answer_page(struct MHD_Connection *connection, const char
         if (strcmp(file->path, path) == 0)
             return send_and_drop(connection, MHD_HTTP_OK,
                                  respond_static(file->bytes, file->n_bytes, file->type));
-    return refuse(connection, MHD_HTTP_NOT_FOUND, "there are /, /metrics and /history.json\n");
+    return refuse(connection, MHD_HTTP_NOT_FOUND, "not found: use /, /metrics or /history.json\n");
 }
 
 static bool has_body(struct MHD_Connection *connection) {
@@ -160,20 +160,20 @@ enum MHD_Result leat_http_site_answer(struct leat_http_site *site,
     bool has_figures = strcmp(path, "/metrics") == 0 || strcmp(path, "/history.json") == 0;
 
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "here one can only look\n");
+        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n");
     if (has_body(connection))
-        return refuse(connection, MHD_HTTP_BAD_REQUEST, "a question has no body\n");
+        return refuse(connection, MHD_HTTP_BAD_REQUEST, "requests may not have a body\n");
     if (site->is_ip && !leat_http_host_is_local(
                            leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host")))
         return refuse(connection, MHD_HTTP_FORBIDDEN,
-                      "the Host of the request is not this machine: ask for 127.0.0.1\n");
+                      "the Host of the request is not this machine: use 127.0.0.1\n");
     if (!may_look)
         return refuse(connection, MHD_HTTP_FORBIDDEN,
-                      "this user is in none of the groups that may look (control_groups)\n");
+                      "your user is in none of the groups that may read this (control_groups)\n");
     if (has_figures && !has_token(site, connection))
-        return refuse(connection, MHD_HTTP_UNAUTHORIZED,
-                      "the token of http_token_file is wanted: Authorization: Bearer TOKEN, or "
-                      "?token=TOKEN\n");
+        return refuse(
+            connection, MHD_HTTP_UNAUTHORIZED,
+            "give the token of http_token_file: Authorization: Bearer TOKEN, or ?token=TOKEN\n");
     if (strcmp(path, "/metrics") == 0)
         return answer_metrics(site, connection, now_ns);
     if (strcmp(path, "/history.json") == 0)

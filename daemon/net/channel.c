@@ -98,7 +98,7 @@ static void on_readable(struct leat_channel *channel) {
         }
         if (r < 0) {
             fail(channel, r,
-                 r == -EPROTO ? "a descriptor was sent, which clients may not" : "receiving");
+                 r == -EPROTO ? "the client sent a descriptor, which is not allowed" : "receiving");
             return;
         }
         deliver_frames(channel);

@@ -84,12 +84,12 @@ int leat_http_address_parse(const char *text, struct leat_http_address *ret_addr
         r = parse_ip(host, port, ret_address);
     if (r == -EADDRNOTAVAIL)
         return leat_error_set(err, -EINVAL,
-                              "%.64s is no address of this machine alone (127.0.0.1, [::1]); for "
-                              "others, put a server that knows its users before unix:PATH",
+                              "%.64s is not an address of this machine alone (127.0.0.1, [::1]); "
+                              "for others, put a server with its own users before unix:PATH",
                               text);
     if (r < 0)
-        return leat_error_set(
-            err, -EINVAL, "expected 127.0.0.1:PORT, [::1]:PORT or unix:PATH, not \"%.64s\"", text);
+        return leat_error_set(err, -EINVAL,
+                              "\"%.64s\" is not 127.0.0.1:PORT, [::1]:PORT or unix:PATH", text);
     return 0;
 }
 

@@ -33,10 +33,10 @@ static int make_address(const char *path, struct sockaddr_un *ret_address, struc
 
     *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (n == 0 || n >= sizeof(ret_address->sun_path))
-        return leat_error_set(err, -ENAMETOOLONG,
-                              "the socket %s: %zu bytes are outside 1..%zu, which is all that the "
-                              "system takes",
-                              path, n, sizeof(ret_address->sun_path) - 1);
+        return leat_error_set(
+            err, -ENAMETOOLONG,
+            "the socket %s: its path has %zu bytes, but the system allows 1 to %zu", path, n,
+            sizeof(ret_address->sun_path) - 1);
     memcpy(ret_address->sun_path, path, n);
     return 0;
 }
@@ -64,7 +64,9 @@ static int check_stale(const struct sockaddr_un *address, int type, struct leat_
                                : leat_error_set(err, -errno, "the socket %s: %s", address->sun_path,
                                                 strerror(errno));
     if (!S_ISSOCK(status.st_mode))
-        return leat_error_set(err, -EEXIST, "%s is in the way: it is no socket", address->sun_path);
+        return leat_error_set(err, -EEXIST,
+                              "%s exists and is not a socket: remove it, or use another folder",
+                              address->sun_path);
     while ((r = try_address(address, type)) == 0 && ++n_tries < STALE_TRIES)
         (void)nanosleep(&pause, NULL);
     if (r == -ECONNREFUSED || r == -ENOENT)
@@ -178,14 +180,15 @@ int leat_listener_adopt(struct leat_listener *listener, int take_fd, int type,
     listener->fd = take_fd;
     listener->is_passed = true;
     if (getsockopt(take_fd, SOL_SOCKET, SO_TYPE, &found, &size) < 0 || found != type)
-        return leat_error_set(err, -EPROTOTYPE,
-                              "the socket that the service manager passed is of the wrong type: "
-                              "expected %s",
-                              type == SOCK_SEQPACKET ? "ListenSequentialPacket" : "ListenStream");
+        return leat_error_set(
+            err, -EPROTOTYPE,
+            "the socket from the service manager has the wrong type: it must be %s",
+            type == SOCK_SEQPACKET ? "ListenSequentialPacket" : "ListenStream");
     (void)leat_socket_refuse_descriptors(take_fd);
     if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
         fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0)
-        return leat_error_set(err, -errno, "a passed socket: %s", strerror(errno));
+        return leat_error_set(err, -errno, "the socket from the service manager: %s",
+                              strerror(errno));
     return 0;
 }
 
@@ -247,11 +250,10 @@ static bool is_refused(struct leat_listener *listener, int fd) {
     answer = leat_rate_limit_take(listener->limit, peer.uid, *listener->n_at_once, leat_now_ns());
     if (answer == LEAT_RATE_ALLOWED)
         return false;
-    leat_error_set(&err, -EDQUOT,
-                   "this user connects too often: %llu connections at once and then %d a second "
-                   "are allowed",
-                   (unsigned long long)(LEAT_RATE_AT_ONCE + *listener->n_at_once),
-                   LEAT_RATE_PER_SECOND);
+    leat_error_set(
+        &err, -EDQUOT,
+        "this user connects too often: at most %llu connections at once, and then %d per second",
+        (unsigned long long)(LEAT_RATE_AT_ONCE + *listener->n_at_once), LEAT_RATE_PER_SECOND);
     listener->on_refuse(listener, fd, peer.uid, answer == LEAT_RATE_EXPLAINED ? &err : NULL);
     return true;
 }

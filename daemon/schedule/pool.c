@@ -44,10 +44,9 @@ static int try_threads(uint32_t n, struct leat_error *err) {
         n_made += r == 0;
     }
     if (r < 0)
-        leat_error_set(err, r,
-                       "only %u of %u threads can start: %s; set fewer `workers`, or allow "
-                       "more threads",
-                       n_made, n, uv_strerror(r));
+        leat_error_set(
+            err, r, "only %u of %u threads can start: %s; lower `workers`, or allow more threads",
+            n_made, n, uv_strerror(r));
     for (uint32_t i = 0; i < n_made; i++)
         uv_sem_post(&end);
     while (n_made > 0)

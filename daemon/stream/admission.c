@@ -139,16 +139,16 @@ static uint32_t choose_slots(const struct leat_budget_user *user,
 static const char *advice_on(const struct leat_memory_plan *memory, uint64_t ring, uint64_t least,
                              uint64_t most) {
     if (least <= most / 4 || (least <= most && memory->order_bytes < least / 2 && ring < least / 2))
-        return "it would fit alone: try again when others have ended, or raise memory_limit";
+        return "it would fit alone: retry when other streams have ended, or raise memory_limit";
     if (memory->order_bytes >= least / 3 && ring >= least / 3)
-        return "make its batches smaller, let its order stages hold fewer rows (buffer_size, "
-               "window, max_bytes, max_records), or raise memory_limit";
+        return "use smaller batches, let its order stages hold fewer rows (buffer_size, window, "
+               "max_bytes, max_records), or raise memory_limit";
     if (memory->order_bytes >= ring && memory->order_bytes >= least / 3)
         return "let its order stages hold fewer rows (buffer_size, window, max_bytes, "
                "max_records), or raise memory_limit";
     if (ring >= least / 3)
-        return "make its batches smaller, or prefetch_size and window, or raise memory_limit";
-    return "make block_bytes smaller, or raise memory_limit";
+        return "use smaller batches, lower prefetch_size and window, or raise memory_limit";
+    return "lower block_bytes, or raise memory_limit";
 }
 
 static bool is_among(const struct leat_feed *const *feeds, size_t n, const struct leat_feed *feed) {
@@ -311,7 +311,7 @@ int leat_admission_open_copies(struct leat_user *user, const struct leat_plan *p
     describe_limit(&user->memory, is_part_short(&user->memory, bytes), limit, sizeof(limit));
     return leat_error_set(err, -ENOMEM,
                           "copies of its batches do not fit into %s: they may take %.1f MiB (%u of "
-                          "%.2f), and %.1f MiB are free",
+                          "%.2f), but only %.1f MiB are free",
                           limit, MIB(bytes), window, MIB(plan->slot_bytes),
                           MIB(leat_budget_user_free_bytes(&user->memory)));
 }
@@ -322,7 +322,7 @@ int leat_admission_refuse_growth(struct leat_user *user, const char *what, uint6
 
     leat_user_count_refusal(user);
     describe_limit(&user->memory, is_part_short(&user->memory, bytes), limit, sizeof(limit));
-    return leat_error_set(err, -ENOMEM, "%s need %.1f MiB; of %s %.1f MiB are free", what,
+    return leat_error_set(err, -ENOMEM, "%s need %.1f MiB, but of %s only %.1f MiB are free", what,
                           MIB(bytes), limit, MIB(leat_budget_user_free_bytes(&user->memory)));
 }
 
@@ -376,8 +376,8 @@ int leat_loading_check(struct leat_loading *loading, const struct leat_spec *spe
     if (loading->need_bytes <= loading->room_bytes)
         return 0;
     return leat_error_set(err, -ENOMEM,
-                          "streams.%s: loading the files that it names may take %.1f MiB for a "
-                          "moment; of memory_limit (%.1f MiB) %.1f MiB are free for this user",
+                          "streams.%s: loading its files may take %.1f MiB for a moment, but of "
+                          "memory_limit (%.1f MiB) this user has only %.1f MiB free",
                           spec->name, MIB(loading->need_bytes),
                           MIB(loading->account.budget->limit_bytes), MIB(loading->free_bytes));
 }

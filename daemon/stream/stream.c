@@ -141,7 +141,7 @@ static void tell_unknown(const struct leat_streams *streams, const char *name,
                        names[0], n > 1 ? " and others" : "");
     else
         leat_error_set(err, -ENOENT,
-                       "there is no stream \"%.64s\"; the daemon's settings have none", name);
+                       "there is no stream \"%.64s\"; the daemon's settings have no streams", name);
 }
 
 struct leat_daemon_stream *leat_streams_find(struct leat_streams *streams, const char *name,

@@ -94,8 +94,8 @@ int leat_tuner_file_parse(const char *text, size_t n_bytes, const struct leat_tu
         return leat_error_set(err, -EINVAL, "is damaged: a value is missing or out of its range");
     if (leat_tuner_file_print(key, &memory, again) != n_bytes || memcmp(again, copy, n_bytes) != 0)
         return leat_error_set(err, -EINVAL,
-                              "is damaged, or of another stream or machine: its checksum or its "
-                              "digests are not as they should be");
+                              "is damaged, or belongs to another stream or machine: its checksum "
+                              "or its digests differ");
     *ret_memory = memory;
     return 0;
 }

@@ -27,18 +27,16 @@ static int set_part(struct leat_spec *spec, const char *split, struct leat_error
         if (strcmp(spec->stages[i].kind, SPLIT) == 0)
             part = leat_value_get(&spec->stages[i].args, PART);
     if (!part || part->kind != LEAT_VALUE_SCALAR)
-        return leat_error_set(
-            err, -EINVAL,
-            "the stream %s has no stage `split` of which the part \"%.32s\" could "
-            "be had, nor is there a stream \"%s.%.32s\"",
-            spec->name, split, spec->name, split);
+        return leat_error_set(err, -EINVAL,
+                              "the stream %s has no stage `split` for the part \"%.32s\", and "
+                              "there is no stream \"%s.%.32s\"",
+                              spec->name, split, spec->name, split);
     if (leat_value_get(&spec->options, "skip_steps") &&
         strcmp(part->text, split) != 0) /* steps are counted in the declared part */
-        return leat_error_set(
-            err, -EINVAL,
-            "the stream %s skips steps of its part \"%.32s\", which are others in "
-            "\"%.32s\"",
-            spec->name, part->text, split);
+        return leat_error_set(err, -EINVAL,
+                              "the stream %s skips steps of its part \"%.32s\", which are "
+                              "different steps in \"%.32s\"",
+                              spec->name, part->text, split);
     free(part->text);
     part->text = strdup(split);
     return part->text ? 0 : leat_error_oom(err);
@@ -69,8 +67,7 @@ static int rename_spec(struct leat_spec *spec, const struct leat_variant *varian
 
     if (n < 0 || (size_t)n >= sizeof(name))
         return leat_error_set(err, -EINVAL,
-                              "the name of the stream %s with its part would be longer than %d "
-                              "bytes",
+                              "the name of the stream %s with its part is longer than %d bytes",
                               spec->name, LEAT_NAME_MAX);
     free(spec->name);
     spec->name = strdup(name);
@@ -82,10 +79,10 @@ static int change_spec(struct leat_spec *spec, const struct leat_variant *varian
     int r = 0;
 
     if (variant->shuffle == LEAT_VARIANT_SHUFFLE_ON && count_stages(spec, SHUFFLE) == 0)
-        return leat_error_set(err, -EINVAL,
-                              "the stream %s has no stage `shuffle`: only its operator can say how "
-                              "it is shuffled",
-                              spec->name);
+        return leat_error_set(
+            err, -EINVAL,
+            "the stream %s has no stage `shuffle`: only its operator can change how it is shuffled",
+            spec->name);
     if (variant->split[0])
         r = set_part(spec, variant->split, err);
     if (r == 0 && variant->shuffle == LEAT_VARIANT_SHUFFLE_OFF)

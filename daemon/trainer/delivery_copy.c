@@ -71,7 +71,7 @@ static void on_frame(struct leat_channel *channel, const uint8_t *frame, size_t 
             return;
         }
     }
-    leat_error_set(&err, -EPROTO, "a frame of %zu bytes is no packet", n_bytes);
+    leat_error_set(&err, -EPROTO, "a frame of %zu bytes is not a packet", n_bytes);
     leat_session_on_end(session, &err);
 }
 

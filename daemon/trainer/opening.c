@@ -55,7 +55,7 @@ static int check_name(const struct leat_spec *spec, struct leat_error *err) {
     size_t n = strlen(spec->name);
 
     if (n < 1 || n > LEAT_NAME_MAX)
-        return leat_error_set(err, -EINVAL, "a stream's name of %zu bytes is outside 1..%d", n,
+        return leat_error_set(err, -EINVAL, "a stream's name has %zu bytes; it may have 1 to %d", n,
                               LEAT_NAME_MAX);
     return 0;
 }
@@ -77,8 +77,8 @@ static int check_writes(const struct leat_spec *spec, struct leat_error *err) {
         (on_error && on_error->kind == LEAT_VALUE_SCALAR &&
          strcmp(on_error->text, "quarantine") == 0))
         return leat_error_set(err, -EACCES,
-                              "only streams of the daemon's settings may write bad records aside; "
-                              "use on_error: fail or skip");
+                              "only streams of the daemon's settings may have a `quarantine`; use "
+                              "on_error: fail or skip");
     return 0;
 }
 
@@ -92,10 +92,10 @@ static int choose_opener(struct leat_opening *opening, uid_t uid, struct leat_er
                               ? &leat_opener_operator
                               : &leat_opener_any;
     else
-        return leat_error_set(err, -EACCES,
-                              "trainers of uid %u may not describe streams of their own: the "
-                              "daemon's settings name no `roots`",
-                              (unsigned)uid);
+        return leat_error_set(
+            err, -EACCES,
+            "trainers of uid %u may not describe streams: the daemon's settings have no `roots`",
+            (unsigned)uid);
     return 0;
 }
 
@@ -185,11 +185,11 @@ static int take_declared(struct leat_opening *opening, const Leat__OpenRequest *
 static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *request,
                        struct leat_error *err) {
     if (request->spec && request->stream[0])
-        return leat_error_set(err, -EPROTO, "OPEN names a stream and describes another");
+        return leat_error_set(err, -EPROTO, "OPEN both names a stream and describes one");
     if (request->spec && (request->split[0] || request->shuffle))
         return leat_error_set(err, -EINVAL,
-                              "split and shuffle are of streams that the operator declared: one's "
-                              "own says itself what it is");
+                              "split and shuffle apply only to streams of the daemon's settings: "
+                              "describe your own stream that way");
     return request->spec ? take_own_spec(opening, request->spec, err)
                          : take_declared(opening, request, err);
 }
@@ -203,8 +203,8 @@ static int take_digest(const ProtobufCBinaryData *given,
     if (given->len == 0)
         return 0;
     if (given->len != LEAT_DIGEST_BYTES && given->len != LEAT_POSITION_DIGEST_BYTES)
-        return leat_error_set(err, -EPROTO, "a digest of %zu bytes is none of %d or %d", given->len,
-                              LEAT_POSITION_DIGEST_BYTES, LEAT_DIGEST_BYTES);
+        return leat_error_set(err, -EPROTO, "a digest has %zu bytes instead of %d or %d",
+                              given->len, LEAT_POSITION_DIGEST_BYTES, LEAT_DIGEST_BYTES);
     memcpy(ret_digest, given->data, LEAT_POSITION_DIGEST_BYTES);
     return 0;
 }
@@ -266,18 +266,17 @@ static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *r
     uint32_t world_size = request->world_size ? request->world_size : 1;
 
     if (world_size > MAX_WORLD_SIZE || request->rank >= world_size)
-        return leat_error_set(err, -EINVAL,
-                              "rank %u of %u: the world's size must be in 1..%u, the "
-                              "rank below it",
-                              request->rank, world_size, MAX_WORLD_SIZE);
+        return leat_error_set(
+            err, -EINVAL, "rank %u of %u: the world size must be in 1..%u, and the rank below it",
+            request->rank, world_size, MAX_WORLD_SIZE);
     if (request->local_world_size > world_size ||
         (request->local_world_size > 0 && request->local_rank >= request->local_world_size))
         return leat_error_set(err, -EINVAL,
-                              "local rank %u of %u: those on this machine must be in 1..%u, the "
-                              "rank below them",
+                              "local rank %u of %u: the local world size must be in 1..%u, and the "
+                              "local rank below it",
                               request->local_rank, request->local_world_size, world_size);
     if (request->has_n_steps && request->n_steps == 0)
-        return leat_error_set(err, -EINVAL, "no batches were asked for (n_steps 0)");
+        return leat_error_set(err, -EINVAL, "n_steps is 0, so no batch was requested");
     opening->run_options.n_epochs = request->n_epochs;
     opening->run_options.n_steps = request->has_n_steps ? request->n_steps : 0;
     opening->run_options.first_rank = request->rank;
@@ -393,7 +392,7 @@ static int start_plan(struct leat_opening *opening, struct leat_error *err) {
 
     if (opening->stream->is_removed)
         return leat_error_set(err, -ENOENT,
-                              "the stream \"%.64s\" is not in the daemon's settings any more",
+                              "the stream \"%.64s\" is no longer in the daemon's settings",
                               opening->stream->name);
     opening->plan = leat_plan_unref(opening->plan);
     opening->spec = leat_spec_free(opening->spec);
@@ -457,7 +456,7 @@ struct leat_opening *leat_opening_new(struct leat_sessions *sessions, struct lea
     if (r < 0)
         return NULL;
     request = leat_message_unpack(&leat__open_request__descriptor, payload, n_bytes,
-                                  "OPEN is no proper message", err);
+                                  "OPEN is not a proper message", err);
     if (!request)
         return NULL;
     opening = calloc(1, sizeof(*opening));

@@ -323,12 +323,12 @@ static int on_hello(struct leat_session *session, const struct leat_packet *pack
 
     (void)payload;
     if (packet->hello.magic != LEAT_PACKET_MAGIC)
-        return leat_error_set(err, -EPROTO, "HELLO has the magic 0x%08x: this is no leat client",
+        return leat_error_set(err, -EPROTO, "HELLO has the magic 0x%08x: this is not a leat client",
                               packet->hello.magic);
     if (packet->hello.major != LEAT_PROTOCOL_MAJOR)
         return leat_error_set(err, -EPROTONOSUPPORT,
-                              "the client speaks protocol %u.%u, this daemon %d.%d: use versions "
-                              "with the same first number",
+                              "the client speaks protocol %u.%u, and this daemon %d.%d: use "
+                              "versions with the same first number",
                               packet->hello.major, packet->hello.minor, LEAT_PROTOCOL_MAJOR,
                               LEAT_PROTOCOL_MINOR);
     if (session->sessions->env->is_draining)
@@ -496,7 +496,7 @@ void leat_session_tick(struct leat_session *session, uint64_t now_ns) {
     if (session->state == LEAT_SESSION_LEAVING) {
         close_session(session);
     } else if (session->state <= LEAT_SESSION_WELCOMED) {
-        leat_error_set(&err, -ETIMEDOUT, "nothing was said for 10 seconds in state %s",
+        leat_error_set(&err, -ETIMEDOUT, "the client sent nothing for 10 seconds in state %s",
                        state_names[session->state]);
         leat_session_refuse(session, &err);
     }
@@ -560,7 +560,7 @@ int leat_session_accept(struct leat_sessions *sessions, int take_fd,
         session->deadline_ns = session->start_ns + HELLO_NS;
         r = leat_peer_identify(&session->peer, take_fd);
         if (r < 0)
-            (void)leat_error_set(&err, r, "who is at the other end? %s", strerror(-r));
+            (void)leat_error_set(&err, r, "cannot identify the client: %s", strerror(-r));
         else
             r = charge_user(session, &err);
         if (r == 0)

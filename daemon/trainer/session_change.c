@@ -51,12 +51,12 @@ void leat_session_tell_now(struct leat_session *session) {
     struct leat_error err = LEAT_ERROR_INIT;
 
     if (session->stream->is_removed)
-        leat_error_set(&err, -ESTALE, "the stream %s is not in the daemon's settings any more",
+        leat_error_set(&err, -ESTALE, "the stream %s is no longer in the daemon's settings",
                        session->stream->name);
     else
         leat_error_set(&err, -ESTALE,
-                       "the stream %s has become another one by a reload of the daemon's settings: "
-                       "open it anew, at an epoch's beginning",
+                       "a reload of the daemon's settings changed the stream %s: open it again, at "
+                       "the beginning of an epoch",
                        session->stream->name);
     leave_changed(session, &err);
 }
@@ -68,10 +68,9 @@ void leat_session_tell_change(struct leat_session *session) {
         leat_session_tell_now(session);
         return;
     }
-    leat_error_set(
-        &err, LEAT_GOAWAY_CHANGED,
-        "the stream %s has become another one by a reload of the daemon's settings: open "
-        "it anew to go on with epoch %llu",
-        session->stream->name, (unsigned long long)session->consumer.reader.next.epoch);
+    leat_error_set(&err, LEAT_GOAWAY_CHANGED,
+                   "a reload of the daemon's settings changed the stream %s: open it again to "
+                   "continue with epoch %llu",
+                   session->stream->name, (unsigned long long)session->consumer.reader.next.epoch);
     leave_changed(session, &err);
 }

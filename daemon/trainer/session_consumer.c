@@ -153,8 +153,8 @@ static void fail_for_room(struct leat_session *session) {
     struct leat_error err = LEAT_ERROR_INIT;
 
     leat_error_set(&err, -ENOMEM,
-                   "the trainer fell behind those that it shared batches with, and there was no "
-                   "memory for it to go on by itself: %s",
+                   "the trainer fell too far behind the others of its stream, and there was no "
+                   "memory for a run of its own: %s",
                    session->room.error.message);
     leat_session_fail(session, &err);
 }

@@ -463,7 +463,7 @@ static int expand_objects(struct walk *walk, const char *entry) {
 
     if (strncmp(entry, "s3://", 5) != 0)
         return leat_error_set(walk->err, -EINVAL,
-                              "%s: a web server lists nothing, and a URL has no query here: name "
+                              "%s: web servers list no files, and a URL may have no query: name "
                               "each file, or a range of them ({000..127})",
                               entry);
     if (!memchr(entry + 5, '/', n_prefix - 5))

@@ -202,25 +202,25 @@ def test_refusals(folder):
         "gone": (lambda handler: handler.error(404, "NoSuchKey") or True, "HTTP 404"),
         "denied": (lambda handler: handler.error(403, "AccessDenied") or True, "HTTP 403"),
         "moved": (lambda handler: handler.answer(302, b"", {"Location": "http://other.example/x"}) or True,
-                  "leads elsewhere (HTTP 302), to http://other.example/x"),
-        "whole": (on_get(lambda handler: handler.answer(200, body, {"ETag": etag(body)})), "the server knows no ranges"),
+                  "redirects (HTTP 302) to http://other.example/x"),
+        "whole": (on_get(lambda handler: handler.answer(200, body, {"ETag": etag(body)})), "the server ignores ranges"),
         "changed": (on_get(lambda handler: handler.error(412, "PreconditionFailed")), "changed since it was listed"),
         "etag": (on_get(lambda handler: handler.answer(206, other, {"ETag": etag(other), "Content-Range": f"bytes 0-16383/{len(body)}"})),
-                 "its ETag is another one"),
+                 "its ETag differs"),
         "range": (on_get(lambda handler: handler.answer(206, other, {"ETag": etag(body), "Content-Range": f"bytes 5-16388/{len(body)}"})),
                   "another range"),
         "short": (on_get(lambda handler: handler.answer(206, body[:100], {"ETag": etag(body), "Content-Range": f"bytes 0-99/{len(body)}"})),
                   "another range"),
         "more": (on_get(lambda handler: handler.answer(206, other + b"more", {"ETag": etag(body), "Content-Range": f"bytes 0-16383/{len(body)}"})),
-                 "more came than was asked for"),
-        "nameless": (lambda handler: handler.answer(200, body) or True, "neither an ETag nor when it was modified"),
+                 "the server sent more than requested"),
+        "nameless": (lambda handler: handler.answer(200, body) or True, "neither an ETag nor a time of modification"),
     }
     with ObjectServer({name: body for name in cases}) as server:
         for name, (fault, what) in cases.items():
             server.faults = {name: fault}
             text = failure(write(folder, [f"{server.url}/{name}"], f"{name}.yaml"))
             assert what in text and f"{server.url}/{name}" in text, (name, text)
-        for url, what in ((f"{server.url}/a*", "a web server lists nothing"), (f"{server.url}/a?token=secret-of-no-use", "a web server lists nothing"),
+        for url, what in ((f"{server.url}/a*", "web servers list no files"), (f"{server.url}/a?token=secret-of-no-use", "web servers list no files"),
                           ("http://me:secret-of-no-use@127.0.0.1/x", "names a user"), (f"{server.url}/a/../b", "a part . or .."),
                           ("s3://b", "no path"), ("s3://*/x", "a bucket and a slash"), ("http://nowhere.invalid/x", "nowhere.invalid")):
             text = run(write(folder, [url], "url.yaml"), check=False).stderr.decode()
@@ -256,7 +256,7 @@ def test_retries(folder):
             assert not server.faults["0.jsonl"] and len(server.requests) > n_before + len(faults), name
         server.faults = {"0.jsonl": busy(503)}
         text = failure(write(folder, [f"{server.url}/0.jsonl"], "never.yaml", settings={"timeout": "1s"}))
-        assert "HTTP 503" in text and "given up after" in text, text
+        assert "HTTP 503" in text and "gave up after" in text, text
 
 
 def page(items="", more=""):
@@ -281,9 +281,9 @@ def test_lists(folder):
         return page(many, more=str(n_pages))
 
     entities = '<!DOCTYPE x [<!ENTITY a "' + "a" * 1000 + '"><!ENTITY b "' + "&a;" * 1000 + '">]>'
-    cases = [("", "damaged"), ("<html>sign in</html>", "no ListBucketResult"), (page(item("web/a"))[:-30], "damaged"), (entities + page("&b;"), "document type"),
-             (page(item("web/a", "many")), "a size is no number"), (page("<Contents><Key>web/a</Key></Contents>"), "lacks Key, ETag or Size"),
-             (page(item("other/a")), "not asked for"), (page(item("web/" + "a" * 3000)), "too long"), (page(item("web/a"), more="again"), "goes in circles"),
+    cases = [("", "damaged"), ("<html>sign in</html>", "not a ListBucketResult"), (page(item("web/a"))[:-30], "damaged"), (entities + page("&b;"), "document type"),
+             (page(item("web/a", "many")), "a size is not a number"), (page("<Contents><Key>web/a</Key></Contents>"), "lacks Key, ETag or Size"),
+             (page(item("other/a")), "an object outside the request"), (page(item("web/" + "a" * 3000)), "too long"), (page(item("web/a"), more="again"), "repeats itself"),
              (page(), "no object matches"), (page(item("web/.hidden") + item("web/folder/")), "no object matches")]
     with ObjectServer() as server:
         env = {"AWS_ENDPOINT_URL": server.url}
@@ -343,7 +343,7 @@ def test_cache(folder):
         for path in ("/proc/none/cache", "/dev/null"):
             done = run(write(folder, paths, "diskless.yaml", settings={"path": path}))
             assert find_digest(done.stdout) == expected
-            assert b"goes on without its cache" in done.stderr, done.stderr
+            assert b"continues without its cache" in done.stderr, done.stderr
         full = folder / "full"
         full.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", full], capture_output=True, check=False).returncode:
@@ -400,7 +400,7 @@ def test_confined(folder):
         local = [server.url, "http://169.254.169.254", f"http://localhost:{server.server_address[1]}"]
         config = f"fetch: {{ path: {folder}/cache, timeout: 2s }}\nroots: [\"s3://b/web/\", {', '.join(map(json.dumps, local))}]\nstreams: {{}}\n"
         cases = [("s3://b/web/a.csv", "1"), ("s3://b/web/*", "2"), ("s3://b/web/", "2")]
-        cases += [(path, "trainers may name objects below") for path in
+        cases += [(path, "is outside the URLs that trainers may read") for path in
                   ("s3://b/web-secret/a.csv", "s3://b/web*/a.csv", "s3://b/web*", "s3://b/*/a.csv", "s3://other/a", "https://example.org/a",
                    "s3://b/web/%2e%2e/web-secret/a.csv", "s3://b/web/../web-secret/a.csv")]
         cases += [(f"{url}/a.csv", "trainers may not name hosts of this machine") for url in local]

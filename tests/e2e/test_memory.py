@@ -208,7 +208,7 @@ def test_a_file_too_large_to_load(folder):
         told = {}
         for name in streams:
             refused = daemon.pull(name, check=False)
-            found = re.search(r"loading the files that it names may take ([0-9.]+) MiB", refused.stderr.decode())
+            found = re.search(r"loading its files may take ([0-9.]+) MiB", refused.stderr.decode())
             assert found, refused.stderr
             told[name] = float(found[1])
         assert 5 < told["file"] < 200 and len(set(told.values())) == 1, told
@@ -369,7 +369,7 @@ def seeds_of_one_user(daemon, n=40):
             pull.terminate()
         texts = [pull.communicate()[1].decode() for pull in pulls]
     refused = [text for text in texts if "this user's part of memory_limit (" in text or
-               "loading the files" in text and "are free for this user" in text]
+               "loading its files" in text and "this user has only" in text]
     others = [text for text in texts if text not in refused and text.strip() != "interrupted"]
     assert served + len(refused) == n and refused, (served, others)
     return served

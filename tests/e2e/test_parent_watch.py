@@ -94,7 +94,7 @@ def test_refused(folder):
     sockets.mkdir()
     expect("there is no such process" in refusal("--end-with", gone.pid, "--socket-dir", sockets), "a process that is gone")
     expect(not sockets.exists(), "its folder goes, too")
-    expect("needs a --socket-dir" in refusal("--end-with", os.getpid()), "sockets where others may be")
+    expect("needs --socket-dir" in refusal("--end-with", os.getpid()), "sockets where others may be")
     for number in ("0", "-1", "x", "", "99999999999"):
         expect("is not a process id" in refusal("--end-with", number, "--socket-dir", folder), number)
     expect("--config FILE is missing" in refusal("--socket-dir", folder), "without a process there must be settings")

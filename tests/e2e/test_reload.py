@@ -191,10 +191,10 @@ def test_who_is_told(folder):
         wait_for_batches(daemon, 3)
         write(daemon, {"s": {**told, "seed": 5}, "kept": stream(csv)})
         report = {change["name"]: change for change in reload(daemon)["streams"]}
-        assert "told" in report["s"]["what"] and "end" in report["gone"]["what"], report
-        assert "another one" in trainer.fail()[0]
+        assert "gets an error" in report["s"]["what"] and "end" in report["gone"]["what"], report
+        assert "changed the stream s" in trainer.fail()[0]
         message, epochs = gone.fail()
-        assert "not in the daemon's settings any more" in message, message
+        assert "no longer in the daemon's settings" in message, message
         assert epochs and epochs == kept.again(len(epochs)), epochs  # "kept" has the same batches
         wait_until(lambda: len(daemon.sessions()) == 1, "they have gone")
         seen, said = kept.stop().finish()

@@ -154,7 +154,7 @@ def test_wrong_sockets(folder):
     cases = [([("traner", socket.SOCK_SEQPACKET)], "traner"),
              ([("trainer", socket.SOCK_STREAM)], "ListenSequentialPacket"),
              ([("control", socket.SOCK_SEQPACKET)], "ListenStream"),
-             ([("http", socket.SOCK_SEQPACKET)], "no stream socket")]
+             ([("http", socket.SOCK_SEQPACKET)], "not a stream socket")]
     for i, (passed, word) in enumerate(cases):
         inner = folder / str(i)
         inner.mkdir()
@@ -255,7 +255,7 @@ def test_stopped_workers(folder):
         with Tracer(threads):  # before there is work: who is stopped with a lock in its hands hangs the loop, too
             client = service.pull("s")
             assert service.hears("WATCHDOG=trigger")
-            assert service.hears_like("STATUS=stuck") == "STATUS=stuck: workers cannot go on"
+            assert service.hears_like("STATUS=stuck") == "STATUS=stuck: workers cannot continue"
             assert "event=stuck" in service.text()
             ctl("status", env=env)  # the loop turns
             service.messages.clear()
@@ -278,7 +278,7 @@ def test_catalog(folder):
     assert done.returncode == 0 and not done.stderr, done.stderr
     ids = [line[3:] for line in text.splitlines() if line.startswith("-- ")]
     said = subprocess.run([*command, "--dump-catalog", *ids], check=True, capture_output=True, timeout=HANG_S).stdout.decode()
-    assert said.count("Defined-By: leatd") == len(ids) and "Subject: workers cannot go on" in said, said
+    assert said.count("Defined-By: leatd") == len(ids) and "Subject: workers cannot continue" in said, said
     assert subprocess.run([BIN / "leatd", "--events=poem"], capture_output=True).returncode == 1
 
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define LEAT_FAILURES_HELP                                                                         \
-    "Runs and openings of the stream that failed. The label reason says what was wrong: spec, "    \
-    "data, file, changed, memory, program or other."
+    "Failed runs and openings of the stream. The label reason is spec, data, file, changed, "      \
+    "memory, program or other."
 #define NOWHERE LEAT_FIGURE_NOWHERE
 #define STATS   LEAT_FIGURE_STATS
 #define PAGE    LEAT_FIGURE_PAGE

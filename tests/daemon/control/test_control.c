@@ -335,9 +335,9 @@ static void test_trace(void **state) {
     ask_trace(fd, "numbers", false);
     test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_TRACE);
     ask_trace(fd, "numbers", false);
-    test_control_expect_error(fd, "this connection traces the stream \"numbers\" already");
+    test_control_expect_error(fd, "this connection already traces the stream \"numbers\"");
     ask_trace(other, "numbers", false);
-    test_control_expect_error(other, "is being traced already");
+    test_control_expect_error(other, "another client already traces");
     trainer = test_open(&server, "numbers", 2, 1);
     (void)test_next_batch(trainer);
     assert_true(take_trace(fd) >= 1);

@@ -32,7 +32,7 @@ static void test_lines(void **state) {
         {{.is_draining = true, .n_trainers = 1, .n_held = 1},
          "draining: 1 trainer, 1 batch held, 0 s left"},
         {{.is_draining = true, .is_stopping = true, .n_trainers = 2}, "stopping: 2 trainers"},
-        {{.is_stuck = true, .is_draining = true, .n_stalled = 3}, "stuck: workers cannot go on"},
+        {{.is_stuck = true, .is_draining = true, .n_stalled = 3}, "stuck: workers cannot continue"},
     };
     char buffer[LEAT_SERVICE_STATUS_MAX];
 

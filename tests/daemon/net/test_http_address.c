@@ -32,7 +32,7 @@ static void test_wrong(void **state) {
     static const struct {
         const char *text, *says;
     } cases[] = {
-        {"", "expected 127.0.0.1:PORT"},
+        {"", "is not 127.0.0.1:PORT"},
         {"9464", "expected"},
         {":9464", "expected"},
         {"127.0.0.1", "expected"},
@@ -46,9 +46,9 @@ static void test_wrong(void **state) {
         {"[::1", "expected"},
         {"::1:80", "expected"},
         {"example.org:80", "expected"},
-        {"0.0.0.0:80", "no address of this machine alone"},
-        {"[::]:80", "no address of this machine alone"},
-        {"10.0.0.1:80", "no address of this machine alone"},
+        {"0.0.0.0:80", "not an address of this machine alone"},
+        {"[::]:80", "not an address of this machine alone"},
+        {"10.0.0.1:80", "not an address of this machine alone"},
         {"unix:", "needs a path"},
     };
 

@@ -238,7 +238,7 @@ static void test_bad_open(void **state) {
     expect_refusal(&request, "max_window");
     request.window = 0;
     request.has_n_steps = true;
-    expect_refusal(&request, "n_steps 0");
+    expect_refusal(&request, "n_steps is 0");
     request.has_n_steps = false;
     request.start = &start;
     start.spec_digest = (ProtobufCBinaryData){.len = 5, .data = digest};
@@ -247,7 +247,7 @@ static void test_bad_open(void **state) {
     expect_refusal(&request, "has changed since the position was taken");
     request.start = NULL;
     request.spec = &spec;
-    expect_refusal(&request, "names a stream and describes another");
+    expect_refusal(&request, "OPEN both names a stream and describes one");
     request.stream = (char *)(uintptr_t) "";
     expect_refusal(&request, "a stream needs a source");
 }
@@ -300,8 +300,8 @@ static void test_variants(void **state) {
     (void)state;
     request.stream = (char *)(uintptr_t) "numbers";
     request.split = (char *)(uintptr_t) "validation";
-    expect_refusal(&request, "no stage `split` of which the part \"validation\" could be had, nor "
-                             "is there a stream \"numbers.validation\"");
+    expect_refusal(&request, "no stage `split` for the part \"validation\", and there is no stream "
+                             "\"numbers.validation\"");
     request.split = (char *)(uintptr_t) "";
     request.shuffle = 1;
     expect_refusal(&request, "has no stage `shuffle`");
@@ -310,7 +310,7 @@ static void test_variants(void **state) {
     request.shuffle = 2;
     request.stream = (char *)(uintptr_t) "";
     request.spec = &spec;
-    expect_refusal(&request, "split and shuffle are of streams that the operator declared");
+    expect_refusal(&request, "split and shuffle apply only to streams of the daemon's settings");
 }
 
 /* ---- while it is served ---- */
@@ -523,8 +523,8 @@ static void test_silent(void **state) {
     (void)state;
     test_daemon_wait(&server, has_sessions, 3, "the daemon knows all three");
     atomic_fetch_add(&seconds_ahead, 11);
-    expect_error(mute, "nothing was said for 10 seconds in state hello");
-    expect_error(undecided, "nothing was said for 10 seconds in state welcomed");
+    expect_error(mute, "the client sent nothing for 10 seconds in state hello");
+    expect_error(undecided, "the client sent nothing for 10 seconds in state welcomed");
     test_daemon_wait(&server, has_sessions, 1, "one is left");
     test_release(trainer, &batch);
     (void)test_next_batch(trainer);
