@@ -49,8 +49,8 @@ static int record_failure(struct leat_builder *builder, int code, const char *na
     if (code == -ENOMEM)
         return leat_error_oom(&builder->error);
     if (code == -EEXIST)
-        return leat_error_set(&builder->error, -EINVAL, "builder: \"%.64s\" is given twice", name);
-    return leat_error_set(&builder->error, code, "builder: more than %d stages",
+        return leat_error_set(&builder->error, -EINVAL, "builder: \"%.64s\" occurs twice", name);
+    return leat_error_set(&builder->error, code, "builder: there are more than %d stages",
                           LEAT_SPEC_MAX_STAGES);
 }
 
@@ -119,12 +119,12 @@ static int add_item(struct leat_builder *builder, const char *name, struct leat_
                               "builder: \"%.64s\" comes before any source, stage or options",
                               name ? name : "");
     if (++builder->n_nodes > LEAT_VALUE_MAX_NODES)
-        return leat_error_set(&builder->error, -EINVAL, "builder: more than %d values",
+        return leat_error_set(&builder->error, -EINVAL, "builder: there are more than %d values",
                               LEAT_VALUE_MAX_NODES);
     parent = builder->open[builder->depth - 1];
     if (parent->kind == LEAT_VALUE_LIST ? name != NULL : name == NULL)
         return leat_error_set(&builder->error, -EINVAL,
-                              name ? "builder: \"%.64s\" is named, but stands in a list"
+                              name ? "builder: \"%.64s\" has a name, but is in a list"
                                    : "builder: a value without a name outside a list%s",
                               name ? name : "");
     r = name ? leat_value_insert(parent, name, ret_item) : leat_value_append(parent, ret_item);
@@ -168,7 +168,8 @@ static int add_open(struct leat_builder *builder, const char *name, enum leat_va
     int r;
 
     if (!builder->error.code && builder->depth + 1 >= LEAT_VALUE_MAX_DEPTH)
-        return leat_error_set(&builder->error, -EINVAL, "builder: deeper than %d",
+        return leat_error_set(&builder->error, -EINVAL,
+                              "builder: the values are nested deeper than %d",
                               LEAT_VALUE_MAX_DEPTH);
     r = add_item(builder, name, &item);
     if (r < 0)

@@ -76,8 +76,9 @@ static int take_position(struct leat_open_options *options, struct leat_position
     if (!options->position)
         return 0;
     if (options->first_epoch || options->first_step)
-        return leat_error_set(err, -EINVAL,
-                              "options: a position stands in place of first_epoch and first_step");
+        return leat_error_set(
+            err, -EINVAL,
+            "options: a position replaces first_epoch and first_step: give one or the other");
     if (leat_position_read(options->position, ret_position, err) < 0) {
         leat_error_prefix(err, "options.position");
         return err->code;
@@ -89,11 +90,12 @@ static int take_position(struct leat_open_options *options, struct leat_position
 
 static int check_options(struct leat_open_options *options, struct leat_error *err) {
     if (options->delivery != LEAT_DELIVERY_SHARED && options->delivery != LEAT_DELIVERY_COPY)
-        return leat_error_set(err, -EINVAL, "options: delivery is %d, neither shared nor copy",
+        return leat_error_set(err, -EINVAL,
+                              "options: delivery is %d, which is neither shared nor copy",
                               options->delivery);
     if (options->shuffle < LEAT_SHUFFLE_AS_DECLARED || options->shuffle > LEAT_SHUFFLE_OFF)
         return leat_error_set(err, -EINVAL,
-                              "options: shuffle is %d, neither as declared, on nor off",
+                              "options: shuffle is %d, which is neither as declared, on nor off",
                               options->shuffle);
     if (options->open_timeout_ms == 0)
         options->open_timeout_ms = OPEN_TIMEOUT_MS;

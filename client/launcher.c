@@ -138,8 +138,8 @@ static int read_size(const struct launcher *launcher, struct leat_ranks *ranks, 
     if (given_size > 0)
         return 0;
     return leat_error_set(err, -EINVAL,
-                          "the variable %s is %.32s, but none says how many ranks there are: set "
-                          "%s, or give world_size (1: this is the only one)",
+                          "the variable %s is %.32s, but no variable gives the number of ranks: "
+                          "set %s, or give world_size (1: this is the only rank)",
                           launcher->rank, get_variable(launcher->rank), launcher->sizes[0]);
 }
 
@@ -188,9 +188,8 @@ static int check_own_size(const struct launcher *launcher, const struct leat_ran
         return 0;
     r = read_number(OWN_SIZE, 1, LEAT_LAUNCHER_MAX_WORLD, &own, err);
     if (r == 0 && own != ranks->world_size)
-        r = leat_error_set(err, -EINVAL,
-                           "the variable " OWN_SIZE " is %u, but by %s there are %u ranks", own,
-                           launcher->name, ranks->world_size);
+        r = leat_error_set(err, -EINVAL, "the variable " OWN_SIZE " is %u, but %s says %u ranks",
+                           own, launcher->name, ranks->world_size);
     return r;
 }
 
@@ -202,12 +201,13 @@ static int read_launcher(const struct launcher *launcher, uint32_t given_size,
     if (r == 0)
         r = read_size(launcher, ranks, given_size, err);
     if (r == 0 && given_size > 0 && ranks->world_size != given_size)
-        r = leat_error_set(err, -EINVAL, "world_size %u was given, but by %s there are %u ranks",
-                           given_size, launcher->name, ranks->world_size);
+        r = leat_error_set(err, -EINVAL, "world_size is %u, but %s says %u ranks", given_size,
+                           launcher->name, ranks->world_size);
     if (r == 0)
         r = check_own_size(launcher, ranks, err);
     if (r == 0 && ranks->rank >= ranks->world_size)
-        r = leat_error_set(err, -EINVAL, "the variable %s is %u, but there are %u ranks (%s)",
+        r = leat_error_set(err, -EINVAL,
+                           "the variable %s is %u, but the number of ranks is %u (%s)",
                            launcher->rank, ranks->rank, ranks->world_size, launcher->name);
     return r < 0 ? r : read_local(launcher, ranks, err);
 }
@@ -225,7 +225,7 @@ static int check_given(const struct leat_ranks *given, struct leat_error *err) {
         return leat_error_set(err, -EINVAL, "rank %u is outside 0..%u (world_size %u)", given->rank,
                               given->world_size - 1, given->world_size);
     if (given->world_size == 0 && given->rank > 0 && given->rank != LEAT_RANK_LAUNCHER)
-        return leat_error_set(err, -EINVAL, "rank %u was given, but no world_size", given->rank);
+        return leat_error_set(err, -EINVAL, "rank is %u, but world_size is missing", given->rank);
     if ((size > 0 && given->local_rank >= size) || (size == 0 && given->local_rank > 0) ||
         (given->world_size > 0 && size > given->world_size))
         return leat_error_set(
@@ -266,13 +266,13 @@ static int take_no_launcher(const struct leat_ranks *given, struct leat_ranks *r
     const struct launcher *launcher = find_without_rank();
 
     if (given->rank == LEAT_RANK_LAUNCHER)
-        return leat_error_set(err, -EINVAL,
-                              "the rank is to be the launcher's, but no launcher has set any: give "
-                              "a rank, or set LEAT_RANK and " OWN_SIZE);
+        return leat_error_set(
+            err, -EINVAL,
+            "no launcher has set the rank: give a rank, or set LEAT_RANK and " OWN_SIZE);
     if (launcher)
         return leat_error_set(err, -EINVAL,
-                              "the variable %s is \"%.32s\", but none says which rank this is: set "
-                              "%s, or give world_size (1: this is the only one)",
+                              "the variable %s is \"%.32s\", but no variable gives the rank: set "
+                              "%s, or give world_size (1: this is the only rank)",
                               launcher->sizes[0], get_variable(launcher->sizes[0]), launcher->rank);
     *ranks = (struct leat_ranks){.world_size = 1, .source = ""};
     return 0;
@@ -299,6 +299,6 @@ int leat_launcher_complete(struct leat_ranks *ranks, struct leat_error *err) {
     return given.local_world_size <= ranks->world_size
                ? 0
                : leat_error_set(err, -EINVAL,
-                                "local_world_size %u was given, but there are %u ranks in all (%s)",
+                                "local_world_size is %u, but the number of ranks is %u (%s)",
                                 given.local_world_size, ranks->world_size, ranks->source);
 }

@@ -130,7 +130,7 @@ int leat_launcher_read_hosts(const char *path, uint32_t *ret_n_hosts, struct lea
     if (fd >= 0)
         (void)close(fd);
     if (r == -EINVAL)
-        return leat_error_set(err, r, "the host file %s is no JSON list with an item for each rank",
-                              path);
+        return leat_error_set(
+            err, r, "the host file %s is not a JSON list with an item for each rank", path);
     return r < 0 ? leat_error_set(err, r, "the host file %s: %s", path, strerror(-r)) : 0;
 }

@@ -163,8 +163,8 @@ struct leat_open_options {
     int32_t reconnect_timeout_ms; /* how long to look for a daemon that is gone, or goes while the
                                      stream is opened: 0: LEAT_RECONNECT_DEFAULT_MS; -1: for ever;
                                      LEAT_NO_RECONNECT: not at all */
-    uint32_t local_rank;          /* among the ranks on this machine, */
-    uint32_t local_world_size;    /* of which there are so many; 0: the launcher's, or unknown */
+    uint32_t local_rank;          /* the rank among those on this machine */
+    uint32_t local_world_size;    /* their number; 0: the launcher's, or unknown */
     /* Called from within leat_stream_next(), and the call that opens the stream, for events of a
      * lost connection; must not call anything on the stream. May be NULL. */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
@@ -368,7 +368,7 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
  * to release; LEAT_END_EPOCH; LEAT_END (again and again); or
  *   -EAGAIN      no batch is ready (timeout 0)     -ETIMEDOUT  no batch came in time
  *   -EINTR       a signal came while waiting       -ENOBUFS    the whole window is held: release
- * after which the stream can continue; or its failure, which every later call returns again:
+ * after which the stream can continue. Or the stream has failed, and later calls return the same:
  *   -EPROTO      a packet makes no sense           -ECONNRESET no daemon answers any more
  *   -EPERM       this is a forked child            -ESTALE     the stream or its data has changed
  *   or an error of the daemon
@@ -380,8 +380,8 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
  * against the window. Errors that a restart does not cure (another spec, no permission, data that
  * fails) are returned at once.
  *
- * -ESTALE is also the error of data that changed while the daemon read it, if the stream's option
- * `on_change` is `fail`, as it is by default at a position or with several ranks; with `warn` the
+ * -ESTALE also means that the data changed while the daemon read it, if the stream's option
+ * `on_change` is `fail`, which is the default at a position or with several ranks. With `warn` the
  * stream continues, and on_notice is called.
  *
  * An operator may change a declared stream while it is open. The present epoch ends unchanged.

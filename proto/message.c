@@ -93,7 +93,7 @@ static int check_once(struct walk *walk, const ProtobufCMessageDescriptor *descr
     bits = bits_of(descriptor, field);
     if (*seen & bits)
         return leat_error_set(walk->err, -EPROTO,
-                              "%s.%s occurs twice, or beside a field that excludes it",
+                              "%s.%s occurs twice, or with a field that excludes it",
                               descriptor->short_name, field->name);
     *seen |= bits;
     return 0;
@@ -114,7 +114,7 @@ static int check_field(struct walk *walk, const ProtobufCMessageDescriptor *desc
                               LEAT_MESSAGE_MAX_FIELDS);
     if (take_varint(bytes, &tag) < 0 || tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3 ||
         take_value(bytes, (enum wire_type)(tag & 7), &inner) < 0)
-        return leat_error_set(walk->err, -EPROTO, "a message is cut or is no protobuf");
+        return leat_error_set(walk->err, -EPROTO, "a message is truncated or not protobuf");
     field = protobuf_c_message_descriptor_get_field(descriptor, (unsigned)(tag >> 3));
     if (!field)
         return 0;

@@ -39,7 +39,7 @@ static int read_name(const char **at, const char *name, struct leat_error *err) 
     size_t n = strlen(name);
 
     if (**at != ':' || strncmp(*at + 1, name, n) != 0 || (*at)[n + 1] != '=')
-        return leat_error_set(err, -EINVAL, "a position has \":%s=\" where \"%.16s\" stands", name,
+        return leat_error_set(err, -EINVAL, "a position needs \":%s=\" in place of \"%.16s\"", name,
                               *at);
     *at += n + 2;
     return 0;
@@ -59,10 +59,10 @@ static int read_digest(const char **at, const char *name, uint8_t *ret_bytes,
         int digit = digit_of(**at);
 
         if (digit < 0)
-            return leat_error_set(err, -EINVAL,
-                                  "the digest behind \"%s=\" has %zu digits, not %d from 0 to 9 "
-                                  "and a to f",
-                                  name, i, 2 * LEAT_POSITION_DIGEST_BYTES);
+            return leat_error_set(
+                err, -EINVAL,
+                "the digest after \"%s=\" has %zu digits; it needs %d, from 0 to 9 and a to f",
+                name, i, 2 * LEAT_POSITION_DIGEST_BYTES);
         ret_bytes[i / 2] = (uint8_t)(ret_bytes[i / 2] << 4 | digit);
     }
     return r;
@@ -84,7 +84,7 @@ static int read_number(const char **at, const char *name, uint64_t min, uint64_t
         number = number * 10 + digit;
     }
     if (*at == start || (*start == '0' && *at > start + 1))
-        return leat_error_set(err, -EINVAL, "\"%.16s\" behind \"%s=\" is no number", start, name);
+        return leat_error_set(err, -EINVAL, "\"%.16s\" after \"%s=\" is not a number", start, name);
     if (is_too_large || number < min || number > max)
         return leat_error_set(err, -EINVAL, "%s=%.*s is outside %" PRIu64 "..%" PRIu64, name,
                               (int)(*at - start < 32 ? *at - start : 32), start, min, max);
@@ -122,15 +122,15 @@ int leat_position_read(const char *text, struct leat_position *ret_position,
                               LEAT_POSITION_TEXT_SIZE - 1);
     if (strncmp(text, VERSION ":", sizeof(VERSION)) != 0)
         return leat_error_set(err, -EINVAL,
-                              "\"%.16s\" is no position: it begins with \"" VERSION
-                              ":spec=\", as leat_stream_position() gives it",
+                              "\"%.16s\" is not a position: give a text from "
+                              "leat_stream_position(), which begins with \"" VERSION ":spec=\"",
                               text);
     r = read_fields(&at, &position, err);
     if (r < 0)
         return r;
     at += *at == '\n';
     if (*at)
-        return leat_error_set(err, -EINVAL, "\"%.16s\" stands behind the position", at);
+        return leat_error_set(err, -EINVAL, "\"%.16s\" follows the position", at);
     *ret_position = position;
     return 0;
 }

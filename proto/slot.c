@@ -11,7 +11,7 @@ static int check_tensor(const struct leat_slot_tensor *tensor, size_t index, siz
     uint64_t bytes;
 
     if (!memchr(tensor->name, '\0', sizeof(tensor->name)) || !tensor->name[0])
-        return leat_error_set(err, -EPROTO, "slot: tensor %zu has no proper name", index);
+        return leat_error_set(err, -EPROTO, "slot: tensor %zu has no valid name", index);
     if (tensor->ndim > LEAT_TENSOR_MAX_NDIM)
         return leat_error_set(err, -EPROTO,
                               "slot: tensor %zu has %u dimensions, at most %d are possible", index,
@@ -36,7 +36,8 @@ int leat_slot_check(const void *slot, size_t size_bytes, struct leat_error *err)
     size_t head_bytes;
 
     if (size_bytes < sizeof(*header))
-        return leat_error_set(err, -EPROTO, "slot: %zu bytes are less than its header", size_bytes);
+        return leat_error_set(err, -EPROTO, "slot: %zu bytes are too few for its header",
+                              size_bytes);
     if (header->magic != LEAT_SLOT_MAGIC || header->version != LEAT_SLOT_VERSION)
         return leat_error_set(err, -EPROTO,
                               "slot: magic 0x%08x version %u is not a batch of version %d",

@@ -134,7 +134,7 @@ static int unpack_map(struct unpacker *unpacker, const Leat__Value *message, int
                                      message->keys[i]->column, &item);
 
         if (r == -EEXIST)
-            return leat_error_set(unpacker->err, -EPROTO, "the key %.64s is there twice",
+            return leat_error_set(unpacker->err, -EPROTO, "the key %.64s occurs twice",
                                   message->keys[i]->name);
         if (r < 0)
             return leat_error_oom(unpacker->err);

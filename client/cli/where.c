@@ -181,8 +181,9 @@ const struct leat_cli_command leat_cli_where_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "show where the records of a batch come from",
     .description =
-        "For each row of a batch, and each part of a packed row, prints the number of the\n"
-        "record (from 0, as for skip_records), its bytes in the file's text, and file:line.\n"
+        "Prints a line for each row of a batch, and for each part of a packed row: the number\n"
+        "of the record (from 0, as for skip_records), its bytes in the file's text, and\n"
+        "file:line.\n"
         "\n"
         "This process computes the order again, and reads the data with your rights. For a\n"
         "STREAM, the daemon sends the spec. `where` writes nothing, not even a cache.",

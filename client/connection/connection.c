@@ -88,8 +88,8 @@ int leat_connection_drain(struct leat_connection *connection, struct leat_error 
         return 0;
     if (connection->n_held > 0 && leat_draining_is_on(&connection->draining))
         return leat_error_set(err, -EBUSY,
-                              "%u batches are held, of two sessions: release those of the first "
-                              "one before another place is sought",
+                              "you hold %u batches of two sessions: release those of the first one "
+                              "before you seek again",
                               connection->n_held + connection->draining.n_held);
     r = leat_connection_tell_releases(connection, err);
     if (r < 0)
@@ -235,7 +235,8 @@ int leat_connection_tell_releases(struct leat_connection *connection, struct lea
     if (n == 0 || leat_wire_send_many(&connection->wire, connection->released, n) != -EAGAIN)
         return 0;
     *err = LEAT_ERROR_INIT;
-    return leat_error_set(err, -ETIMEDOUT, "the daemon takes no releases: is it stopped?");
+    return leat_error_set(err, -ETIMEDOUT,
+                          "the daemon takes no releases: check that it is not stopped");
 }
 
 /* Waking the daemon costs more than a release, so releases are sent for a quarter of the window at

@@ -8,8 +8,8 @@
 #include "proto/packet.h"
 
 const char *leat_handshake_place(const struct leat_handshake *handshake) {
-    return handshake->phase == LEAT_PHASE_GREETING ? "at the greeting"
-                                                   : "when asked for the stream";
+    return handshake->phase == LEAT_PHASE_GREETING ? "during the greeting"
+                                                   : "while opening the stream";
 }
 
 static int explain_failure(const struct leat_handshake *handshake, int code,
@@ -22,7 +22,7 @@ static int explain_failure(const struct leat_handshake *handshake, int code,
     case -EPIPE:
         return leat_error_set(err, -ECONNRESET, "the daemon closed the connection %s", place);
     case -EPROTO:
-        return leat_error_set(err, code, "the daemon sent a packet of a wrong size %s", place);
+        return leat_error_set(err, code, "the daemon sent a packet of the wrong size %s", place);
     default:
         return leat_error_set(err, code, "%s: %s", place, strerror(-code));
     }
@@ -59,13 +59,12 @@ static int take_welcome(struct leat_handshake *handshake, struct leat_wire *wire
     struct leat_packet packet = {.kind = LEAT_PACKET_OPEN};
 
     if (welcome->hello.magic != LEAT_PACKET_MAGIC)
-        return leat_error_set(err, -EPROTO, "what answers there is not leatd");
+        return leat_error_set(err, -EPROTO, "the program that answers is not leatd");
     if (welcome->hello.major != LEAT_PROTOCOL_MAJOR)
-        return leat_error_set(err, -EPROTONOSUPPORT,
-                              "leatd speaks protocol %u.%u and this libleat %d.%d: update the "
-                              "older of them",
-                              welcome->hello.major, welcome->hello.minor, LEAT_PROTOCOL_MAJOR,
-                              LEAT_PROTOCOL_MINOR);
+        return leat_error_set(
+            err, -EPROTONOSUPPORT,
+            "leatd speaks protocol %u.%u and this libleat %d.%d: update the older one",
+            welcome->hello.major, welcome->hello.minor, LEAT_PROTOCOL_MAJOR, LEAT_PROTOCOL_MINOR);
     packet.payload_bytes = (uint32_t)leat_request_pack(request, payload);
     handshake->phase = LEAT_PHASE_OPENING;
     return send_packet(handshake, wire, &packet, payload, err);
@@ -76,7 +75,7 @@ static int take_opened(struct leat_handshake *handshake, const struct leat_wire 
                        struct leat_error *err) {
     Leat__Opened *message =
         leat_message_unpack(&leat__opened__descriptor, wire->payload, wire->packet.payload_bytes,
-                            "the daemon's description of the stream cannot be read", err);
+                            "the daemon's description of the stream is malformed", err);
     int r;
 
     if (!message)

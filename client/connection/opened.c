@@ -108,21 +108,21 @@ static int compare_message(const struct leat_opened *opened, const Leat__Opened 
                            struct leat_error *err) {
     if (message->n_tensors != opened->n_tensors || message->batch_size != opened->batch_size)
         return leat_error_set(err, -ESTALE,
-                              "the stream %.64s is another one now: it had %zu tensors and batches "
-                              "of %llu, and has %zu and %llu",
+                              "the stream %.64s has changed: it had %zu tensors and batches of "
+                              "%llu, and has %zu and %llu now",
                               opened->name, opened->n_tensors,
                               (unsigned long long)opened->batch_size, message->n_tensors,
                               (unsigned long long)message->batch_size);
     for (size_t i = 0; i < opened->n_tensors; i++)
         if (!has_same_type(&opened->tensors[i], message->tensors[i]) ||
             !has_same_shape(&opened->tensors[i], message->tensors[i]))
-            return leat_error_set(err, -ESTALE,
-                                  "the stream %.64s is another one now: its tensor %.64s has "
-                                  "another name, type or shape",
-                                  opened->name, opened->tensors[i].name);
+            return leat_error_set(
+                err, -ESTALE,
+                "the stream %.64s has changed: its tensor %.64s has another name, type or shape",
+                opened->name, opened->tensors[i].name);
     if (message->window < opened->window)
         return leat_error_set(err, -ESTALE,
-                              "the daemon gives a window of %u now, and gave one of %u before",
+                              "the daemon gives a window of %u now, but gave one of %u before",
                               message->window, opened->window);
     return 0;
 }
@@ -133,20 +133,20 @@ static int check_types(const struct leat_opened *opened, const Leat__Opened *mes
                        struct leat_error *err) {
     if (message->n_tensors != opened->n_tensors)
         return leat_error_set(err, -ESTALE,
-                              "the stream %.64s has become another one by a reload of the daemon's "
-                              "settings: it had %zu tensors, and has %zu",
+                              "a reload of the daemon's settings changed the stream %.64s: it had "
+                              "%zu tensors, and has %zu now",
                               opened->name, opened->n_tensors, message->n_tensors);
     for (size_t i = 0; i < opened->n_tensors; i++) {
         const struct leat_tensor_info *info = &opened->tensors[i];
         const Leat__Tensor *tensor = message->tensors[i];
 
         if (!has_same_type(info, tensor))
-            return leat_error_set(err, -ESTALE,
-                                  "the stream %.64s has become another one by a reload of the "
-                                  "daemon's settings: its tensor %.64s of %s with %u dimensions is "
-                                  "%.64s of %.16s with %zu now",
-                                  opened->name, info->name, info->dtype_name, info->ndim,
-                                  tensor->name, tensor->dtype, tensor->n_shape);
+            return leat_error_set(
+                err, -ESTALE,
+                "a reload of the daemon's settings changed the stream %.64s: its tensor %.64s of "
+                "%s with %u dimensions is %.64s of %.16s with %zu now",
+                opened->name, info->name, info->dtype_name, info->ndim, tensor->name, tensor->dtype,
+                tensor->n_shape);
     }
     return 0;
 }
@@ -178,8 +178,8 @@ static int check_digest(const struct leat_opened *opened, const ProtobufCBinaryD
     leat_digest_hex(found->data, has);
     leat_digest_hex(wanted->data, want);
     return leat_error_set(err, -ESTALE,
-                          "the stream %.64s is another one now: its spec has digest %.16s..., the "
-                          "position is of %.16s...",
+                          "the stream %.64s has changed: its spec has digest %.16s..., but that of "
+                          "the position is %.16s...",
                           opened->name, has, want);
 }
 

@@ -240,7 +240,7 @@ static int check_sizes(const struct leat_view *view, struct leat_error *err) {
     }
     if (is_bounded)
         return 0;
-    return leat_error_set(err, -EINVAL, "a batch of %u rows has less bytes than rows",
+    return leat_error_set(err, -EINVAL, "a batch of %u rows has fewer bytes than rows",
                           view->header.n_rows);
 }
 

@@ -54,13 +54,13 @@ static int check_name(const char *name, struct leat_error *err) {
 
     if (is_outside || (n >= 3 && strcmp(name + n - 3, "/..") == 0))
         return leat_error_set(err, -EINVAL,
-                              "a tensor called \"%s\" cannot be put into .npz, where names are "
-                              "paths: `rename` it, or save safetensors",
+                              "a tensor with the name \"%s\" does not fit into .npz, where names "
+                              "are paths: `rename` it, or save safetensors",
                               name);
     if (n >= 4 && strcmp(name + n - 4, ".npy") == 0)
         return leat_error_set(err, -EINVAL,
-                              "a tensor called \"%s\" cannot be told from another's file in .npz: "
-                              "`rename` it, or save safetensors",
+                              "a tensor with the name \"%s\" would clash with another one's file "
+                              "in .npz: `rename` it, or save safetensors",
                               name);
     return 0;
 }

@@ -62,8 +62,9 @@ int leat_save_safetensors(const struct leat_saving *saving, struct leat_saved_fi
     uint64_t n_bytes; /* little endian, as are all machines that leat runs on */
 
     if (leat_view_find(view, METADATA))
-        return leat_error_set(
-            err, -EINVAL, "a tensor is called " METADATA ", which safetensors keeps for itself");
+        return leat_error_set(err, -EINVAL,
+                              "a tensor has the name " METADATA
+                              ", which safetensors reserves: `rename` it");
     make_header(&header, view);
     if (header.failed)
         leat_error_oom(err);

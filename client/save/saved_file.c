@@ -60,11 +60,11 @@ static int check_target(const char *path, struct leat_error *err) {
     struct stat status;
 
     if (!path[0] || path[strlen(path) - 1] == '/')
-        return leat_error_set(err, -EINVAL, "\"%s\" is no name of a file", shorten_path(path));
+        return leat_error_set(err, -EINVAL, "\"%s\" is not a name of a file", shorten_path(path));
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return leat_error_set(err, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL,
-                              "%s: cannot be written: it is there, and is %s", shorten_path(path),
-                              S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+                              "%s: cannot be written: it exists, and is %s", shorten_path(path),
+                              S_ISDIR(status.st_mode) ? "a folder" : "not a regular file");
     return 0;
 }
 
@@ -98,7 +98,7 @@ int leat_saved_file_new(const char *path, struct leat_saved_file **ret_file,
         return r;
     r = open_temporary(file);
     if (r == -ENOENT || r == -ENOTDIR)
-        r = leat_error_set(err, r, "%s: cannot be written: there is no such folder",
+        r = leat_error_set(err, r, "%s: cannot be written: its folder does not exist",
                            shorten_path(path));
     else if (r < 0)
         r = leat_error_set(err, r, "%s: cannot be written: %s", shorten_path(path), strerror(-r));

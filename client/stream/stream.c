@@ -87,10 +87,10 @@ int leat_stream_check_process(struct leat_stream *stream) {
     if (leat_connection_is_own(&stream->connection))
         return 0;
     stream->error = LEAT_ERROR_INIT;
-    return leat_error_set(&stream->error, -EPERM,
-                          "this stream was opened by process %d, before fork(); open it anew in "
-                          "the child",
-                          (int)stream->connection.pid);
+    return leat_error_set(
+        &stream->error, -EPERM,
+        "this stream was opened by process %d, before fork(): open it again in the child",
+        (int)stream->connection.pid);
 }
 
 /* ---- packets ---- */
@@ -222,14 +222,14 @@ static int receive_packet(struct leat_stream *stream) {
         return r;
     if (r == 0 || r == -ECONNRESET) {
         leat_error_set(&stream->error, -ECONNRESET,
-                       "the daemon closed the connection at batch (%llu, %llu); is leatd still "
-                       "running? Its log says why",
+                       "the daemon closed the connection at batch (%llu, %llu): check that leatd "
+                       "runs; its log says why",
                        (unsigned long long)stream->cursor.epoch,
                        (unsigned long long)stream->cursor.step);
         return lose_connection(stream);
     }
     if (r == -EPROTO)
-        leat_error_set(&stream->error, r, "the daemon sent a packet of a wrong size");
+        leat_error_set(&stream->error, r, "the daemon sent a packet of the wrong size");
     else
         leat_error_set(&stream->error, r, "receiving from the daemon: %s", strerror(-r));
     return leat_stream_fail(stream);
@@ -249,8 +249,7 @@ static int check_next(struct leat_stream *stream) {
         stream->error = LEAT_ERROR_INIT;
     if (stream->n_held >= window)
         return leat_error_set(&stream->error, -ENOBUFS,
-                              "all %u batches of the window are held: release a batch first",
-                              window);
+                              "you hold all %u batches of the window: release one first", window);
     return 0;
 }
 
@@ -259,7 +258,7 @@ static int wait_for_packet(struct leat_stream *stream, int timeout_ms, uint64_t 
     int r;
 
     if (timeout_ms == 0)
-        return leat_error_set(&stream->error, -EAGAIN, "no batch is there yet");
+        return leat_error_set(&stream->error, -EAGAIN, "no batch is ready yet");
     r = leat_wire_wait(&stream->connection.wire, POLLIN, stream->wake_fd,
                        wake_ns < deadline_ns ? wake_ns : deadline_ns);
     if (r == -ETIMEDOUT && wake_ns < deadline_ns)

@@ -186,7 +186,7 @@ int leat_address_connect(const char *address, const char *socket_name, int type,
     if (search.code != -ENOENT && search.code != -ECONNREFUSED && search.code != -ENOTDIR)
         return leat_error_set(err, search.code, "cannot connect to %s", search.tried);
     return leat_error_set(err, -ECONNREFUSED,
-                          "no leatd answers at %s; start one (systemctl start leatd, or leatd "
-                          "--config FILE), or say where it is in LEAT_SOCKET",
+                          "no leatd answers at %s: start one (systemctl start leatd, or leatd "
+                          "--config FILE), or set LEAT_SOCKET to its folder of sockets",
                           search.tried);
 }

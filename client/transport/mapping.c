@@ -53,7 +53,7 @@ static int check_pages(uint64_t slot_bytes, struct leat_error *err) {
         return 0;
     return leat_error_set(err, -EPROTO,
                           "the daemon's ring has slots of %llu bytes, which are not whole pages of "
-                          "%ld: it cannot be had with private_writes",
+                          "%ld: open the stream without private_writes",
                           (unsigned long long)slot_bytes, page_bytes);
 }
 

@@ -23,7 +23,8 @@ int leat_content_read(struct leat_content *content, const struct leat_packet *pa
     if (header->epoch != packet->batch.epoch || header->step != packet->batch.step ||
         header->used_bytes != packet->batch.used_bytes)
         return leat_error_set(
-            err, -EPROTO, "batch (%llu, %llu) was announced, but its slot holds (%llu, %llu)",
+            err, -EPROTO,
+            "the daemon announced batch (%llu, %llu), but its slot holds (%llu, %llu)",
             (unsigned long long)packet->batch.epoch, (unsigned long long)packet->batch.step,
             (unsigned long long)header->epoch, (unsigned long long)header->step);
     content->packet = *packet;

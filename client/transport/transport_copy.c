@@ -45,7 +45,7 @@ static int take_batch(struct leat_transport *transport, const struct leat_packet
         return leat_error_oom(err);
     if (LZ4_decompress_safe(payload, content->memory, (int)packet->payload_bytes, (int)n_bytes) !=
         (int)n_bytes)
-        return leat_error_set(err, -EPROTO, "a batch of %llu bytes is not proper LZ4",
+        return leat_error_set(err, -EPROTO, "a batch of %llu bytes is not valid LZ4",
                               (unsigned long long)n_bytes);
     return leat_content_read(content, packet, content->memory, err);
 }

@@ -24,7 +24,7 @@ static int add_ring(struct leat_transport *transport, const struct leat_packet *
                                   (unsigned long long)packet->ring.generation);
     }
     if (n_rings >= MAX_RINGS)
-        return leat_error_set(err, -EPROTO, "the daemon sent rings without use");
+        return leat_error_set(err, -EPROTO, "the daemon sent too many rings");
     if (fd < 0)
         return leat_error_set(err, -EPROTO, "the daemon sent a ring without memory");
     r = leat_mapping_new(fd, packet->ring.generation, packet->ring.slot_bytes, packet->ring.n_slots,

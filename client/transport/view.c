@@ -71,7 +71,7 @@ int leat_view_read(struct leat_view *view, const void *slot, size_t size_bytes,
     int r;
 
     if (size_bytes < sizeof(head.header))
-        return leat_error_set(err, -EPROTO, "a batch of %zu bytes is less than its header",
+        return leat_error_set(err, -EPROTO, "a batch of %zu bytes is too short for its header",
                               size_bytes);
     memcpy(&head.header, slot, sizeof(head.header));
     head_bytes = leat_slot_head_bytes(head.header.n_tensors);

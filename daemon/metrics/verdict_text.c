@@ -29,10 +29,10 @@ static const char *behind_names(const struct leat_verdict *verdict) {
         [LEAT_BOUND_TRAINER] = "the trainers",
         [LEAT_BOUND_DISK] = "its source",
         [LEAT_BOUND_MEMORY] = "memory (memory_limit)",
-        [LEAT_BOUND_WORKERS] = "workers, which are too few",
+        [LEAT_BOUND_WORKERS] = "too few workers",
         [LEAT_BOUND_BLOCKS] = "jobs_in_flight",
         [LEAT_BOUND_ORDER] = "the order",
-        [LEAT_BOUND_OTHER_USERS] = "others on this machine",
+        [LEAT_BOUND_OTHER_USERS] = "other load on this machine",
     };
 
     return verdict->behind == LEAT_BOUND_STAGE ? stage_name(verdict) : names[verdict->behind];
@@ -40,15 +40,15 @@ static const char *behind_names(const struct leat_verdict *verdict) {
 
 static void add_stage(const struct leat_verdict *verdict, struct leat_text *text) {
     if (verdict->stage_share > 0)
-        leat_text_add_line(text, "  Of all work %s is %.0f %%.", stage_name(verdict),
+        leat_text_add_line(text, "  %s is %.0f %% of all work.", stage_name(verdict),
                            percent(verdict->stage_share));
 }
 
 static void say_idle(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                      struct leat_text *text) {
     (void)verdict;
-    leat_text_add(text, facts->n_sessions == 0 ? "nobody reads it now.\n"
-                                               : "nothing was done for it in that time.\n");
+    leat_text_add(text, facts->n_sessions == 0 ? "no trainer reads it now.\n"
+                                               : "it was idle in that time.\n");
 }
 
 /* ---- trainers ---- */
@@ -119,9 +119,8 @@ static void say_trainer(const struct leat_verdict_facts *facts, const struct lea
     add_trainer(facts, verdict->slow, text);
     leat_text_add(
         text,
-        ".\n  Its batches are there before it wants them: it waited %.0f %% of the time, "
-        "and held all that it may\n  for %.0f %%; for %.0f %% a batch could have been made "
-        "and had no slot.\n",
+        ".\n  Its batches are ready before it asks. It waited %.0f %% of the time, and held as "
+        "many as it may\n  for %.0f %%. For %.0f %%, no slot was free for the next batch.\n",
         percent(leat_verdict_waited(verdict->slow)), percent(leat_verdict_held(verdict->slow)),
         percent(verdict->no_slot));
     say_waiting(facts, verdict, text);
@@ -132,31 +131,29 @@ static void say_stage(const struct leat_verdict_facts *facts, const struct leat_
     leat_text_add_line(text, "bounded by %s.", stage_name(verdict));
     if (verdict->scan > verdict->workers)
         leat_text_add(text,
-                      "  One thread reads and cuts at a time, and that does it %.0f %% of the time "
-                      "without waiting for files.\n",
+                      "  Only one thread reads and cuts. It is busy %.0f %% of the time, without "
+                      "waiting for files.\n",
                       percent(verdict->scan));
     else if (facts->program && verdict->map_blocked >= LEAT_BOUND_MOST)
         leat_text_add(text,
-                      "  Workers wait for its programs %.0f %% of their time: more of them "
-                      "(`processes`), or faster ones.\n",
+                      "  Workers wait for its programs %.0f %% of their time: raise `processes`, "
+                      "or make the programs faster.\n",
                       percent(verdict->map_blocked));
     else
-        leat_text_add(
-            text,
-            "  The workers are busy %.0f %% of the time, the processors %.0f %%: there is "
-            "none for one more worker.\n",
-            percent(verdict->workers), percent(verdict->cpus));
+        leat_text_add(text,
+                      "  The workers are busy %.0f %% of the time, the processors %.0f %%: no "
+                      "processor is free for one more worker.\n",
+                      percent(verdict->workers), percent(verdict->cpus));
     add_stage(verdict, text);
 }
 
 static void say_disk(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                      struct leat_text *text) {
-    leat_text_add(text, facts->comes_once ? "bounded by what writes into its source.\n"
+    leat_text_add(text, facts->comes_once ? "bounded by the program that writes into its source.\n"
                                           : "bounded by the disk.\n");
     leat_text_add(text,
-                  "  Reading is under way %.0f %% of the time, and waits for %s in %.0f %% of "
-                  "that.\n",
-                  percent(verdict->scan), facts->comes_once ? "the other end" : "files",
+                  "  Reading takes %.0f %% of the time, and waits for %s in %.0f %% of that.\n",
+                  percent(verdict->scan), facts->comes_once ? "the writer" : "files",
                   percent(verdict->scan_blocked));
     if (verdict->map_blocked > 0.5)
         leat_text_add(text, "  Workers wait for files in %.0f %% of their time.\n",
@@ -166,20 +163,17 @@ static void say_disk(const struct leat_verdict_facts *facts, const struct leat_v
 static void say_memory(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                        struct leat_text *text) {
     (void)facts;
-    leat_text_add(
-        text,
-        "bounded by memory_limit.\n"
-        "  %.0f %% of the time less was read or worked on at once than could be, for want "
-        "of memory; the\n  workers are busy %.0f %% of the time.\n",
-        percent(verdict->is_short), percent(verdict->workers));
+    leat_text_add(text,
+                  "bounded by memory_limit.\n  For %.0f %% of the time, a lack of memory limited "
+                  "reading or mapping. The workers are busy %.0f %% of\n  the time.\n",
+                  percent(verdict->is_short), percent(verdict->workers));
 }
 
 static void say_workers(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                         struct leat_text *text) {
     leat_text_add(text,
-                  "bounded by too few workers (%u).\n"
-                  "  They are busy %.0f %% of the time, and %.1f jobs wait for one; the processors "
-                  "are used %.0f %%.\n",
+                  "bounded by too few workers (%u).\n  They are busy %.0f %% of the time, and %.1f "
+                  "jobs wait for one. The processors are busy %.0f %% of the time.\n",
                   facts->n_workers, percent(verdict->workers), verdict->n_queued,
                   percent(verdict->cpus));
     add_stage(verdict, text);
@@ -187,34 +181,29 @@ static void say_workers(const struct leat_verdict_facts *facts, const struct lea
 
 static void say_blocks(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                        struct leat_text *text) {
-    leat_text_add(
-        text,
-        "bounded by jobs_in_flight.\n"
-        "  %llu block%s may be worked on at once, and the workers are busy %.0f %% of the "
-        "time.\n",
-        (unsigned long long)facts->n_blocks, plural((double)facts->n_blocks),
-        percent(verdict->workers));
+    leat_text_add(text,
+                  "bounded by jobs_in_flight.\n  It allows %llu block%s at once, so the workers "
+                  "are busy only %.0f %% of the time.\n",
+                  (unsigned long long)facts->n_blocks, plural((double)facts->n_blocks),
+                  percent(verdict->workers));
     add_stage(verdict, text);
 }
 
 static void say_order(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                       struct leat_text *text) {
     (void)facts;
-    leat_text_add(
-        text,
-        "bounded by the order.\n"
-        "  The daemon's one loop, which puts rows in order and hands batches out, is busy "
-        "%.0f %% of the time:\n  larger batches have less of it.\n",
-        percent(verdict->loop));
+    leat_text_add(text,
+                  "bounded by the order.\n  The daemon's single loop, which orders rows and hands "
+                  "out batches, is busy %.0f %% of the time:\n  larger batches need less of it.\n",
+                  percent(verdict->loop));
 }
 
 static void say_others(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                        struct leat_text *text) {
     (void)facts;
     leat_text_add(text,
-                  "bounded by others on this machine.\n"
-                  "  Of what workers do %.0f %% is for other streams; other processes have %.0f %% "
-                  "of the processors.\n",
+                  "bounded by other load on this machine.\n  Other streams take %.0f %% of the "
+                  "workers' time, and other processes %.0f %% of the processors.\n",
                   percent(verdict->others), percent(verdict->foreign_cpus));
     add_stage(verdict, text);
 }
@@ -277,10 +266,10 @@ static void add_uses(const struct leat_verdict_facts *facts, const struct leat_v
     (void)snprintf(cpus, sizeof(cpus), "processors (%g)", facts->n_cpus);
     leat_text_add(text, "  busy\n");
     add_use(text, facts->n_sessions == 1 ? "the trainer" : "trainers", verdict->trainer,
-            "of the time a batch lacked a slot", verdict->no_slot);
+            "of the time without a free slot", verdict->no_slot);
     add_use(text, workers, verdict->workers, "for other streams", verdict->others);
     add_use(text, "reading", verdict->scan,
-            facts->comes_once ? "of that waiting for the other end" : "of that waiting for files",
+            facts->comes_once ? "of that, waiting for the writer" : "of that, waiting for files",
             verdict->scan_blocked);
     add_use(text, "the loop", verdict->loop, NULL, 0);
     add_use(text, cpus, verdict->cpus, "with other processes", verdict->foreign_cpus);
@@ -298,8 +287,8 @@ static const struct gain_line {
     {"worker", "one more worker", offsetof(struct leat_verdict, worker)},
     {"cpu", "one more processor (and worker)", offsetof(struct leat_verdict, cpu)},
     {"cache", "reading from a cache in memory", offsetof(struct leat_verdict, cache)},
-    {"disk", "files that are in memory", offsetof(struct leat_verdict, disk)},
-    {"trainer", "a trainer that takes no time", offsetof(struct leat_verdict, trainers)},
+    {"disk", "files in memory", offsetof(struct leat_verdict, disk)},
+    {"trainer", "an infinitely fast trainer", offsetof(struct leat_verdict, trainers)},
 };
 #define NO_GAIN 1.02
 #define N_GAINS (sizeof(gain_lines) / sizeof(gain_lines[0]))
@@ -322,7 +311,7 @@ static void add_gain(const struct leat_gain *gain, const char *label, double bat
 }
 
 static void add_gains(const struct leat_verdict *verdict, struct leat_text *text) {
-    const char *head = "  what it would give\n";
+    const char *head = "  estimated gains\n";
 
     for (size_t i = 0; i < N_GAINS; i++) {
         const struct leat_gain *gain = gain_of(verdict, &gain_lines[i]);

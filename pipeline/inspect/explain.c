@@ -236,7 +236,7 @@ static void add_sources(struct leat_text *text, const struct leat_plan *plan) {
         if (plan->mixing)
             leat_text_add(text, ", %.4g of the records%s", plan->mixing->shares[source->lane],
                           i > 0 && plan->sources[i - 1].lane == source->lane
-                              ? ", together with the one before"
+                              ? ", in step with the one before"
                               : "");
         leat_text_add(text, "\n");
         for (size_t k = plan->n_stages; k < plan->n_all_stages; k++)
@@ -316,7 +316,7 @@ static void add_worlds(struct leat_text *text, const struct leat_plan *plan) {
         leat_steps_of(plan, world_size, &steps);
         leat_text_add(text, "  %llu ranks  ", (unsigned long long)world_size);
         if (!steps.is_known)
-            leat_text_add(text, "fail at the end of an epoch of %llu steps",
+            leat_text_add(text, "they fail at the end of an epoch of %llu steps",
                           (unsigned long long)all.n);
         else
             leat_text_add(text, "%llu steps each", (unsigned long long)(steps.n / world_size));
@@ -324,7 +324,7 @@ static void add_worlds(struct leat_text *text, const struct leat_plan *plan) {
             leat_text_add(text, "; %llu of %llu are left out",
                           (unsigned long long)(all.n - steps.n), (unsigned long long)all.n);
         if (steps.is_known && steps.n > all.n)
-            leat_text_add(text, "; %llu of %llu come again", (unsigned long long)(steps.n - all.n),
+            leat_text_add(text, "; %llu of %llu repeat", (unsigned long long)(steps.n - all.n),
                           (unsigned long long)all.n);
         leat_text_add(text, "\n");
     }
@@ -334,8 +334,8 @@ static void add_ranks(struct leat_text *text, const struct leat_plan *plan) {
     static const char *const words[] = {
         "each of W ranks gets n / W steps of an epoch of n, rounded down; the last n % W are left "
         "out",
-        "each of W ranks gets n / W steps of an epoch of n, rounded up; the last round is filled "
-        "up with\n           its batches again, from its first on",
+        "each of W ranks gets n / W steps of an epoch of n, rounded up; the last round repeats "
+        "its\n           batches, from its first on",
         "each of W ranks gets n / W steps of an epoch of n; if W does not divide n, the epoch "
         "fails"};
 
@@ -418,8 +418,7 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
                   (double)memory.blocks / 1048576, memory.n_blocks,
                   leat_show_bytes((uint64_t)plan->options.block_bytes, size));
     if (plan->is_compressed && plan->options.decode_ahead > 0)
-        leat_text_add(text,
-                      "  decoding up to %.1f MiB of compressed files, ahead of who reads them\n",
+        leat_text_add(text, "  decoding up to %.1f MiB of compressed files, ahead of the reader\n",
                       (double)plan->options.decode_ahead / 1048576);
     if (memory.loaded > 0 || memory.workspaces > 0)
         leat_text_add(text,
@@ -427,18 +426,17 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
                       "workers\n",
                       (double)memory.loaded / 1048576, (double)memory.workspaces / 1048576,
                       n_workers);
-    leat_text_add(
-        text,
-        "  order    up to %.2f MiB: at most %llu rows wait, and with them the blocks that "
-        "they are in,\n           %.1f MiB at most\n",
-        (double)memory.order / 1048576, (unsigned long long)memory.n_waiting,
-        (double)memory.budget.order_bytes / 1048576);
-    leat_text_add(
-        text,
-        "  ring     %.2f MiB: %u slots of %s%s, and one for each batch that a "
-        "trainer may hold\n",
-        (double)memory.ring / 1048576, plan->n_slots, leat_show_bytes(plan->slot_bytes, size),
-        plan->is_bounded ? "" : " to begin with (lengths are not bounded: set max_length)");
+    leat_text_add(text,
+                  "  order    up to %.2f MiB: at most %llu rows wait, and keep their blocks,\n     "
+                  "      %.1f MiB at most\n",
+                  (double)memory.order / 1048576, (unsigned long long)memory.n_waiting,
+                  (double)memory.budget.order_bytes / 1048576);
+    leat_text_add(text,
+                  "  ring     %.2f MiB: %u slots of %s%s, and one more for each batch that a "
+                  "trainer may hold\n",
+                  (double)memory.ring / 1048576, plan->n_slots,
+                  leat_show_bytes(plan->slot_bytes, size),
+                  plan->is_bounded ? "" : " at first (lengths have no bound: set max_length)");
     add_least(text, &memory.budget);
     if (options->ranks.world_size > 0) {
         share = leat_node_share(plan, &options->ranks, memory.budget.order_bytes);

@@ -102,7 +102,7 @@ void leat_forecast_make(const struct leat_plan *plan, const struct leat_measurem
     };
     if (measurement->n_records == 0 || measurement->n_step_rows == 0) {
         forecast->measurement = NULL;
-        forecast->reason = "there is no record to try, or none of less than 4 MiB";
+        forecast->reason = "there is no record of less than 4 MiB to try";
         return;
     }
     take_costs(plan, measurement, forecast);

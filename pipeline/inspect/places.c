@@ -129,7 +129,7 @@ static int look_up(const struct leat_plan *plan, const struct leat_opener *opene
 
 static int no_step(const struct leat_places_options *options, uint64_t n_steps,
                    struct leat_error *err) {
-    return leat_error_set(err, -ERANGE, "there is no step %llu: epoch %llu has %llu steps",
+    return leat_error_set(err, -ERANGE, "step %llu does not exist: epoch %llu has %llu steps",
                           (unsigned long long)options->step, (unsigned long long)options->epoch,
                           (unsigned long long)n_steps);
 }
@@ -210,7 +210,7 @@ int leat_places_find(struct leat_plan *plan, const struct leat_opener *opener,
 
     *ret_places = (struct leat_places){.places = NULL};
     if (plan->is_one_pass)
-        return leat_error_set(err, -ESPIPE, "%s: comes through a FIFO, and so once",
+        return leat_error_set(err, -ESPIPE, "%s: is a FIFO, which can be read only once",
                               plan->source->files.paths[0]);
     r = find_lookups(plan, opener, options, &lookups, &ret_places->n_rows, err);
     if (r == 0)

@@ -110,7 +110,7 @@ static int add_path(struct walk *walk, const char *path) {
     char *copy;
 
     if (files->n_paths == LEAT_FILES_MAX)
-        return leat_error_set(walk->err, -E2BIG, "more than %d files", LEAT_FILES_MAX);
+        return leat_error_set(walk->err, -E2BIG, "there are more than %d files", LEAT_FILES_MAX);
     copy = strdup(path);
     if (!copy || !reserve_paths(files, files->n_paths + 1)) {
         free(copy);
@@ -269,7 +269,7 @@ static int add_below(struct walk *walk, const char *directory, unsigned depth) {
     int r = list_names(walk, directory, "*", &names);
 
     if (r == 0 && depth > DEPTH_MAX)
-        r = leat_error_set(walk->err, -ELOOP, "%s: more than %d directories within each other",
+        r = leat_error_set(walk->err, -ELOOP, "%s: directories are nested more than %d deep",
                            directory, DEPTH_MAX);
     for (size_t i = 0; r == 0 && i < names.n_items; i++) {
         char *path = leat_files_join(directory, names.items[i].text);
@@ -467,7 +467,8 @@ static int expand_objects(struct walk *walk, const char *entry) {
                               "each file, or a range of them ({000..127})",
                               entry);
     if (!memchr(entry + 5, '/', n_prefix - 5))
-        return leat_error_set(walk->err, -EINVAL, "%s: a bucket and a slash come first", entry);
+        return leat_error_set(walk->err, -EINVAL, "%s: must begin with a bucket and a slash",
+                              entry);
     prefix = strndup(entry, n_prefix);
     r = prefix ? leat_object_list(walk->opener, prefix, &urls, &n, walk->err)
                : leat_error_oom(walk->err);
@@ -554,7 +555,7 @@ static int expand_entry(struct walk *walk, const char *entry) {
 
     walk->n_matches = 0;
     if (!entry[0])
-        return leat_error_set(walk->err, -EINVAL, "an empty path");
+        return leat_error_set(walk->err, -EINVAL, "the path is empty");
     if (!find_range(entry, &range) && leat_elsewhere_is_object(entry))
         return expand_object(walk, entry);
     if (!find_range(entry, &range))

@@ -37,10 +37,8 @@ static int check_type(struct leat_input *input, const char *path, struct leat_er
     if (!input->is_one_pass)
         (void)posix_fadvise(input->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     else if (flock(input->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return leat_error_set(err, -EBUSY,
-                              "%s: is being read by another stream; what comes through a FIFO "
-                              "comes once",
-                              path);
+        return leat_error_set(
+            err, -EBUSY, "%s: another stream reads this FIFO, which can be read only once", path);
     return 0;
 }
 
@@ -249,12 +247,10 @@ static int fail_cut_short(const struct leat_input *input, struct leat_error *err
 
 static int fail_too_wide(const struct leat_input *input, const char *reason,
                          struct leat_error *err) {
-    return leat_error_set(err, -EBADMSG,
-                          "%s: the %s at byte %llu wants more memory than max_window_bytes (%llu): "
-                          "%s",
-                          input->codec->name, input->codec->frame,
-                          (unsigned long long)input->frame_start,
-                          (unsigned long long)input->limits.max_window_bytes, reason);
+    return leat_error_set(
+        err, -EBADMSG, "%s: the %s at byte %llu needs more memory than max_window_bytes (%llu): %s",
+        input->codec->name, input->codec->frame, (unsigned long long)input->frame_start,
+        (unsigned long long)input->limits.max_window_bytes, reason);
 }
 
 int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct leat_error *err) {
@@ -323,7 +319,7 @@ static int decode_piece(struct leat_input *input, uint8_t *out, size_t n_piece, 
     if (r < 0)
         return leat_error_oom(err);
     if (r == 0 && n_used == 0 && *ret_n == 0)
-        return n_piece > 0           ? fail_damaged(input, "nothing comes of it", err)
+        return n_piece > 0           ? fail_damaged(input, "it has no output", err)
                : input->in_has_ended ? fail_cut_short(input, err)
                                      : LEAT_INPUT_WAITING;
     return leat_input_check_expansion(input, ret_n, err);

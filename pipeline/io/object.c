@@ -60,7 +60,7 @@ static int ask(int *socket, bool is_private, const struct leat_fetch_request *re
     }
     if (r < 0)
         *err = why;
-    return r < 0 && !why.code ? leat_error_set(err, r, "leat-fetch ends again and again") : r;
+    return r < 0 && !why.code ? leat_error_set(err, r, "leat-fetch ends repeatedly") : r;
 }
 
 static int fill_request(const struct leat_opener *opener, enum leat_fetch_verb verb,
@@ -96,7 +96,7 @@ static int read_names(int fd, uint64_t n_bytes, char **ret_urls, struct leat_err
         return 0;
     free(*ret_urls);
     *ret_urls = NULL;
-    return leat_error_set(err, -EPROTO, "leat-fetch: the list of objects is cut short");
+    return leat_error_set(err, -EPROTO, "leat-fetch: the list of objects is truncated");
 }
 
 /* A prefix that is no folder is that of other objects, too. */
@@ -303,7 +303,7 @@ static int read_copy(const struct leat_object *object, void *data, size_t n, uin
         return 0;
     return leat_error_set(err, n_read < 0 ? (int)n_read : -EIO,
                           "cannot read byte %llu of its copy: %s", (unsigned long long)offset,
-                          n_read < 0 ? strerror((int)-n_read) : "the copy is cut short");
+                          n_read < 0 ? strerror((int)-n_read) : "the copy is truncated");
 }
 
 int leat_object_read(struct leat_object *object, void *data, size_t size, uint64_t offset,

@@ -122,7 +122,7 @@ static int read_file(const struct leat_state_folder *folder, const char *name, s
     leat_file_close(&fd);
     if (r < 0) {
         leat_error_set(err, r == -ENOENT ? -EIO : r, "cannot be read: %s",
-                       r == -EPERM ? "it is of another user" : strerror(-r));
+                       r == -EPERM ? "it belongs to another user" : strerror(-r));
         leat_state_folder_locate(folder, name, err);
     }
     return r;

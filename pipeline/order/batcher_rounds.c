@@ -153,7 +153,7 @@ static int check_skipped(const struct leat_batcher *batcher, struct leat_error *
     return leat_error_set(
         err, -EINVAL,
         "epoch %llu: skip_records left no row in %llu of the steps %llu to %llu, which are a round "
-        "of %llu ranks: it must be skipped whole: skip_steps: [\"%llu:%llu-%llu\"]",
+        "of %llu ranks: skip the whole round with skip_steps: [\"%llu:%llu-%llu\"]",
         (unsigned long long)batcher->epoch, (unsigned long long)batcher->n_round_skipped,
         (unsigned long long)batcher->round_start, (unsigned long long)batcher->step - 1,
         (unsigned long long)batcher->world_size, (unsigned long long)batcher->epoch,
@@ -332,8 +332,7 @@ static int fail_uneven(const struct leat_batcher *batcher, struct leat_error *er
     return leat_error_set(
         err, -EINVAL,
         "epoch %llu has %llu steps: %llu rounds of %llu ranks, and %llu step%s more; `uneven: "
-        "drop` "
-        "would leave %s out, `uneven: pad` fills the round up with its first batches again",
+        "drop` leaves %s out, `uneven: pad` repeats the first batches of the round",
         (unsigned long long)batcher->epoch, (unsigned long long)batcher->n_closed,
         (unsigned long long)batcher->n_rounds, (unsigned long long)batcher->world_size,
         (unsigned long long)n, n == 1 ? "" : "s", n == 1 ? "it" : "them");

@@ -88,9 +88,9 @@ static int bind_stage(struct leat_plan *plan, const struct leat_named_args *writ
                    : leat_plan_unknown_kind(plan->spec, kind, written->line, written->column,
                                             "stage", leat_stages, err);
     if (r == 0 && stage->source > 0 && stage->ops->kind != LEAT_STAGE_MAP)
-        r = leat_config_error(stage->config, NULL, err,
-                              "works on all rows of the stream: it must stand behind the sources, "
-                              "in the stream's stages");
+        r = leat_config_error(
+            stage->config, NULL, err,
+            "works on all rows of the stream: put it after the sources, in the stream's stages");
     if (r < 0) {
         prefix_place(plan, stage->source, stage->position, kind, err);
         return r;
@@ -146,7 +146,7 @@ static int bind_stages(struct leat_plan *plan, struct leat_error *err) {
 
     if (n > LEAT_SPEC_MAX_STAGES)
         return leat_error_set(err, -EINVAL,
-                              "the stream and its sources have %zu stages: at most %d", n,
+                              "the stream and its sources have %zu stages, more than %d", n,
                               LEAT_SPEC_MAX_STAGES);
     plan->stages = calloc(n ? n : 1, sizeof(*plan->stages));
     if (!plan->stages)
@@ -176,9 +176,9 @@ static int take_cache(struct leat_plan *plan, struct leat_error *err) {
     const struct leat_cache_options *cache = &plan->options.cache;
 
     if (leat_config_given(&plan->options.base, "cache") && !cache->path == !cache->prepared)
-        return leat_config_error(&plan->options.base, "cache", err,
-                                 "needs a folder: `path` for what runs keep, or `prepared` for a "
-                                 "set that is read in place of the source");
+        return leat_config_error(
+            &plan->options.base, "cache", err,
+            "needs a folder: `path` for a cache, or `prepared` for a prepared set");
     if (cache->path && leat_elsewhere_is_object(cache->path))
         return leat_config_error(&plan->options.base, "cache", err,
                                  "`path` is a folder of this machine, which runs write; a set in a "
@@ -225,9 +225,9 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
 static int fail_misplaced(const struct leat_plan *plan, const struct leat_plan_stage *stage,
                           const char *behind, struct leat_error *err) {
     if (strcmp(stage->ops->name, behind) == 0)
-        leat_config_error(stage->config, NULL, err, "only one %s is possible in a stream", behind);
+        leat_config_error(stage->config, NULL, err, "a stream can have only one %s", behind);
     else
-        leat_config_error(stage->config, NULL, err, "must stand before %s", behind);
+        leat_config_error(stage->config, NULL, err, "put it before %s", behind);
     leat_plan_prefix_stage(plan, stage, err);
     return -EINVAL;
 }

@@ -15,32 +15,32 @@ static int check_source(const struct leat_plan *plan, const struct leat_plan_sta
                         struct leat_error *err) {
     if (plan->is_one_pass) {
         leat_config_error(stage->config, "blocks", err,
-                          "%s comes through a FIFO, from front to back: its blocks cannot be read "
-                          "in another order; shuffle with `buffer_size` or `global` alone",
+                          "%s is a FIFO, so its blocks cannot be read in another order: shuffle "
+                          "with `buffer_size` or `global` alone",
                           plan->source->files.paths[0]);
         return fail_at_stage(plan, stage, err);
     }
     if (plan->mixing) {
         leat_config_error(stage->config, "blocks", err,
-                          "the sources of `%s` are read record by record in its own order: shuffle "
-                          "with `buffer_size` or `global` alone",
+                          "`%s` reads its sources record by record in its own order: shuffle with "
+                          "`buffer_size` or `global` alone",
                           plan->source_ops->name);
         return fail_at_stage(plan, stage, err);
     }
     if (plan->blocks.n_lanes > 0 && !plan->cache_path && !plan->index_path) {
         leat_config_error(
             stage->config, "lanes", err,
-            "needs the numbers of records beforehand: give the stream a `cache`, or a "
+            "needs the number of records beforehand: give the stream a `cache`, or a "
             "folder for its `index`, and make it with `leatctl cache warm %s`",
             plan->spec->file ? plan->spec->file : "FILE");
         return fail_at_stage(plan, stage, err);
     }
     if (plan->is_compressed && !plan->cache_path) {
-        leat_config_error(stage->config, "blocks", err,
-                          "%s is compressed, and so can be read from front to back alone: give "
-                          "the stream a `cache`, decompress it, or shuffle with `buffer_size` or "
-                          "`global` alone",
-                          plan->source->files.paths[0]);
+        leat_config_error(
+            stage->config, "blocks", err,
+            "%s is compressed, so it can only be read from front to back: give the stream a "
+            "`cache`, decompress it, or shuffle with `buffer_size` or `global` alone",
+            plan->source->files.paths[0]);
         return fail_at_stage(plan, stage, err);
     }
     return 0;
@@ -53,8 +53,8 @@ static int check_place(const struct leat_plan *plan, size_t at, struct leat_erro
     if (!before || (at == 1 && plan->has_repeat && plan->repeat_at == 0))
         return 0;
     leat_config_error(plan->order[at]->config, "blocks", err,
-                      "`%s`, which depends on the order of the data, stands before it: with "
-                      "`blocks` the data is read in another order; put `shuffle` first",
+                      "`%s`, which depends on the order of the data, comes before it, but `blocks` "
+                      "changes that order: put `shuffle` first",
                       before->ops->name);
     return fail_at_stage(plan, plan->order[at], err);
 }
@@ -68,11 +68,10 @@ static int check_lanes(const struct leat_plan *plan, size_t at, struct leat_erro
 
         if (stage->filter_column >= 0 || !(stage->ops->picks_by_order || is_full))
             continue;
-        leat_config_error(stage->config, is_full ? "global" : NULL, err,
-                          "it stands behind `shuffle: {lanes}`, where each lane has order stages "
-                          "of its own, and would see the rows of one lane alone: %s",
-                          is_full ? "shuffle with `buffer_size`"
-                                  : "leave it out, or leave out `lanes`");
+        leat_config_error(
+            stage->config, is_full ? "global" : NULL, err,
+            "it follows `shuffle: {lanes}`, so it would see the rows of only one lane: %s",
+            is_full ? "shuffle with `buffer_size`" : "remove it, or remove `lanes`");
         return fail_at_stage(plan, stage, err);
     }
     return 0;

@@ -344,7 +344,7 @@ void leat_data_text_compare(const char *old, const char *new, struct leat_text *
     if (read_text(old, &comparison.old) < 0 || read_text(new, &comparison.new) < 0)
         text->failed = 1;
     else if (comparison.old.is_full != comparison.new.is_full)
-        leat_text_add(text, "verify was %s, is %s, so that the data cannot be compared",
+        leat_text_add(text, "verify was %s and is %s now, so the data cannot be compared",
                       comparison.old.is_full ? "full" : "sample",
                       comparison.new.is_full ? "full" : "sample");
     else if (comparison.old.n_files != comparison.new.n_files)

@@ -205,11 +205,10 @@ batch_error(const struct leat_plan *plan, struct leat_error *err, const char *fo
 static int check_tensor(const struct leat_plan *plan, const char *name,
                         const struct leat_field *field, struct leat_error *err) {
     if (field->dtype == LEAT_DTYPE_TEXT)
-        return batch_error(
-            plan, err,
-            "the field \"%s\" is text and cannot be in a batch: `cast` it to numbers, or name in "
-            "`select` only what is wanted",
-            name);
+        return batch_error(plan, err,
+                           "the field \"%s\" is text and cannot be in a batch: `cast` it to "
+                           "numbers, or `select` the other fields",
+                           name);
     field = leat_plan_shaping(plan, field);
     if (field->is_list && !field->is_padded && !field->width && plan->is_batched &&
         plan->batch_size > 1)
@@ -303,8 +302,7 @@ static int size_slots(struct leat_plan *plan, struct leat_error *err) {
     if (total > (uint64_t)plan->options.max_batch_bytes && plan->is_bounded)
         return batch_error(plan, err,
                            "a batch of %llu rows may need %llu bytes, more than max_batch_bytes "
-                           "(%lld): make batch_size or "
-                           "the lengths smaller, or raise max_batch_bytes",
+                           "(%lld): lower batch_size or the lengths, or raise max_batch_bytes",
                            (unsigned long long)plan->batch_size, (unsigned long long)total,
                            (long long)plan->options.max_batch_bytes);
     if (total > (uint64_t)plan->options.max_batch_bytes)
@@ -331,9 +329,10 @@ int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner
     plan->has_prefetch = planner->has_prefetch;
     plan->prefetch_size = planner->has_prefetch ? planner->prefetch_size : 1;
     if (planner->n_names > LEAT_SLOT_MAX_TENSORS)
-        return batch_error(plan, err,
-                           "%zu fields are more than %d tensors: name what is wanted in `select`",
-                           planner->n_names, LEAT_SLOT_MAX_TENSORS);
+        return batch_error(
+            plan, err,
+            "a batch cannot have %zu tensors, only %d: `select` the fields that you want",
+            planner->n_names, LEAT_SLOT_MAX_TENSORS);
     plan->tensors = calloc(planner->n_names ? planner->n_names : 1, sizeof(*plan->tensors));
     if (!plan->tensors)
         return leat_error_oom(err);

@@ -61,8 +61,8 @@ static int load_files(struct leat_plan *plan, const struct leat_opener *opener,
 
 static int waited_in_vain(const char *path, struct leat_error *err) {
     return leat_error_set(err, -ETIMEDOUT,
-                          "%s: not enough came through the FIFO in %d s to tell what fields there "
-                          "are: start its writer first, or declare them",
+                          "%s: too little came through the FIFO in %d s to find the fields: start "
+                          "its writer first, or declare the fields",
                           path, PROBE_WAITS / 50);
 }
 
@@ -190,7 +190,7 @@ int leat_plan_probe(struct leat_plan *plan, struct leat_plan_source *source,
         plan->is_one_pass = leat_input_is_one_pass(input);
         if (plan->is_one_pass && plan->source_ops->is_composite)
             r = leat_error_set(err, -ESPIPE,
-                               "%s: comes through a FIFO, and so once: it cannot be one of "
+                               "%s: is a FIFO, which can be read only once, so it cannot be one of "
                                "several sources",
                                path);
         else
@@ -232,8 +232,7 @@ static int plan_stage(struct leat_plan *plan, struct leat_plan_stage *stage,
     planner->stage = (uint32_t)stage->index + 1;
     planner->kind_index = stage->kind_index;
     r = planner->is_packed && leat_stage_filters(stage->config)
-            ? leat_config_error(stage->config, NULL, err,
-                                "goes by records: it must stand before pack")
+            ? leat_config_error(stage->config, NULL, err, "works on records: put it before pack")
             : 0;
     if (r == 0 && stage->ops->plan)
         r = stage->ops->plan(stage->config, planner, err);
@@ -274,13 +273,11 @@ static int check_passes(const struct leat_plan *plan, struct leat_error *err) {
 
     if (plan->is_one_pass && plan->has_repeat)
         return leat_config_error(&plan->source->base, "paths", err,
-                                 "%s comes through a FIFO, and so once: there is nothing to "
-                                 "`repeat`",
+                                 "%s is a FIFO, which can be read only once: remove `repeat`",
                                  path);
     if (plan->is_one_pass && plan->cache_path)
-        return leat_config_error(
-            &plan->source->base, "paths", err,
-            "%s comes through a FIFO, and so once: there is nothing to `cache`", path);
+        return leat_config_error(&plan->source->base, "paths", err,
+                                 "%s is a FIFO, which can be read only once: remove `cache`", path);
     return 0;
 }
 
@@ -296,17 +293,17 @@ static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
     const struct leat_plan_stage *stage;
 
     if (plan->cache_path && plan->mixing) {
-        leat_config_error(&plan->source->base, NULL, err,
-                          "cannot be cached, as a cache has its records in one order: take `cache` "
-                          "away");
+        leat_config_error(
+            &plan->source->base, NULL, err,
+            "cannot be cached, since a cache has its records in one order: remove `cache`");
         leat_error_prefix(err, "source.%s", plan->source_ops->name);
         return -EINVAL;
     }
     stage = plan->cache_path ? leat_plan_find_varying(plan) : NULL;
     if (stage) {
         leat_config_error(stage->config, NULL, err,
-                          "gives other values in each epoch, which a cache would not: take "
-                          "`cache` away, or the chance");
+                          "gives other values in each epoch, but a cache would not: remove "
+                          "`cache`, or the randomness");
         leat_plan_prefix_stage(plan, stage, err);
         return -EINVAL;
     }

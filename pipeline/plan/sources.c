@@ -66,7 +66,8 @@ static int bind_child(struct leat_plan *plan, const struct leat_composite *list,
         r = leat_plan_bind(plan->spec, ops, written->args, written->line, written->column, &config,
                            err);
     if (r == 0 && ops->is_composite && (!list->is_mix || ((struct leat_composite *)config)->is_mix))
-        r = leat_config_error(config, NULL, err, "cannot stand in %s: only a concat may, in a mix",
+        r = leat_config_error(config, NULL, err,
+                              "cannot be a source in %s: nest only a concat in a mix",
                               list->source.base.ops->name);
     if (r == 0 && ops->is_composite)
         r = bind_list(plan, (struct leat_composite *)config, lane, stages, err);
@@ -320,8 +321,8 @@ static int check_joinable(const struct leat_plan *plan, const struct leat_planne
         if (!field->is_padded && field->made == LEAT_MADE_OF_RECORDS)
             continue;
         return leat_config_error(&plan->sources[source].config->base, NULL, err,
-                                 "the field \"%s\" is padded in a stage of this source: `pad` "
-                                 "stands behind the sources, in the stream's stages",
+                                 "a stage of this source pads the field \"%s\": put `pad` after "
+                                 "the sources, in the stream's stages",
                                  planner->names[i].name);
     }
     return 0;
@@ -416,7 +417,7 @@ static int add_common(struct leat_plan *plan, struct leat_planner *planner,
 
         if (!has_same_tokens(&first, &planner->fields[own]))
             return leat_config_error(&plan->source->base, "sources", err,
-                                     "the text \"%s\" has special tokens in some sources and not "
+                                     "the text \"%s\" has special tokens in some sources, but not "
                                      "in others: `tokenize` it in the stages of each source",
                                      name);
         add_move(&plan->sources[i], own, column);
@@ -450,7 +451,7 @@ static int join_schemas(struct leat_plan *plan, struct leat_planner *planner,
         }
     if (planner->n_names == 0)
         return leat_config_error(&plan->source->base, "sources", err,
-                                 "have no field in common, of the same name and type");
+                                 "have no common field with the same name and type");
     return 0;
 }
 

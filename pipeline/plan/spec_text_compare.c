@@ -186,7 +186,7 @@ static void tell_value(struct comparison *comparison, struct piece key, const st
         return;
     add_piece(text, key);
     if (is_secret(key)) {
-        leat_text_add(text, " is another one");
+        leat_text_add(text, " differs");
         return;
     }
     leat_text_add(text, " was ");

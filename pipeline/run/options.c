@@ -14,9 +14,10 @@ static int check_ranks(const struct leat_run_options *options, struct leat_error
                               (unsigned long long)options->first_rank,
                               (unsigned long long)world_size - 1);
     if (n_ranks > world_size - options->first_rank)
-        return leat_error_set(err, -EINVAL, "%llu ranks from rank %llu on: there are %llu",
-                              (unsigned long long)n_ranks, (unsigned long long)options->first_rank,
-                              (unsigned long long)world_size);
+        return leat_error_set(
+            err, -EINVAL, "there are not %llu ranks from rank %llu on, since the world has %llu",
+            (unsigned long long)n_ranks, (unsigned long long)options->first_rank,
+            (unsigned long long)world_size);
     return 0;
 }
 
@@ -29,17 +30,16 @@ static int check_passes(const struct leat_run_options *options, const struct lea
     if (!plan->is_one_pass)
         return 0;
     if (options->first_epoch > 0 || options->first_step > 0)
+        return leat_error_set(err, -ESPIPE,
+                              "%s: is a FIFO, which can be read only once, so the stream cannot "
+                              "resume at epoch %llu, step %llu",
+                              path, (unsigned long long)options->first_epoch,
+                              (unsigned long long)options->first_step);
+    if (options->n_epochs > 1)
         return leat_error_set(
             err, -ESPIPE,
-            "%s: comes through a FIFO, and so once: there is no going on at epoch "
-            "%llu, step %llu",
-            path, (unsigned long long)options->first_epoch,
-            (unsigned long long)options->first_step);
-    if (options->n_epochs > 1)
-        return leat_error_set(err, -ESPIPE,
-                              "%s: comes through a FIFO, and so once: %llu epochs were asked for, "
-                              "there is one",
-                              path, (unsigned long long)options->n_epochs);
+            "%s: is a FIFO, which can be read only once, so it has one epoch, not %llu", path,
+            (unsigned long long)options->n_epochs);
     return 0;
 }
 

@@ -95,7 +95,7 @@ static int check_epoch(const struct leat_pass *pass, const struct leat_bad_recor
     /* The first step of a rank may lie behind the end, in the last round of the epoch. */
     if (is_first && batcher->first_step >= batcher->n_closed + batcher->world_size)
         return leat_error_set(
-            err, -EINVAL, "step %llu was asked for, but epoch %llu has only %llu steps",
+            err, -EINVAL, "step %llu does not exist, since epoch %llu has only %llu steps",
             (unsigned long long)batcher->first_step, (unsigned long long)pass->epoch,
             (unsigned long long)batcher->n_closed);
     return 0;

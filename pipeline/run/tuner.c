@@ -109,7 +109,7 @@ static void settle(struct leat_tuner *tuner) {
     set_phase(tuner, LEAT_TUNER_SETTLED);
     tuner->next_move = tuner->n_failed = tuner->n_good = 0;
     tuner->last_good = -1;
-    decide(tuner, "settled: nothing that was tried is faster");
+    decide(tuner, "settled: no other setting was faster");
 }
 
 static void start_trial(struct leat_tuner *tuner, const struct leat_knobs *knobs) {
@@ -419,8 +419,9 @@ void leat_tuner_init(struct leat_tuner *tuner, const struct leat_tuner_limits *l
         tuner->owes_proof = !memory->is_settled && !leat_knobs_equal(&tuner->kept, &limits->start);
     }
     set_phase(tuner, memory && memory->is_settled ? LEAT_TUNER_SETTLED : LEAT_TUNER_LEARNING);
-    decide(tuner, memory ? "as the last run of this stream on this machine left it"
-                         : "begins with the defaults and what is given by hand");
+    decide(tuner, memory
+                      ? "continues with the settings of the last run of this stream on this machine"
+                      : "begins with the defaults and your own settings");
 }
 
 void leat_tuner_recall(const struct leat_tuner *tuner, struct leat_tuner_memory *ret_memory) {

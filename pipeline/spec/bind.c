@@ -161,7 +161,7 @@ static int bind_choice(const struct leat_arg *arg, const struct leat_value *valu
         if (n >= sizeof(list))
             n = sizeof(list) - 1;
     }
-    return leat_error_set(err, -EINVAL, "\"%.64s\" is none of %s",
+    return leat_error_set(err, -EINVAL, "\"%.64s\" is not one of %s",
                           value->kind == LEAT_VALUE_SCALAR ? value->text : value_form(value), list);
 }
 

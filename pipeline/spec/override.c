@@ -246,7 +246,8 @@ static int enter_name(struct override *override, const char *name, struct leat_v
     struct leat_value *map = override->map;
 
     if (map->kind != LEAT_VALUE_MAP && map->kind != LEAT_VALUE_NULL)
-        return fail_override(override, "\"%.200s\": what \"%.64s\" would belong to is no map",
+        return fail_override(override,
+                             "\"%.200s\": \"%.64s\" cannot belong to a value that is not a map",
                              override->path, name);
     *ret_item = leat_value_get(map, name);
     if (*ret_item)
@@ -266,7 +267,7 @@ static int set_value(struct override *override, struct leat_value *take_value) {
             *end = '\0';
         if (!name[0] || n_names > LEAT_OVERRIDE_MAX_NAMES)
             return fail_override(override, "\"%.200s\": %s", override->text,
-                                 name[0] ? "too many names in a row"
+                                 name[0] ? "the path has too many names"
                                          : "a name is missing in the path");
         if (enter_name(override, name, &item) < 0)
             return override->err->code;
@@ -286,7 +287,7 @@ static int apply_override(struct override *override, struct leat_value *document
     override->map = document;
     override->rest = override->path;
     if (strcmp(override->path, STREAMS) == 0)
-        return fail_override(override, "\"" STREAMS "\" as a whole cannot be replaced");
+        return fail_override(override, "\"" STREAMS "\" cannot be replaced as a whole");
     if (strncmp(override->path, STREAMS ".", n) == 0) {
         override->rest += n;
         r = enter_stream(override, leat_value_get(document, STREAMS));
@@ -304,7 +305,7 @@ static int split_text(struct override *override, struct leat_value *ret_value) {
     if (n > LEAT_OVERRIDE_MAX_BYTES)
         return fail_override(override, "%zu bytes are more than %d", n, LEAT_OVERRIDE_MAX_BYTES);
     if (!equals || equals == override->text)
-        return fail_override(override, "\"%.200s\" is not PATH=VALUE, as workers=4",
+        return fail_override(override, "\"%.200s\" is not PATH=VALUE, such as workers=4",
                              override->text);
     override->path = strndup(override->text, (size_t)(equals - override->text));
     if (!override->path)
@@ -312,7 +313,7 @@ static int split_text(struct override *override, struct leat_value *ret_value) {
     r = leat_yaml_parse(equals + 1, n - (size_t)(equals + 1 - override->text), NULL, ret_value,
                         override->err);
     if (r == 0 && ret_value->kind == LEAT_VALUE_NULL)
-        r = fail_override(override, "\"%.200s\": a value is missing behind =", override->text);
+        r = fail_override(override, "\"%.200s\": a value is missing after =", override->text);
     return r;
 }
 

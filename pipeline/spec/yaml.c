@@ -104,14 +104,14 @@ static int build_pair(struct builder *builder, const yaml_event_t *key, int dept
         return fail_at(builder, &key->start_mark, "a key must be a plain text");
     if (has_extras(key))
         return fail_at(builder, &key->start_mark,
-                       "anchors, aliases and tags are not used here: write the value out");
+                       "anchors, aliases and tags are not allowed: write the value out");
     if (strlen((const char *)key->data.scalar.value) != key->data.scalar.length)
         return fail_at(builder, &key->start_mark, "a key must not contain a NUL byte");
     r = leat_value_insert_at(value, (const char *)key->data.scalar.value,
                              (uint32_t)key->start_mark.line + 1,
                              (uint32_t)key->start_mark.column + 1, &item);
     if (r == -EEXIST)
-        return fail_at(builder, &key->start_mark, "this key is there twice");
+        return fail_at(builder, &key->start_mark, "this key occurs twice");
     if (r < 0)
         return leat_error_oom(builder->err);
     r = next_event(builder, &event);
@@ -147,9 +147,10 @@ static int build_value(struct builder *builder, const yaml_event_t *event, int d
                                  .column = (uint32_t)event->start_mark.column + 1};
     if (has_extras(event))
         return fail_at(builder, &event->start_mark,
-                       "anchors, aliases and tags are not used here: write the value out");
+                       "anchors, aliases and tags are not allowed: write the value out");
     if (depth > LEAT_VALUE_MAX_DEPTH || ++builder->n_nodes > LEAT_VALUE_MAX_NODES)
-        return fail_at(builder, &event->start_mark, "nested too deep, or too many values");
+        return fail_at(builder, &event->start_mark,
+                       "the file is nested too deep, or has too many values");
     switch (event->type) {
     case YAML_SCALAR_EVENT:
         return build_scalar(builder, event, value);
@@ -174,7 +175,7 @@ static int build_document(struct builder *builder, struct leat_value *value) {
         if (r < 0)
             return r;
         if (event.type == YAML_DOCUMENT_START_EVENT && has_value)
-            r = fail_at(builder, &event.start_mark, "only one document is possible");
+            r = fail_at(builder, &event.start_mark, "a file can have only one document");
         else if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_START_EVENT &&
                  event.type != YAML_DOCUMENT_END_EVENT && !is_end) {
             has_value = true;

@@ -1,8 +1,8 @@
 /* tokenizer.h: text to token ids exactly as Hugging Face `tokenizers` does it: the public header of
  * libleat-tokenizer.
  *
- * A tokenizer is loaded once, from a tokenizer.json, a vocab.txt (BERT), a vocab.json with
- * merges.txt beside it (GPT-2), or a directory that holds one of these, as Hugging Face models do.
+ * A tokenizer is loaded once. Its file is a tokenizer.json, a vocab.txt (BERT), a vocab.json beside
+ * its merges.txt (GPT-2), or a directory with one of these, as Hugging Face models have.
  * It is immutable and shared by any number of threads. A context holds the memory and the caches of
  * one encoder; it is used by one thread at a time and stays warm from text to text. Once its
  * buffers have grown to the longest text, encoding allocates nothing.
@@ -132,8 +132,8 @@ LEAT_API int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                                    size_t *ret_n_encodings, struct leat_error *err);
 
 /* Returns the spelling of a token of the last result whose `surfaces` is not 0
- * (LEAT_ENCODING_SURFACES): an added token as it was found in the text, normalized if it is matched
- * so, and an unknown token of a Unigram model as the text that it stands for. Not terminated. */
+ * (LEAT_ENCODING_SURFACES): an added token as found in the text (normalized if matched so), or the
+ * text behind an unknown token of a Unigram model. Not terminated. */
 LEAT_API const uint8_t *leat_tokenizer_surface(const struct leat_tokenizer_context *context,
                                                uint32_t surface, uint32_t *ret_n_bytes);
 

@@ -23,8 +23,8 @@ static int fail_other(const struct leat_map_job *job, const struct leat_error *f
     const struct leat_cache_span *span = &job->piece.span;
 
     return leat_error_set(err, -ESTALE,
-                          "%s: %u records from line %llu on are no longer what they were when this "
-                          "pass was shuffled, and the cache does not have them%s%.300s",
+                          "%s: %u records from line %llu on changed after this pass was shuffled, "
+                          "and the cache does not have them%s%.300s",
                           job->plan->source->files.paths[span->file], span->n_records,
                           (unsigned long long)span->line, fault && fault->code ? ": " : "",
                           fault && fault->code ? fault->message : "");

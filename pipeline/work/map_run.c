@@ -367,7 +367,7 @@ static int make_sealed_again(struct leat_map_job *job, struct leat_error *err) {
     if (r == 0)
         r = make_again(job, &own);
     if (r == 0 && !job->load.is_same)
-        r = leat_error_set(&own, -ESTALE, "it gives other rows");
+        r = leat_error_set(&own, -ESTALE, "it gives different rows");
     if (r == 0 || r == -ENOMEM)
         return r == 0 ? 0 : leat_error_oom(err);
     return leat_error_set(err, r,

@@ -85,11 +85,10 @@ static int grow_buffer(struct leat_buffer *buffer, size_t capacity, struct leat_
 static int check_passes(const struct leat_scan *scan, struct leat_error *err) {
     if (!leat_input_is_one_pass(scan->input) || scan->may_read_once)
         return 0;
-    return leat_error_set(
-        err, -ESPIPE,
-        "%s: comes through a FIFO, and so once: there is no further epoch, and no "
-        "position to go on from; ask for one epoch, or put it into a file",
-        path_of(scan));
+    return leat_error_set(err, -ESPIPE,
+                          "%s: is a FIFO, which can be read only once, so it has no second epoch "
+                          "and no positions: request one epoch, or put the data into a file",
+                          path_of(scan));
 }
 
 /* Checks that the file of a span is the same; notes the state of a file that is counted. */
@@ -187,8 +186,8 @@ static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
         r = leat_input_seek(scan->input, &scan->n_to_pass, err);
     if (r == 0 && is_inside && scan->route.span && leat_input_format(scan->input))
         return leat_error_set(err, -EINVAL,
-                              "is compressed (%s), and so is not read block by block, as `shuffle` "
-                              "with `blocks` does: give the stream a `cache`, or decompress it",
+                              "is compressed (%s), so `shuffle` with `blocks` cannot read it block "
+                              "by block: give the stream a `cache`, or decompress it",
                               leat_input_format(scan->input));
     while (r == 0 && scan->n_to_pass > 0) {
         size_t n = scan->n_to_pass < buffer->capacity ? (size_t)scan->n_to_pass : buffer->capacity;
@@ -224,7 +223,7 @@ static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct l
         return 0;
     }
     if (ends_with_error(scan))
-        return leat_error_set(err, -ESTALE, "is damaged no more");
+        return leat_error_set(err, -ESTALE, "is no longer damaged");
     scan->route.n_left -= n;
     *at_end = scan->route.n_left == 0 && !scan->route.span->place.is_damaged;
     return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "has become shorter");
@@ -593,7 +592,7 @@ static int read_again(struct leat_scan_job *job, struct leat_piece *piece, struc
     if (r < 0 || !piece->span.is_damaged)
         return r;
     if (fill(job, piece->buffer, limit + 1, &n_filled, &at_end, &n_bytes, &fault) != -EBADMSG)
-        return leat_error_set(err, -ESTALE, "%s: is damaged no more", path_of(job->scan));
+        return leat_error_set(err, -ESTALE, "%s: is no longer damaged", path_of(job->scan));
     return set_damage(piece, fault.message, err);
 }
 
@@ -640,7 +639,7 @@ int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opene
     int r = 0;
 
     if (scan.file >= plan->source->files.n_paths)
-        return leat_error_set(err, -ESTALE, "there is no file %u", piece->span.file);
+        return leat_error_set(err, -ESTALE, "file %u does not exist", piece->span.file);
     scan.piece_offset = piece->span.offset;
     scan.line = piece->span.line;
     scan.is_midway = true;

@@ -43,10 +43,10 @@ int leat_route_meet_file(const struct leat_scan *scan, struct leat_error *err) {
 
     if (r < 0 || leat_span_table_is_same(scan->route.table, scan->file, &state))
         return r;
-    return leat_error_set(err, -ESTALE,
-                          "%s: was changed while it was read block by block; in the next epoch its "
-                          "blocks are looked for anew",
-                          scan->plan->source->files.paths[scan->file]);
+    return leat_error_set(
+        err, -ESTALE,
+        "%s: changed while leat read it block by block; the next epoch finds its blocks again",
+        scan->plan->source->files.paths[scan->file]);
 }
 
 int leat_route_enter(struct leat_scan *scan, struct leat_error *err) {
@@ -104,12 +104,11 @@ int leat_route_leave(struct leat_scan_job *job, size_t index, bool at_end,
     if (!at_end || (piece->ends_midline && scan->n_carry > 0))
         return 0;
     if (route->n_records != span->place.n_records)
-        return leat_error_set(err, -ESTALE,
-                              "%s: has %llu records from line %llu on where %u were counted: it "
-                              "was changed",
-                              scan->plan->source->files.paths[scan->file],
-                              (unsigned long long)route->n_records,
-                              (unsigned long long)span->place.line, span->place.n_records);
+        return leat_error_set(
+            err, -ESTALE,
+            "%s: has %llu records from line %llu on, but %u were counted before: the file changed",
+            scan->plan->source->files.paths[scan->file], (unsigned long long)route->n_records,
+            (unsigned long long)span->place.line, span->place.n_records);
     job->pieces[index].span.ends_midline |= span->place.ends_midline;
     route->span = NULL;
     if (route->at == route->table->n_spans)

@@ -64,7 +64,7 @@ static int find_file(const struct leat_plan *plan, size_t index, size_t n_name, 
     if (n_found == 0)
         return fail_item(plan, index, "names no file of the source", err);
     if (n_found > 1)
-        return fail_item(plan, index, "names several files of the source: write more of the path",
+        return fail_item(plan, index, "names several files of the source: give more of the path",
                          err);
     return 0;
 }
@@ -79,14 +79,13 @@ static int add_item(struct resolving *resolving, size_t index, struct leat_error
         return r;
     if (n_file == 0 && plan->mixing)
         return fail_item(plan, index,
-                         "is a number, which says nothing where sources are mixed: write file:line",
-                         err);
+                         "is a number, which is ambiguous for mixed sources: write file:line", err);
     if (n_file == 0)
         return leat_skip_list_add(&plan->skips.records, &range) < 0 ? leat_error_oom(err) : 0;
     if (plan->is_one_pass)
         return fail_item(plan, index,
-                         "is a line of what comes through a FIFO, which cannot be counted before: "
-                         "write the number of the record",
+                         "is a line of a FIFO, whose lines cannot be counted beforehand: write the "
+                         "number of the record",
                          err);
     r = find_file(plan, index, n_file, &file, err);
     if (r < 0)

@@ -25,10 +25,10 @@ uint64_t leat_span_table_bytes(const struct leat_span_table *table) {
 
 static int reserve(struct leat_span_table *table, struct leat_error *err) {
     if (table->n_spans == LEAT_SPANS_MAX && table->block_size > 0)
-        return leat_error_set(err, -E2BIG,
-                              "the data has more than %u blocks of block_size (%llu) records: with "
-                              "twice as many records a block there would be half as many",
-                              LEAT_SPANS_MAX, (unsigned long long)table->block_size);
+        return leat_error_set(
+            err, -E2BIG,
+            "the data has more than %u blocks of block_size (%llu) records: raise block_size",
+            LEAT_SPANS_MAX, (unsigned long long)table->block_size);
     if (table->n_spans == LEAT_SPANS_MAX)
         return leat_error_set(err, -E2BIG, "the data has more than %u blocks", LEAT_SPANS_MAX);
     return leat_array_reserve(&table->spans, table->n_spans + 1, &table->capacity)

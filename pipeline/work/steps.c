@@ -159,10 +159,10 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
         return;
     }
     if (!rule.is_blind) {
-        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
-                       "it depends on what records hold, because of `%s`: it is known once an "
-                       "epoch was read",
-                       rule.looks);
+        (void)snprintf(
+            ret_steps->reason, sizeof(ret_steps->reason),
+            "it depends on the records, because of `%s`: it is known after the first epoch",
+            rule.looks);
         return;
     }
     if (!has_end(plan)) {
@@ -172,13 +172,13 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
     }
     if (plan->is_one_pass) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
-                       "what comes through a FIFO is not counted before");
+                       "a FIFO cannot be counted beforehand");
         return;
     }
     if (!plan->has_n_rows) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
-                       "records were not counted yet: it is known once an epoch was read, and kept "
-                       "by a `cache`%s",
+                       "the records are not counted yet: it is known after the first epoch, and a "
+                       "`cache`%s keeps it",
                        leat_index_folder(plan, "") ? " or an `index`" : "");
         return;
     }
@@ -195,18 +195,18 @@ void leat_steps_describe_start(const struct leat_plan *plan, bool has_index, cha
 
     because = rule.looks ? rule.looks : rule.drops;
     if (plan->is_one_pass)
-        (void)snprintf(text, size, "none, as it comes through a FIFO");
+        (void)snprintf(text, size, "none, since a FIFO can be read only once");
     else if (plan->cache_path)
         (void)snprintf(text, size, "%s",
-                       rule.is_blind ? "by the cache, which says how many rows there are"
-                                     : "by the cache, whose rows are read again");
+                       rule.is_blind ? "by the cache, which knows the number of rows"
+                                     : "by the cache, by reading its rows again");
     else if (rule.are_counted)
         (void)snprintf(text, size, "by counting records");
     else if (leat_index_folder(plan, has_index ? "" : NULL))
         (void)snprintf(text, size,
-                       "by the index of an earlier pass, because of `%s`; before there is one, by "
-                       "making all before it again",
+                       "by the index of an earlier pass, because of `%s`; without an index, by "
+                       "making all earlier batches again",
                        because);
     else
-        (void)snprintf(text, size, "by making all before it again, because of `%s`", because);
+        (void)snprintf(text, size, "by making all earlier batches again, because of `%s`", because);
 }

@@ -11,7 +11,8 @@ import words
 
 GUIDE = "# A guide\n\n[A part](#a-part)\n\n## A part\n\nLook at [the start](../../README.md#start).\n"
 TREE = {**{name: "# A page\n\n## Start\n\nleat reads text.\n" for name in words.TOPS}, "daemon/guide/a.md": GUIDE,
-        "config/leatd.yaml": "# The default is enough.\n# workers: 4\nworkers: 2\n", "daemon/man/leatd.8.scd": "leatd(8)\n\n# NAME\n\nleatd - a daemon\n"}
+        "client/leat.h": "/* A header. */\nint leat_x(void);\n", "pipeline/tokenizer/tokenizer.h": "/* A header. */\n",
+        "client/python/leat/a.py": '"""A module."""\n', "daemon/a.c": 'const char *a = "a text";\n', "config/leatd.yaml": "# The default is enough.\n# workers: 4\nworkers: 2\n", "daemon/man/leatd.8.scd": "leatd(8)\n\n# NAME\n\nleatd - a daemon\n"}
 LONG = " ".join(["Word"] + ["word"] * 30)
 BREACHES = {
     "a long README": ({"README.md": "# A page\n## Start\n" + "\n" * 199}, "README.md: 201 lines; at most 200"),
@@ -26,6 +27,12 @@ BREACHES = {
     "a long sentence over lines": ({"daemon/guide/a.md": f"{GUIDE}\n{LONG[:50]}\n{LONG[50:]}.\n"}, "a.md:9: a sentence of 3"),
     "a long comment": ({"config/leatd.yaml": f"# Short.\n# {LONG}\n"}, "config/leatd.yaml:1: a sentence of 31 words"),
     "a long sentence of a manual page": ({"daemon/man/leatd.8.scd": f"leatd(8)\n\n# NAME\n\n{LONG}.\n"}, "leatd.8.scd:5: a sentence of 31 words"),
+    "a long string in C": ({"daemon/a.c": f'set(err, "{LONG[:50]}"  /* a comment */\n    "{LONG[50:]}: %s");\n'}, "daemon/a.c:1: a sentence of 3"),
+    "a phrase in C": ({"daemon/a.c": '\nset(err, "the trainer %s is "\n    "told so");\n'}, "daemon/a.c:2: say it plainly: 'is told'"),
+    "a phrase in a table": ({"daemon/a.def": 'EVENT("Whoever asks waits.")\n'}, "daemon/a.def:1: say it plainly: 'Whoever'"),
+    "a long comment of a header": ({"client/leat.h": f"\n/* {LONG[:60]}\n * {LONG[60:]}. */\n"}, "client/leat.h:2: a sentence of 3"),
+    "a long docstring": ({"client/python/leat/a.py": f'def a():\n    """{LONG[:60]}\n    {LONG[60:]}."""\n'}, "a.py:2: a sentence of 3"),
+    "a phrase in Python": ({"client/python/leat/a.py": 'x = 1\nraise E(f"{x!r} is none"\n        f" of {x}")\n'}, "a.py:2: say it plainly: 'is none of'"),
     **{f"the phrase {text!r}": ({"README.md": f"{TREE['README.md']}\n{text}\n"}, "say it plainly") for text in (
         "Whoever names it fails.", "The trainer is told so.", "It is none of those.", "A trainer is let go.", "The rest of what there is.",
         "Of rows there are three.", "Who names such a column gets an error.", "The kernel knows who it is.")},

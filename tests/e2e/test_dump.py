@@ -187,8 +187,8 @@ def test_refusals(folder):
             (["-o", "x.npz"], 2, "--batches 1"), (["-o", "x.npz", "--batches", 2], 2, "--batches 1"),
             (["--format", "npz"], 2, "only JSONL"), (["--compress"], 2, ".npz"), (["--format", "csv"], 2, "safetensors, npz"),
             (["--position", "leat1:x", "--epoch", 1], 2, "--epoch"), (["--epoch", "-1"], 2, "whole number"),
-            (["-o", "no/such/"], 1, "No such file"), (["-o", "no/such.jsonl"], 1, "no such folder"),
-            (["-o", "s.yaml/"], 1, ""), (["-o", "/dev/null", "--format", "jsonl"], 1, "no regular file"),
+            (["-o", "no/such/"], 1, "No such file"), (["-o", "no/such.jsonl"], 1, "its folder does not exist"),
+            (["-o", "s.yaml/"], 1, ""), (["-o", "/dev/null", "--format", "jsonl"], 1, "not a regular file"),
             (["-o", folder / "x.parquet"], 2, 'unknown suffix ".parquet"'), (["-o", "x.pt", "--format", "npz"], 2, 'unknown suffix ".pt"'),
             (["t"], 3, "no stream")):
         done = ctl("dump", file, *args, check=False, cwd=folder)

@@ -467,12 +467,12 @@ BROKEN = [
     ("memory_limit: 1MB\n", 1, 15, "outside"),
     ("memory_limit: 900TB\n", 1, 15, "more than"),
     ("memory_limit: much\n", 1, 15, ""),
-    ("log: loud\n", 1, 6, "none of"),
+    ("log: loud\n", 1, 6, "not one of"),
     ("log_level: [debug]\n", 1, 12, ""),
-    ("exec: yes\n", 1, 7, "none of"),
+    ("exec: yes\n", 1, 7, "not one of"),
     ("roots: {a: b}\n", 1, 8, "list"),
     ("admin_groups: [no-such-group]\n", 1, 16, "admin_groups[0]: \"no-such-group\" is no group of this machine"),
-    ("tuner: maybe\n", 1, 8, "none of"),
+    ("tuner: maybe\n", 1, 8, "not one of"),
     ("include: nowhere\n", 1, 10, "nowhere"),
     ("- a\n", 1, 1, "map"),
     ("workers: [\n", 2, 1, ""),
@@ -500,7 +500,7 @@ BROKEN = [
     (HEAD + "streams:\n  s:\n" + SOURCE + "  s:\n" + SOURCE, 6, 3, ""),
     (HEAD + "streams:\n  " + "n" * 65 + ":\n" + SOURCE, 4, 3, "1..63 bytes"),
     (HEAD + "streams:\n  s:\n" + SOURCE + "    stages:\n      - batch: { batch_size: 2 }\n      - cast: { input: id, dtype: int65 }\n",
-     8, 35, "none of"),
+     8, 35, "not one of"),
 ]
 
 

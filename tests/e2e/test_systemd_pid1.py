@@ -339,7 +339,7 @@ NAMES = [
     ("/srv/*.csv", "is outside the directories"), ("../*.csv", "is outside the directories"),
     ("/proc/self/root/srv/data/one.csv", "is outside the directories"), ("/srv/data2/one.csv", "is outside the directories"),
     ("link", "symbolic link"), ("/srv/data/link", "symbolic link"), ("out/secret.csv", "symbolic link"),
-    ("magic/srv/data/one.csv", "symbolic link"), ("fifo", "is no regular file"), ("none.csv", "No such file"),
+    ("magic/srv/data/one.csv", "symbolic link"), ("fifo", "is not a regular file"), ("none.csv", "No such file"),
     ("one.csv/", "Not a directory"), ("/srv/more/closed.csv", "Permission denied"), ("sub/none-*.csv", "no file matches"),
 ]
 MAKE_NAMES = """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`leatctl why`: what it says where it is certain what a stream waits for, however fast the machine is: nobody reads it;
+"""`leatctl why`: what it says where it is certain what a stream waits for, however fast the machine is: no trainer reads it;
 a trainer is stopped; a program waits until it is told; nothing is written into a FIFO. And that asking changes no batch.
 
     test_why.py BIN [PATTERN]
@@ -58,7 +58,7 @@ def test_idle(folder):
         daemon.pull("t")
         answer = why(daemon)
         assert answer["verdict"] == "idle" and answer["gains"]["worker"] is None
-        assert "nobody reads it" in daemon.ctl("why", "t").stdout.decode()
+        assert "no trainer reads it" in daemon.ctl("why", "t").stdout.decode()
 
 
 def test_refusals(folder):
@@ -81,7 +81,7 @@ def test_stopped_trainer(folder):
         assert told["is_slow"] and told["pid"] == process.pid and told["waited"] == 0 and told["waits_for"] is None, told
         assert answer["host"] == socket.gethostname() and set(answer["gains"].values()) == {None}, answer
         text = daemon.ctl("why", "t", "--seconds", "1").stdout.decode()
-        assert f"t: bounded by the trainer (steady, pid {process.pid}" in text and "what it would give" not in text, text
+        assert f"t: bounded by the trainer (steady, pid {process.pid}" in text and "estimated gains" not in text, text
         end(process)
 
 
@@ -146,7 +146,7 @@ def test_silent_pipe(folder):
             answer = wait_for(daemon, "it waits for the pipe", is_bound_by("disk"), lambda answer: answer["n_batches"] == 0,
                               lambda answer: answer["trainers"] and answer["trainers"][0]["waited"] > 0.9)
             assert answer["trainers"][0]["waits_for"] == "disk" and answer["gains"]["disk"] is None, answer
-            says(daemon, "t: bounded by what writes into its source.\n")
+            says(daemon, "t: bounded by the program that writes into its source.\n")
             assert b"in memory" not in daemon.ctl("why", "t").stdout
             end(process)
 

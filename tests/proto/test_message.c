@@ -67,8 +67,8 @@ static void test_cases(void **state) {
         {OPEN, {0x1a, 4, 0x08, 1, 0x08, 1}, 6, "Position.epoch occurs twice"},
         /* a verb twice, and two verbs */
         {REQUEST, {0x12, 0, 0x12, 0}, 4, "ControlRequest.status occurs twice"},
-        {REQUEST, {0x12, 0, 0x1a, 0}, 4, "ControlRequest.streams occurs twice, or beside"},
-        {REQUEST, {0x92, 1, 0, 0x12, 0}, 5, "ControlRequest.status occurs twice, or beside"},
+        {REQUEST, {0x12, 0, 0x1a, 0}, 4, "ControlRequest.streams occurs twice, or with"},
+        {REQUEST, {0x92, 1, 0, 0x12, 0}, 5, "ControlRequest.status occurs twice, or with"},
         /* repeated fields: messages, and numbers, packed or not */
         {SPEC, {0x3a, 0, 0x3a, 0, 0x3a, 0}, 6, NULL},
         {VALUE, {0x22, 0, 0x2a, 0, 0x22, 0, 0x2a, 0}, 8, NULL},
@@ -76,11 +76,11 @@ static void test_cases(void **state) {
         /* fields that nobody knows may come again */
         {REQUEST, {0xa0, 6, 1, 0xa0, 6, 1, 0xa2, 6, 1, 'x'}, 10, NULL},
         /* neither groups nor what is cut */
-        {REQUEST, {0x0b, 0x0c}, 2, "is no protobuf"},
-        {REQUEST, {0xa3, 6, 0xa4, 6}, 4, "is no protobuf"},
-        {REQUEST, {0x12, 1}, 2, "is cut"},
-        {REQUEST, {0x08}, 1, "is cut"},
-        {REQUEST, {0x00, 1}, 2, "is no protobuf"},
+        {REQUEST, {0x0b, 0x0c}, 2, "not protobuf"},
+        {REQUEST, {0xa3, 6, 0xa4, 6}, 4, "not protobuf"},
+        {REQUEST, {0x12, 1}, 2, "is truncated"},
+        {REQUEST, {0x08}, 1, "is truncated"},
+        {REQUEST, {0x00, 1}, 2, "not protobuf"},
     };
 
     (void)state;

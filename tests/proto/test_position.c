@@ -92,18 +92,18 @@ static void test_refused(void **state) {
     memset(longest, 'a', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
     expect_refused(longest, "at most 255 bytes");
-    expect_refused("", "is no position");
-    expect_refused("leat2:spec=", "is no position");
+    expect_refused("", "is not a position");
+    expect_refused("leat2:spec=", "is not a position");
     expect_refused(GOOD "0000000000", "world=80000000000 is outside 1..4294967295");
-    expect_refused(GOOD "\n\n", "stands behind the position");
-    expect_refused(GOOD ":more=1", "stands behind the position");
+    expect_refused(GOOD "\n\n", "follows the position");
+    expect_refused(GOOD ":more=1", "follows the position");
     expect_refused("leat1:spec=0011", "has 4 digits");
     expect_refused("leat1:spec=00112233445566778899aabbccddeeff:data=ffeeddccbbaa998877665544332211"
                    "00:seed=18446744073709551616:epoch=3:step=5:world=8",
                    "is outside 0..18446744073709551615");
     expect_refused("leat1:spec=00112233445566778899aabbccddeeff:data=ffeeddccbbaa998877665544332211"
                    "00:seed=01:epoch=3:step=5:world=8",
-                   "is no number");
+                   "is not a number");
     expect_refused("leat1:spec=00112233445566778899aabbccddeeff:data=ffeeddccbbaa998877665544332211"
                    "00:seed=1:epoch=3:step=5:world=0",
                    "world=0 is outside 1..");

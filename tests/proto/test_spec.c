@@ -230,7 +230,7 @@ static void test_keys_without_values(void **state) {
     hostile.args.n_keys = 0;
     assert_refused(&hostile, "0 keys and 1 values");
     hostile.args.n_keys = hostile.args.n_items = 2;
-    assert_refused(&hostile, "the key a is there twice");
+    assert_refused(&hostile, "the key a occurs twice");
 }
 
 static void test_too_deep(void **state) {

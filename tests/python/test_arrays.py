@@ -95,7 +95,7 @@ def test_shared_memory() -> None:
             leat.convert(value, target, copy=False)
     with pytest.raises(errors.SpecError, match="stays where it is"):
         leat.convert(array, "torch", device="cpu", copy=False)
-    with pytest.raises(errors.SpecError, match="'tensorflow' is none of"):
+    with pytest.raises(errors.SpecError, match="'tensorflow' is not one of"):
         leat.convert(array, "tensorflow")
     for target in ("numpy", "mlx"):
         with pytest.raises(errors.SpecError, match="not .*cuda"):

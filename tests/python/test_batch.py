@@ -182,7 +182,7 @@ class TestSlots:
             batches = [take(stream) for _ in range(window)]
             views = [memoryview(batch["int32"]) for batch in batches]
             batches.pop(0).release()
-            with pytest.raises(leat.HeldError, match=f"all {window} batches .* held, and 1 of them were released") as caught:
+            with pytest.raises(leat.HeldError, match=f"you hold all {window} batches of the window, 1 of them only by arrays") as caught:
                 take(stream)
             assert isinstance(caught.value, BufferError)
             views.pop(0).release()
@@ -321,7 +321,7 @@ class TestWrites:
         with numbers.open("wide", delivery="copy") as stream:
             for batch in stream.epochs(2):
                 tensor = batch["wide"]
-                with pytest.raises(ValueError, match="in no ring"):
+                with pytest.raises(ValueError, match="not in a ring"):
                     batch.ring()
                 assert tensor.data_ptr == tensor.shared_ptr
                 assert [row.index(1.0) for row in tensor.tolist()] == [batch.step * 10 + i for i in range(10)]

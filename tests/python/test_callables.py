@@ -190,7 +190,7 @@ def test_refused() -> None:
             (lambda record: {"n": None}, "no type fits None"),
             (lambda record: {"n": []}, "no type fits"),
             (lambda record: {"n": big}, "put it into a module"),
-            (lambda record: {"n": lock.locked()}, "cannot be taken to another process"),
+            (lambda record: {"n": lock.locked()}, "cannot be sent to another process"),
         ):
             with pytest.raises(errors.SpecError, match=says):
                 base.map(function)  # type: ignore[arg-type]
@@ -210,7 +210,7 @@ def test_answers() -> None:
     assert answer(lambda record: record, a="é") == {"_leat": tag, "a": "é"}
     assert "ZeroDivisionError" in answer(lambda record: {"n": 1 // 0})["error"]
     assert "not JSON compliant" in answer(lambda record: {"n": float("nan")})["error"]
-    assert "is no value of a record" in answer(lambda record: {"n": object()})["error"]
+    assert "is not a value of a record" in answer(lambda record: {"n": object()})["error"]
     assert answer(lambda record: {"_leat": "other", "n": 1})["_leat"] == tag
 
 
@@ -259,7 +259,7 @@ def test_what_cannot_be_loaded_is_told_at_once(tmp_path: pathlib.Path, monkeypat
         leat.csv("train.csv").map(here_alone.work, warn=False)
     local_enum = __import__("enum").Enum("Kind", "A B")
     local_enum.__module__, local_enum.__qualname__ = "__main__", "Kind"
-    with pytest.raises(errors.SpecError, match="the enum Kind cannot be taken along"):
+    with pytest.raises(errors.SpecError, match="the enum Kind cannot be sent to another process"):
         leat.csv("train.csv").map(lambda record: {"n": local_enum.A.value}, warn=False)
 
 
@@ -378,5 +378,5 @@ def test_batched(processes: int) -> None:
         n for n in everyone if n != 5
     ]
     lost = source.map(lambda batch: {"half": batch["id"][::2] + 1}, batched=True, schema={"half": "int64"}, warn=False)
-    with pytest.raises(errors.Error, match="nothing tells which: return the column '_row'"):
+    with pytest.raises(errors.Error, match="not which ones: also return the column '_row'"):
         list(lost)

@@ -89,7 +89,7 @@ def test_range(first_batch: Open) -> None:
 def test_vocab_size_that_is_none(first_batch: Open) -> None:
     batch = first_batch([{"x": 1.5}], {"x": "float32"})
     for vocab_size in (0, -1):
-        with pytest.raises(leat.SpecError, match="no number of tokens"):
+        with pytest.raises(leat.SpecError, match="is not a number of tokens"):
             batch.check(vocab_size=vocab_size)
     with pytest.raises(TypeError):
         batch.check(vocab_size="50")

@@ -255,7 +255,7 @@ def test_datasets_classes_and_media(saved: Any) -> None:
 def test_several_splits(saved: Any, tmp_path: pathlib.Path) -> None:
     datasets = pytest.importorskip("datasets")
     both = datasets.DatasetDict(train=saved, test=saved)
-    with pytest.raises(errors.SpecError, match=r"'train', 'test': name the one that is wanted, data\['train'\]"):
+    with pytest.raises(errors.SpecError, match=r"'train', 'test': name the one that you want, data\['train'\]"):
         recognise.recognise(both)
     with pytest.raises(errors.SpecError, match=r"'train', 'test'"):
         recognise.recognise({"train": saved, "test": saved})
@@ -293,7 +293,7 @@ def test_json_of_files(tmp_path: pathlib.Path) -> None:
     (tmp_path / "chats.jsonl").write_text("{}\n")
     files = kept(tmp_path / "chats.jsonl", [], {"messages": "json"})
     assert files.arguments == {"fields": {"messages": "json"}}
-    with pytest.raises(errors.SpecError, match=r"must be said for files: columns=\[..\]"):
+    with pytest.raises(errors.SpecError, match=r"name the other fields of files besides those as JSON: columns=\[..\]"):
         kept(tmp_path / "chats.jsonl", None, {"messages": "json"})
 
 
@@ -315,12 +315,12 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.DataError, match="columns are not those of the file before"):
         recognise.recognise([tmp_path / "b.arrow", tmp_path / "d.arrow"])
     (tmp_path / "broken.arrow").write_bytes(b"ARROW1 no")
-    with pytest.raises(errors.DataError, match="no Arrow that can be read"):
+    with pytest.raises(errors.DataError, match="this is not a readable Arrow file"):
         recognise.recognise(tmp_path / "broken.arrow")
     (tmp_path / "c.json").write_text(' [{"a": 1}, {"a": 2}]')
     assert rows_of(kept(tmp_path / "c.json")) == [{"a": 1}, {"a": 2}]
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(errors.DataError, match="no Parquet that can be read"):
+    with pytest.raises(errors.DataError, match="this is not a readable Parquet file"):
         recognise.recognise(tmp_path / "broken.parquet")
 
 
@@ -335,15 +335,15 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
         ({"a": 1}, "a row alone is"),
         ([1, 2], "row 0 is a builtins.int"),
         ([{"a": 1}, {"a": "x"}], "values of different kinds: int64, text"),
-        ([{"a": "\ud800"}], "row 0 is no Unicode text"),
-        ([{"a": 1 << 70}], "no 64-bit integer"),
+        ([{"a": "\ud800"}], "row 0 is not Unicode text"),
+        ([{"a": 1 << 70}], "not a 64-bit integer"),
         ([{"a": None}], "nothing but nulls"),
         ([{"a": b"x"}], "it holds bytes"),
         ([{"a": {"b": 1}}], "nested values"),
         ([{"a": object()}], "objects of the type builtins.object"),
-        ([{"a": "x", "n" * 64: 1}], "is none of 1 to 63 bytes"),
-        ([{"": 1}], "is none of 1 to 63 bytes"),
-        ({"a": [1], "b": [1, 2]}, "not of one length: a has 1, b has 2"),
+        ([{"a": "x", "n" * 64: 1}], "must have 1 to 63 bytes"),
+        ([{"": 1}], "must have 1 to 63 bytes"),
+        ({"a": [1], "b": [1, 2]}, "differ in length: a has 1, b has 2"),
         (Indexed([{"a": 1}] * 1000 + [{"a": 0.5}]), "'a' of row 1,000 is float64, those before are int64"),
         ([("a", "b")], r"rows are dicts, texts, named tuples, or \(text, label\)"),
     ],
@@ -357,7 +357,7 @@ def test_refused(thing: Any, text: str) -> None:
 def test_rows_that_come_once() -> None:
     found = recognise.recognise(iter(ROWS[:10]))
     assert recognise.keep(found).n_rows == 10
-    with pytest.raises(errors.DataError, match="come but once"):
+    with pytest.raises(errors.DataError, match="can be read only once"):
         recognise.keep(found)
 
 
@@ -391,7 +391,7 @@ def test_folder_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         kept([{"text": "x" * 5000}])
     assert len(in_folder()) == 3
     monkeypatch.setenv("LEAT_DATA_SIZE", "much")
-    with pytest.raises(errors.SpecError, match="'much', which is no size such as 50GiB"):
+    with pytest.raises(errors.SpecError, match="'much', which is not a size such as 50GiB"):
         kept([{"text": "another"}])
 
 

@@ -138,7 +138,7 @@ def test_what_is_outside_or_missing_is_refused(cache: Any) -> None:
         leat.hub(NAME, data_files="../../../../*.jsonl")
     with pytest.raises(errors.NotFoundError, match="hf download org/gone --repo-type dataset"):
         leat.hub("org/gone")
-    with pytest.raises(errors.SpecError, match="no name of a data set"):
+    with pytest.raises(errors.SpecError, match="not a name of a data set"):
         leat.hub("a/b/c")
 
 

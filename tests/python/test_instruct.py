@@ -235,7 +235,7 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
         ("no column 'q' for 'prompt'; there are prompt", path, {"columns": {"prompt": "q", "completion": "prompt"}}),
         ("make no known format; name messages", path, {"columns": {"prompt": "prompt"}}),
         ("give template, one of chatml", talks, {}),
-        ("'mine' is none of chatml", talks, {"template": "mine"}),
+        ("'mine' is not one of chatml", talks, {"template": "mine"}),
         ("are for conversations", path, {"template": "chatml"}),
         ("give batch_size", path, {"drop_last": True}),
         ("needs max_length", path, {"batch_size": 2, "padding": "max_length"}),

@@ -331,7 +331,7 @@ def test_categoricals(fast: Any) -> None:
         ([{"a": 1, "b": 0.5}], {}, r"no column of texts; there are a \(int64\), b \(float64\)"),
         ([{"a": "x"}], {"text": "b"}, "no column 'b'; there are a"),
         ([{"a": "x"}], {"text": "{b}"}, "no column 'b'"),
-        ([{"a": "x"}], {"text": "{a!r}"}, "braces hold the name of a column alone, at 'a'"),
+        ([{"a": "x"}], {"text": "{a!r}"}, "braces must hold only the name of a column, at 'a'"),
         ([{"a": "x"}], {"text": "{a"}, "the text '{a' is malformed"),
         ([{"a": "x"}], {"text": "{}"}, "the text '{}' is malformed"),
         ([{"a": "x"}], {"text": ("a", "a", "a")}, "a pair of columns, and not 3: a text"),

@@ -48,9 +48,9 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     # stages
     (f'{LABELS}.batch("2").check()', leat.SpecError, ["batch_size: expected a whole number", '"2"']),
     (f"{LABELS}.batch(0).check()", leat.SpecError, ["batch_size: 0 is outside 1.."]),
-    (f"{LABELS}.batch(2).shuffle(9).check()", leat.SpecError, ["shuffle: must stand before batch"]),
+    (f"{LABELS}.batch(2).shuffle(9).check()", leat.SpecError, ["shuffle: put it before batch"]),
     (f"{LABELS}.shuffle().batch(2).check()", leat.SpecError, ["buffer_size is missing"]),
-    ('leat.csv("titanic.csv").cast("Pclass", dtype="long").check()', leat.SpecError, ['"long" is none of float32, float64']),
+    ('leat.csv("titanic.csv").cast("Pclass", dtype="long").check()', leat.SpecError, ['"long" is not one of float32, float64']),
     ('next(iter(leat.csv("titanic.csv").batch(2)))', leat.SpecError, ["all are texts: `tokenize` or `cast`"]),
     ('leat.csv("titanic.csv").tokenize("model").check()', leat.SpecError, ["12 texts are possible", "Name"]),
     (
@@ -65,8 +65,8 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     ),
     # batches
     (f'next(iter({LABELS}.batch(2)))["label"]', KeyError, ["no tensor 'label'", "'labels'"]),
-    (f"list({LABELS}.batch(2))", leat.HeldError, ["batches of the window are held: release() them, make copies"]),
-    (f'{LABELS}.batch(2).to("tensorflow")', leat.SpecError, ["'tensorflow' is none of numpy, torch, jax, mlx"]),
+    (f"list({LABELS}.batch(2))", leat.HeldError, ["batches of the window: release() them, make copies"]),
+    (f'{LABELS}.batch(2).to("tensorflow")', leat.SpecError, ["'tensorflow' is not one of numpy, torch, jax, mlx"]),
     # what needs more than there is
     ('leat.Tokenizer("model")', TypeError, ["leat.Tokenizer.from_pretrained(", "'model'"]),
     ('leat.Tokenizer.from_pretrained("nobody/nothing")', leat.NotFoundError, ["hf download nobody/nothing"]),

@@ -77,7 +77,7 @@ def test_what_would_be_rounded_is_refused(tmp_path: pathlib.Path) -> None:
 def test_integers_beside_fractions_of_python() -> None:
     with pytest.raises(errors.DataError, match=f"row 1 is {HUGE}, which float64 would round"):
         load([{"x": 0.5}, {"x": HUGE}])
-    with pytest.raises(errors.DataError, match=f"row 0 is {2**63}, which is no 64-bit integer"):
+    with pytest.raises(errors.DataError, match=f"row 0 is {2**63}, which is not a 64-bit integer"):
         load([{"x": [1, 2**63]}])
     assert of(load([{"x": decimal.Decimal(HUGE)}])) == {"x": ("int64", [HUGE])}
 
@@ -212,7 +212,7 @@ def test_dtypes_as_people_write_them(tmp_path: pathlib.Path) -> None:
         assert {name: (tensor.dtype, tensor.tolist()) for name, tensor in batch.items()} == {
             "float64": ("float64", [7.0]), "int8": ("int8", [7]), "int16": ("int16", [7]),
         }
-    with pytest.raises(errors.SpecError, match='"float8" is none of'):
+    with pytest.raises(errors.SpecError, match='"float8" is not one of'):
         leat.csv(path).cast("n", dtype="float8").batch(1).check()
 
 

@@ -133,7 +133,7 @@ def test_what_pad_means() -> None:
     two = leat.text("a.txt").tokenize("t").tokenize("u", output="other").pad(longest=True)
     assert [given["mask"] for kind, given in two.stages if kind == "pad"] == ["attention_mask", "other_mask"]
     assert two.pad(4, input="x").stages[-1][1]["input"] == "x"
-    with pytest.raises(errors.SpecError, match=r"pad.input: no stage before makes a list of tokens"):
+    with pytest.raises(errors.SpecError, match=r"pad.input: no earlier stage makes a list of tokens"):
         two.pad(8)
     assert leat.text("a.txt").tokenize("t").pad(8, mask="").stages[-1][1] == {"input": "input_ids", "length": 8}
     renamed = leat.text("a.txt").tokenize("t").rename({"input_ids": "ids"}).pad(8)
@@ -148,7 +148,7 @@ def test_what_others_mean() -> None:
     assert made.chunk(64, stride=32).stages[-1][1]["fields"] == ["input_ids", "labels"]
     assert made.bucket([16, 32]).stages[-1][1]["input"] == "input_ids"
     for call in (lambda p: p.pack(4), lambda p: p.chunk(4), lambda p: p.bucket(window=4)):
-        with pytest.raises(errors.SpecError, match="no stage before makes a list of tokens"):
+        with pytest.raises(errors.SpecError, match="no earlier stage makes a list of tokens"):
             call(leat.csv("train.csv"))
 
 
@@ -175,7 +175,7 @@ def test_records() -> None:
     assert any(math.isnan(record["age"]) for record in records)
     records[0]["ids"][0] = 7  # the caller's own
     assert [record["PassengerId"] for record in pipeline] == [record["PassengerId"] for record in records]
-    with pytest.raises(errors.SpecError, match="has no records any more"):
+    with pytest.raises(errors.SpecError, match="has no records: iterate it"):
         titanic().records()
 
 
@@ -289,7 +289,7 @@ def test_len() -> None:
     """Small data is counted when a stream is opened; where rows depend on what they hold, the reason is told."""
     assert len(titanic()) == 28 and len(titanic().opened_with(rank=1, world_size=3)) == 9
     assert len(leat.csv("train.csv").cast("PassengerId", dtype="int64").skip(890)) == 1
-    with pytest.raises(TypeError, match="records were not counted yet"):
+    with pytest.raises(TypeError, match="records are not counted yet"):
         len(leat.csv("train.csv").cast("PassengerId", dtype="int64").filter("PassengerId", min=3).batch(2))
     assert leat.csv("nowhere.csv")  # is true, without being looked at
 
@@ -300,7 +300,7 @@ def test_wrong_arguments() -> None:
         (lambda: leat.csv("-"), "standard input"),
         (lambda: leat.source("cvs"), 'no source "cvs"'),
         (lambda: leat.csv("a").stage("pad", {"input": b"x"}), "pad.input"),
-        (lambda: leat.concat(leat.csv("a").take(1)), "put `take`, and what follows it, behind concat"),
+        (lambda: leat.concat(leat.csv("a").take(1)), "put `take`, and the stages after it, after concat"),
         (lambda: leat.mix([leat.csv("a").options(seed=1)], weights=[1]), r"without options \(seed\)"),
         (lambda: leat.mix("a.csv"), "takes pipelines"),  # type: ignore[arg-type]
         (lambda: leat.csv("a").replace("x", "\ud800", "").to_yaml(), "surrogate"),

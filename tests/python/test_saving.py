@@ -137,7 +137,7 @@ def test_errors(batch: Any, tmp_path: pathlib.Path) -> None:
         batch.save(tmp_path / "b.csv", "csv")
     with pytest.raises(leat.SpecError, match=r"outside 0\.\.9"):
         saving.save(batch, tmp_path / "b.npz", compression=10)
-    with pytest.raises(leat.SpecError, match="no regular file"):
+    with pytest.raises(leat.SpecError, match="not a regular file"):
         batch.save("/dev/null", "npz")
     with pytest.raises(TypeError):
         saving.save({}, tmp_path / "b.npz")  # type: ignore[arg-type]

@@ -442,7 +442,7 @@ def test_chats_that_are_refused() -> None:
     ours = small("qwen")
     with pytest.raises(leat.SpecError, match="give chat_template, one of chatml, llama-3"):
         ours.apply_chat_template([{"role": "user", "content": "Hi"}])
-    with pytest.raises(leat.SpecError, match="'{{ jinja }}' is none of chatml"):
+    with pytest.raises(leat.SpecError, match="'{{ jinja }}' is not one of chatml"):
         ours.apply_chat_template([{"role": "user", "content": "Hi"}], chat_template="{{ jinja }}")
     with pytest.raises(leat.SpecError, match="looks like chat_template='gemma'"):
         chats.choose(None, "{{ bos }}<start_of_turn>")

@@ -304,7 +304,7 @@ static const struct leat_cli_option bench_options[] = {
         "save the JSON that --json prints: all figures of all runs, with machine and options",
         .value = "FILE"),
     LEAT_CLI_OPTION_WORKERS,
-    LEAT_CLI_OPTION(NUMBER, "window", window, "batches under way at once (default: the daemon's)",
+    LEAT_CLI_OPTION(NUMBER, "window", window, "batches held at once (default: the daemon's)",
                     .value = "N", .min = 1, .max = 4096),
     LEAT_CLI_OPTION_DELIVERY,
     LEAT_CLI_OPTION_NO_PROGRESS,

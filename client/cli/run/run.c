@@ -160,9 +160,8 @@ static const char *const formats[] = {"text", "json", "jsonl", NULL};
     LEAT_CLI_OPTIONS_CHOOSING,                                                                     \
         LEAT_CLI_OPTION(STRING, "save-position", save_position,                                    \
                         "write the last position to FILE, for --position", .value = "FILE"),       \
-        LEAT_CLI_OPTION(NUMBER, "window", window,                                                  \
-                        "batches under way at once (default: the daemon's)", .value = "N",         \
-                        .min = 1, .max = 4096),                                                    \
+        LEAT_CLI_OPTION(NUMBER, "window", window, "batches held at once (default: the daemon's)",  \
+                        .value = "N", .min = 1, .max = 4096),                                      \
         LEAT_CLI_OPTION_DELIVERY,                                                                  \
         LEAT_CLI_OPTION(FLAG, "digest", digest,                                                    \
                         "print a hash of names, dtypes, shapes, bytes and order of all batches "   \

@@ -1,12 +1,12 @@
 """All ranks compare what they are about to train on, so that one whose data, spec, seed or place differs fails all of them.
 
 They do so before the first batch of a stream, before the first one after `load_state_dict`, `seek` or `set_epoch`, and at each
-`state_dict`. Messages go through what the program has initialised (torch.distributed's store, JAX's coordination service, or
-MPI by mpi4py), and not through collectives of these, so that no rank waits longer than `agree_timeout`. Rank 0 collects a
-fingerprint of each rank, and sends a verdict to each. MLX, which has collectives alone and cannot be asked whether it is
-initialised, is used if its group is given.
+`state_dict`. Messages go through what the program has initialised: torch.distributed's store, JAX's coordination service, or
+MPI by mpi4py. They do not use collectives, so no rank waits longer than `agree_timeout`. Rank 0 collects a fingerprint of each
+rank, and sends a verdict to each. MLX has only collectives, and does not tell if it is initialised; so it is used only if you
+give its group.
 
-A rank that does not come, as it has `agree=False`, makes the others fail after `agree_timeout`.
+If a rank does not come, because it has `agree=False`, the others fail after `agree_timeout`.
 """
 
 from __future__ import annotations

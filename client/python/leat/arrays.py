@@ -73,7 +73,7 @@ def _bfloat16() -> Any:
     try:
         return module("ml_dtypes").bfloat16
     except ImportError as error:
-        raise SpecError("bfloat16 goes through NumPy, which has none: install ml_dtypes, or convert it to float32 before") from error
+        raise SpecError("bfloat16 goes through NumPy, which lacks it: install ml_dtypes, or convert it to float32 first") from error
 
 
 def _to_numpy(value: Any, origin: str) -> Any:

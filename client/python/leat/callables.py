@@ -53,7 +53,7 @@ def _type_of(name: str, value: Any) -> tuple[str, int | None]:
         shape = tuple(getattr(value, "shape", ()))
         if len(shape) > 1:
             hint = f"a field is a number or a list of them: flatten it, as {name}.reshape(-1)"
-            raise SpecError(f"an array of {len(shape)} dimensions is no field: {hint}", path=f"map.{name}")
+            raise SpecError(f"an array of {len(shape)} dimensions is not a field: {hint}", path=f"map.{name}")
         if dtype not in ("object",) and not dtype.startswith("str"):
             return dtype, shape[0] if shape else None
     if isinstance(value, bool):
@@ -179,7 +179,7 @@ def _try(command: list[str], path: str) -> None:
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"a {type(value).__name__} is no value of a record")
+    raise TypeError(f"a {type(value).__name__} is not a value of a record")
 
 
 class _Column(list[Any]):
@@ -210,14 +210,14 @@ def _rows_of(answer: Mapping[str, Any], given: dict[str, list[Any]], n: int) -> 
     rows = [int(row) for row in answer.get(ROW, range(n))]
     sizes = {name: len(value) for name, value in answer.items()}
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"the columns of the answer are not of one length: {sizes}")
+        raise ValueError(f"the columns of the answer differ in length: {sizes}")
     m = next(iter(sizes.values()), 0)
     if ROW in answer or m == n:
         if len(set(rows)) != len(rows) or not all(0 <= row < n for row in rows):
-            raise ValueError(f"{ROW!r} names rows that it was not given, or one of them twice")
+            raise ValueError(f"{ROW!r} names rows that the function did not get, or a row twice")
         return rows
     if m > n:
-        raise ValueError(f"the function returned {m} rows of {n}: it may return as many, or fewer")
+        raise ValueError(f"the function returned {m} rows of {n}: it may return this many, or fewer")
     return _rows_by_value(answer, given, m, n)
 
 
@@ -230,7 +230,7 @@ def _rows_by_value(answer: Mapping[str, Any], given: dict[str, list[Any]], m: in
     rows = [row for row in range(n) if ours[row] in kept]
     if not shared or [ours[row] for row in rows] != theirs:
         raise ValueError(
-            f"the function returned {m} rows of {n}, and nothing tells which: return the column {ROW!r} of those that stay, too"
+            f"the function returned {m} rows of {n}, but not which ones: also return the column {ROW!r} of the rows that stay"
         )
     return rows
 

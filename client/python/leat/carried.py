@@ -39,12 +39,12 @@ def pack(thing: Any) -> str:
     except SpecError:
         raise
     except Exception as error:
-        raise SpecError(f"{thing!r} cannot be taken to another process: {error}", path="map") from error
+        raise SpecError(f"{thing!r} cannot be sent to another process: {error}", path="map") from error
     text = base64.urlsafe_b64encode(zlib.compress(file.getvalue())).decode()
     if len(text) > TEXT_MAX:
         raise SpecError(
-            f"{thing!r} with all that it uses is {len(text)} bytes, more than {TEXT_MAX}: put it into a module, and let that "
-            "load what is large",
+            f"{thing!r} with all that it uses is {len(text)} bytes, more than {TEXT_MAX}: put it into a module "
+            "that loads the large data",
             path="map",
         )
     return text
@@ -148,7 +148,7 @@ def _fill_function(function: types.FunctionType, state: dict[str, Any]) -> None:
 
 def _reduce_class(kind: type) -> tuple[Any, ...]:
     if issubclass(kind, enum.Enum):
-        raise SpecError(f"the enum {kind.__qualname__} cannot be taken along: put it into a module", path="map")
+        raise SpecError(f"the enum {kind.__qualname__} cannot be sent to another process: put it into a module", path="map")
     first = {name: kind.__dict__[name] for name in ("__slots__", "__doc__") if name in kind.__dict__}
     members = {
         name: member

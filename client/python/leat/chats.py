@@ -33,7 +33,7 @@ def choose(name: str | None, jinja: Any = None, argument: str = "chat_template")
         return name
     if name is not None:
         short = name if len(name) < 40 else name[:37] + "..."
-        raise SpecError(f"{argument}: {short!r} is none of {', '.join(TEMPLATES)}; Jinja templates are not run")
+        raise SpecError(f"{argument}: {short!r} is not one of {', '.join(TEMPLATES)}; Jinja templates are not run")
     guess = guess_of(jinja)
     hint = f"; that of the model looks like {argument}={guess!r}" if guess else ""
     raise SpecError(f"give {argument}, one of {', '.join(TEMPLATES)}{hint}")

@@ -84,7 +84,7 @@ def check(batch: _leat.Batch, vocab_size: int | None = None, pad_id: int | None 
     ValueError: the batch was released, or (SpecError) vocab_size is below 1.
     """
     if vocab_size is not None and operator.index(vocab_size) < 1:
-        raise SpecError(f"vocab_size={vocab_size} is no number of tokens: at least 1")
+        raise SpecError(f"vocab_size={vocab_size} is not a number of tokens: give at least 1")
     problems: list[Problem] = []
     for name, tensor in batch.items():
         values = _values_of(tensor)

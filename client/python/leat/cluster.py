@@ -110,7 +110,7 @@ def _executor(given: Executor | Literal["ray"], workers: int) -> Executor:
 
         return Tasks(workers)
     if not callable(getattr(given, "submit", None)):
-        raise SpecError(f'"ray" or an executor with submit() is wanted, not {given!r}', path="executor")
+        raise SpecError(f'"ray" or an executor with submit() was expected, not {given!r}', path="executor")
     return given
 
 

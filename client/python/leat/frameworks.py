@@ -57,7 +57,7 @@ def begin(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | N
 
 def check(framework: str) -> None:
     if framework not in FRAMEWORKS:
-        raise SpecError(f"{framework!r} is none of {', '.join(FRAMEWORKS)}")
+        raise SpecError(f"{framework!r} is not one of {', '.join(FRAMEWORKS)}")
 
 
 # ---- NumPy
@@ -80,7 +80,7 @@ def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
     if tensor.dtype != "bfloat16":
         return numpy.asarray(tensor) if copy is False else numpy.array(tensor)
     if copy is False:
-        raise SpecError(f"{tensor.name}: NumPy has no bfloat16 to look at: leave copy=False out, or cast it to float32 before")
+        raise SpecError(f"{tensor.name}: NumPy has no bfloat16: leave copy=False out, or cast it to float32 first")
     try:
         ml_dtypes = module("ml_dtypes")
     except ImportError as error:
@@ -115,7 +115,7 @@ def torch_dtype(name: str) -> Any:
     """torch.int32 for "int32". SpecError: this torch has no such type."""
     torch = module("torch")
     if not hasattr(torch, name):
-        raise SpecError(f"torch {torch.__version__} has no {name}: cast it to another type, or take a newer torch")
+        raise SpecError(f"torch {torch.__version__} has no {name}: cast it to another type, or use a newer torch")
     return getattr(torch, name)
 
 
@@ -229,14 +229,14 @@ def _to_mlx(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any
 
     check_mlx_device(device)
     if copy is False:
-        raise SpecError("MLX copies whatever it is given: leave copy=False out")
+        raise SpecError("MLX always copies: leave copy=False out")
     return {name: _mlx_array(tensor, mx) for name, tensor in batch.items()}
 
 
 def check_mlx_device(device: Any) -> None:
     """SpecError: it is no device of MLX, whose arrays belong to none."""
     if device not in (None, "cpu") and not isinstance(device, module("mlx.core").Device):
-        raise SpecError(f"MLX's arrays belong to no device: give None, not {device!r}, and the device to what computes")
+        raise SpecError(f"MLX's arrays belong to no device: give None, not {device!r}, and name the device in your computation")
 
 
 def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:

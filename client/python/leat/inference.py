@@ -67,7 +67,7 @@ def token_lists(stages: Sequence[Stage]) -> list[TokenList]:
 
 
 def _none_there(kind: str, argument: str) -> SpecError:
-    text = f"no stage before makes a list of tokens: name what is meant, {kind}(.., {argument}=..)"
+    text = f"no earlier stage makes a list of tokens: name the list, {kind}(.., {argument}=..)"
     return SpecError(text, path=f"{kind}.{argument}")
 
 

@@ -24,8 +24,8 @@ from .pipeline import Pipeline
 from .tokenizer import Tokenizer, path_of
 
 _BLANK = (
-    "the prompt ends with {!r}, which is one token with the word behind it: what is learned is not the answer to the prompt as "
-    "it is asked. Put it in front of the response"
+    "the prompt ends with {!r}, which forms one token with the next word, so the model would not learn to answer the prompt itself. "
+    "Move it to the start of the response"
 )
 SHUFFLE_BUFFER = 10_000  # records, for shuffle=True
 

@@ -157,7 +157,7 @@ def _choose(
         return _Wanted(tuple(part for part, is_column in parts if is_column), tuple(parts), named, tuple(numbers))
     if isinstance(text, (tuple, list)):
         if len(text) != 2:
-            raise SpecError(f"`text` is a column, or a pair of columns, and not {len(text)}: a text with braces takes more")
+            raise SpecError(f"`text` is a column, or a pair of columns, not {len(text)}: use a text with braces for more")
         return _Wanted(tuple(text), (), named, tuple(numbers))
     return _Wanted((text or _only_text(columns, named, is_untyped),), (), named, tuple(numbers))
 
@@ -200,7 +200,7 @@ def _parts_of(template: str) -> list[tuple[str, bool]]:
     try:
         for text, column, spec, conversion in string.Formatter().parse(template):
             if spec or conversion or column == "":
-                raise ValueError(f"braces hold the name of a column alone, at {column!r}")
+                raise ValueError(f"braces must hold only the name of a column, at {column!r}")
             parts += [(text, False)] if text else []
             parts += [(column, True)] if column else []
     except ValueError as error:

@@ -110,7 +110,7 @@ def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
         if value is None or name in _NOT_NATIVE:
             continue
         if name in _NOT_ZERO and value == 0:
-            raise SpecError("0 is less than 1; None is as if it were left out", path=name)
+            raise SpecError("0 is less than 1; None means the default", path=name)
         if name.endswith("_timeout"):
             found[f"{name}_ms"] = _milliseconds(name, float(value))  # type: ignore[arg-type]
         elif name in _NATIVE or name in _AS_THEY_ARE:

@@ -297,7 +297,7 @@ class Pipeline(_stages.Stages):
         from .records import Records
 
         if self.is_batched:
-            raise SpecError("a pipeline with a `batch` has no records any more: iterate it, or take the `batch` away")
+            raise SpecError("a pipeline with a `batch` has no records: iterate it, or remove the `batch`")
         return Records(iter(self.stream))
 
     def __aiter__(self) -> AsyncIterator[Any]:
@@ -418,7 +418,7 @@ def _open(
 
     first = native({})
     if first.left_out:
-        warnings.warn(f"not all of the data is read: {first.left_out}", LeftOutWarning, stacklevel=outside())
+        warnings.warn(f"leat does not read all of the data: {first.left_out}", LeftOutWarning, stacklevel=outside())
     limits = Limits(options.get("epochs"), options.get("steps"))
     agreement = opening.agreement(options, first)
     has_bar = progress.is_wanted(options.get("progress"), first.rank)
@@ -453,10 +453,10 @@ def _as_source(pipeline: Pipeline, what: str) -> dict[str, Any]:
         raise SpecError(f"{what} takes pipelines, as leat.csv(..), not {pipeline!r}")
     if pipeline._options:
         names = ", ".join(pipeline._options)
-        raise SpecError(f"{what} takes pipelines without options ({names}): set them behind it, for the whole stream")
+        raise SpecError(f"{what} takes pipelines without options ({names}): set them on {what}, for the whole stream")
     for stage, _ in pipeline._stages_:
         if stage not in _stages.PER_RECORD:
-            text = f"{what} takes pipelines with stages for single records: put `{stage}`, and what follows it, behind {what}"
+            text = f"{what} takes pipelines with stages for single records: put `{stage}`, and the stages after it, after {what}"
             raise SpecError(text)
     kind, given = pipeline._source
     own = [{stage: arguments} for stage, arguments in pipeline._stages_]

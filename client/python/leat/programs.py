@@ -39,8 +39,8 @@ def find(name: str) -> str:
     if path_of:
         return path_of
     raise NotFoundError(
-        f"there is no {name} in {', '.join(_folders())} or on the PATH: install leat's wheel, which brings it along, or build "
-        "leat and name the folder of its programs in LEAT_BIN"
+        f"there is no {name} in {', '.join(_folders())} or on the PATH: install leat's wheel, which has it, or build leat "
+        "and set LEAT_BIN to the folder of its programs"
     )
 
 
@@ -57,7 +57,7 @@ def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: ty
     error = _error_in(output) or _error_in(complaint)
     if error is None:
         name = f"leatctl {arguments[0]}: "
-        words = complaint.strip().removeprefix(name) or output.strip() or "failed without a word"
+        words = complaint.strip().removeprefix(name) or output.strip() or "failed without a message"
         raise kind(name + words)
     place = (error[name] or None for name in ("file", "line", "column", "path"))
     raise from_code(error["code"], error["message"], *place)

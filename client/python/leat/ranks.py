@@ -53,7 +53,7 @@ def options(rank: int | None = None, world_size: int | None = None) -> dict[str,
         raise SpecError(f"world_size {world_size} was given, but no rank: give both, or world_size=1")
     rank = rank or 0
     if world_size < 1:
-        raise SpecError(f"world_size {world_size} is no number of ranks: at least 1")
+        raise SpecError(f"world_size {world_size} is not a number of ranks: give at least 1")
     if not 0 <= rank < world_size:
         raise SpecError(f"rank {rank} is outside 0..{world_size - 1} (world_size {world_size})")
     return {"rank": rank, "world_size": world_size}

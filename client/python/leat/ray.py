@@ -47,7 +47,7 @@ def dataset(
     """
     found = source if isinstance(source, Pipeline) else pipelines.from_yaml(source, stream)
     if not found.is_batched:
-        raise errors.SpecError("a dataset of Ray is made of batches: the stream has no `batch`")
+        raise errors.SpecError("a dataset of Ray needs batches, but the stream has no `batch`")
     reading = Steps(found, operator.index(epoch), operator.index(steps_per_task), steps)
     made: ray.data.Dataset = ray.data.read_datasource(reading, override_num_blocks=max(1, reading.n_tasks), **options)
     return made
@@ -111,7 +111,9 @@ def _read(pipeline: Pipeline, position: str, n_steps: int) -> Iterator[Block]:
         for batch in stream:
             for name, tensor in batch.items():
                 if tensor.shape[:1] != (batch.n_rows,):
-                    raise errors.SpecError(f"{name}: a tensor {list(tensor.shape)} of {batch.n_rows} rows is no column of Ray's")
+                    raise errors.SpecError(
+                        f"{name}: a tensor {list(tensor.shape)} of {batch.n_rows} rows does not fit a column of Ray"
+                    )
             yield BlockAccessor.batch_to_block(batch.to("numpy"))
 
 

@@ -30,7 +30,9 @@ def dtype_name(given: Any) -> str:
     SpecError: it is no dtype."""
     name = given if isinstance(given, str) else _dtype(given)
     if name is None:
-        raise SpecError(f'{given!r} is no dtype: expected a name, as "int64", or a dtype of torch, NumPy, JAX or MLX', path="dtype")
+        raise SpecError(
+            f'{given!r} is not a dtype: expected a name such as "int64", or a dtype of torch, NumPy, JAX or MLX', path="dtype"
+        )
     return name
 
 
@@ -77,7 +79,7 @@ def absolute(path: Any, base: str | None = None) -> Any:
     if not isinstance(path, str):
         raise SpecError(f"{path!r} is a {type(path).__name__}: expected a path, or a list of paths")
     if path == "-":
-        raise SpecError('"-", the standard input, is the daemon\'s and not that of this process: give the path of a FIFO')
+        raise SpecError('"-" would be the standard input of the daemon, not of this process: give the path of a FIFO')
     if not path or _URL.match(path):
         return path
     folder = base or os.getcwd()

@@ -326,5 +326,5 @@ class Stream:
 def position_of(state: Mapping[str, Any]) -> str:
     """The position in a state_dict(). PositionError: it is no state_dict()."""
     if not isinstance(state, Mapping) or state.get("version") != 1 or not isinstance(state.get("position"), str):
-        raise errors.PositionError(f'{{"position": text, "version": 1}} is wanted, not {state!r}')
+        raise errors.PositionError(f'{{"position": text, "version": 1}} was expected, not {state!r}')
     return str(state["position"])

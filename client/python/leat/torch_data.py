@@ -82,7 +82,7 @@ class TorchDataset(IterableDataset[Item]):
         super().__init__()
         if not isinstance(source, str) and not callable(getattr(source, "open", None)):
             raise SpecError(
-                "a pipeline, or the name of a declared stream, is needed, which every worker can open for itself; "
+                "a pipeline or the name of a declared stream was expected, which each worker can open, "
                 f"not {type(source).__name__}"
             )
         self.source = source

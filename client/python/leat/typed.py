@@ -21,7 +21,7 @@ class Kind(Generic[T]):
     """A TypedDict, a dataclass or a NamedTuple whose fields are names of tensors."""
 
     def __init__(self, kind: type[T]) -> None:
-        """SpecError: it is none of these."""
+        """SpecError: it is not one of these."""
         fields: Any = getattr(kind, "_fields", None)
         if typing.is_typeddict(kind):
             names = set(kind.__annotations__)

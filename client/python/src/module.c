@@ -49,7 +49,7 @@ static PyObject *position_parse(PyObject *module, PyObject *text) {
     if (!position)
         return NULL;
     if (leat_position_parse(position, &epoch, &step, &seed, &world_size) < 0)
-        return leat_py_raise_text(-EINVAL, "\"%.80s\" is no position of a stream", position);
+        return leat_py_raise_text(-EINVAL, "\"%.80s\" is not a position of a stream", position);
     return Py_BuildValue("KKKI", epoch, step, seed, world_size);
 }
 

@@ -108,7 +108,7 @@ static int add_sources(struct leat_graph *graph) {
         if (plan->mixing)
             leat_text_add(&text, ", %.4g of the records%s", plan->mixing->shares[source->lane],
                           i > 0 && plan->sources[i - 1].lane == source->lane
-                              ? ", together with the one before"
+                              ? ", in step with the one before"
                               : "");
         node->detail = leat_graph_keep(graph, &text);
         if (!node->detail)
@@ -126,7 +126,7 @@ static void add_reading(struct leat_graph *graph) {
     struct leat_graph_node *node;
 
     if (plan->is_compressed) {
-        begin_segment(graph, "decode", "workers, ahead of who reads");
+        begin_segment(graph, "decode", "workers, ahead of the reader");
         node = add_node(graph, LEAT_GRAPH_DECODE, "decode");
         node->memory_bytes = (uint64_t)plan->options.decode_ahead;
         node->memory = "decoded ahead, at most";
@@ -136,7 +136,7 @@ static void add_reading(struct leat_graph *graph) {
                                : "a worker, one job at a time");
     node = add_node(graph, LEAT_GRAPH_CUT, "cut");
     node->memory_bytes = blocks_in_line(graph) * (uint64_t)plan->options.block_bytes;
-    node->memory = "bytes of source in line";
+    node->memory = "bytes of source in the queue";
 }
 
 static void add_memory(struct leat_graph_node *node, const struct leat_graph *graph,
@@ -173,7 +173,7 @@ static int add_pass(struct leat_graph *graph) {
     node = add_node(graph, LEAT_GRAPH_PARSE, plan->source_ops->name);
     node->step = 0;
     node->memory_bytes = blocks_in_line(graph) * 3 * (uint64_t)plan->options.block_bytes;
-    node->memory = "blocks in line, about";
+    node->memory = "blocks in the queue, about";
     for (size_t i = 0; i < plan->n_map; i++) {
         const struct leat_plan_stage *stage = plan->map[i];
         struct leat_graph_places places = leat_graph_places(plan, stage);

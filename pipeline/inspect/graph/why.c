@@ -43,7 +43,7 @@ static void add_unread(struct leat_text *text, const struct leat_plan *plan) {
     for (size_t i = 0; i < plan->n_source_fields; i++)
         if (!plan->is_needed[plan->source_columns[i]])
             list_name(&list, plan->source_names[i]);
-    add_list(text, "never made, as nothing needs them: ", &list, "");
+    add_list(text, "not made, since no stage needs them: ", &list, "");
 }
 
 /* Columns that a stage could make and that are not needed. */
@@ -58,7 +58,7 @@ static void add_unmade(struct leat_text *text, const struct leat_graph *graph,
         if (plan->makes[i].stage == (uint32_t)node->stage + 1 && !plan->is_needed[column])
             list_name(&list, plan->fields[column].name);
     }
-    add_list(text, "not made, as nothing needs it: ", &list, "");
+    add_list(text, "not made, since no stage needs it: ", &list, "");
 }
 
 /* Columns that the step is the last to read. */
@@ -70,7 +70,7 @@ static void add_dropped(struct leat_text *text, struct leat_graph *graph, uint32
     for (uint32_t i = 0; i < plan->n_columns; i++)
         if (leat_graph_is_live(graph, i, step - 1) && !leat_graph_is_live(graph, i, step))
             list_name(&list, graph->columns[i].name);
-    add_list(text, "the last to read ", &list, ": dropped behind it");
+    add_list(text, "the last to read ", &list, ": dropped after it");
 }
 
 /* ---- the pass ---- */
@@ -83,20 +83,21 @@ static void add_passed(struct leat_text *text, const struct leat_plan *plan, siz
         if (plan->order[i]->index < index && plan->order[i]->filter_column < 0)
             list_name(&list, plan->order[i]->ops->name);
     add_list(text, "hoisted before ", &list,
-             ", with which it commutes: it looks at one record at a time, and they only say "
-             "which records come, and when");
+             ", with which it commutes: it needs one record at a time, and they only choose and "
+             "order records");
 }
 
 static void explain_half(struct leat_text *text, const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0)
-        leat_text_add(text, "its verdict on each record is found here and kept; rows are dropped "
-                            "where the filter stands in the order");
+        leat_text_add(
+            text, "it tests each record here, and drops rows at the filter's place in the order");
     else if (stage->ops->kind == LEAT_STAGE_ORDER)
-        leat_text_add(text, "what it has to know of each record is found here, as the loop never "
-                            "looks at data");
+        leat_text_add(
+            text, "it computes here what it needs of each record, since the loop never reads data");
     else
-        leat_text_add(text, "what it has to know of each record is found here, where the record "
-                            "can still be called bad");
+        leat_text_add(
+            text,
+            "it computes here what it needs of each record, while the record can still be bad");
 }
 
 /* A stage that says how lists are padded and makes none. */
@@ -125,10 +126,9 @@ static void explain_map(struct leat_text *text, struct leat_graph *graph,
                       "cache",
                       text->n_bytes > 0 ? "; " : "");
     if (is_padding(graph->plan, stage))
-        leat_text_add(text, "; only the check of lengths: the padding itself is part of collation");
+        leat_text_add(text, "; only checks lengths here: collation does the padding");
     if (stage->ops->workspace_idle)
-        leat_text_add(text, "; its answers come from helper processes, for which the block's job "
-                            "waits");
+        leat_text_add(text, "; the block's job waits for answers of helper processes");
     if (stage->ops->max_jobs && stage->ops->max_jobs(stage->config) < UINT32_MAX)
         leat_text_add(text, "; at most %u blocks at once", stage->ops->max_jobs(stage->config));
     if (stage->ops->varies && stage->ops->varies(stage->config))
@@ -141,21 +141,21 @@ static void explain_map(struct leat_text *text, struct leat_graph *graph,
 
 static void explain_idle(struct leat_text *text, const struct leat_plan_stage *stage) {
     if (stage->ops->map)
-        leat_text_add(text, "not run: nothing needs what it makes");
+        leat_text_add(text, "not run: no stage needs its output");
     else
-        leat_text_add(text, "no work: it only says which fields there are, or what they are "
-                            "called");
+        leat_text_add(text, "no work: it only selects or names fields");
 }
 
 static void explain_order(struct leat_text *text, const struct leat_plan *plan,
                           const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0) {
-        leat_text_add(text, "computed in the pass, applied here: dropped before, its rows would "
-                            "be missing to the stages in front of it");
+        leat_text_add(
+            text,
+            "computed in the pass, applied here: the stages before it need the rows that it drops");
         return;
     }
-    leat_text_add(text, "not fused: it works on references to rows of all blocks, in the order "
-                        "of the data, and has its state on the loop");
+    leat_text_add(text, "not fused: it works on references to rows of all blocks, in the order of "
+                        "the data, with its state on the loop");
     if (leat_graph_places(plan, stage).step > 0)
         leat_text_add(text, "; computed in the pass, applied here");
 }
@@ -166,23 +166,23 @@ static void explain_cache(struct leat_text *text, const struct leat_plan *plan) 
     for (uint32_t i = 0; i < plan->n_columns; i++)
         if (plan->is_kept[i])
             list_name(&list, plan->fields[i].name);
-    add_list(text,
-             plan->blocks.block_size > 0
-                 ? "built before the first epoch, from front to back, and read in its place: "
-                 : "written while the first epoch runs, read in place of the pass from then on: ",
-             &list, "");
+    add_list(
+        text,
+        plan->blocks.block_size > 0
+            ? "built before the first epoch, from front to back, and read in place of the pass: "
+            : "written during the first epoch, and read in place of the pass after that: ",
+        &list, "");
 }
 
 static void explain_cut(struct leat_text *text, const struct leat_plan *plan) {
     if (plan->blocks.block_size == 0) {
-        leat_text_add(text, "one after the other: where a piece ends says where the next begins");
+        leat_text_add(text, "one after the other: the end of a piece is the start of the next");
         return;
     }
     leat_text_add(text, "in blocks of %llu records, in random order",
                   (unsigned long long)plan->blocks.block_size);
     if (!plan->cache_path)
-        leat_text_add(text, "; where they are is found before the first epoch, by a pass that only "
-                            "cuts");
+        leat_text_add(text, "; a pass before the first epoch only cuts, and finds the blocks");
 }
 
 static void explain_collation(struct leat_text *text, const struct leat_plan *plan) {
@@ -198,19 +198,19 @@ static void explain_collation(struct leat_text *text, const struct leat_plan *pl
             list_name(&padded, plan->tensors[i].name);
     }
     add_list(text, "pads ", &padded, ", so that padding is stored nowhere else");
-    add_list(text, "makes ", &made, ", of which blocks have nothing");
+    add_list(text, "makes ", &made, ", which blocks do not have");
 }
 
 static const char *plain_words(enum leat_graph_role role) {
     static const char *const words[LEAT_GRAPH_N_ROLES] = {
         [LEAT_GRAPH_DECODE] = "independent frames and files are decoded in parallel, ahead of "
                               "the scanner",
-        [LEAT_GRAPH_MIX] = "whose turn it is does not depend on who is ready: rows of all "
-                           "sources, in one sequence",
+        [LEAT_GRAPH_MIX] =
+            "rows of all sources, in one sequence that does not depend on which source is ready",
         [LEAT_GRAPH_BATCH] = "rows come together as references; their data stays in the blocks",
         [LEAT_GRAPH_PAD] = "not fused: done while rows are copied into their slot, so that "
                            "padding is stored nowhere else",
-        [LEAT_GRAPH_QUARANTINE] = "bad records, with where they stood and why they are bad",
+        [LEAT_GRAPH_QUARANTINE] = "bad records, with place and reason",
     };
 
     return words[role] ? words[role] : "";
@@ -223,7 +223,7 @@ static void add_words(struct leat_text *text, struct leat_graph *graph,
 
     switch (node->role) {
     case LEAT_GRAPH_PARSE:
-        leat_text_add(text, "parses what is needed");
+        leat_text_add(text, "parses the needed fields");
         add_unread(text, plan);
         break;
     case LEAT_GRAPH_CUT:
@@ -244,9 +244,7 @@ static void add_words(struct leat_text *text, struct leat_graph *graph,
     case LEAT_GRAPH_RING:
         leat_text_add(text, "%u slots of %s%s", plan->n_slots,
                       leat_show_bytes(plan->slot_bytes, size),
-                      plan->is_bounded ? ""
-                                       : " to begin with (lengths are not bounded: set "
-                                         "max_length)");
+                      plan->is_bounded ? "" : " at first (lengths have no bound: set max_length)");
         break;
     case LEAT_GRAPH_IDLE:
         explain_idle(text, &plan->stages[node->stage]);

@@ -78,7 +78,7 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
         return LEAT_CODEC_BOUNDARY;
     }
     *ret_reason =
-        r == BZ_DATA_ERROR_MAGIC ? "no header of a stream" : "a checksum or code is wrong";
+        r == BZ_DATA_ERROR_MAGIC ? "the header is not bzip2" : "a checksum or code is wrong";
     return r == BZ_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 

@@ -64,7 +64,7 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     size_t n_in = io->n_in, n_out = io->n_out, r;
 
     if (!self->is_within && is_legacy(io->in, io->n_in)) {
-        *ret_reason = "lz4's legacy format is not read: compress the file again, without -l";
+        *ret_reason = "leat does not read lz4's legacy format: compress the file again, without -l";
         return -EBADMSG;
     }
     r = LZ4F_decompress(self->context, io->out, &n_out, io->in, &n_in, NULL);

@@ -109,7 +109,7 @@ static int convert_result(lzma_ret r, const char **ret_reason) {
     case LZMA_MEM_ERROR:
         return -ENOMEM;
     case LZMA_FORMAT_ERROR:
-        return fail_damaged("no header of a stream", ret_reason);
+        return fail_damaged("the header is not xz", ret_reason);
     case LZMA_OPTIONS_ERROR:
     case LZMA_UNSUPPORTED_CHECK:
         return fail_damaged("a filter or checksum that this liblzma does not know", ret_reason);
@@ -281,7 +281,7 @@ static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip
     }
     if (begins(in, n_in))
         return 0;
-    return fail_damaged("what follows the last stream begins none", ret_reason);
+    return fail_damaged("the bytes after the last stream are not a stream", ret_reason);
 }
 
 static bool adopt(void *state, void *before) {

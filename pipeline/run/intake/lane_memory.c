@@ -235,12 +235,12 @@ bool leat_lane_memory_tick(struct leat_lane_memory *memory, bool is_needed) {
 /* Names what the lane waits for. */
 static const char *reason(const struct leat_lane_memory *memory) {
     if (memory->map_wants > 0)
-        return "to work on a record that is larger than block_bytes: make max_record_bytes smaller "
-               "(then it is a bad record), or raise it";
+        return "to process a record that is larger than block_bytes: lower max_record_bytes, so "
+               "that the record is bad, or raise memory_limit";
     if (memory->scan_wants > 0)
-        return "to read a record that is larger than block_bytes: make max_record_bytes smaller "
-               "(then it is a bad record), or raise it";
-    return "to go on: let stages that order rows hold fewer of them, or raise it";
+        return "to read a record that is larger than block_bytes: lower max_record_bytes, so that "
+               "the record is bad, or raise memory_limit";
+    return "to continue: let stages that order rows hold fewer of them, or raise memory_limit";
 }
 
 int leat_lane_memory_fail(const struct leat_lane_memory *memory, uint64_t n_bytes,
@@ -252,8 +252,8 @@ int leat_lane_memory_fail(const struct leat_lane_memory *memory, uint64_t n_byte
     return leat_error_set(
         err, -ENOMEM,
         "memory_limit (%.1f MiB) is reached: this stream has %.1f MiB (ring %.1f, loaded %.1f, "
-        "workspaces %.1f, order %.1f, blocks %.1f: %u of them), %.1f MiB are taken by all others "
-        "or guaranteed to them, and %.1f MiB more are needed %s",
+        "workspaces %.1f, order %.1f, blocks %.1f: %u of them), others have or are guaranteed %.1f "
+        "MiB, and the stream needs %.1f MiB more %s",
         (double)account->budget->limit_bytes / MIB, (double)account->used_bytes / MIB,
         (double)pools[LEAT_MEMORY_RING].current_bytes / MIB,
         (double)pools[LEAT_MEMORY_LOADED].current_bytes / MIB,

@@ -221,7 +221,7 @@ static int read_dictionary(struct leat_parquet_leaf_reader *reader,
         return fault(err, "it has two dictionaries");
     if (page->encoding != LEAT_PARQUET_ENCODING_PLAIN &&
         page->encoding != LEAT_PARQUET_ENCODING_PLAIN_DICTIONARY)
-        return fault(err, "its dictionary has an encoding that is none of a dictionary");
+        return fault(err, "its dictionary has an encoding for other pages");
     block = read_page(reader, source, page, err);
     return block
                ? leat_parquet_dictionary_init(&reader->dictionary, reader->leaf,

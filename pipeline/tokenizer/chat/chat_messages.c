@@ -65,7 +65,7 @@ static int find_role(const struct leat_chat_format *format, size_t at, const cha
     if (*ret_role)
         return 0;
     list_roles(format->chat, list, sizeof(list));
-    return leat_error_set(err, -EINVAL, "message %zu: the role \"%s\" is none of %s, which %s has",
+    return leat_error_set(err, -EINVAL, "message %zu: the role \"%s\" is not one of %s, which %s has",
                           at, leat_token_text((const uint8_t *)name, n, shown), list,
                           format->chat->name);
 }

@@ -98,7 +98,7 @@ static int read_decoder(const struct leat_component *component, struct leat_deco
         return step->ops->read ? step->ops->read(component, step, err) : 0;
     }
     return leat_component_error(component, err,
-                                "\"%.64s\" is none of BPEDecoder, ByteFallback, ByteLevel, CTC, "
+                                "\"%.64s\" is not one of BPEDecoder, ByteFallback, ByteLevel, CTC, "
                                 "Fuse, Metaspace, Replace, Sequence, Strip, WordPiece",
                                 type);
 }

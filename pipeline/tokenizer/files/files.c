@@ -36,7 +36,7 @@ static int open_regular(const char *path, size_t max_bytes, size_t *ret_size,
     if (fstat(fd, &status) < 0)
         r = fail_on(err, path, -errno, "cannot look at");
     else if (!S_ISREG(status.st_mode))
-        r = leat_error_set(err, -EINVAL, "is no regular file");
+        r = leat_error_set(err, -EINVAL, "is not a regular file");
     else if ((uint64_t)status.st_size > max_bytes)
         r = leat_error_set(err, -EFBIG, "has %lld bytes; at most %zu are possible",
                            (long long)status.st_size, max_bytes);

@@ -326,7 +326,7 @@ static int read_processor(const struct leat_component *component, struct reading
         return types[i].read(component, reading->post, err);
     }
     return leat_component_error(component, err,
-                                "\"%.64s\" is none of BertProcessing, ByteLevel, "
+                                "\"%.64s\" is not one of BertProcessing, ByteLevel, "
                                 "RobertaProcessing, Sequence, TemplateProcessing",
                                 name);
 }

@@ -100,7 +100,7 @@ int leat_regex_take_number_reference(struct leat_regex_reader *reader, uint32_t 
     return r < 0 ? r : 1;
 }
 
-/* \k<1>, \k<-1>: a group by its number, or as many before the place. 0: it is none of these. */
+/* \k<1>, \k<-1>: a group by its number, or as many before the place. 0: it is not one of these. */
 static int take_numbered(struct leat_regex_reader *reader, const uint8_t *name, uint32_t n_bytes,
                          uint32_t *ret_node) {
     bool is_relative = name[0] == '-';

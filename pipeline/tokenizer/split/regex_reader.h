@@ -103,7 +103,7 @@ int leat_regex_settle_groups(struct leat_regex_reader *reader);
 
 /* ---- named sets of code points (regex_class.c) */
 
-/* Adds the class that `\p{name}` or `[:name:]` stands for. False: there is none of that name. */
+/* Adds the class that `\p{name}` or `[:name:]` stands for. False: no class has that name. */
 bool leat_regex_add_property(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes,
                              bool is_bracket);
 bool leat_regex_add_posix(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes);

@@ -346,16 +346,16 @@ static void test_paths(void **state) {
 
     (void)state;
     path_of("none/x.npz", path);
-    assert_int_equal(save_as(path, NULL, "no such folder"), -ENOENT);
+    assert_int_equal(save_as(path, NULL, "its folder does not exist"), -ENOENT);
     path_of("d.npz", path);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(save_as(path, NULL, "a folder"), -EISDIR);
     assert_int_equal(rmdir(path), 0);
     path_of("p.npz", path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(save_as(path, NULL, "no regular file"), -EINVAL);
+    assert_int_equal(save_as(path, NULL, "not a regular file"), -EINVAL);
     (void)snprintf(deep, sizeof(deep), "%s/x.npz", path);
-    assert_int_equal(save_as(deep, NULL, "no such folder"), -ENOTDIR);
+    assert_int_equal(save_as(deep, NULL, "its folder does not exist"), -ENOTDIR);
     assert_int_equal(unlink(path), 0);
     path_of("x.bin", path);
     assert_int_equal(save_as(path, NULL, "x.bin"), -EINVAL);
@@ -383,9 +383,9 @@ static void test_options(void **state) {
     assert_int_equal(save_as(path, &given.options, "outside 0..9"), -EINVAL);
     given.options.compression = 0;
     given.options.format = 4;
-    assert_int_equal(save_as(path, &given.options, "format 4"), -EINVAL);
+    assert_int_equal(save_as(path, &given.options, "4 is not a format"), -EINVAL);
     given.options.format = -1;
-    assert_int_equal(save_as(path, &given.options, "format -1"), -EINVAL);
+    assert_int_equal(save_as(path, &given.options, "-1 is not a format"), -EINVAL);
     assert_int_equal(n_files(), 0);
     given.options.format = LEAT_SAVE_JSONL;
     assert_int_equal(save_as(path, &given.options, ""), 0);

@@ -159,7 +159,8 @@ static void test_window(void **state) {
     first = fake_session_next(&session);
     second = fake_session_next(&session);
     assert_int_equal(leat_stream_next(session.stream, -1, &third), -ENOBUFS);
-    assert_non_null(strstr(leat_error_text(leat_stream_error(session.stream)), "release a batch"));
+    assert_non_null(strstr(leat_error_text(leat_stream_error(session.stream)),
+                           "of the window: release one first"));
     leat_batch_release(first);
     assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &third), LEAT_END_EPOCH);
     check_batch(second, 0, 1);

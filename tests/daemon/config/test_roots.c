@@ -115,7 +115,7 @@ static const struct {
     int code;
     const char *message; /* in it */
 } refused[] = {
-    {"", -EINVAL, "a path of 0 bytes"},
+    {"", -EINVAL, "a path has 0 bytes"},
     {"../secret", -EACCES, "is outside the directories"},
     {"sub/../../secret", -EACCES, "is outside the directories"},
     {"sub/deep/../../../secret", -EACCES, "is outside the directories"},
@@ -138,12 +138,12 @@ static const struct {
     {"dirlink/../file", -EACCES, "symbolic link"},
     {"dirlink/..", -EACCES, "symbolic link"},
     {"sub/back/file", -EACCES, "symbolic link"},
-    {"fifo", -EACCES, "is no regular file"},
-    {"sub", -EACCES, "is no regular file"},
-    {"sub/", -EACCES, "is no regular file"},
-    {"sub/..", -EACCES, "is no regular file"},
-    {".", -EACCES, "is no regular file"},
-    {"./.", -EACCES, "is no regular file"},
+    {"fifo", -EACCES, "is not a regular file"},
+    {"sub", -EACCES, "is not a regular file"},
+    {"sub/", -EACCES, "is not a regular file"},
+    {"sub/..", -EACCES, "is not a regular file"},
+    {".", -EACCES, "is not a regular file"},
+    {"./.", -EACCES, "is not a regular file"},
     {"nosuch", -ENOENT, "No such file"},
     {"nosuch/", -ENOENT, "No such file"},
     {"nosuch/../file", -ENOENT, "No such file"},
@@ -160,8 +160,8 @@ static const struct {
     {"BASE/root/up", -EACCES, "symbolic link"},
     {"BASE/root/link", -EACCES, "symbolic link"},
     {"BASE/root/magic/etc/passwd", -EACCES, "symbolic link"},
-    {"BASE/root", -EACCES, "is no regular file"},
-    {"BASE/root/fifo", -EACCES, "is no regular file"},
+    {"BASE/root", -EACCES, "is not a regular file"},
+    {"BASE/root/fifo", -EACCES, "is not a regular file"},
 };
 
 static void test_refused(void **state) {

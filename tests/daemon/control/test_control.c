@@ -182,7 +182,10 @@ static void test_wrong(void **state) {
         {{9, 0, 0, 0, 0x08, 1, 0x22, 5, 0x0a, 3, 'a', 'b', 'c'}, 13, "no stream \"abc\"", false},
         {{9, 0, 0, 0, 0x08, 1, 0x2a, 5, 0x0a, 3, 'a', 'b', 'c'}, 13, "no stream \"abc\"", false},
         {{6, 0, 0, 0, 0x08, 1, 0x32, 2, 0x12, 0}, 10, "needs a source", false},
-        {{7, 0, 0, 0, 0x08, 1, 0x7a, 3, 0x0a, 1, 'x'}, 11, "no format \"x\" of metrics", false},
+        {{7, 0, 0, 0, 0x08, 1, 0x7a, 3, 0x0a, 1, 'x'},
+         11,
+         "\"x\" is not a format of metrics",
+         false},
     };
 
     (void)state;

@@ -242,7 +242,7 @@ static void test_bad_open(void **state) {
     request.has_n_steps = false;
     request.start = &start;
     start.spec_digest = (ProtobufCBinaryData){.len = 5, .data = digest};
-    expect_refusal(&request, "a digest of 5 bytes");
+    expect_refusal(&request, "a digest has 5 bytes");
     start.spec_digest.len = sizeof(digest);
     expect_refusal(&request, "has changed since the position was taken");
     request.start = NULL;

@@ -236,11 +236,11 @@ static void test_refused(void **state) {
     write_csv(10);
     folder_print("v.txt", "n\n0\n1\n2\n3\n4\n5\n6\n");
     check_error("cache: {max_size: 1GB}", CASTS,
-                "x.yaml:4:12: streams.x.cache: needs a folder: `path` for what runs keep, or "
-                "`prepared` for a set that is read in place of the source");
+                "x.yaml:4:12: streams.x.cache: needs a folder: `path` for a cache, or `prepared` "
+                "for a prepared set");
     check_error("cache: {path: c, prepared: d}", CASTS,
-                "x.yaml:4:12: streams.x.cache: needs a folder: `path` for what runs keep, or "
-                "`prepared` for a set that is read in place of the source");
+                "x.yaml:4:12: streams.x.cache: needs a folder: `path` for a cache, or `prepared` "
+                "for a prepared set");
     check_error("cache: here", CASTS, "x.yaml:4:12: streams.x.cache: expected a map, got \"here\"");
     check_error("cache: {path: c, max_size: big}", CASTS,
                 "x.yaml:4:32: streams.x.cache.max_size: expected a number of bytes, as 4096, "
@@ -254,8 +254,8 @@ static void test_refused(void **state) {
     check_error(CACHE,
                 "- tokenize: {input: name, output: ids, vocab: v.txt, mode: random}\n"
                 "- select: {fields: [ids]}",
-                "x.yaml:6:9: streams.x.stages[0].tokenize: gives other values in each epoch, which "
-                "a cache would not: take `cache` away, or the chance");
+                "x.yaml:6:9: streams.x.stages[0].tokenize: gives other values in each epoch, but a "
+                "cache would not: remove `cache`, or the randomness");
 }
 
 static void test_describe(void **state) {

@@ -203,7 +203,8 @@ static void refuses_what_is_not_there(void **state) {
     folder_print("in.csv", "a\n1\n");
     spec = stream_spec("csv: {paths: [in.csv]}", "", "");
     assert_int_equal(leat_describe(spec, &leat_opener_any, &how, &description, &err), -EINVAL);
-    assert_string_equal(err.message, "there is no stage 7: there are 0, from 0");
+    assert_string_equal(err.message,
+                        "stage 7 does not exist: stages have the numbers from 0, and there are 0");
     leat_spec_free(spec);
 }
 

@@ -30,7 +30,8 @@ static void test_after_each_stage(void **state) {
     check_head("", STAGES, 4, 5, "{\"id\": 2}\n{\"id\": 3}\n");
     check_head("", STAGES, 5, 1, "{\"id\": 2}\n");
     check_head("", STAGES, 0, 0, "");
-    check_head("", STAGES, 6, 1, "there is no stage 6: there are 6, from 0\n");
+    check_head("", STAGES, 6, 1,
+               "stage 6 does not exist: stages have the numbers from 0, and there are 6\n");
 }
 
 /* The first bad record in the order of the data ends it, whichever stage found it. */

@@ -381,7 +381,7 @@ static void a_wide_window_is_refused(void **state) {
         result = read_file(folder_path("in"), &limits, false);
         assert_int_equal(result.err.code, -EBADMSG);
         assert_non_null(
-            strstr(result.err.message, "wants more memory than max_window_bytes (1048576)"));
+            strstr(result.err.message, "needs more memory than max_window_bytes (1048576)"));
         result_free(&result);
         blob_free(&blob);
     }

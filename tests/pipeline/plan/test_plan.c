@@ -140,7 +140,7 @@ static void test_errors(void **state) {
          "\"batch_size\""},
         {"- batch: {batch_size: 2}",
          "x.yaml:5:9: streams.x.stages[0].batch: the field \"t\" is text and cannot be in a batch: "
-         "`cast` it to numbers, or name in `select` only what is wanted"},
+         "`cast` it to numbers, or `select` the other fields"},
         {"- select: {fields: [x]}\n- batch: {batch_size: 2}",
          "x.yaml:6:9: streams.x.stages[1].batch: the field \"x\" has rows of different lengths: "
          "`pad` it before `batch`"},
@@ -173,13 +173,12 @@ static void test_errors(void **state) {
     assert_string_equal(stream_error(DATA, "on_error: fail\n    max_errors: 5", ""),
                         "x.yaml:5:17: streams.x.max_errors: has an effect only with `on_error: "
                         "skip` or `quarantine`: with `fail` the first bad record ends the stream");
-    assert_string_equal(stream_error(DATA, "max_batch_bytes: 5000",
-                                     "- select: {fields: [a]}\n"
-                                     "- batch: {batch_size: 1000}"),
-                        "x.yaml:7:9: streams.x.stages[1].batch: a batch of 1000 rows may need 8256 "
-                        "bytes, more than "
-                        "max_batch_bytes (5000): make batch_size or the lengths smaller, or raise "
-                        "max_batch_bytes");
+    assert_string_equal(
+        stream_error(DATA, "max_batch_bytes: 5000",
+                     "- select: {fields: [a]}\n"
+                     "- batch: {batch_size: 1000}"),
+        "x.yaml:7:9: streams.x.stages[1].batch: a batch of 1000 rows may need 8256 bytes, more "
+        "than max_batch_bytes (5000): lower batch_size or the lengths, or raise max_batch_bytes");
 }
 
 /* Sizes at the ends of their ranges are refused or bounded, and nothing overflows. */

@@ -134,7 +134,7 @@ static const struct {
 } changes[] = {
     {"one more worker", add_worker},
     {"files in memory", read_from_memory},
-    {"a trainer that takes no time", take_no_time},
+    {"an infinitely fast trainer", take_no_time},
     {"a cache", read_cache},
     {"nothing", do_nothing},
 };

@@ -63,7 +63,7 @@ static const struct one_step *find_step(const struct steps *base, uint64_t epoch
     for (size_t i = 0; i < base->n_steps; i++)
         if (base->steps[i].epoch == epoch && base->steps[i].step == step)
             return &base->steps[i];
-    fail_msg("there is no step %llu", (unsigned long long)step);
+    fail_msg("there is not a step %llu", (unsigned long long)step);
     return NULL;
 }
 
@@ -330,10 +330,10 @@ static void test_eight_ranks(void **state) {
     for (uint64_t id = N_MANY - 3; id < N_MANY; id++)
         assert_int_equal(seen[id], 8);
     driven = drive_stream(source, "uneven: error", stages, &how);
-    assert_string_equal(driven.error.message,
-                        "epoch 0 has 10001 steps: 1250 rounds of 8 ranks, and 1 step more; "
-                        "`uneven: drop` would leave it out, `uneven: pad` fills the round up with "
-                        "its first batches again");
+    assert_string_equal(
+        driven.error.message,
+        "epoch 0 has 10001 steps: 1250 rounds of 8 ranks, and 1 step more; `uneven: drop` leaves "
+        "it out, `uneven: pad` repeats the first batches of the round");
     free(seen);
 }
 
@@ -439,23 +439,22 @@ static void test_refused(void **state) {
 
     (void)state;
     write_records(200);
-    check_options("skip_steps: [1, 0:x]", "skip_steps[1]: \"0:x\" is no step: write 17, ");
-    check_options("skip_steps: [\"5-3\"]", "\"5-3\" is no step");
-    check_options("skip_steps: [\"-3\"]", "is no step");
-    check_options("skip_steps: [\"0:1:2\"]", "is no step");
+    check_options("skip_steps: [1, 0:x]", "skip_steps[1]: \"0:x\" is not a step: write 17, ");
+    check_options("skip_steps: [\"5-3\"]", "\"5-3\" is not a step");
+    check_options("skip_steps: [\"-3\"]", "is not a step");
+    check_options("skip_steps: [\"0:1:2\"]", "is not a step");
     check_options("skip_steps: [\"99999999999999999999999\"]", "at most 1e15");
-    check_options("skip_records: [\"data.csv:0\"]", "is no record");
-    check_options("skip_records: [\":3\"]", "is no record");
-    check_options("skip_records: [data.csv]", "is no record");
+    check_options("skip_records: [\"data.csv:0\"]", "is not a record");
+    check_options("skip_records: [\":3\"]", "is not a record");
+    check_options("skip_records: [data.csv]", "is not a record");
     check_options("skip_records: [1, \"other.csv:7\"]",
                   "skip_records[1]: \"other.csv:7\" names no file of the source");
     check_options("skip_records: [\"ata.csv:7\"]", "names no file");
     check_options("skip_records: [\"data.csv:1\"]", "is a line without a record");
     check_options("skip_records: [\"data.csv:5000-6000\"]", "is a line without a record");
-    assert_string_equal(
-        drive_stream(CSV, "skip_steps: [\"0:5-9\"]", ONE, &how).error.message,
-        "skip_steps leaves out parts of rounds, so that 4 ranks would not have the same number of "
-        "steps; whole rounds are skip_steps: [\"0:4-11\"]");
+    assert_string_equal(drive_stream(CSV, "skip_steps: [\"0:5-9\"]", ONE, &how).error.message,
+                        "skip_steps leaves out parts of rounds, so 4 ranks would not have the same "
+                        "number of steps; skip whole rounds: skip_steps: [\"0:4-11\"]");
     assert_int_equal(drive_stream(CSV, "skip_steps: [\"0:4-11\"]", ONE, &how).error.code, 0);
 }
 
@@ -480,7 +479,7 @@ static void test_files(void **state) {
     assert_non_null(strstr(stream_error("mix: {sources: [{csv: {paths: [one.csv]}}, {csv: {paths: "
                                         "[two.csv]}}], weights: [1, 2]}",
                                         "skip_records: [2]", ONE),
-                           "says nothing where sources are mixed"));
+                           "is ambiguous for mixed sources"));
     a = drive_stream(
         "mix: {sources: [{csv: {paths: [one.csv]}}, {csv: {paths: [two.csv]}}], weights: [1, 2]}",
         "skip_records: [\"two.csv:2-4\"]", ONE, &how);

@@ -438,11 +438,11 @@ static void test_options_are_checked(void **state) {
                         "rank 3 is outside 0..0");
     how.options = (struct leat_run_options){.n_epochs = 1, .first_step = 2};
     assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
-                        "step 2 was asked for, but epoch 0 has only 1 steps");
+                        "step 2 does not exist, since epoch 0 has only 1 steps");
     how.options =
         (struct leat_run_options){.n_epochs = 1, .first_rank = 1, .n_ranks = 3, .world_size = 3};
     assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
-                        "3 ranks from rank 1 on: there are 3");
+                        "there are not 3 ranks from rank 1 on, since the world has 3");
     how.options = (struct leat_run_options){.n_epochs = 1, .first_rank = 1, .world_size = 2};
     assert_string_equal(
         drive_stream(CSV, "", BAD_STAGES, &how).error.message,

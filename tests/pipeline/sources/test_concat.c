@@ -148,14 +148,14 @@ static void test_refused(void **state) {
     assert_string_equal(
         stream_error("concat: {sources: [{csv: {paths: data.csv}}, {jsonl: {paths: other.jsonl}}]}",
                      "", STAGES),
-        "x.yaml:3:32: streams.x.source.concat.sources: have no field in common, of the same name "
-        "and type");
+        "x.yaml:3:32: streams.x.source.concat.sources: have no common field with the same name and "
+        "type");
     assert_string_equal(
         stream_error("concat: {sources: [{jsonl: {paths: other.jsonl}}, {jsonl: {paths: "
                      "more.jsonl}}, {jsonl: {paths: other.jsonl}}]}",
                      "", STAGES),
-        "x.yaml:3:32: streams.x.source.concat.sources: have no field in common, of the same name "
-        "and type");
+        "x.yaml:3:32: streams.x.source.concat.sources: have no common field with the same name and "
+        "type");
     folder_print("other.jsonl", "{\"id\": \"5\", \"age\": [1]}\n");
     assert_string_equal(
         stream_error("concat: {sources: [{jsonl: {paths: other.jsonl}}, {jsonl: {paths: "
@@ -169,8 +169,8 @@ static void test_refused(void **state) {
     assert_string_equal(
         stream_error("concat: {sources: [{concat: {sources: [{csv: {paths: data.csv}}]}}]}", "",
                      STAGES),
-        "x.yaml:3:34: streams.x.source.concat.sources[0].concat: cannot stand in concat: only a "
-        "concat may, in a mix");
+        "x.yaml:3:34: streams.x.source.concat.sources[0].concat: cannot be a source in concat: "
+        "nest only a concat in a mix");
 }
 
 int main(void) {

@@ -294,7 +294,7 @@ static void test_own_refused(void **state) {
     } cases[] = {
         {"[{shuffle: {buffer_size: 9}}]",
          "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0].shuffle: works on all rows "
-         "of the stream: it must stand behind the sources, in the stream's stages"},
+         "of the stream: put it after the sources, in the stream's stages"},
         {"[lower, {clipp: {input: id}}]",
          "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0].lower: input is missing: "
          "the text"},
@@ -312,8 +312,8 @@ static void test_own_refused(void **state) {
          "x.yaml:3:65: streams.x.source.mix.sources[0].jsonl.stages: expected a list of stages"},
         {"[{one_hot: {input: id, output: h, categories: [1, 2]}}, {pad: {input: h, length: 4, "
          "value: 0}}]",
-         "x.yaml:3:31: streams.x.source.mix.sources[0].jsonl: the field \"h\" is padded in a stage "
-         "of this source: `pad` stands behind the sources, in the stream's stages"},
+         "x.yaml:3:31: streams.x.source.mix.sources[0].jsonl: a stage of this source pads the "
+         "field \"h\": put `pad` after the sources, in the stream's stages"},
     };
 
     (void)state;
@@ -366,15 +366,14 @@ static void test_refused(void **state) {
     check_error("mix: {sources: [{mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [1]}}], "
                 "weights: [1]}",
                 "", IDS,
-                "x.yaml:3:31: streams.x.source.mix.sources[0].mix: cannot stand in mix: only a "
-                "concat may, in a mix");
+                "x.yaml:3:31: streams.x.source.mix.sources[0].mix: cannot be a source in mix: nest "
+                "only a concat in a mix");
     check_error(MIX("weights: [1, 1, 1]"), "", "- cast: {input: only1, dtype: int32}",
                 "x.yaml:5:23: streams.x.stages[0].cast.input: \"only1\" is not a field here: "
                 "sources[0] does not have it");
-    check_error(
-        MIX("weights: [1, 1, 1]"), "cache: {path: here}", IDS,
-        "x.yaml:3:14: streams.x.source.mix: cannot be cached, as a cache has its records in "
-        "one order: take `cache` away");
+    check_error(MIX("weights: [1, 1, 1]"), "cache: {path: here}", IDS,
+                "x.yaml:3:14: streams.x.source.mix: cannot be cached, since a cache has its "
+                "records in one order: remove `cache`");
 }
 
 static int open_all(void **state) {

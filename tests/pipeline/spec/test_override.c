@@ -142,8 +142,8 @@ static void test_complaints(void **state) {
         {"streams.a.stages=[]", "name an argument"},
         {"streams.a.source=1", "name an argument"},
         {"streams.a.source.=1", "a name is missing"},
-        {"workers.x=1", "is no map"},
-        {"streams.a.block_bytes.x=1", "is no map"},
+        {"workers.x=1", "is not a map"},
+        {"streams.a.block_bytes.x=1", "is not a map"},
         {"a.b.c.d.e.f.g.h.i=1", "too many names"},
     };
 

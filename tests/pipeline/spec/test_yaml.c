@@ -49,7 +49,7 @@ static void test_values(void **state) {
     assert_int_equal(document.kind, LEAT_VALUE_NULL);
 }
 
-#define NOT_USED "anchors, aliases and tags are not used here: write the value out"
+#define NOT_USED "anchors, aliases and tags are not allowed: write the value out"
 
 static void check_error(const char *text, size_t n, const char *expected) {
     struct leat_error err = LEAT_ERROR_INIT;
@@ -68,7 +68,7 @@ static void test_errors(void **state) {
     static const struct {
         const char *text, *error;
     } cases[] = {
-        {"a: 1\nb: 2\na: 3\n", "f.yaml:3:1: this key is there twice"},
+        {"a: 1\nb: 2\na: 3\n", "f.yaml:3:1: this key occurs twice"},
         {"a: &x 1", "f.yaml:1:4: " NOT_USED},
         {"a: *x", "f.yaml:1:4: " NOT_USED},
         {"a: !!str 1", "f.yaml:1:4: " NOT_USED},
@@ -76,14 +76,15 @@ static void test_errors(void **state) {
         {"&x a: 1", "f.yaml:1:1: " NOT_USED},
         {"!!str a: 1", "f.yaml:1:1: " NOT_USED},
         {"? [a]\n: 1", "f.yaml:1:3: a key must be a plain text"},
-        {"a: 1\n---\nb: 1\n", "f.yaml:2:1: only one document is possible"},
+        {"a: 1\n---\nb: 1\n", "f.yaml:2:1: a file can have only one document"},
         {"a: \"x\\0y\"", "f.yaml:1:4: a text must not contain a NUL byte"},
         {"\"a\\0b\": 1", "f.yaml:1:1: a key must not contain a NUL byte"},
         {"a: [1, 2", "f.yaml:"},
         {"a: \"x", "f.yaml:"},
         {"a:\n\t- b", "f.yaml:2:1"},
         {"a: \xff", "f.yaml:"},
-        {"[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]", "nested too deep, or too many values"},
+        {"[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]",
+         "the file is nested too deep, or has too many values"},
     };
 
     (void)state;

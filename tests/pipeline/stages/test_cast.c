@@ -131,7 +131,7 @@ static void test_every_dtype(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("a\n1\n", "- cast: {input: a, dtype: int7}",
-                  "x.yaml:5:33: streams.x.stages[0].cast.dtype: \"int7\" is none of float32, "
+                  "x.yaml:5:33: streams.x.stages[0].cast.dtype: \"int7\" is not one of float32, "
                   "float64, float16, bfloat16, int32, int64, int16, int8, uint16, uint8, bool");
     check_refused("a\n1\n", "- cast: {input: a, dtype: uint8, default: -1}",
                   "x.yaml:5:49: streams.x.stages[0].cast.default: \"-1\" is no uint8");

@@ -251,8 +251,8 @@ static void test_bad_records(void **state) {
         {"\"\"", "is a string; an array of messages was expected", ""},
         {"{}", "is an object; an array of messages was expected", ""},
         {"[]", "there is no message in it", ""},
-        {"[1]", "message 0 is an integer; an object was expected", ""},
-        {"[" A ",[]]", "message 1 is an array; an object was expected", ""},
+        {"[1]", "message 0 is an integer, not an object", ""},
+        {"[" A ",[]]", "message 1 is an array, not an object", ""},
         {"[{\"content\":\"x\"}]", "message 0 has no \"role\"", ""},
         {"[{\"role\":\"user\"}]", "message 0 has no \"content\"", ""},
         {"[{\"role\":null,\"content\":\"x\"}]",
@@ -262,7 +262,8 @@ static void test_bad_records(void **state) {
         {"[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}]",
          "message 0: \"content\" is an array; a string was expected", "40"},
         {"[{\"role\":\"narr\\n\\u0000ator\",\"content\":\"\"}]",
-         "message 0: the role \"narr\\x0a\\x00ator\" is none of user, assistant, which gemma has",
+         "message 0: the role \"narr\\x0a\\x00ator\" is not one of user, assistant, which gemma "
+         "has",
          "23"},
         {"[{\"role\":\"user\",\"content\":\"\\ud800\"}]",
          "message 0: \"content\" is a string with a surrogate (\\ud800 to \\udfff) without its "
@@ -457,7 +458,7 @@ static void test_refused(void **state) {
                 "stages[0].chat.completion: there is no field \"c\" here");
     check_wrong("output: t", "give either `template` or `prefixes`");
     check_wrong("template: chatml, prefixes: {user: x}", "give either `template` or `prefixes`");
-    check_wrong("template: chatmi", "\"chatmi\" is none of chatml, llama-3, mistral, gemma");
+    check_wrong("template: chatmi", "\"chatmi\" is not one of chatml, llama-3, mistral, gemma");
     check_wrong("template: chatml, separator: x", "separator: has an effect only with `prefixes`");
     check_wrong("template: chatml, suffixes: {user: x}", "suffixes: has an effect only");
     check_wrong("template: chatml, eos: x", "eos: chatml has no use for it");

@@ -340,7 +340,7 @@ static void test_refused(void **state) {
          "x.yaml:6:26: streams.x.stages[1].select.fields: there is no field \"a\" here; did you "
          "mean \"x\"?"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- sample: {fraction: 0.5}",
-         "x.yaml:6:9: streams.x.stages[1].sample: goes by records: it must stand before pack"},
+         "x.yaml:6:9: streams.x.stages[1].sample: works on records: put it before pack"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- dedup",
          "x.yaml:6:9: streams.x.stages[1].dedup: compares whole records: put it before pack"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- pack: {fields: [x], length: 5, value: 0}",

@@ -125,7 +125,8 @@ static void test_refused(void **state) {
          "x.yaml:5:52: streams.x.stages[0].split.part: test has no share: give it one, as `test: "
          "0.1`"},
         {"- split: {train: 0.9, validation: 0.1, part: dev}",
-         "x.yaml:5:52: streams.x.stages[0].split.part: \"dev\" is none of train, validation, test"},
+         "x.yaml:5:52: streams.x.stages[0].split.part: \"dev\" is not one of train, validation, "
+         "test"},
         {"- split: {train: nan, validation: 0.1, part: train}",
          "x.yaml:5:24: streams.x.stages[0].split.train: nan is outside 0..1"},
         {"- split: {train: 0.9, validation: 0.1, part: train, input: x}",

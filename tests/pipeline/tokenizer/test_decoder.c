@@ -86,7 +86,7 @@ static void as_the_wheel(void **state) {
 
 static void wrong_files(void **state) {
     static const char *const cases[][2] = {
-        {"{\"type\":\"Nope\"}", "\"Nope\" is none of"},
+        {"{\"type\":\"Nope\"}", "\"Nope\" is not one of"},
         {"{\"type\":1}", "type: an integer, but it must be a string"},
         {"{\"type\":\"ByteLevel\"}", "`add_prefix_space` is missing"},
         {"{\"type\":\"WordPiece\",\"prefix\":\"##\"}", "`cleanup` is missing"},

@@ -239,7 +239,7 @@ static void wrong_files(void **state) {
         const char *text, *message;
     } cases[] = {
         {POST, "3", "an integer, but it must be an object"},
-        {POST, "{\"type\":\"Nope\"}", "\"Nope\" is none of"},
+        {POST, "{\"type\":\"Nope\"}", "\"Nope\" is not one of"},
         {POST, "{\"type\":\"ByteLevel\",\"trim_offsets\":true}", "`add_prefix_space` is missing"},
         {POST, "{\"type\":\"BertProcessing\",\"cls\":[\"a\",1]}", "`sep` is missing"},
         {POST, "{\"type\":\"BertProcessing\",\"cls\":[\"a\"],\"sep\":[\"a\",1]}",
@@ -248,7 +248,8 @@ static void wrong_files(void **state) {
          "sep[1]: -1 is outside"},
         {POST, TEMPLATE("[]", "[3]"), "pair[0]: must be {\"Sequence\""},
         {POST, TEMPLATE("[" TEXT("B") "]", "[]"), "single[0].Sequence: text B"},
-        {POST, TEMPLATE("[" TEXT("C") "]", "[]"), "single[0].Sequence.id: \"C\" is none of A, B"},
+        {POST, TEMPLATE("[" TEXT("C") "]", "[]"),
+         "single[0].Sequence.id: \"C\" is not one of A, B"},
         {POST, TEMPLATE("[" SPECIAL("t") "]", "[]"), "\"t\" is not among `special_tokens`"},
         {POST, TEMPLATE("[" SPECIAL("bad") "]", "[]"), "special_tokens.bad.ids[0]: must be an"},
         {POST, TEMPLATE("[]", "{}"), "pair: an object, but it must be an array"},
@@ -260,7 +261,7 @@ static void wrong_files(void **state) {
         {TRUNCATION, "{\"max_length\":1,\"stride\":0}", "`strategy` is missing"},
         {TRUNCATION, "{\"max_length\":1.5,\"stride\":0,\"strategy\":\"OnlyFirst\"}",
          "max_length: a number, but it must be an integer"},
-        {TRUNCATION, "{\"max_length\":1,\"stride\":0,\"strategy\":\"x\"}", "\"x\" is none of"},
+        {TRUNCATION, "{\"max_length\":1,\"stride\":0,\"strategy\":\"x\"}", "\"x\" is not one of"},
         {PADDING, "{\"strategy\":{\"Fixed\":1000000000}}", "strategy.Fixed: 1000000000 is outside"},
         {PADDING, "{\"strategy\":\"BatchLongest\",\"pad_id\":0}", "`direction` is missing"},
         {PADDING, "[]", "an array, but it must be an object"},

@@ -113,13 +113,13 @@ static void test_unknown(void **state) {
     (void)state;
     write_data("data.csv", 0, 101, 0);
     remove_caches();
-    assert_unknown("", plain, "were not counted yet");
+    assert_unknown("", plain, "are not counted yet");
     (void)drive_stream(CSV, "", plain, &how);
     steps = look("", plain, 1);
     assert_true(steps.is_known);
     assert_int_equal(steps.n, 21);
     write_data("data.csv", 0, 99, 0); /* of other data nothing is known */
-    assert_unknown("", plain, "were not counted yet");
+    assert_unknown("", plain, "are not counted yet");
     assert_unknown("",
                    CASTS "- select: {fields: [id]}\n- repeat: {count: 0}\n"
                          "- batch: {batch_size: 5}",
@@ -136,7 +136,7 @@ static void test_unknown(void **state) {
                    CASTS "- select: {fields: [id]}\n- shuffle: {blocks: true, buffer_size: 5, "
                          "lanes: 2}\n- batch: {batch_size: 5}",
                    "from epoch to epoch, because of `lanes`");
-    assert_unknown("", plain, "kept by a `cache` or an `index`");
+    assert_unknown("", plain, "a `cache` or an `index` keeps it");
     assert_null(strstr(look("index: off", plain, 1).reason, "`index`"));
     remove_caches();
 }
@@ -182,7 +182,7 @@ static void test_constant(void **state) {
             assert_non_null(strstr(steps.reason, "can differ from epoch to epoch"));
             assert_non_null(strstr(steps.reason, cases[i].varying));
         } else {
-            assert_non_null(strstr(steps.reason, "known once an epoch was read"));
+            assert_non_null(strstr(steps.reason, "known after the first epoch"));
         }
     }
 }
@@ -267,14 +267,14 @@ static void test_starts(void **state) {
     write_data("data.csv", 0, 101, 0);
     assert_start("", plain, true, "by counting records");
     assert_start("", filtered, true, "by the index of an earlier pass, because of `filter`");
-    assert_start("", filtered, false, "by making all before it again, because of `filter`");
-    assert_start("index: off", filtered, true, "by making all before it again");
+    assert_start("", filtered, false, "by making all earlier batches again, because of `filter`");
+    assert_start("index: off", filtered, true, "by making all earlier batches again");
     assert_start("on_error: skip", plain, true, "because of `on_error`");
-    assert_start("cache: {path: .}", plain, true, "by the cache, which says");
+    assert_start("cache: {path: .}", plain, true, "by the cache, which knows");
     assert_start("cache: {path: .}",
                  CASTS "- dedup: {input: id}\n- select: {fields: [id]}\n"
                        "- batch: {batch_size: 5}",
-                 true, "by the cache, whose rows are read again");
+                 true, "by the cache, by reading its rows again");
 }
 
 int main(void) {

@@ -1,9 +1,9 @@
 """The kinds of columns, found from Arrow's types or Python's values, and the conversion of values to them.
 
 Kinds are "text", "bool", "int64", "float32", "float64", lists of numbers ("list<int64>"), and "json" for nested values as JSON
-text. Data is written in these kinds alone, so that the same rows, held as pandas, polars, Arrow or dicts, are the same bytes,
-and have the same key in the token cache. A column of anything else (images, bytes, structs) keeps the reason why it cannot be
-read, and fails only if it is wanted.
+text. Data is written in these kinds alone. So the same rows, held as pandas, polars, Arrow or dicts, become the same bytes,
+with the same key in the token cache. A column of anything else (images, bytes, structs) keeps the reason why it cannot be
+read, and fails only if you use it.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def wanted(columns: Mapping[str, Column], names: Iterable[str], forms: Mapping[s
             raise SpecError(f"there is no column {name!r}; there are {', '.join(columns) or 'none'}")
         column = _in_form(column, (forms or {}).get(name))
         if not column.kind:
-            raise DataError(f"the column {name!r} cannot be read: it holds {column.refusal}; name the columns that are wanted")
+            raise DataError(f"the column {name!r} cannot be read: it holds {column.refusal}; name the columns that you want")
         if not 0 < len(name.encode("utf-8", "replace")) <= NAME_MAX:
-            raise DataError(f"the name of the column {name!r} is none of 1 to {NAME_MAX} bytes")
+            raise DataError(f"the name of the column {name!r} must have 1 to {NAME_MAX} bytes")
         chosen.append(column)
     return chosen
 
@@ -303,7 +303,7 @@ def _check_utf8(name: str, value: str, row: int) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise DataError(f"the column {name!r} of row {row:,} is no Unicode text: {error.reason} at {error.start:,}") from error
+        raise DataError(f"the column {name!r} of row {row:,} is not Unicode text: {error.reason} at {error.start:,}") from error
 
 
 def _converted(column: Column, value: Any, row: int) -> Any:
@@ -318,7 +318,7 @@ def _converted(column: Column, value: Any, row: int) -> Any:
 
 def _int(column: Column, value: Any, row: int) -> int:
     if not INT64_MIN <= value <= INT64_MAX:
-        raise DataError(f"the column {column.name!r} of row {row:,} is {value}, which is no 64-bit integer")
+        raise DataError(f"the column {column.name!r} of row {row:,} is {value}, which is not a 64-bit integer")
     return int(value)
 
 

@@ -45,7 +45,7 @@ class Files:
         if not json or self.source != "jsonl":
             return self
         if self.columns is None and names is None:
-            raise SpecError("which fields are wanted besides those as JSON must be said for files: columns=[..]")
+            raise SpecError("name the other fields of files besides those as JSON: columns=[..]")
         wanted = [name for name in (self.columns or {} if names is None else names) if name not in json]
         types = {name: self.columns[name].kind if self.columns else "text" for name in wanted} | dict.fromkeys(json, "json")
         return replace(self, arguments={**self.arguments, "fields": types})
@@ -200,7 +200,7 @@ class _JsonWriter:
         try:
             return json.dumps(known, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         except ValueError as error:
-            raise DataError(f"a number is none that JSON has ({error}): install pyarrow, or take it out") from error
+            raise DataError(f"JSON has no such number ({error}): install pyarrow, or remove it") from error
 
 
 def _fields(wanted: Iterable[Column]) -> dict[str, str]:
@@ -256,11 +256,11 @@ def of_parquet(paths: Sequence[str]) -> Tables:
     try:
         files = [parquet.ParquetFile(path, memory_map=True) for path in paths]
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"no Parquet that can be read: {error}", file=", ".join(paths)) from error
+        raise DataError(f"this is not a readable Parquet file: {error}", file=", ".join(paths)) from error
     schema = files[0].schema_arrow
     for path, file in zip(paths, files):
         if not file.schema_arrow.equals(schema):
-            raise DataError("the columns are not those of the file before", file=path)
+            raise DataError("the columns differ from those of the file before", file=path)
 
     def read(names: Sequence[str]) -> Iterator[Any]:
         for file in files:
@@ -278,10 +278,10 @@ def of_arrow(paths: Sequence[str]) -> Tables:
         schemas = [_read_arrow(path, lambda reader: reader.schema) for path in paths]
         n_rows = sum(map(arrow_rows, paths))
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"no Arrow that can be read: {error}", file=", ".join(paths)) from error
+        raise DataError(f"this is not a readable Arrow file: {error}", file=", ".join(paths)) from error
     for path, schema in zip(paths, schemas):
         if not schema.equals(schemas[0]):
-            raise DataError("the columns are not those of the file before", file=path)
+            raise DataError("the columns differ from those of the file before", file=path)
 
     def read(names: Sequence[str]) -> Iterator[Any]:
         for path in paths:

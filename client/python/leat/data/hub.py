@@ -92,7 +92,7 @@ def paths(given: Sequence[Any]) -> list[Any]:
 def _files_of_url(url: str) -> list[str]:
     found = _URL.fullmatch(url)
     if found is None:
-        raise SpecError(f"{url!r} is no file of a data set: hf://datasets/ORG/NAME/PATTERN, or NAME@REVISION, was expected")
+        raise SpecError(f"{url!r} is not a file of a data set: give hf://datasets/ORG/NAME/PATTERN, or NAME@REVISION")
     name, revision, pattern = found.groups()
     revision = "refs/convert/parquet" if revision == "~parquet" else revision and unquote(revision)
     repository = _Repository.find(name, revision, [])
@@ -141,9 +141,9 @@ def _download(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
         get: Callable[..., str] = huggingface_hub.snapshot_download
         return Path(get(name, repo_type="dataset", revision=revision, allow_patterns=list(patterns)))
     except huggingface_hub.errors.HFValidationError as error:
-        raise SpecError(f"{name!r} is no name of a data set: {error}") from error
+        raise SpecError(f"{name!r} is not a name of a data set: {error}") from error
     except (OSError, ValueError, RuntimeError) as error:
-        raise NotFoundError(f"the data set {name!r} cannot be had: {error}; {_how(name)}") from error
+        raise NotFoundError(f"the data set {name!r} is not available: {error}; {_how(name)}") from error
 
 
 def _how(name: str) -> str:
@@ -212,14 +212,14 @@ def _patterns_of(given: Any) -> Patterns | None:
         return None
     if isinstance(given, list) and any(isinstance(item, dict) for item in given):
         if not all(isinstance(item, dict) and set(item) == {"split", "path"} for item in given):
-            raise SpecError(f"`data_files` is a list of {{split, path}}, and not {given!r}")
+            raise SpecError(f"`data_files` must be a list of {{split, path}}, not {given!r}")
         by_split = {str(item["split"]): item["path"] for item in given}
     else:
         by_split = dict(given) if isinstance(given, Mapping) else {"train": given}
     found = {str(key): [item] if isinstance(item, str) else list(item or ()) for key, item in by_split.items()}
     for pattern in (pattern for patterns in found.values() for pattern in patterns):
         if not isinstance(pattern, str) or "://" in pattern or pattern.startswith("/"):
-            raise SpecError(f"`data_files` names {pattern!r}, which is no file of the data set")
+            raise SpecError(f"`data_files` names {pattern!r}, which is not a file of the data set")
     return found
 
 
@@ -248,7 +248,7 @@ def _matching(files: Sequence[str], patterns: Sequence[str], base: str = "") -> 
         try:
             is_matched = re.compile(glob_translate(str(path))).match
         except (ValueError, re.error) as error:
-            raise SpecError(f"{pattern!r} is no pattern of files: {error}") from error
+            raise SpecError(f"{pattern!r} is not a pattern of files: {error}") from error
         ignored = _IGNORED - {path.name}
         for file in map(PurePosixPath, files):
             if file.name not in ignored and _n_hidden(file) == _n_hidden(path) and is_matched(str(file)):

@@ -1,8 +1,8 @@
 """Data sets of Hugging Face's `datasets`.
 
 Rows in Arrow files of its cache are read from there. `cache_files` does not tell that: for a slice of a file, or for renamed
-columns, it names the whole file. So each piece of the table must be one mapped file from which at most columns were dropped,
-with as many rows and columns of the same types, and without a mapping of indices.
+columns, it names the whole file. So each piece of the table must be one mapped file, with as many rows, the same types, no
+mapping of indices, and at most some columns dropped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def recognise(data: Any) -> Held | None:
     if name in ("DatasetDict", "IterableDatasetDict"):
         splits = ", ".join(map(repr, data))
         first = next(iter(data), "train")
-        raise SpecError(f"a {name} holds several sets of data, {splits}: name the one that is wanted, data[{first!r}]")
+        raise SpecError(f"a {name} holds several sets of data, {splits}: name the one that you want, data[{first!r}]")
     if name == "IterableDataset" or hasattr(data, "_ex_iterable"):
         return _of_iterable(data)
     if not hasattr(data, "with_format") or not hasattr(data, "features"):

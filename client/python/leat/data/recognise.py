@@ -195,7 +195,7 @@ def _of_mapping(data: Mapping[Any, Any]) -> Held:
         if any(isinstance(value, Mapping) or _comes_from(value, "datasets") for value in values):
             names = ", ".join(map(repr, data))
             first = next(iter(data))
-            raise SpecError(f"these are several sets of data, {names}: name the one that is wanted, data[{first!r}]")
+            raise SpecError(f"these are several sets of data, {names}: name the one that you want, data[{first!r}]")
         return _of_columns({str(name): value for name, value in data.items()})
     raise SpecError("a dict is data if each value is a list: the values of a column; a row alone is [row]")
 
@@ -206,7 +206,7 @@ def _of_columns(data: Mapping[str, Any]) -> Rows:
     sizes = {name: len(value) for name, value in lists.items()}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{name} has {size:,}" for name, size in sizes.items())
-        raise DataError(f"the columns are not of one length: {told}")
+        raise DataError(f"the columns differ in length: {told}")
 
     def read() -> Iterator[Mapping[str, Any]]:
         return (dict(zip(lists, row)) for row in zip(*lists.values()))
@@ -241,7 +241,7 @@ def _of_iterable(data: Iterable[Any]) -> Rows:
 
     def read() -> Iterator[Mapping[str, Any]]:
         if not rest:
-            raise DataError("these rows were gone through before, and come but once")
+            raise DataError("these rows were read before, and can be read only once")
         return itertools.chain(first, (as_row(row, at) for at, row in enumerate(rest.pop(), len(first))))
 
     return Rows(kinds.of_rows(first), None, read)

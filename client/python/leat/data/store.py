@@ -72,7 +72,7 @@ class Digester:
             if self.n_bytes > self._max_bytes:
                 raise DataError(
                     f"the data takes more than the {self._max_bytes:,} bytes that the folder of data may have: "
-                    "take less of it, or set LEAT_DATA_SIZE"
+                    "use less data, or raise LEAT_DATA_SIZE"
                 )
             with _keeping():
                 self._file.write(data)
@@ -99,7 +99,7 @@ def max_bytes() -> int:
     match = re.fullmatch(r"\s*(\d{1,18})\s*([a-z]*)\s*", text.lower())
     unit = _UNITS.get(match[2]) if match else None
     if match is None or unit is None:
-        raise SpecError(f"LEAT_DATA_SIZE is {text!r}, which is no size such as 50GiB")
+        raise SpecError(f"LEAT_DATA_SIZE is {text!r}, which is not a size such as 50GiB")
     return int(match[1]) * unit
 
 

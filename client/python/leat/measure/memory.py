@@ -108,7 +108,7 @@ class MemoryProfile:
 
     def __init__(self, interval: float = 0.05, *, children: bool = True, pss: bool = True, max_samples: int = 20_000) -> None:
         if not interval > 0:
-            raise ValueError(f"interval is {interval}: seconds between two looks, above 0")
+            raise ValueError(f"interval is {interval}: give the seconds between two samples, above 0")
         if max_samples < 16:
             raise ValueError(f"max_samples is {max_samples}: 16 at least")
         self.interval = interval
@@ -170,7 +170,7 @@ class MemoryProfile:
         """Summarises the samples so far. RuntimeError: it was never started."""
         samples = list(self.samples)
         if not samples:
-            raise RuntimeError("nothing was looked at yet: start() this profile, or use it in a `with` statement")
+            raise RuntimeError("nothing was sampled yet: start() this profile, or use it in a `with` statement")
         known = [sample.pss for sample in samples if sample.pss is not None]
         return MemorySummary(
             duration_s=samples[-1].time_s,

@@ -423,7 +423,7 @@ def compare(*runs: Monitor[Any] | Summary, file: TextIO | None = None) -> Compar
     ValueError: there is no run.
     """
     if not runs:
-        raise ValueError("compare() wants one run at least, as a Monitor or its summary()")
+        raise ValueError("compare() needs at least one run, a Monitor or its summary()")
     comparison = Comparison(tuple(run.summary() if isinstance(run, Monitor) else run for run in runs))
     print(comparison, file=file or sys.stdout)
     return comparison

@@ -145,7 +145,7 @@ def framework_of(name: object) -> str:
     """The framework that `return_tensors` names."""
     found = FRAMEWORKS.get(str(getattr(name, "value", name)))
     if found is None:
-        raise SpecError(f"return_tensors={name!r} is none of {', '.join(map(repr, FRAMEWORKS))}")
+        raise SpecError(f"return_tensors={name!r} is not one of {', '.join(map(repr, FRAMEWORKS))}")
     return found
 
 

@@ -68,7 +68,7 @@ def _read_object(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise SpecError(f"is no JSON: {error}", file=str(path)) from None
     if not isinstance(value, dict):
-        raise SpecError(f"is {type(value).__name__}; an object was expected", file=str(path))
+        raise SpecError(f"is {type(value).__name__}, not an object", file=str(path))
     return value
 
 
@@ -98,7 +98,7 @@ def check_names(config: Mapping[str, Any], settings: Mapping[str, Any], native: 
         if given is not None and (native.id(token) is None if token is not None else name in settings):
             where = None if name in settings else str(folder_of(place) / CONFIG)
             hint = f"name a token that it has, {name}=..., or add this one to tokenizer.json"
-            raise SpecError(f"{name} is {token or given!r}, which is no token of {place}: {hint}", file=where)
+            raise SpecError(f"{name} is {token or given!r}, which is not a token of {place}: {hint}", file=where)
 
 
 def spelling(value: Any) -> str | None:

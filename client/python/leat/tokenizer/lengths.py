@@ -131,7 +131,7 @@ class Lengths:
 def _choice(name: str, value: Any, choices: Mapping[Any, Any]) -> Any:
     value = getattr(value, "value", value)
     if value not in choices:
-        raise SpecError(f"{name}={value!r} is none of {', '.join(map(repr, choices))}")
+        raise SpecError(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}")
     return choices[value]
 
 

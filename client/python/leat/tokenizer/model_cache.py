@@ -1,7 +1,7 @@
 """Finds a model by its name in the Hugging Face cache of this machine. Nothing is downloaded.
 
-The cache has a folder for each model, `models--ORG--NAME`, with a file for each named revision (`refs/main` holds a commit)
-and a folder for each commit (`snapshots/COMMIT`), whose files are links.
+The cache has a folder for each model, `models--ORG--NAME`. In it are a file for each named revision (`refs/main` holds a
+commit), and a folder of links for each commit (`snapshots/COMMIT`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def is_name(text: str) -> bool:
 def find_tokenizer(name: str, revision: str = "main", cache: str | os.PathLike[str] | None = None) -> Path:
     """The folder with the tokenizer of a model. NotFoundError: it is not in the cache; the message says how to get it."""
     if not is_name(name):
-        raise SpecError(f"{name!r} is no name of a model: NAME or ORG/NAME was expected")
+        raise SpecError(f"{name!r} is not a name of a model: give NAME or ORG/NAME")
     if not _REVISION.fullmatch(revision) or ".." in revision:
         raise SpecError(f"{revision!r} is no revision: a branch, a tag or a commit was expected")
     folder = Path(cache) if cache else cache_folder()

@@ -508,7 +508,7 @@ class Tokenizer:
         """Names existing tokens, {"pad_token": "<pad>"}; returns 0, the number of new tokens."""
         for name, token in special_tokens_dict.items():
             if name not in files.TOKEN_NAMES:
-                raise SpecError(f"{name!r} is none of {', '.join(files.TOKEN_NAMES)}")
+                raise SpecError(f"{name!r} is not one of {', '.join(files.TOKEN_NAMES)}")
             setattr(self, name, token)
         return 0
 
@@ -604,7 +604,7 @@ def _words_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
 def _joined(words: Any) -> tuple[str, bytes]:
     """Joins the words. Also returns where each of them ends in UTF-8."""
     if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
-        raise SpecError(f"{str(words)[:80]!r} is no list of words, each a str")
+        raise SpecError(f"{str(words)[:80]!r} is not a list of words, each a str")
     return "".join(words), array("I", accumulate(len(word.encode()) for word in words)).tobytes()
 
 
@@ -673,7 +673,9 @@ def _with_own_padding(tokenizer: Tokenizer) -> str:
     if text is None and path is not None:
         file = path / "tokenizer.json" if path.is_dir() else path
         if file.suffix != ".json" or file.name == "vocab.json" or not file.exists():
-            raise SpecError(f"{path} is no tokenizer.json: say the token in the pipeline, pad(.., value={tokenizer.pad_token!r})")
+            raise SpecError(
+                f"{path} is not a tokenizer.json: name the token in the pipeline, pad(.., value={tokenizer.pad_token!r})"
+            )
         text = file.read_text(encoding="utf-8")
     content = json.loads(text or "{}")
     content["padding"] = None

@@ -22,7 +22,7 @@ PyObject *leat_py_batch_type(PyObject *type) {
         return (PyObject *)batch_type;
     if (PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, batch_type))
         return type;
-    PyErr_SetString(PyExc_TypeError, "batch_type: a class of leat._leat.Batch is wanted");
+    PyErr_SetString(PyExc_TypeError, "batch_type must be a subclass of leat._leat.Batch");
     return NULL;
 }
 
@@ -94,7 +94,7 @@ struct leat_py_lease *leat_py_batch_lease(PyObject *object) {
     struct batch *self = (struct batch *)object;
 
     if (!PyObject_TypeCheck(object, batch_type)) {
-        PyErr_SetString(PyExc_TypeError, "a leat.Batch is wanted");
+        PyErr_SetString(PyExc_TypeError, "expected a leat.Batch");
         return NULL;
     }
     if (check_open(self) < 0)
@@ -202,8 +202,9 @@ static PyObject *batch_ring(PyObject *object, PyObject *args) {
         return NULL;
     ring = leat_batch_ring(self->lease->batch);
     if (!ring) {
-        PyErr_SetString(PyExc_ValueError,
-                        "the batch lies in memory of this process (delivery \"copy\"), in no ring");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "the batch is in memory of this process (delivery \"copy\"), not in a ring");
         return NULL;
     }
     return Py_BuildValue("NKK", PyLong_FromVoidPtr((void *)(uintptr_t)ring->shared),

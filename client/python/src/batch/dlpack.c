@@ -127,14 +127,14 @@ static int check_stream(PyObject *stream) {
     if (PyLong_Check(stream) && PyLong_AsLong(stream) == -1 && !PyErr_Occurred())
         return 0;
     PyErr_Clear();
-    return refuse("stream: a tensor on the CPU has none; None is wanted");
+    return refuse("stream must be None for a tensor on the CPU");
 }
 
 /* Reads a device or a version of the array API. Returns 0, or -1 with an exception. */
 static int read_pair(PyObject *pair, const char *name, int ret[2]) {
     if (PyTuple_Check(pair))
         return PyArg_ParseTuple(pair, "ii", &ret[0], &ret[1]) ? 0 : -1;
-    PyErr_Format(PyExc_TypeError, "%s: a tuple of two integers is wanted", name);
+    PyErr_Format(PyExc_TypeError, "%s must be a tuple of two integers", name);
     return -1;
 }
 
@@ -181,7 +181,7 @@ static int share_data(struct export *export, const struct leat_py_tensor *self, 
     if (leat_batch_let_write(self->lease->batch) < 0) {
         if (!is_versioned)
             return refuse("the stream was opened without private_writes, and this kind of capsule "
-                          "cannot say that it is read-only; ask for a copy");
+                          "cannot be read-only: ask for a copy");
         *flags |= DLPACK_READ_ONLY;
     }
     leat_py_lease_hold(self->lease);

@@ -48,7 +48,7 @@ static PyObject *element(enum leat_element dtype, const char *place) {
         CASE(LEAT_FLOAT32, float, PyFloat_FromDouble((double)value))
         CASE(LEAT_FLOAT64, double, PyFloat_FromDouble(value))
     }
-    PyErr_SetString(PyExc_BufferError, "an element type that is not known");
+    PyErr_SetString(PyExc_BufferError, "the element type is unknown");
     return NULL;
 }
 

@@ -73,8 +73,8 @@ int leat_py_tensor_check(const struct leat_py_tensor *self) {
     }
     if (self->lease->link->pid != getpid()) {
         leat_py_raise_text(-EPERM,
-                           "this batch is process %d's, from before fork(); open the stream anew "
-                           "in the child",
+                           "this batch belongs to process %d, from before fork(): open the stream "
+                           "again in the child",
                            (int)self->lease->link->pid);
         return -1;
     }
@@ -100,7 +100,7 @@ static int tensor_getbuffer(PyObject *object, Py_buffer *view, int flags) {
     if (flags & PyBUF_WRITABLE)
         return refuse(view, "%U is read-only", self->name);
     if (!format && (flags & PyBUF_FORMAT))
-        return refuse(view, "%U is bfloat16, for which buffers have no name; DLPack has",
+        return refuse(view, "%U is bfloat16, which the buffer protocol does not know: use DLPack",
                       self->name);
     *view = (Py_buffer){
         .buf = (void *)(uintptr_t)self->data,

@@ -97,10 +97,9 @@ void leat_py_link_open(struct leat_py_link *link, struct leat_stream *take_strea
 static int check_process(const struct leat_py_link *link) {
     if (link->pid == getpid())
         return 0;
-    leat_py_raise_text(-EPERM,
-                       "this stream was opened by process %d, before fork(); open it anew in the "
-                       "child",
-                       (int)link->pid);
+    leat_py_raise_text(
+        -EPERM, "this stream was opened by process %d, before fork(): open it again in the child",
+        (int)link->pid);
     return -1;
 }
 
@@ -156,7 +155,7 @@ int leat_py_link_enter(struct leat_py_link *link, bool is_waiting) {
     (void)pthread_mutex_lock(&link->mutex);
     if (link->is_busy && pthread_equal(link->user, pthread_self())) {
         (void)pthread_mutex_unlock(&link->mutex);
-        PyErr_SetString(PyExc_RuntimeError, "the stream is used from within a call of its own");
+        PyErr_SetString(PyExc_RuntimeError, "the stream is already in use by one of its own calls");
         return -1;
     }
     if (must_wait(link, is_waiting))

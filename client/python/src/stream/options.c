@@ -180,7 +180,7 @@ int leat_py_options_read(PyObject *options, struct leat_open_options *ret_option
     if (!options || options == Py_None)
         return 0;
     if (!PyDict_Check(options)) {
-        PyErr_SetString(PyExc_TypeError, "options: a dict is wanted");
+        PyErr_SetString(PyExc_TypeError, "options must be a dict");
         return -1;
     }
     while (PyDict_Next(options, &place, &key, &value))

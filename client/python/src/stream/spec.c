@@ -47,7 +47,7 @@ static int add_items(struct leat_builder *builder, PyObject *map, const struct p
         Py_INCREF(key); /* code of the value may change the dict */
         Py_INCREF(value);
         if (!text_of(key))
-            r = wrong(place, "the name of an argument is no text, or has a NUL");
+            r = wrong(place, "the name of an argument is not text, or has a NUL");
         else if (value != Py_None)
             r = add_value(builder, text_of(key), value, place);
         Py_DECREF(key);
@@ -103,7 +103,7 @@ static int add_path(struct leat_builder *builder, const char *name, PyObject *pa
     const char *text = text_of(path);
 
     if (!text)
-        return wrong(place, "a path has a NUL, or is no text");
+        return wrong(place, "a path has a NUL, or is not text");
     (void)leat_builder_text(builder, name, text);
     return 0;
 }
@@ -131,7 +131,7 @@ static int add_other(struct leat_builder *builder, const char *name, PyObject *v
     if (!made && !PyErr_ExceptionMatches(PyExc_TypeError))
         return -1;
     if (!made)
-        return wrong(place, "a value is none of str, path, bool, int, float, list, dict");
+        return wrong(place, "a value is not one of str, path, bool, int, float, list, dict");
     if (PyLong_Check(made))
         r = add_int(builder, name, made, place);
     else if (PyFloat_Check(made))
@@ -160,7 +160,7 @@ static int add_value(struct leat_builder *builder, const char *name, PyObject *v
     else if (PyList_Check(value) || PyTuple_Check(value))
         return add_list(builder, name, value, place);
     else if (PyUnicode_Check(value))
-        return wrong(place, "a text has a NUL, or is no UTF-8");
+        return wrong(place, "a text has a NUL, or is not UTF-8");
     else
         return add_other(builder, name, value, place);
     return 0;
@@ -178,7 +178,7 @@ static int add_step(struct leat_builder *builder, PyObject *pair, struct place p
     }
     place.kind = kind ? text_of(kind) : NULL;
     if (!place.kind || !args || !PyDict_Check(args)) {
-        r = wrong(&place, "[kind, {argument: value}] is wanted");
+        r = wrong(&place, "expected [kind, {argument: value}]");
     } else {
         (void)begin(builder, place.kind);
         r = add_items(builder, args, &place);
@@ -193,7 +193,7 @@ static int add_stages(struct leat_builder *builder, PyObject *stages) {
     int r = 0;
 
     if (!PyList_Check(stages) && !PyTuple_Check(stages))
-        return wrong(&place, "a list is wanted");
+        return wrong(&place, "expected a list");
     for (Py_ssize_t i = 0, n = PySequence_Size(stages); r == 0 && i < n; i++) {
         PyObject *stage = PySequence_GetItem(stages, i);
 
@@ -208,7 +208,7 @@ static int add_options(struct leat_builder *builder, PyObject *options) {
     struct place place = {.part = "options", .index = -1};
 
     if (!PyDict_Check(options))
-        return wrong(&place, "a dict is wanted");
+        return wrong(&place, "expected a dict");
     (void)leat_builder_options(builder);
     return add_items(builder, options, &place);
 }
@@ -239,13 +239,13 @@ int leat_py_spec_build(PyObject *spec, struct leat_builder **ret_builder) {
     int r;
 
     if (!PyDict_Check(spec)) {
-        PyErr_SetString(PyExc_TypeError, "spec: a dict is wanted");
+        PyErr_SetString(PyExc_TypeError, "spec must be a dict");
         return -1;
     }
     name = PyDict_GetItemString(spec, "name");
     if (name && !text_of(name)) {
         PyErr_Clear();
-        leat_py_raise_text(-EINVAL, "name: a text without NUL is wanted");
+        leat_py_raise_text(-EINVAL, "name must be a text without NUL");
         return -1;
     }
     if (leat_builder_new(name ? text_of(name) : "python", &builder) < 0) {

@@ -253,21 +253,20 @@ static PyObject *raise_all_held(const struct stream *self) {
 
     if (n_lingering == 0)
         return leat_py_raise_text(-ENOBUFS,
-                                  "all %u batches of the window are held: release() them, make "
+                                  "you hold all %u batches of the window: release() them, make "
                                   "copies (to(..) does), or open the stream with a larger window",
                                   n_held);
     return leat_py_raise_text(
         -ENOBUFS,
-        "all %u batches of the window are held, and %u of them were released but arrays still "
-        "look into them: let go of these arrays, or make copies (to(..) does), or open the stream "
-        "with a larger window",
+        "you hold all %u batches of the window, %u of them only by arrays after release(): drop "
+        "these arrays, make copies (to(..) does), or open the stream with a larger window",
         n_held, n_lingering);
 }
 
 static PyObject *raise_late(double timeout) {
     if (timeout > 0)
         return leat_py_raise_text(-ETIMEDOUT, "no batch came within %g s", timeout);
-    return leat_py_raise_text(-EAGAIN, "no batch is there yet");
+    return leat_py_raise_text(-EAGAIN, "no batch is ready yet");
 }
 
 /* Collects garbage, even if that is off: batches in dead cycles, such as tracebacks make, hold
@@ -356,7 +355,7 @@ static int read_timeout(PyObject *timeout, double *ret) {
         return -1;
     if (*ret >= 0 && *ret <= 1e9)
         return 0;
-    leat_py_raise_text(-EINVAL, "timeout is %g s, outside 0..1e9; None: without limit", *ret);
+    leat_py_raise_text(-EINVAL, "timeout is %g s, outside 0..1e9; None means no limit", *ret);
     return -1;
 }
 

@@ -332,7 +332,7 @@ static int check_buffer(const struct encodings *self, const Py_buffer *buffer,
 static int need_numbers(const struct layout *layout) {
     if (layout->column < TOKENS)
         return 0;
-    PyErr_Format(PyExc_KeyError, "the column \"%s\" is to be had as lists alone",
+    PyErr_Format(PyExc_KeyError, "the column \"%s\" exists only as lists",
                  column_names[layout->column]);
     return -1;
 }

@@ -196,7 +196,7 @@ static int read_words(PyObject *words, size_t at, size_t n_text, struct leat_wor
         end = ret_words->ends[i];
     if (end == n_text)
         return 0;
-    PyErr_Format(PyExc_ValueError, "words[%zu] do not end in order, the last with the text", at);
+    PyErr_Format(PyExc_ValueError, "words[%zu] must end in order, the last one with the text", at);
     return -1;
 }
 
@@ -219,7 +219,7 @@ static PyObject *take_tuple(PyObject *sequence, Py_ssize_t n, const char *what) 
     PyObject *tuple;
 
     if (PyUnicode_Check(sequence) || PyBytes_Check(sequence)) {
-        PyErr_Format(PyExc_TypeError, "%s: a list was expected, not one alone", what);
+        PyErr_Format(PyExc_TypeError, "%s must be a list, not a single item", what);
         return NULL;
     }
     tuple = PySequence_Tuple(sequence);
