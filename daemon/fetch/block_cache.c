@@ -211,7 +211,8 @@ static int move_to_memory(struct leat_block_writer *writer) {
 
 static void tell_failure(struct leat_block_cache *cache, int code) {
     if (!cache->is_failing)
-        (void)fprintf(stderr, "leat-fetch: continues without its cache, which does not take a block: %s\n",
+        (void)fprintf(stderr,
+                      "leat-fetch: continues without its cache, which does not take a block: %s\n",
                       strerror(-code));
     cache->is_failing = true;
 }

@@ -28,11 +28,10 @@ static int check_source(const struct leat_plan *plan, const struct leat_plan_sta
         return fail_at_stage(plan, stage, err);
     }
     if (plan->blocks.n_lanes > 0 && !plan->cache_path && !plan->index_path) {
-        leat_config_error(
-            stage->config, "lanes", err,
-            "needs the number of records beforehand: give the stream a `cache`, or a "
-            "folder for its `index`, and make it with `leatctl cache warm %s`",
-            plan->spec->file ? plan->spec->file : "FILE");
+        leat_config_error(stage->config, "lanes", err,
+                          "needs the number of records beforehand: give the stream a `cache`, or a "
+                          "folder for its `index`, and make it with `leatctl cache warm %s`",
+                          plan->spec->file ? plan->spec->file : "FILE");
         return fail_at_stage(plan, stage, err);
     }
     if (plan->is_compressed && !plan->cache_path) {

@@ -190,8 +190,8 @@ static int bad_choice(const struct leat_component *child, const char *text, size
     for (size_t i = 0; names[i] && used < sizeof(known); i++)
         used +=
             (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", names[i]);
-    return leat_component_error(child, err, "\"%.*s\" is not one of %s", (int)(n > 64 ? 64 : n), text,
-                                known);
+    return leat_component_error(child, err, "\"%.*s\" is not one of %s", (int)(n > 64 ? 64 : n),
+                                text, known);
 }
 
 int leat_component_choice(const struct leat_component *component, const char *key,

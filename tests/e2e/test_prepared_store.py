@@ -279,7 +279,7 @@ def test_faults_of_storing(folder):
         for faults in ([busy, busy], [lambda handler: handler.reset()], [conflict], [lost], [late]):
             attempt(faults)
             assert server.objects == {names[0]: good[names[0]]}, faults
-        for status, what in ((403, "HTTP 403"), (404, "HTTP 404"), (501, "HTTP 501"), (307, "leads elsewhere")):
+        for status, what in ((403, "HTTP 403"), (404, "HTTP 404"), (501, "HTTP 501"), (307, "redirects (HTTP 307)")):
             def refuse(handler, status=status):
                 handler.rfile.read(int(handler.headers["Content-Length"]))
                 handler.error(status, f"Code{status}")
@@ -420,7 +420,7 @@ def test_damage(folder):
                     server.faults = {shard: Changing(server, shard)}
                 told = failure("run", prepared, "--no-daemon", "--digest", env=env)
                 assert f"s3://{shard}" in told and str(csv) in told, told
-                assert {"flipped": "block at byte", "short": "were asked for", "changed": "changed since"}[how] in told, (how, told)
+                assert {"flipped": "block at byte", "short": "instead of", "changed": "changed since"}[how] in told, (how, told)
                 aside.rename(csv)
             server.objects[shard], server.faults = whole, {}
             # only the copy on this disk is damaged

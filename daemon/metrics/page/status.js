@@ -341,7 +341,7 @@ function troubles() {
     if (stream.figures.n_stalled) found.push([streamName(stream), `${plural(stream.figures.n_stalled, "task")} older than worker_timeout`]);
   }
   if (!figures.is_reload_good) found.push(["configuration", "the last reload failed: leatctl reload --check says why"]);
-  if (figures.is_draining) found.push(["leatd", "it drains, and takes no new trainers"]);
+  if (figures.is_draining) found.push(["leatd", "leatd drains and takes no new trainers"]);
   return found;
 }
 
@@ -406,7 +406,7 @@ function take(reply) {
   if (state.samples.length) state.after = state.samples[state.samples.length - 1].at;
   const from = (reply.now_ms || 0) - range.spanMs;
   while (state.samples.length && state.samples[0].t < from) state.samples.shift();
-  trouble(reply.is_stale ? "The daemon's loop has said nothing for ten seconds: it hangs, or its machine does." : "");
+  trouble(reply.is_stale ? "The daemon's loop has not answered for ten seconds: the daemon or its machine hangs." : "");
 }
 
 // A token may come with the address, from where it is taken at once; it is kept while the tab is open.

@@ -65,9 +65,9 @@ static int find_role(const struct leat_chat_format *format, size_t at, const cha
     if (*ret_role)
         return 0;
     list_roles(format->chat, list, sizeof(list));
-    return leat_error_set(err, -EINVAL, "message %zu: the role \"%s\" is not one of %s, which %s has",
-                          at, leat_token_text((const uint8_t *)name, n, shown), list,
-                          format->chat->name);
+    return leat_error_set(
+        err, -EINVAL, "message %zu: the role \"%s\" is not one of %s, which %s has", at,
+        leat_token_text((const uint8_t *)name, n, shown), list, format->chat->name);
 }
 
 /* A text of the message. */

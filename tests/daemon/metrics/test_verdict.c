@@ -333,8 +333,9 @@ static void test_slow_rank(void **state) {
     (void)rank_of(0, .93, 0, 100);
     facts.trainers = rank_of(1, .9, 0, 100);
     expect_says(&facts, "s: bounded by too few workers (1).\n");
-    expect_says(&facts,
-                "pid 101, train.service, on gpu03)\n  waited 90 % of its time, for too few workers");
+    expect_says(
+        &facts,
+        "pid 101, train.service, on gpu03)\n  waited 90 % of its time, for too few workers");
 }
 
 static void test_many_trainers(void **state) {
