@@ -471,7 +471,7 @@ BROKEN = [
     ("log_level: [debug]\n", 1, 12, ""),
     ("exec: yes\n", 1, 7, "not one of"),
     ("roots: {a: b}\n", 1, 8, "list"),
-    ("admin_groups: [no-such-group]\n", 1, 16, "admin_groups[0]: \"no-such-group\" is no group of this machine"),
+    ("admin_groups: [no-such-group]\n", 1, 16, "admin_groups[0]: \"no-such-group\" is not a group of this machine"),
     ("tuner: maybe\n", 1, 8, "not one of"),
     ("include: nowhere\n", 1, 10, "nowhere"),
     ("- a\n", 1, 1, "map"),

@@ -257,5 +257,5 @@ def test_one_notation_of_types(tmp_path: pathlib.Path) -> None:
         with made.batch(2) as batches:
             assert batches.schema == {"v": ("float32", (-1, 2)), "w": ("float32", (-1, 2))}
             assert next(iter(batches))["w"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    with pytest.raises(errors.SpecError, match=r'"float32\[0\]" is no type'):
+    with pytest.raises(errors.SpecError, match=r'"float32\[0\]" is not a type'):
         leat.jsonl(path, fields={"v": "float32[0]"}).batch(1).check()

@@ -177,7 +177,7 @@ static void test_kick_whom(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++)
         fds[i] = test_open(&server, i == 2 ? "lists" : "numbers", 1, 1);
-    expect_says(ask_kick(&kick), "whom?");
+    expect_says(ask_kick(&kick), "the request names no session");
     kick.stream = (char *)(uintptr_t) "nosuch";
     expect_says(ask_kick(&kick), "no session");
     kick.stream = (char *)(uintptr_t) "numbers";
@@ -230,7 +230,7 @@ static void test_log_level(void **state) {
     free(log);
     (void)close(fd);
     expect_says(ask_level("cellar", ""), "no room \"cellar\"");
-    expect_says(ask_level("", "loud"), "\"loud\" is no level");
+    expect_says(ask_level("", "loud"), "\"loud\" is not a level");
     expect_levels(ask_level("", "notice"), "", "", "notice");
 }
 
