@@ -102,10 +102,11 @@ static void test_ids(void **state) {
 
 /* Equal texts of a block share their ids, and no others do, however alike they are. */
 static void test_repeats(void **state) {
-    static const char *const texts[] = {"a b c d a b c d", "a b c d", "", "a b c d b b c d", "a"};
-    static const char *const ids[] = {"[1, 10, 11, 12, 13, 10, 11, 12, 13, 2]",
+    static const char *const texts[] = {"a b c d c a b c d", "a b c d", "", "a b c d b a b c d",
+                                        "a"};
+    static const char *const ids[] = {"[1, 10, 11, 12, 13, 12, 10, 11, 12, 13, 2]",
                                       "[1, 10, 11, 12, 13, 2]", "[1, 2]",
-                                      "[1, 10, 11, 12, 13, 11, 11, 12, 13, 2]", "[1, 10, 2]"};
+                                      "[1, 10, 11, 12, 13, 11, 10, 11, 12, 13, 2]", "[1, 10, 2]"};
     char lines[4096], *found, *line;
     size_t n = 0;
 
