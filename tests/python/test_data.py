@@ -312,7 +312,7 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
         stream.write_table(days)
     assert kept(tmp_path / "d.arrow", ["text"]).paths == (str(tmp_path / "d.arrow"),)
     assert rows_of(kept(tmp_path / "d.arrow"))[1] == {"text": "b", "day": "1970-01-02", "kind": "y"}
-    with pytest.raises(errors.DataError, match="columns are not those of the file before"):
+    with pytest.raises(errors.DataError, match="columns differ from those of the file before"):
         recognise.recognise([tmp_path / "b.arrow", tmp_path / "d.arrow"])
     (tmp_path / "broken.arrow").write_bytes(b"ARROW1 no")
     with pytest.raises(errors.DataError, match="this is not a readable Arrow file"):

@@ -334,7 +334,7 @@ def test_categoricals(fast: Any) -> None:
         ([{"a": "x"}], {"text": "{a!r}"}, "braces must hold only the name of a column, at 'a'"),
         ([{"a": "x"}], {"text": "{a"}, "the text '{a' is malformed"),
         ([{"a": "x"}], {"text": "{}"}, "the text '{}' is malformed"),
-        ([{"a": "x"}], {"text": ("a", "a", "a")}, "a pair of columns, and not 3: a text"),
+        ([{"a": "x"}], {"text": ("a", "a", "a")}, "a pair of columns, not 3: use a text"),
         ([{"a": "x"}], {"labels": "b"}, "no column 'b'"),
         ([{"a": "x", "label": "y"}], {"text": "a"}, "labels in 'label' are texts: give `classes`"),
         ([{"a": "x", "b": "y"}], {"text": "a", "columns": ["b"]}, "'b' holds texts, which cannot be in a batch"),
