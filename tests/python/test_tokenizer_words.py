@@ -153,7 +153,7 @@ def test_names_that_are_no_tokens(tmp_path: pathlib.Path) -> None:
     text = (DATA / "gpt2.json").read_text(encoding="utf-8")
     for given in ({"pad_token": "[NEW]"}, {"eos_token": "[NEW]"}, {"pad_token": 3}, {"pad_token": {"content": "[NEW]"}}):
         for make in (lambda: Tokenizer.from_file(DATA / "gpt2.json", **given), lambda: Tokenizer.from_json(text, **given)):
-            with pytest.raises(ValueError, match=f"{next(iter(given))} is .*, which is no token of .*gpt2.json|tokenizer.json"):
+            with pytest.raises(ValueError, match=f"{next(iter(given))} is .*, which is not a token of .*gpt2.json|tokenizer.json"):
                 make()
     ours = Tokenizer.from_file(DATA / "gpt2.json")
     for wrong in ("[NEW]", 3):
