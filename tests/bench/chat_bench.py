@@ -106,7 +106,9 @@ def measure(leat, peer, talks, rounds):
         text.append(peer.seconds(talks, False))
         ours.append(leat.seconds("all"))
         one.append(leat.seconds("one"))
-    n, mine = len(talks), max(1e-9, min(ours) - min(one))
+    n, mine = len(talks), min(ours) - min(one)
+    if mine <= 0:
+        sys.exit("the conversations take no more time than one of them: give more --conversations or --rounds")
     return {"us": round(mine / n * 1e6, 2), "transformers_us": round(min(whole) / n * 1e6, 2),
             "transformers_text_us": round(min(text) / n * 1e6, 2), "ratio": round(min(whole) / mine, 2)}
 
