@@ -236,8 +236,11 @@ class Wheel:
         (made,) = plain.glob("*.whl")
         tag = f"manylinux_{GLIBC.replace('.', '_')}_{self.arch}"
         path = f"{TOOLS}:{os.environ['PATH']}"
-        run([TOOLS / "auditwheel", "repair", "--plat", tag, "--only-plat", "--wheel-dir", WHEELS, made], PATH=path)
+        # `auto`: it knows only the tags of this machine by name
+        told = run([TOOLS / "auditwheel", "repair", "--plat", "auto", "--only-plat", "--wheel-dir", WHEELS, made], PATH=path)
         (wheel,) = WHEELS.glob(f"*{self.arch}.whl")
+        if not wheel.name.endswith(f"-{tag}.whl"):
+            sys.exit(f"{told}\nmake.py: auditwheel gave {wheel.name} a tag other than {tag}")
         megabytes = wheel.stat().st_size / 1e6
         say(f"{wheel.relative_to(ROOT)}: {megabytes:.1f} MB")
         if megabytes > MAX_MB:
