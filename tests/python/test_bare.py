@@ -65,7 +65,7 @@ import hashlib
 rows = [[(name, tensor.shape, str(tensor.dtype), tensor.tolist()) for name, tensor in batch.items()] for batch in batches]
 print(len(rows), hashlib.sha256(repr(rows).encode()).hexdigest())
 """
-COMPILE = ("(cd /source && ./configure --quiet --prefix=/opt/python --without-ensurepip --disable-test-modules && make -s -j2 && "
+COMPILE = ("(cd /source && ./configure --quiet --prefix=/opt/python --without-ensurepip --with-wheel-pkg-dir=/usr/share/python-wheels --disable-test-modules && make -s -j2 && "
            "make -s install) >/log 2>&1 || { tail -n 30 /log >&2; false; }")
 
 
@@ -109,7 +109,7 @@ def add_python(folder: pathlib.Path, tmp_path: pathlib.Path) -> None:
 
     _, dsc = Sources().fetch("python3.11")
     subprocess.run(["dpkg-source", "--no-check", "--no-copy", "--extract", dsc, tmp_path / "source"], check=True, capture_output=True)
-    packages = "gcc,libc6-dev,make,zlib1g-dev,libffi-dev"
+    packages = "gcc,libc6-dev,make,zlib1g-dev,libffi-dev,libexpat1-dev"
     done = subprocess.run(
         ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={packages}", "--format=null", "--skip=cleanup/tmp",
          f"--customize-hook=copy-in {tmp_path / 'source'} /", f"--customize-hook=chroot \"$1\" /bin/sh -c '{COMPILE}'",
@@ -179,7 +179,7 @@ def test_debian_12(tmp_path: pathlib.Path) -> None:
 
 def test_debian_11(tmp_path: pathlib.Path) -> None:
     find_wheel("x86_64")
-    folder = make_root("bare-debian-11", "bullseye", "--variant=minbase", "--architectures=amd64", "--include=libffi7")
+    folder = make_root("bare-debian-11", "bullseye", "--variant=minbase", "--architectures=amd64", "--include=libffi7,libexpat1")
     add_python(folder, tmp_path)
     install(folder, "x86_64", tmp_path, "/opt/python/bin/python3")
 
