@@ -61,7 +61,7 @@ def test_every_form_gives_the_batches_of_jsonl(folder):
         if not order:
             assert run_digest(stream, "--epochs", 2) == expected
         else:
-            assert b"packed.arrow is compressed, and so can be read from front to back alone" in ctl("run", stream, check=False).stderr
+            assert b"packed.arrow is compressed, so it can only be read from front to back" in ctl("run", stream, check=False).stderr
 
 
 def test_messages_go_to_chat(folder):

@@ -296,7 +296,7 @@ def test_lists(folder):
         said = failure(file, env=env)
         assert "does not end" in said and n_pages < 100, (n_pages, said)
         server.faults = {"b/": lambda handler: handler.error(301, "PermanentRedirect", {"x-amz-bucket-region": "eu-west-1"}) or True}
-        assert "the bucket is in region eu-west-1, and us-east-1 was asked" in failure(file, env=env)
+        assert "the bucket is in region eu-west-1, not in us-east-1" in failure(file, env=env)
         server.faults = {"b/": lambda handler: handler.error(400, "ExpiredToken") or True}
         assert "HTTP 400 ExpiredToken" in failure(file, env=env)
 
@@ -351,7 +351,7 @@ def test_cache(folder):
             return
         try:
             done = run(write(folder, paths, "full.yaml", settings={"path": str(full)}))
-            assert find_digest(done.stdout) == expected and b"takes no block" in done.stderr, done.stderr
+            assert find_digest(done.stdout) == expected and b"does not take a block" in done.stderr, done.stderr
         finally:
             subprocess.run(["umount", full], check=True)
 

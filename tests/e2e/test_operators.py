@@ -170,7 +170,7 @@ def is_refused(daemon, verb, uid, gid, groups):
         assert got, (verb, answer)
         answer += got
     client.close()
-    return b"would have to be in the group" in answer
+    return b"must be in the group" in answer
 
 
 def test_right_of_every_verb(folder):

@@ -250,7 +250,7 @@ def test_settings(folder):
         assert sorted(report["at_start"]) == ["workers"], report
         assert daemon.status()["n_workers"] == 2
         refused = daemon.pull("s", check=False).stderr
-        assert b"would be over the limit of 1 (max_user_sessions)" in refused, refused
+        assert b"would exceed the limit of 1 (max_user_sessions)" in refused, refused
         seen, said = trainer.stop().finish()
         wait_until(lambda: not daemon.sessions(), "there is room for another one")
         assert said["lost"] == 0 and seen == trainer.again(len(seen))
@@ -438,7 +438,7 @@ def test_as_a_trainer_wants_it(folder):
         client.send(raw_client.release(*held[0]))
         assert client.receive()[0] == raw_client.END
         kind, said = client.receive()
-        assert kind == raw_client.GOAWAY and b"another one" in said, (kind, said)
+        assert kind == raw_client.GOAWAY and b"open it again to continue" in said, (kind, said)
         assert [s["state"] for s in daemon.sessions()] == ["leaving"]
         client.send(raw_client.release(*held[1]))
         client.send(raw_client.packet(raw_client.BYE))

@@ -275,7 +275,7 @@ def test_arrays_have_their_dtype_and_length() -> None:
     }
     assert schema(lambda record: {"v": np.arange(len(record["Name"])), "l": [1, 2]}) == {"v": "int64[]", "l": "int64[]"}
     assert schema(lambda record: {"n": 1}, schema={"n": np.int16}) == {"n": "int16"}
-    with pytest.raises(errors.SpecError, match=r"2 dimensions is no field.*v.reshape\(-1\)"):
+    with pytest.raises(errors.SpecError, match=r"2 dimensions is not a field.*v.reshape\(-1\)"):
         schema(lambda record: {"v": np.zeros((2, 2))})
     with leat.csv("train.csv").map(lambda record: {"v": np.full(4, 2.5)}, warn=False).select("v").batch(3) as batches:
         assert batches.schema["v"] == ("float64", (-1, 4))

@@ -188,7 +188,7 @@ def test_what_is_no_source_is_told(batches: Any) -> None:
         list(leat.TorchDataset(batches, windows=3))
     with pytest.raises(leat.SpecError, match="negative"):
         leat.TorchDataset(batches).set_epoch(-1)
-    with batches.open() as stream, pytest.raises(leat.SpecError, match="every worker"):
+    with batches.open() as stream, pytest.raises(leat.SpecError, match="each worker"):
         leat.TorchDataset(stream)
 
 
