@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import pathlib
+import shutil
 import warnings
 from typing import Any
 
@@ -126,6 +127,28 @@ def test_conversations(tmp_path: pathlib.Path, loss_on: Any) -> None:
     roles = {"user": "human", "assistant": "gpt", "system": "system"}
     shared = [{"conversations": [{"from": roles[m["role"]], "value": m["content"]} for m in talk]} for talk in TALKS]
     assert rows_of(instructions(write(tmp_path, shared), QWEN, template="chatml", loss_on=loss_on, batch_size=6)) == expected
+
+
+@pytest.mark.parametrize("loss_on", [None, "completion"])
+def test_template_of_the_model(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, loss_on: Any) -> None:
+    """A folder with a template of its own needs no `template`; "auto" says the same."""
+    pytest.importorskip("jinja2")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    model = tmp_path / "model"
+    model.mkdir()
+    shutil.copy(QWEN, model / "tokenizer.json")
+    (model / "chat_template.jinja").write_text(CHATML)
+    path = write(tmp_path, [{"messages": talk} for talk in TALKS])
+    expected = rows_of(instructions(path, QWEN, template="chatml", loss_on=loss_on, batch_size=6))
+    for tokenizer in (model, Tokenizer.from_file(model)):
+        assert rows_of(instructions(path, tokenizer, loss_on=loss_on, batch_size=6)) == expected
+        assert rows_of(instructions(path, tokenizer, template="auto", loss_on=loss_on, batch_size=6)) == expected
+    assert rows_of(instructions(path, model, template="chatml", loss_on=loss_on, batch_size=6)) == expected
+    shared = [{"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Ho"}]}]
+    with pytest.raises(SpecError, match="reads messages with role and content"):
+        instructions(write(tmp_path, shared), model)
+    with pytest.raises(Error, match="template"):
+        instructions(path, QWEN, template="auto", batch_size=6).check()
 
 
 def test_prompt_and_completion_of_messages(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from . import chats
@@ -22,6 +23,7 @@ from .data.held import Files
 from .errors import DataError, SpecError
 from .pipeline import Pipeline
 from .tokenizer import Tokenizer, path_of
+from .tokenizer.files import folder_of
 
 _BLANK = (
     "the prompt ends with {!r}, which forms one token with the next word, so the model would not learn to answer the prompt itself. "
@@ -92,7 +94,8 @@ def instructions(
         both lists of messages, as in TRL; or messages, a conversation [{"role": "user", "content": "Hi"}, ..] or ShareGPT's.
     tokenizer: a path, a name in the local Hugging Face cache, a leat.Tokenizer, or a fast tokenizer of transformers.
     columns: the data's names of these columns, {"instruction": "question", "output": "answer"} (default: known names).
-    template: of conversations: one of leat.chats.TEMPLATES, which must be the model's.
+    template: of conversations: "auto", the model's own Jinja template (the default if its folder has one), or one of
+        leat.chats.TEMPLATES, which must be the model's.
     prompt, response: texts with {columns} in place of Alpaca's: prompt="Q: {question}\\nA:", response=" {answer}".
     system: a system message for conversations without one. roles: the data's names of the roles.
     eos: the token after a response, which the model learns too (default: the tokenizer's eos_token); "": none.
@@ -108,9 +111,12 @@ def instructions(
     """
     model = Tokenizer.of(tokenizer)
     source, form = _find(data, columns, prompt, response)
-    texts = _with_chat(source, form, model, template, system, roles) if form.has_messages else _with_texts(
-        source, form, prompt, response, _eos_of(model, eos)
-    )
+    if not form.has_messages:
+        texts = _with_texts(source, form, prompt, response, _eos_of(model, eos))
+    elif template == "auto" or template is None and model.chat_template is None and _has_template(model):
+        texts = _with_own_template(source, form, folder_of(Path(path_of(tokenizer))), system, roles)
+    else:
+        texts = _with_chat(source, form, model, template, system, roles)
     if prompt is not None:
         _warn_of_blank(model, prompt, response or "")
     if not form.has_messages and (template or system or roles):
@@ -189,6 +195,25 @@ def _with_chat(
         roles=roles or usual or None,
         role_key=role if own else None,
         content_key=content if own else None,
+    )
+
+
+def _has_template(model: Tokenizer) -> bool:
+    return bool(model.config.get("chat_template"))
+
+
+def _with_own_template(
+    source: Pipeline, form: _Format, folder: Path, system: str | None, roles: Mapping[str, str] | None
+) -> Pipeline:
+    """The stage `chat` with `template: auto`, which gives the template the messages as they are."""
+    column = form.columns["prompt" if form.kind == "dialogue" else "messages"]
+    if roles or _keys_of(source, column) != _KEYS[0]:
+        raise SpecError(
+            "the model's own template reads messages with role and content: rename the keys and roles of yours, or give "
+            f"template, one of {', '.join(chats.TEMPLATES)}"
+        )
+    return source.chat(
+        column, completion=form.columns.get("completion"), template="auto", tokenizer=str(folder.absolute()), system=system
     )
 
 
