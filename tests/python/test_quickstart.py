@@ -26,6 +26,7 @@ README = ROOT / "README.md"
 MANUAL = ROOT / "client" / "python" / "README.md"
 SCREEN_LINES = 40
 QUICKSTART = "Start"
+CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 TOLERANCE = 0.03  # of what a model has learnt, which differs from one release of torch to another
 TIMEOUT_S = 600  # they take seconds; imports on a busy machine take longer than that
 
@@ -90,6 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     shutil.copy(ROOT / "config" / "titanic.csv", made / "train.csv")
     shutil.copytree(ROOT / "config" / "sentences", made / "modernbert")
     shutil.copytree(ROOT / "config" / "chat", made / "model")
+    (made / "model" / "chat_template.jinja").write_text(CHATML)
     texts = [{"text": f"a text that is long enough, of number {i}"} for i in range(20)]
     (made / "train.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
     chats = (ROOT / "config" / "talks.jsonl").read_text().splitlines(keepends=True)[:3]  # the others are bad records, as examples
@@ -126,12 +128,15 @@ class Model:
     def state_dict(self) -> dict[str, object]:
         return {}
 
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        assert state == {}
+
 
 @pytest.mark.parametrize("block", [block for block in python_blocks(README) if not block.runs], ids=name_of)
 def test_snippets_of_the_readme_run(block: Block, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On data and a tokenizer that are here, and the CPU."""
     pytest.importorskip("torch")
-    here = {"s3://bucket/web/*.jsonl.zst": "train.jsonl.gz", "answerdotai/ModernBERT-base": "./modernbert", ', device="cuda"': ""}
+    here = {"s3://bucket/web/*.jsonl.zst": "train.jsonl.gz", "openai-community/gpt2": "./modernbert", ', device="cuda"': ""}
     text = block.text
     for shown, used in here.items():
         text = text.replace(shown, used)
