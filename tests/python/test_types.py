@@ -46,7 +46,8 @@ import leat
 
 leat.csv("rows.csv").batch("2")  # error
 leat.csv("rows.csv").to("numpy").into(3)  # error
-leat.csv(1.5).open(rnak=0)  # error
+leat.csv("rows.csv").open(rnak=0)  # error
+leat.csv(1.5)  # error
 '''
 
 
