@@ -80,7 +80,7 @@ def test_refused(data: Data) -> None:
             leat.ray.dataset(pipeline, **options)
     packed = leat.csv(data.csv).tokenize(vocab=vocabulary(data.folder), input="x", unknown="skip").pack(32, value=0, cu_seqlens="ends")
     tasks = leat.ray.Steps(packed.batch(2), 0, 1, 1).get_read_tasks(1)
-    with pytest.raises(leat.SpecError, match=r"ends: a tensor \[\d+\] of 2 rows is no column"):
+    with pytest.raises(leat.SpecError, match=r"ends: a tensor \[\d+\] of 2 rows does not fit a column of Ray"):
         rows_of(tasks[0]())
 
 
