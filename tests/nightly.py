@@ -39,6 +39,7 @@ def jobs(scale):
         return str(max(5, int(n * scale)))
 
     python, found = sys.executable, []
+    found.append(Job("long tests", "release", python, "tests/suite.py", "build/release", "-j", os.cpu_count() or 1, "-L", "long"))
     slow = {"LEAT_TEST_SLOW": "5"}
     for part in range(1, FAULT_PARTS + 1):
         found.append(Job(f"faults {part}/{FAULT_PARTS}", "release", python, "tests/faults/run.py", bin_of("release"), "--part",
