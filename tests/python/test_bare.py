@@ -65,7 +65,7 @@ import hashlib
 rows = [[(name, tensor.shape, str(tensor.dtype), tensor.tolist()) for name, tensor in batch.items()] for batch in batches]
 print(len(rows), hashlib.sha256(repr(rows).encode()).hexdigest())
 """
-COMPILE = ("(cd /source && ./configure --quiet --prefix=/opt/python --without-ensurepip --with-wheel-pkg-dir=/usr/share/python-wheels --disable-test-modules && make -s -j2 && "
+COMPILE = ("(cd /source && ./configure --quiet --prefix=/opt/python --with-system-expat --without-ensurepip --with-wheel-pkg-dir=/usr/share/python-wheels --disable-test-modules && make -s -j2 && "
            "make -s install) >/log 2>&1 || { tail -n 30 /log >&2; false; }")
 
 
