@@ -284,7 +284,7 @@ static int streams_main(const struct leat_cli_arguments *arguments, struct leat_
                                                    .add_text = add_users};
 
     if (arguments->users && arguments->trainers) {
-        leat_error_set(err, -EINVAL, "leatctl streams: --users, --trainers: give one of them");
+        leat_error_set(err, -EINVAL, "leatctl streams: give --users or --trainers, not both");
         return LEAT_CLI_USAGE;
     }
     return leat_cli_ask(arguments->users      ? &users

@@ -236,7 +236,7 @@ int leat_connection_tell_releases(struct leat_connection *connection, struct lea
         return 0;
     *err = LEAT_ERROR_INIT;
     return leat_error_set(err, -ETIMEDOUT,
-                          "the daemon takes no releases: check that it is not stopped");
+                          "the daemon takes no batch back: check that it is not suspended");
 }
 
 /* Waking the daemon costs more than a release, so releases are sent for a quarter of the window at

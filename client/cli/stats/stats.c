@@ -156,7 +156,7 @@ static int read_since(const char *text, uint64_t *ret_seconds, struct leat_error
 
 static int check(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     if (arguments->watch && arguments->since)
-        leat_error_set(err, -EINVAL, "leatctl stats: --watch, --since: give one of them");
+        leat_error_set(err, -EINVAL, "leatctl stats: give --watch or --since, not both");
     else if (!arguments->watch && (arguments->interval.is_given || arguments->updates.is_given))
         leat_error_set(err, -EINVAL, "leatctl stats: --interval and --updates need --watch");
     return err->code ? LEAT_CLI_USAGE : LEAT_CLI_OK;

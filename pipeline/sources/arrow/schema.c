@@ -244,8 +244,9 @@ static int add_fields(const struct parsing *parsing, const struct leat_flat_vect
     for (uint32_t i = 0; r == 0 && i < vector->n_items; i++) {
         struct leat_flat_table table;
 
-        r = leat_flat_item(vector, i, &table) ? add_field(parsing, &table, depth)
-                                              : fault(parsing, "a field is not there");
+        r = leat_flat_item(vector, i, &table)
+                ? add_field(parsing, &table, depth)
+                : fault(parsing, "a part that Arrow requires is missing");
     }
     return r;
 }

@@ -157,7 +157,7 @@ static int set_length(struct leat_tokenize *self, struct leat_error *err) {
     if (truncation.is_on && truncation.max_length <= n_around)
         return leat_config_error(
             &self->base, "max_length", err,
-            "%u leaves no room for a token besides the %lld around it: use at least %lld",
+            "%u leaves no room for text: special tokens take %lld; use at least %lld",
             truncation.max_length, (long long)n_around, (long long)n_around + 1);
     if (truncation.is_on && truncation.strategy == LEAT_TRUNCATE_ONLY_SECOND && !self->pair)
         return leat_config_error(&self->base, "tokenizer", err,
