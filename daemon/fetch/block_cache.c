@@ -186,7 +186,7 @@ void leat_block_cache_remove(struct leat_block_cache *cache, const struct leat_f
 
 /* ---- blocks that come ---- */
 
-/* What came so far goes on in memory. */
+/* The bytes so far move to memory, and the rest follows there. */
 static int move_to_memory(struct leat_block_writer *writer) {
     uint8_t *chunk = malloc(CHUNK_BYTES);
     int fd = memfd_create("leat-block", MFD_CLOEXEC), r = fd < 0 ? -errno : chunk ? 0 : -ENOMEM;

@@ -79,7 +79,7 @@ static bool hand_out(struct leat_fetch_block *block, const struct leat_error *er
     return is_wanted;
 }
 
-/* What an attempt before has brought is forgotten. */
+/* Forgets the bytes of an earlier attempt. */
 static int on_begin(void *owner) {
     struct leat_fetch_block *block = owner;
 

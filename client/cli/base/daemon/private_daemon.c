@@ -273,7 +273,7 @@ static void become_checker(const char *program, const struct words *words, int o
     _exit(EXIT_FAILURE);
 }
 
-/* What the checker says, until its end. */
+/* Reads the output of the checker to its end. */
 static void read_output(int fd, char *ret_text, size_t size) {
     size_t n_read = 0;
     ssize_t n;
