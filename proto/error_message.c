@@ -1,4 +1,3 @@
-/* error_message.c: see error_message.h. */
 #include "proto/error_message.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* program.c: see program.h. */
 #include "client/cli/program.h"
 
 #include <errno.h>

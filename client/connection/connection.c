@@ -1,4 +1,3 @@
-/* connection.c: see connection.h. */
 #include "client/connection/connection.h"
 
 #include <errno.h>

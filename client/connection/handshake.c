@@ -1,4 +1,3 @@
-/* handshake.c: see handshake.h. */
 #include "client/connection/handshake.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* opened.c: see opened.h. */
 #include "client/connection/opened.h"
 
 #include <errno.h>

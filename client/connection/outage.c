@@ -1,4 +1,3 @@
-/* outage.c: see outage.h. */
 #include "client/connection/outage.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* request.c: see request.h. */
 #include "client/connection/request.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* cursor.c: see cursor.h. */
 #include "client/stream/cursor.h"
 
 #include "proto/position.h"

@@ -1,4 +1,3 @@
-/* view.c: see view.h. */
 #include "client/transport/view.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* configuration.c: see configuration.h. */
 #include "daemon/config/configuration.h"
 
 #include <errno.h>

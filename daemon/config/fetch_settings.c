@@ -1,4 +1,3 @@
-/* fetch_settings.c: see fetch_settings.h. */
 #include "daemon/config/fetch_settings.h"
 
 #include <stdlib.h>

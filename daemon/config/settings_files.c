@@ -1,4 +1,3 @@
-/* settings_files.c: see settings_files.h. */
 #include "daemon/config/settings_files.h"
 
 #include <dirent.h>

@@ -1,4 +1,3 @@
-/* control/packed.c: see control/packed.h. */
 #include "daemon/control/packed.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* control/tuner.c: see control/tuner.h. */
 #include "daemon/control/tuner.h"
 
 #include <errno.h>

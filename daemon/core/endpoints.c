@@ -1,4 +1,3 @@
-/* endpoints.c: see endpoints.h. */
 #include "daemon/core/endpoints.h"
 
 #include <errno.h>

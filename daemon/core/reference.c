@@ -1,4 +1,3 @@
-/* reference.c: see reference.h. */
 #include "daemon/core/reference.h"
 
 #include <stdlib.h>

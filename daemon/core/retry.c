@@ -1,4 +1,3 @@
-/* retry.c: see retry.h. */
 #include "daemon/core/retry.h"
 
 #include <fcntl.h>

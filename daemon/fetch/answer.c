@@ -1,4 +1,3 @@
-/* answer.c: see answer.h. */
 #include "daemon/fetch/answer.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* aws_profile.c: see aws_profile.h. */
 #include "daemon/fetch/aws_profile.h"
 
 #include <string.h>

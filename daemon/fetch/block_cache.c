@@ -1,4 +1,3 @@
-/* block_cache.c: see block_cache.h. */
 #include "daemon/fetch/block_cache.h"
 
 #include <dirent.h>

@@ -1,4 +1,3 @@
-/* catalog.c: see catalog.h. */
 #include "daemon/fetch/catalog.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* credentials.c: see credentials.h. */
 #include "daemon/fetch/credentials.h"
 
 #include <curl/curl.h>

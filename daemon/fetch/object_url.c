@@ -1,4 +1,3 @@
-/* object_url.c: see object_url.h. */
 #include "daemon/fetch/object_url.h"
 
 #include <arpa/inet.h>

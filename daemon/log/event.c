@@ -1,4 +1,3 @@
-/* event.c: see event.h. */
 #include "daemon/log/event.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* counts.c: see counts.h. */
 #include "daemon/metrics/counts.h"
 
 #include <sys/resource.h>

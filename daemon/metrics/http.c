@@ -1,4 +1,3 @@
-/* http.c: see http.h. */
 #include "daemon/metrics/http.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* http_json.c: see http_json.h. */
 #include "daemon/metrics/http_json.h"
 
 #include <inttypes.h>

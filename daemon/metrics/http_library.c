@@ -1,4 +1,3 @@
-/* http_library.c: see http_library.h. */
 #include "daemon/metrics/http_library.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,3 @@
-/* http_site.c: see http_site.h. */
 #include "daemon/metrics/http_site.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* monitor.c: see monitor.h. */
 #include "daemon/metrics/monitor.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* page.c: see page.h. */
 #include "daemon/metrics/page.h"
 
 /* Each file is one array; made by daemon/CMakeLists.txt. */

@@ -1,4 +1,3 @@
-/* reading.c: see reading.h. */
 #include "daemon/metrics/reading.h"
 
 #include <stdlib.h>

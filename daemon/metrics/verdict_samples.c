@@ -1,4 +1,3 @@
-/* verdict_samples.c: see verdict_samples.h. */
 #include "daemon/metrics/verdict_samples.h"
 
 #include <stdio.h>

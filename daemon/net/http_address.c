@@ -1,4 +1,3 @@
-/* http_address.c: see http_address.h. */
 #include "daemon/net/http_address.h"
 
 #include <arpa/inet.h>

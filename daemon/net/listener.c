@@ -1,4 +1,3 @@
-/* listener.c: see listener.h. */
 #include "daemon/net/listener.h"
 
 #include <errno.h>

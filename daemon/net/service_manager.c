@@ -1,4 +1,3 @@
-/* service_manager.c: see service_manager.h. */
 #include "daemon/net/service_manager.h"
 
 #include <errno.h>

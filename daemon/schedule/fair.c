@@ -1,4 +1,3 @@
-/* fair.c: see fair.h. */
 #include "daemon/schedule/fair.h"
 
 static bool is_less(uint64_t a, uint64_t b) {

@@ -1,4 +1,3 @@
-/* admission.c: see admission.h. */
 #include "daemon/stream/admission.h"
 
 #include <errno.h>

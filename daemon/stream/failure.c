@@ -1,4 +1,3 @@
-/* failure.c: see failure.h. */
 #include "daemon/stream/failure.h"
 
 #include <errno.h>

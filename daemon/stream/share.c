@@ -1,4 +1,3 @@
-/* share.c: see share.h. */
 #include "daemon/stream/share.h"
 
 #include <assert.h>

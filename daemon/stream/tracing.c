@@ -1,4 +1,3 @@
-/* tracing.c: see tracing.h. */
 #include "daemon/stream/tracing.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* tuner_store.c: see tuner_store.h. */
 #include "daemon/stream/tuner_store.h"
 
 #include <sched.h>

@@ -1,4 +1,3 @@
-/* variant.c: see variant.h. */
 #include "daemon/stream/variant.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* opening.c: see opening.h. */
 #include "daemon/trainer/opening.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* json_scalar.c: see json_scalar.h. */
 #include "pipeline/block/json_scalar.h"
 
 #include <errno.h>

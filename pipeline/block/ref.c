@@ -1,4 +1,3 @@
-/* ref.c: see ref.h. */
 #include "pipeline/block/ref.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* render.c: see render.h. */
 #include "pipeline/block/render.h"
 
 #include "pipeline/block/scalar.h"

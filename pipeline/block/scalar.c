@@ -1,4 +1,3 @@
-/* scalar.c: see scalar.h. */
 #include "pipeline/block/scalar.h"
 
 #include <errno.h>

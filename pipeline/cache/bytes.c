@@ -1,4 +1,3 @@
-/* cache/bytes.c: see cache/bytes.h. */
 #include "pipeline/cache/bytes.h"
 
 #include <stdlib.h>

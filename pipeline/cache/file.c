@@ -1,4 +1,3 @@
-/* cache/file.c: see cache/file.h. */
 #include "pipeline/cache/file.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* cache/index.c: see cache/index.h. */
 #include "pipeline/cache/index.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* cache/key.c: see cache/key.h. */
 #include "pipeline/cache/key.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* cache/merge.c: see cache/merge.h. */
 #include "pipeline/cache/merge.h"
 
 #include <errno.h>

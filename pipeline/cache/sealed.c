@@ -1,4 +1,3 @@
-/* cache/sealed.c: see cache/sealed.h. */
 #include "pipeline/cache/sealed.h"
 
 #include <dirent.h>

@@ -1,4 +1,3 @@
-/* cache/shard.c: see cache/shard.h. */
 #include "pipeline/cache/shard.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* cache/shards.c: see cache/shards.h. */
 #include "pipeline/cache/shards.h"
 
 #include <dirent.h>

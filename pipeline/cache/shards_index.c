@@ -1,4 +1,3 @@
-/* cache/shards_index.c: see cache/shards_index.h. */
 #include "pipeline/cache/shards_index.h"
 
 #include <errno.h>

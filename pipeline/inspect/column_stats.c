@@ -1,4 +1,3 @@
-/* column_stats.c: see column_stats.h. */
 #include "pipeline/inspect/column_stats.h"
 
 #include <math.h>

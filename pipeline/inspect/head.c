@@ -1,4 +1,3 @@
-/* head.c: see head.h. */
 #include "pipeline/inspect/head.h"
 
 #include <errno.h>

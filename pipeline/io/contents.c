@@ -1,4 +1,3 @@
-/* contents.c: see contents.h. */
 #include "pipeline/io/contents.h"
 
 #include <string.h>

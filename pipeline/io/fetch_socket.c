@@ -1,4 +1,3 @@
-/* fetch_socket.c: see fetch_socket.h. */
 #include "pipeline/io/fetch_socket.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* kernel.c: see kernel.h. */
 #include "pipeline/io/kernel.h"
 
 #include <errno.h>

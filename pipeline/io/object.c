@@ -1,4 +1,3 @@
-/* object.c: see object.h. */
 #include "pipeline/io/object.h"
 
 #include <errno.h>

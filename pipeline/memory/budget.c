@@ -1,4 +1,3 @@
-/* budget.c: see budget.h. */
 #include "pipeline/memory/budget.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* leftover.c: see leftover.h. */
 #include "pipeline/memory/leftover.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* batch_refs.c: see batch_refs.h. */
 #include "pipeline/order/batch_refs.h"
 
 #include <stdlib.h>

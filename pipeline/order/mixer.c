@@ -1,4 +1,3 @@
-/* mixer.c: see mixer.h. */
 #include "pipeline/order/mixer.h"
 
 /* Shares out among the sources that are left, as if none had been taken from yet. */

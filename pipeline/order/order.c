@@ -1,4 +1,3 @@
-/* order.c: see order.h. */
 #include "pipeline/order/order.h"
 
 #include <errno.h>

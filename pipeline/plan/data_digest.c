@@ -1,4 +1,3 @@
-/* data_digest.c: see data_digest.h. */
 #include "pipeline/plan/data_digest.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* data_watch.c: see data_watch.h. */
 #include "pipeline/plan/data_watch.h"
 
 #include <errno.h>

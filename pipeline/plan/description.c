@@ -1,4 +1,3 @@
-/* description.c: see description.h. */
 #include "pipeline/plan/description.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* faults.c: see faults.h. */
 #include "pipeline/plan/faults.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* render.c: see render.h. */
 #include "pipeline/plan/render.h"
 
 #include <stdio.h>

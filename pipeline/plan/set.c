@@ -1,4 +1,3 @@
-/* set.c: see set.h. */
 #include "pipeline/plan/set.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* bad_records.c: see bad_records.h. */
 #include "pipeline/run/bad_records.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* bound.c: see bound.h. */
 #include "pipeline/run/bound.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-/* delivery.c: see delivery.h. */
 #include "pipeline/run/delivery.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* horizon.c: see horizon.h. */
 #include "pipeline/run/horizon.h"
 
 #include "pipeline/order/batcher.h"

@@ -1,4 +1,3 @@
-/* job_pool.c: see job_pool.h. */
 #include "pipeline/run/job_pool.h"
 
 #include <stdlib.h>

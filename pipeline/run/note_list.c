@@ -1,4 +1,3 @@
-/* note_list.c: see note_list.h. */
 #include "pipeline/run/note_list.h"
 
 #include <stdlib.h>

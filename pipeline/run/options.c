@@ -1,4 +1,3 @@
-/* options.c: see options.h. */
 #include "pipeline/run/options.h"
 
 #include <errno.h>

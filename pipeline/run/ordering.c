@@ -1,4 +1,3 @@
-/* ordering.c: see ordering.h. */
 #include "pipeline/run/ordering.h"
 
 #include <stdlib.h>

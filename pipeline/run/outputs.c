@@ -1,4 +1,3 @@
-/* outputs.c: see outputs.h. */
 #include "pipeline/run/outputs.h"
 
 #include <errno.h>

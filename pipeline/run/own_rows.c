@@ -1,4 +1,3 @@
-/* own_rows.c: see own_rows.h. */
 #include "pipeline/run/own_rows.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* pass.c: see pass.h. */
 #include "pipeline/run/pass.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* pipeline.c: see pipeline.h. */
 #include "pipeline/run/pipeline.h"
 
 #include "pipeline/work/skip_records.h"

@@ -1,4 +1,3 @@
-/* row_fetch.c: see row_fetch.h. */
 #include "pipeline/run/row_fetch.h"
 
 #include <errno.h>

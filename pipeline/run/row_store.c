@@ -1,4 +1,3 @@
-/* row_store.c: see row_store.h. */
 #include "pipeline/run/row_store.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* shared_jsonl_fields.c: see shared_jsonl_fields.h. */
 #include "pipeline/sources/shared_jsonl_fields.h"
 
 #include <errno.h>

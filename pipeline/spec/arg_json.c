@@ -1,4 +1,3 @@
-/* arg_json.c: see arg_json.h. */
 #include "pipeline/spec/arg_json.h"
 
 #include <stdio.h>

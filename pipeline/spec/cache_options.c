@@ -1,4 +1,3 @@
-/* cache_options.c: see cache_options.h. */
 #include "pipeline/spec/cache_options.h"
 
 static const char *const compressions[] = {"auto", "raw", "lz4", NULL};

@@ -1,4 +1,3 @@
-/* field_type.c: see field_type.h. */
 #include "pipeline/spec/field_type.h"
 
 #include <stdio.h>

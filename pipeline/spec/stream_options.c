@@ -1,4 +1,3 @@
-/* stream_options.c: see stream_options.h. */
 #include "pipeline/spec/stream_options.h"
 
 static const char *const on_error_choices[] = {"fail", "skip", "quarantine", NULL};

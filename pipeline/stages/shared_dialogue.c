@@ -1,4 +1,3 @@
-/* shared_dialogue.c: see shared_dialogue.h. */
 #include "pipeline/stages/shared_dialogue.h"
 
 #include <errno.h>

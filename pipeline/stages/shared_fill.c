@@ -1,4 +1,3 @@
-/* shared_fill.c: see shared_fill.h. */
 #include "pipeline/stages/shared_fill.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* shared_numbers.c: see shared_numbers.h. */
 #include "pipeline/stages/shared_numbers.h"
 
 #include <errno.h>

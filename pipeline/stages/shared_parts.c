@@ -1,4 +1,3 @@
-/* shared_parts.c: see shared_parts.h. */
 #include "pipeline/stages/shared_parts.h"
 
 #include <string.h>

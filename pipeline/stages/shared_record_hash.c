@@ -1,4 +1,3 @@
-/* shared_record_hash.c: see shared_record_hash.h. */
 #include "pipeline/stages/shared_record_hash.h"
 
 int leat_record_hash_plan(const struct leat_config *config, struct leat_planner *planner,

@@ -1,4 +1,3 @@
-/* shared_text_edit.c: see shared_text_edit.h. */
 #include "pipeline/stages/shared_text_edit.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* shared_text_part.c: see shared_text_part.h. */
 #include "pipeline/stages/shared_text_part.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* marks.c: see marks.h. */
 #include "pipeline/tokenizer/marks.h"
 
 void leat_marks_begin(struct leat_marks *marks, const struct leat_range *ranges, size_t n) {

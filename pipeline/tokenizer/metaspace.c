@@ -1,4 +1,3 @@
-/* metaspace.c: see metaspace.h. */
 #include "pipeline/tokenizer/metaspace.h"
 
 int leat_metaspace_read(const struct leat_component *component,

@@ -1,4 +1,3 @@
-/* surfaces.c: see surfaces.h. */
 #include "pipeline/tokenizer/surfaces.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* token_encoding.c: see token_encoding.h. */
 #include "pipeline/tokenizer/token_encoding.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* token_text.c: see token_text.h. */
 #include "pipeline/tokenizer/token_text.h"
 
 #include <stdio.h>

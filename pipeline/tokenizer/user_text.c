@@ -1,4 +1,3 @@
-/* user_text.c: see user_text.h. */
 #include "pipeline/tokenizer/user_text.h"
 
 #include "proto/base/utf8.h"

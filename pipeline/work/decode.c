@@ -1,4 +1,3 @@
-/* decode.c: see decode.h. */
 #include "pipeline/work/decode.h"
 
 /* Errors are ignored here: the scan that reads the file reports them. */

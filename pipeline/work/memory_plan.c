@@ -1,4 +1,3 @@
-/* memory_plan.c: see memory_plan.h. */
 #include "pipeline/work/memory_plan.h"
 
 #include <dirent.h>

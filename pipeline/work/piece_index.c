@@ -1,4 +1,3 @@
-/* piece_index.c: see piece_index.h. */
 #include "pipeline/work/piece_index.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* steps.c: see steps.h. */
 #include "pipeline/work/steps.h"
 
 #include <stdio.h>

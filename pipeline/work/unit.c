@@ -1,4 +1,3 @@
-/* unit.c: see unit.h. */
 #include "pipeline/work/unit.h"
 
 #include <stdlib.h>

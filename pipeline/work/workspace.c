@@ -1,4 +1,3 @@
-/* workspace.c: see workspace.h. */
 #include "pipeline/work/workspace.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* array.c: see array.h. */
 #include "proto/base/array.h"
 
 #include <stdint.h>

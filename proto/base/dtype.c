@@ -1,4 +1,3 @@
-/* dtype.c: see dtype.h. */
 #include "proto/base/dtype.h"
 
 #include <string.h>

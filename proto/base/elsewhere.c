@@ -1,4 +1,3 @@
-/* elsewhere.c: see elsewhere.h. */
 #include "proto/base/elsewhere.h"
 
 #include <errno.h>

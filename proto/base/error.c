@@ -1,4 +1,3 @@
-/* error.c: see error.h. */
 #include "proto/base/error.h"
 
 #include <errno.h>

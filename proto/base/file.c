@@ -1,4 +1,3 @@
-/* file.c: see file.h. */
 #include "proto/base/file.h"
 
 #include <errno.h>

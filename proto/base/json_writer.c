@@ -1,4 +1,3 @@
-/* json_writer.c: see json_writer.h. */
 #include "proto/base/json_writer.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* shown.c: see shown.h. */
 #include "proto/base/shown.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* text.c: see text.h. */
 #include "proto/base/text.h"
 
 #include <stdarg.h>

@@ -1,4 +1,3 @@
-/* checkpoint.c: see checkpoint.h. */
 #include "client/cli/base/checkpoint.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* exit_status.c: see exit_status.h. */
 #include "client/cli/base/exit_status.h"
 
 #include "proto/base/json_writer.h"

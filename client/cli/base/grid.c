@@ -1,4 +1,3 @@
-/* grid.c: see grid.h. */
 #include "client/cli/base/grid.h"
 
 #include <stdlib.h>

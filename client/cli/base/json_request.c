@@ -1,4 +1,3 @@
-/* json_request.c: see json_request.h. */
 #include "client/cli/base/json_request.h"
 
 #include <errno.h>

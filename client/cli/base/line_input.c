@@ -1,4 +1,3 @@
-/* line_input.c: see line_input.h. */
 #include "client/cli/base/line_input.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* members.c: see members.h. */
 #include "client/cli/base/members.h"
 
 #include <inttypes.h>

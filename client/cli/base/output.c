@@ -1,4 +1,3 @@
-/* output.c: see output.h. */
 #include "client/cli/base/output.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* profile.c: see profile.h. */
 #include "client/cli/base/profile.h"
 
 #include <stdio.h>

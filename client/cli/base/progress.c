@@ -1,4 +1,3 @@
-/* progress.c: see progress.h. */
 #include "client/cli/base/progress.h"
 
 #include <stdio.h>

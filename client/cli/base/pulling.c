@@ -1,4 +1,3 @@
-/* pulling.c: see pulling.h. */
 #include "client/cli/base/pulling.h"
 
 #include <errno.h>

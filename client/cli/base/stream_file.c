@@ -1,4 +1,3 @@
-/* stream_file.c: see stream_file.h. */
 #include "client/cli/base/stream_file.h"
 
 #include <errno.h>

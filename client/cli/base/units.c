@@ -1,4 +1,3 @@
-/* units.c: see units.h. */
 #include "client/cli/base/units.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* search.c: see search.h. */
 #include "client/cli/bench/search.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* vary.c: see vary.h. */
 #include "client/cli/bench/vary.h"
 
 #include <errno.h>

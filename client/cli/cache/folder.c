@@ -1,4 +1,3 @@
-/* folder.c: see folder.h. */
 #include "client/cli/cache/folder.h"
 
 #include <errno.h>

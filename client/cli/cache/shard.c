@@ -1,4 +1,3 @@
-/* shard.c: see shard.h. */
 #include "client/cli/cache/shard.h"
 
 #include <errno.h>

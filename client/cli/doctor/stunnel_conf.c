@@ -1,4 +1,3 @@
-/* doctor/stunnel_conf.c: see doctor/stunnel_conf.h. */
 #include "client/cli/doctor/stunnel_conf.h"
 
 #include <ctype.h>

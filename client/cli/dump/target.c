@@ -1,4 +1,3 @@
-/* target.c: see target.h. */
 #include "client/cli/dump/target.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* report.c: see report.h. */
 #include "client/cli/run/report.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* tuner_report.c: see tuner_report.h. */
 #include "client/cli/stats/tuner_report.h"
 
 #include <inttypes.h>

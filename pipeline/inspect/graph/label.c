@@ -1,4 +1,3 @@
-/* graph/label.c: see graph/label.h. */
 #include "pipeline/inspect/graph/label.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* block_queue.c: see block_queue.h. */
 #include "pipeline/run/intake/block_queue.h"
 
 #include <stdlib.h>

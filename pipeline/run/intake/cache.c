@@ -1,4 +1,3 @@
-/* cache.c: see cache.h. */
 #include "pipeline/run/intake/cache.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* cache_items.c: see cache_items.h. */
 #include "pipeline/run/intake/cache_items.h"
 
 #include <stdlib.h>

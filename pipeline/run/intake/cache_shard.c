@@ -1,4 +1,3 @@
-/* cache_shard.c: see cache_shard.h. */
 #include "pipeline/run/intake/cache_shard.h"
 
 /* Part i of n of the bytes. */

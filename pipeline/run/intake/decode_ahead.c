@@ -1,4 +1,3 @@
-/* decode_ahead.c: see decode_ahead.h. */
 #include "pipeline/run/intake/decode_ahead.h"
 
 #include <stdlib.h>

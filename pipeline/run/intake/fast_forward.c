@@ -1,4 +1,3 @@
-/* fast_forward.c: see fast_forward.h. */
 #include "pipeline/run/intake/fast_forward.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* intake.c: see intake.h. */
 #include "pipeline/run/intake/intake.h"
 
 #include <errno.h>

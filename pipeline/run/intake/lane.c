@@ -1,4 +1,3 @@
-/* lane.c: see lane.h. */
 #include "pipeline/run/intake/lane.h"
 
 #include <errno.h>

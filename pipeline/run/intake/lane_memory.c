@@ -1,4 +1,3 @@
-/* lane_memory.c: see lane_memory.h. */
 #include "pipeline/run/intake/lane_memory.h"
 
 #include <errno.h>

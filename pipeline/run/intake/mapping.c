@@ -1,4 +1,3 @@
-/* mapping.c: see mapping.h. */
 #include "pipeline/run/intake/mapping.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* reader.c: see reader.h. */
 #include "pipeline/run/intake/reader.h"
 
 static void limit_files(struct leat_reader *reader) {

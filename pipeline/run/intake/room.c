@@ -1,4 +1,3 @@
-/* room.c: see room.h. */
 #include "pipeline/run/intake/room.h"
 
 #include "pipeline/work/memory_plan.h"

@@ -1,4 +1,3 @@
-/* row_feed.c: see row_feed.h. */
 #include "pipeline/run/intake/row_feed.h"
 
 static void start_mixer(struct leat_row_feed *feed, uint64_t epoch, uint64_t pass) {

@@ -1,4 +1,3 @@
-/* figures.c: see figures.h. */
 #include "pipeline/run/profile/figures.h"
 
 #include <string.h>

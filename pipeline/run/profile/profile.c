@@ -1,4 +1,3 @@
-/* profile.c: see profile.h. */
 #include "pipeline/run/profile/profile.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* spread.c: see spread.h. */
 #include "pipeline/run/profile/spread.h"
 
 const struct leat_spread_bounds leat_spread_waits = {

@@ -1,4 +1,3 @@
-/* trace.c: see trace.h. */
 #include "pipeline/run/profile/trace.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* tracing.c: see tracing.h. */
 #include "pipeline/run/profile/tracing.h"
 
 #include <stdlib.h>

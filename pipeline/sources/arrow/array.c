@@ -1,4 +1,3 @@
-/* array.c: see array.h. */
 #include "pipeline/sources/arrow/array.h"
 
 #include <errno.h>

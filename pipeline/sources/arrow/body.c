@@ -1,4 +1,3 @@
-/* body.c: see body.h. */
 #include "pipeline/sources/arrow/body.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* columns.c: see columns.h. */
 #include "pipeline/sources/arrow/columns.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* flatbuffer.c: see flatbuffer.h. */
 #include "pipeline/sources/arrow/flatbuffer.h"
 
 #include <string.h>

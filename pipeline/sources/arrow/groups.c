@@ -1,4 +1,3 @@
-/* groups.c: see groups.h. */
 #include "pipeline/sources/arrow/groups.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* index.c: see index.h. */
 #include "pipeline/sources/arrow/index.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* json_string.c: see json_string.h. */
 #include "pipeline/sources/arrow/json_string.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* json_text.c: see json_text.h. */
 #include "pipeline/sources/arrow/json_text.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* reader.c: see reader.h. */
 #include "pipeline/sources/arrow/reader.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* stream.c: see stream.h. */
 #include "pipeline/sources/arrow/stream.h"
 
 #include <errno.h>

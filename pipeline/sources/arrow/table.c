@@ -1,4 +1,3 @@
-/* table.c: see table.h. */
 #include "pipeline/sources/arrow/table.h"
 
 #include <errno.h>

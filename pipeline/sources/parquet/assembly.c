@@ -1,4 +1,3 @@
-/* assembly.c: see assembly.h. */
 #include "pipeline/sources/parquet/assembly.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* bits.c: see bits.h. */
 #include "pipeline/sources/parquet/bits.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* parquet/codec.c: see parquet/codec.h. */
 #include "pipeline/sources/parquet/codec.h"
 
 #include <brotli/decode.h>

@@ -1,4 +1,3 @@
-/* convert.c: see convert.h. */
 #include "pipeline/sources/parquet/convert.h"
 
 #include <stdlib.h>

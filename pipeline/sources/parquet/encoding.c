@@ -1,4 +1,3 @@
-/* encoding.c: see encoding.h. */
 #include "pipeline/sources/parquet/encoding.h"
 
 #include <errno.h>

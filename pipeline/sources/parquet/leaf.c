@@ -1,4 +1,3 @@
-/* leaf.c: see leaf.h. */
 #include "pipeline/sources/parquet/leaf.h"
 
 #include <errno.h>

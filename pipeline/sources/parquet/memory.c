@@ -1,4 +1,3 @@
-/* parquet/memory.c: see parquet/memory.h. */
 #include "pipeline/sources/parquet/memory.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* parquet/reader.c: see parquet/reader.h. */
 #include "pipeline/sources/parquet/reader.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* thrift.c: see thrift.h. */
 #include "pipeline/sources/parquet/thrift.h"
 
 #define DEPTH_MAX 32 /* of what is skipped */

@@ -1,4 +1,3 @@
-/* model_template.c: see model_template.h. */
 #include "pipeline/stages/chat/model_template.h"
 
 #include <errno.h>

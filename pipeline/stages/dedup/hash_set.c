@@ -1,4 +1,3 @@
-/* dedup/hash_set.c: see dedup/hash_set.h. */
 #include "pipeline/stages/dedup/hash_set.h"
 
 #include <errno.h>

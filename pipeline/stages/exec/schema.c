@@ -1,4 +1,3 @@
-/* exec/schema.c: see exec/schema.h. */
 #include "pipeline/stages/exec/schema.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* normalize/stats.c: see normalize/stats.h. */
 #include "pipeline/stages/normalize/stats.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* pack/fit.c: see pack/fit.h. */
 #include "pipeline/stages/pack/fit.h"
 
 #include <stdlib.h>

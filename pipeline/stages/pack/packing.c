@@ -1,4 +1,3 @@
-/* pack/packing.c: see pack/packing.h. */
 #include "pipeline/stages/pack/packing.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* rfft/transform.c: see rfft/transform.h. */
 #include "pipeline/stages/rfft/transform.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* tokenize/values.c: see tokenize/values.h. */
 #include "pipeline/stages/tokenize/values.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* cuts.c: see cuts.h. */
 #include "pipeline/tokenizer/chartrie/cuts.h"
 
 #define LOOK_BYTES  4096 /* at the start of a text */

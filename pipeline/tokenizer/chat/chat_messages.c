@@ -1,4 +1,3 @@
-/* chat_messages.c: see chat_messages.h. */
 #include "pipeline/tokenizer/chat/chat_messages.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* pieces.c: see pieces.h. */
 #include "pipeline/tokenizer/decode/pieces.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* config.c: see config.h. */
 #include "pipeline/tokenizer/files/config.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* heap.c: see heap.h. */
 #include "pipeline/tokenizer/jinja/heap.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* lexer.c: see lexer.h. */
 #include "pipeline/tokenizer/jinja/lexer.h"
 
 #include <ctype.h>

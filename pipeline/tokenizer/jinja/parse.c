@@ -1,4 +1,3 @@
-/* parse.c: see parse.h. */
 #include "pipeline/tokenizer/jinja/parse.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* render.c: see render.h. */
 #include "pipeline/tokenizer/jinja/render.h"
 
 #include <errno.h>

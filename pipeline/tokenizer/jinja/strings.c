@@ -1,4 +1,3 @@
-/* strings.c: see strings.h. */
 #include "pipeline/tokenizer/jinja/strings.h"
 
 #include <ctype.h>

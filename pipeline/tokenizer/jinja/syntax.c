@@ -1,4 +1,3 @@
-/* syntax.c: see syntax.h. */
 #include "pipeline/tokenizer/jinja/syntax.h"
 
 bool leat_jinja_find_symbol(const struct leat_jinja_template *template, const char *name,

@@ -1,4 +1,3 @@
-/* value.c: see value.h. */
 #include "pipeline/tokenizer/jinja/value.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* score_reader.c: see score_reader.h. */
 #include "pipeline/tokenizer/model/score_reader.h"
 
 #include <limits.h>

@@ -1,4 +1,3 @@
-/* code_set.c: see code_set.h. */
 #include "pipeline/tokenizer/split/code_set.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* casing.c: see casing.h. */
 #include "pipeline/tokenizer/unicode/casing.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* ask.c: see ask.h. */
 #include "client/cli/base/daemon/ask.h"
 
 #include "client/cli/base/message_json.h"

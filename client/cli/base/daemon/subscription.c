@@ -1,4 +1,3 @@
-/* subscription.c: see subscription.h. */
 #include "client/cli/base/daemon/subscription.h"
 
 #include <errno.h>

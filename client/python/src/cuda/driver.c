@@ -1,4 +1,3 @@
-/* driver.c: see driver.h. */
 #include "client/python/src/cuda/driver.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,3 @@
-/* vocabulary.c: see vocabulary.h. */
 #include "client/python/src/tokenizer/vocabulary.h"
 
 #include <stdlib.h>
