@@ -36,10 +36,10 @@ static int take_heads(const struct leat_plan *plan, const struct leat_opener *op
     for (size_t i = 0; r == 0 && i < plan->n_sources; i++) {
         const struct leat_plan_source *source = &plan->sources[i];
 
-        set->heads[i] = (struct leat_set_head){.n_bytes = source->n_probed_bytes,
-                                               .is_whole = source->is_probed_whole,
-                                               .n_files = source->config->files.n_paths};
-        r = leat_plan_read_head(plan, source, opener, &set->heads[i].bytes, err);
+        set->heads[i] = (struct leat_set_head){.n_files = source->config->files.n_paths,
+                                               .record_bytes = source->record_bytes};
+        r = leat_plan_read_head(plan, source, opener, &set->heads[i].bytes, &set->heads[i].n_bytes,
+                                err);
     }
     return r;
 }

@@ -82,19 +82,23 @@ static int peek_head(struct leat_input *input, size_t n_wanted, const uint8_t **
     return r < 0 ? 0 : r;
 }
 
+static void set_record_bytes(struct leat_plan *plan, struct leat_plan_source *source,
+                             uint64_t n_bytes) {
+    source->record_bytes = n_bytes;
+    if (n_bytes > plan->record_bytes)
+        plan->record_bytes = n_bytes;
+}
+
 /* Measures the mean size of records. */
-static void measure_records(struct leat_plan *plan, const struct leat_plan_source *source,
+static void measure_records(struct leat_plan *plan, struct leat_plan_source *source,
                             const uint8_t *head, size_t n_bytes, bool is_whole) {
     struct leat_cutter cutter = {.max_record_bytes = 0};
     struct leat_cut cut = {0};
-    uint64_t mean;
 
     source->ops->cutter(&source->config->base, &cutter);
     cutter.max_record_bytes = (uint32_t)plan->options.max_record_bytes;
     leat_cutter_cut(&cutter, head, n_bytes, is_whole, &cut);
-    mean = cut.n_records > 0 ? cut.n_bytes / cut.n_records + 1 : n_bytes;
-    if (mean > plan->record_bytes)
-        plan->record_bytes = mean;
+    set_record_bytes(plan, source, cut.n_records > 0 ? cut.n_bytes / cut.n_records + 1 : n_bytes);
 }
 
 /* Lets the source declare its fields from the head of its first file; a header that is longer asks
@@ -133,18 +137,17 @@ static int probe_input(struct leat_plan *plan, struct leat_plan_source *source,
     if (r == 0 && n_bytes > 0)
         measure_records(plan, source, head, n_bytes, is_whole);
     source->n_probed_bytes = n_bytes;
-    source->is_probed_whole = is_whole;
     return r;
 }
 
 int leat_plan_read_head(const struct leat_plan *plan, const struct leat_plan_source *source,
-                        const struct leat_opener *opener, uint8_t **ret_bytes,
+                        const struct leat_opener *opener, uint8_t **ret_bytes, size_t *ret_n_bytes,
                         struct leat_error *err) {
     const char *path = source->config->files.paths[0];
     struct leat_input *input = NULL;
     const uint8_t *head;
     size_t n_bytes = 0;
-    bool is_whole;
+    bool is_whole = false;
     int r = leat_plan_open_input(plan, source, opener, path, &input, err);
 
     if (r == 0)
@@ -157,21 +160,23 @@ int leat_plan_read_head(const struct leat_plan *plan, const struct leat_plan_sou
     else if (r == 0)
         r = leat_error_oom(err);
     leat_input_close(input);
-    return r;
+    *ret_n_bytes = n_bytes;
+    return r == 0 ? source->ops->shorten_head(&source->config->base, *ret_bytes, ret_n_bytes,
+                                              is_whole, err)
+                  : r;
 }
 
 /* The same with what the set kept of the source. */
 static int probe_set(struct leat_plan *plan, struct leat_plan_source *source,
                      struct leat_planner *planner, struct leat_error *err) {
     const struct leat_set_head *head = &plan->set->heads[source - plan->sources];
-    int r = source->ops->probe(&source->config->base, head->bytes, head->n_bytes, head->is_whole,
+    int r = source->ops->probe(&source->config->base, head->bytes, head->n_bytes, true,
                                source->config->files.paths[0], planner, err);
 
     if (r == -EAGAIN)
         return leat_error_set(err, -EBADMSG, "%s: its head of %s is too short", plan->set->folder,
                               source->config->files.paths[0]);
-    if (r == 0 && head->n_bytes > 0)
-        measure_records(plan, source, head->bytes, head->n_bytes, head->is_whole);
+    set_record_bytes(plan, source, head->record_bytes);
     return r;
 }
 

@@ -44,7 +44,7 @@ struct leat_plan_source {
     size_t n_moves;
     bool *is_kept;         /* [n_columns], while it parses; NULL: as in the plan */
     size_t n_probed_bytes; /* of the first file, in which its fields were found */
-    bool is_probed_whole;  /* that was all of the file */
+    uint64_t record_bytes; /* mean size of the first records; 0: unknown */
 };
 
 /* Says that a stage makes a column, or reads it. */
@@ -78,7 +78,7 @@ struct leat_plan {
     struct leat_input_limits limits;
     bool is_compressed;             /* the first file of some source is */
     uint64_t decoder_bytes;         /* memory that reading such files takes */
-    uint64_t record_bytes;          /* mean size of the first records; 0: unknown */
+    uint64_t record_bytes;          /* the largest of its sources */
     bool is_one_pass;               /* the first file is a FIFO */
     struct leat_input *first_input; /* with the bytes that were read; NULL once a run took it */
     char *quarantine_path;
@@ -177,9 +177,10 @@ const struct leat_plan_source *leat_plan_source_of(const struct leat_plan *plan,
 int leat_plan_open_input(const struct leat_plan *plan, const struct leat_plan_source *source,
                          const struct leat_opener *opener, const char *path,
                          struct leat_input **ret_input, struct leat_error *err);
-/* Reads the bytes in which the fields of a source were found; *ret_bytes is malloc'ed. */
+/* Reads the bytes in which the fields of a source were found, and shortens them: see shorten_head()
+ * of a source. *ret_bytes is malloc'ed. */
 int leat_plan_read_head(const struct leat_plan *plan, const struct leat_plan_source *source,
-                        const struct leat_opener *opener, uint8_t **ret_bytes,
+                        const struct leat_opener *opener, uint8_t **ret_bytes, size_t *ret_n_bytes,
                         struct leat_error *err);
 /* The files of one of the mixed sources: *ret_first up to *ret_end. */
 void leat_plan_lane_files(const struct leat_plan *plan, uint32_t lane, size_t *ret_first,

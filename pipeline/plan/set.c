@@ -10,7 +10,7 @@
 #include "proto/base/elsewhere.h"
 #include "proto/base/json_writer.h"
 
-#define VERSION 1
+#define VERSION 2
 
 struct parsing {
     struct leat_set *set;
@@ -120,20 +120,19 @@ static int get_bytes(const struct parsing *parsing, struct leat_json_node object
 
 static int read_head(const struct parsing *parsing, struct leat_json_node node, size_t i) {
     struct leat_set_head *head = &parsing->set->heads[i];
-    struct leat_json_node is_whole;
     uint64_t n_files = 0;
     int r = get_uint(parsing, node, "n_files", &n_files);
 
     if (r == 0)
         r = get_bytes(parsing, node, "head", &head->bytes, &head->n_bytes);
     if (r == 0)
-        r = find(parsing, node, "is_whole", LEAT_JSON_BOOL, &is_whole);
+        r = get_uint(parsing, node, "record_bytes", &head->record_bytes);
     if (r < 0)
         return r;
-    if (n_files == 0 || n_files > LEAT_FILES_MAX || head->n_bytes > LEAT_SET_HEAD_MAX)
+    if (n_files == 0 || n_files > LEAT_FILES_MAX || head->n_bytes > LEAT_SET_HEAD_MAX ||
+        head->record_bytes > LEAT_SET_HEAD_MAX)
         return fail(parsing, "sources", "is out of bounds");
     head->n_files = (size_t)n_files;
-    head->is_whole = leat_json_bool(is_whole);
     return 0;
 }
 
@@ -226,7 +225,7 @@ static int read_root(const struct parsing *parsing, struct leat_json_node root) 
     int r = get_uint(parsing, root, "leat_set", &version);
 
     if (r == 0 && version != VERSION)
-        return fail(parsing, "leat_set", "is not version 1");
+        return fail(parsing, "leat_set", "is not version 2: seal the set again");
     if (r == 0)
         r = get_digest(parsing, root, "spec", sizeof(set->spec), set->spec);
     if (r == 0)
@@ -322,7 +321,7 @@ static void add_head(struct leat_text *text, const struct leat_set_head *head) {
     leat_json_line(text);
     leat_json_open(text, NULL, '{');
     leat_json_add_uint(text, "n_files", head->n_files);
-    leat_json_add_bool(text, "is_whole", head->is_whole);
+    leat_json_add_uint(text, "record_bytes", head->record_bytes);
     add_hex(text, "head", head->bytes, head->n_bytes);
     leat_json_close(text, '}');
 }

@@ -16,12 +16,12 @@
 #define LEAT_SET_HEAD_MAX       (UINT32_C(1) << 26)
 #define LEAT_SET_CHECKSUM_BYTES 16
 
-/* The first bytes of the first file of a source, as its fields were found in them. */
+/* The bytes of the first file of a source in which its fields are found. */
 struct leat_set_head {
     uint8_t *bytes;
     size_t n_bytes;
-    bool is_whole; /* the file has no more */
     size_t n_files;
+    uint64_t record_bytes; /* the mean of the first records; 0: unknown */
 };
 
 struct leat_set_file {

@@ -247,6 +247,19 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     return declare(self, self->names.items, self->n_columns, file, planner, err);
 }
 
+static int shorten_head(const struct leat_config *config, uint8_t *head, size_t *n_bytes,
+                        bool is_whole, struct leat_error *err) {
+    const struct csv *self = (const struct csv *)config;
+    size_t start, end, n_left = 0;
+    uint64_t lines;
+    int r = self->header
+                ? first_record(self, head, *n_bytes, is_whole, &start, &end, &n_left, &lines, err)
+                : 0;
+
+    *n_bytes = n_left;
+    return r;
+}
+
 static int compare_header(const struct csv *self, const struct header *header, const char *file,
                           struct leat_error *err) {
     if (header->n_names != self->n_columns)
@@ -490,6 +503,7 @@ const struct leat_stage_ops leat_source_csv = {
     .load = leat_source_load,
     .unload = unload,
     .probe = probe,
+    .shorten_head = shorten_head,
     .cutter = cutter,
     .begin_file = begin_file,
     .parse = parse,

@@ -87,6 +87,15 @@ static int infer_record(struct jsonl *self, struct leat_json *json, const uint8_
     return leat_jsonl_fields_infer(&self->fields, root, err);
 }
 
+/* The line at `start` has *ret_n bytes without its end; where the next one begins. */
+static size_t cut_line(const uint8_t *data, size_t start, size_t n_bytes, size_t *ret_n) {
+    const uint8_t *line_end = memchr(data + start, '\n', n_bytes - start);
+    size_t end = line_end ? (size_t)(line_end - data) : n_bytes;
+
+    *ret_n = end - start - (end > start && data[end - 1] == '\r');
+    return end + 1;
+}
+
 static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes, const char *file,
                          uint32_t *n_good, struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
@@ -98,15 +107,13 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
     if (r < 0)
         return leat_error_oom(err);
     while (r == 0 && start < n_bytes && *n_good < INFER_RECORDS) {
-        const uint8_t *line_end = memchr(data + start, '\n', n_bytes - start);
-        size_t end = line_end ? (size_t)(line_end - data) : n_bytes;
-        size_t n = end - start - (end > start && data[end - 1] == '\r');
+        size_t n, next = cut_line(data, start, n_bytes, &n);
         line++;
         if (n > 0)
             r = infer_record(self, json, data + start, n, n_good, &fault, err);
         if (fault.code && !fault_line)
             fault_line = line;
-        start = end + 1;
+        start = next;
     }
     leat_json_free(json);
     if (r < 0)
@@ -201,6 +208,38 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     if (self->declared.n_items == 0)
         r = infer(self, head, n_bytes, is_whole, file, err);
     return r < 0 ? r : declare(self, planner, err);
+}
+
+/* Of the records in which fields were found, those remain that changed what was known. */
+static int shorten_head(const struct leat_config *config, uint8_t *head, size_t *n_bytes,
+                        bool is_whole, struct leat_error *err) {
+    const struct jsonl *self = (const struct jsonl *)config;
+    struct jsonl known = {.fields = {.n_fields = 0}};
+    size_t start = leat_source_bom(head, *n_bytes), n_left = 0;
+    struct leat_json *json = NULL;
+    uint32_t n_good = 0;
+    int r = leat_json_new(0, &json) < 0 ? leat_error_oom(err) : 0;
+
+    while (r == 0 && self->declared.n_items == 0 && start < *n_bytes && n_good < INFER_RECORDS) {
+        size_t n_known = leat_jsonl_fields_n_known(&known.fields);
+        size_t n, next = cut_line(head, start, *n_bytes, &n);
+        struct leat_error fault = LEAT_ERROR_INIT;
+
+        if (next > *n_bytes && !is_whole)
+            break;
+        if (n > 0)
+            r = infer_record(&known, json, head + start, n, &n_good, &fault, err);
+        if (r == 0 && leat_jsonl_fields_n_known(&known.fields) > n_known) {
+            next = next < *n_bytes ? next : *n_bytes;
+            memmove(head + n_left, head + start, next - start);
+            n_left += next - start;
+        }
+        start = next;
+    }
+    leat_json_free(json);
+    leat_jsonl_fields_deinit(&known.fields);
+    *n_bytes = n_left;
+    return r;
 }
 
 /* ---- records ---- */
@@ -643,6 +682,7 @@ const struct leat_stage_ops leat_source_jsonl = {
     .load = leat_source_load,
     .unload = unload,
     .probe = probe,
+    .shorten_head = shorten_head,
     .cutter = cutter,
     .begin_file = leat_source_begin_file,
     .parse = parse,

@@ -256,8 +256,8 @@ int leat_jsonl_fields_set_missing(struct leat_jsonl_fields *fields,
                 config, arg, err, "\"%s\" is a list, which is empty if it is missing", field->name);
         field->fallback = missing->values[i];
         if (field->dtype != LEAT_DTYPE_TEXT && !leat_jsonl_field_fallback(field, &value))
-            return leat_config_error(config, arg, err, "\"%s\": \"%.64s\" is no %s",
-                                     field->name, field->fallback, leat_dtype_name(field->dtype));
+            return leat_config_error(config, arg, err, "\"%s\": \"%.64s\" is no %s", field->name,
+                                     field->fallback, leat_dtype_name(field->dtype));
     }
     return 0;
 }
@@ -431,6 +431,19 @@ int leat_jsonl_fields_infer(struct leat_jsonl_fields *fields, struct leat_json_n
     if (ensure_root(fields) < 0)
         return leat_error_oom(err);
     return infer_object(fields, 0, "", 0, record, err);
+}
+
+size_t leat_jsonl_fields_n_known(const struct leat_jsonl_fields *fields) {
+    size_t n = fields->n_nodes + fields->n_fields;
+
+    for (uint32_t i = 0; i < fields->n_fields; i++) {
+        const struct leat_jsonl_field *field = &fields->fields[i];
+
+        n += (size_t)field->is_list + field->is_unusable + field->is_left_out + field->has_texts;
+        n += field->dtype != LEAT_DTYPE_NONE;
+        n += field->dtype == LEAT_DTYPE_FLOAT64;
+    }
+    return n;
 }
 
 /* ---- values of a record ---- */

@@ -66,6 +66,9 @@ int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct lea
 int leat_jsonl_fields_infer(struct leat_jsonl_fields *fields, struct leat_json_node record,
                             struct leat_error *err);
 
+/* A number that each record raises that tells leat_jsonl_fields_infer() something. */
+size_t leat_jsonl_fields_n_known(const struct leat_jsonl_fields *fields);
+
 /* Sets the lengths of the planner's field as declared. */
 void leat_jsonl_field_bound(const struct leat_jsonl_field *field, struct leat_field *planned);
 /* Rejects the rows whose lists have more or fewer elements than were declared. */

@@ -83,6 +83,16 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     return r;
 }
 
+static int shorten_head(const struct leat_config *config, uint8_t *head, size_t *n_bytes,
+                        bool is_whole, struct leat_error *err) {
+    (void)config;
+    (void)head;
+    (void)is_whole;
+    (void)err;
+    *n_bytes = 0;
+    return 0;
+}
+
 /* File names are not part of the data's digest. */
 static void digest(const struct leat_config *config, struct leat_blake2b *state) {
     const struct text *self = (const struct text *)config;
@@ -190,6 +200,7 @@ const struct leat_stage_ops leat_source_text = {
     .unload = leat_source_unload,
     .digest = digest,
     .probe = probe,
+    .shorten_head = shorten_head,
     .cutter = cutter,
     .begin_file = leat_source_begin_file,
     .parse = parse,

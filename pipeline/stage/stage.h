@@ -324,6 +324,10 @@ struct leat_stage_ops {
      * place. */
     int (*probe)(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
                  const char *file, struct leat_planner *planner, struct leat_error *err);
+    /* Leaves only those bytes of a head in which probe() would find the same, if they were all of
+     * the file. `head` is what probe() succeeded with. */
+    int (*shorten_head)(const struct leat_config *config, uint8_t *head, size_t *n_bytes,
+                        bool is_whole, struct leat_error *err);
     void (*cutter)(const struct leat_config *config, struct leat_cutter *ret_cutter);
     /* At the start of each file: bytes to skip (BOM, header row), 0..n_bytes; checks the header.
      * -EAGAIN: needs more bytes (never if is_whole). *ret_lines: line ends skipped. */

@@ -182,6 +182,7 @@ def test_without_the_source(folder):
     seal(prepared, shards)
     assert (shards / "set.json").read_text() == text, "it is the same when it is sealed again"
     assert not {"inode", "time", "mtime"} & set(json.loads(text))
+    assert bytes.fromhex(json.loads(text)["sources"][0]["head"]) == csv.read_bytes().splitlines(True)[0], "the fields, no records"
     csv.unlink()
     for command in ("check", "explain"):
         ctl(command, prepared)

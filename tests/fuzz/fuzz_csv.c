@@ -33,14 +33,20 @@ static void parse_twice(struct source *source, const uint8_t *data, size_t size,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct leat_error err = LEAT_ERROR_INIT;
+    const char *chosen;
     struct source source;
+    size_t n_head;
 
     if (size < 2 || size > 65536)
         return 0;
-    if (source_init(&source, "csv", args[data[0] % (sizeof(args) / sizeof(*args))], &err) < 0)
+    chosen = args[data[0] % (sizeof(args) / sizeof(*args))];
+    if (source_init(&source, "csv", chosen, &err) < 0)
         abort();
-    if (source_probe(&source, data + 2, size - 2, true, &err) == 0)
+    if (source_probe(&source, data + 2, size - 2, true, &err) == 0) {
         parse_twice(&source, data + 2, size - 2, 1 + data[1]);
+        n_head = size - 2;
+        free(source_shorten(&source, "csv", chosen, data + 2, &n_head, true));
+    }
     source_deinit(&source);
     return 0;
 }

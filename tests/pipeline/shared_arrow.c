@@ -234,12 +234,15 @@ void arrow_fuzz(const char *kind, const char *args, const uint8_t *data, size_t 
     struct leat_error err = LEAT_ERROR_INIT;
     struct arrow_view view;
     struct source source;
+    size_t n_head;
 
     if (source_init(&source, kind, args, &err) < 0)
         abort();
     arrow_see(&source, data, size, ARROW_FILE, limits, 0, &view);
+    n_head = view.n_bytes;
     if (view.n_frames > 0 && view.n_frames < ARROW_ROWS_MAX &&
         source_probe(&source, view.frames, view.n_bytes, true, &err) == 0) {
+        free(source_shorten(&source, kind, args, view.frames, &n_head, true));
         parse_twice(&source, &view);
         enter(&source, data, size, limits, &view);
         arrow_go_on(&source, data, size, ARROW_FILE, limits, &view);

@@ -83,6 +83,28 @@ void source_schema(const struct source *source, struct leat_text *text) {
     }
 }
 
+uint8_t *source_shorten(const struct source *source, const char *kind, const char *args,
+                        const void *data, size_t *n_bytes, bool is_whole) {
+    struct leat_text schema = {.data = NULL}, again = {.data = NULL};
+    struct leat_error err = LEAT_ERROR_INIT;
+    uint8_t *head = copy_of(data, *n_bytes);
+    size_t n_before = *n_bytes;
+    struct source other;
+
+    if (source->ops->shorten_head(source->config, head, n_bytes, is_whole, &err) < 0 ||
+        *n_bytes > n_before || source_init(&other, kind, args, &err) < 0 ||
+        source_probe(&other, head, *n_bytes, true, &err) < 0)
+        abort();
+    source_schema(source, &schema);
+    source_schema(&other, &again);
+    if (strcmp(schema.data ? schema.data : "", again.data ? again.data : "") != 0)
+        abort();
+    free(schema.data);
+    free(again.data);
+    source_deinit(&other);
+    return head;
+}
+
 static void render_value(struct leat_text *text, const struct leat_field *field,
                          const struct leat_column *column, uint32_t row) {
     char buffer[LEAT_SCALAR_TEXT_MAX];

@@ -25,6 +25,11 @@ void source_deinit(struct source *source);
 int source_probe(struct source *source, const void *data, size_t n_bytes, bool is_whole,
                  struct leat_error *err);
 
+/* Shortens the head that a source with these arguments was probed with. Aborts if another one finds
+ * other fields in what is left. malloc'ed. */
+uint8_t *source_shorten(const struct source *source, const char *kind, const char *args,
+                        const void *data, size_t *n_bytes, bool is_whole);
+
 /* All of a probed file, in blocks of about piece_bytes (0: in one), as text: a line of
  * "name=value|..." a row, text and items as they are, and "! line:column field: message" for bad
  * records. Columns of odd number are not needed if skips_odd. 0 or -errno. */

@@ -38,6 +38,13 @@ static void check_accepted(const struct source_case *one, struct source *source)
     free(schema.data);
 }
 
+static void check_head(const struct source_case *one, const struct source *source, const char *kind,
+                       const char *args) {
+    size_t n_bytes = strlen(one->text);
+
+    free(source_shorten(source, kind, args, one->text, &n_bytes, true));
+}
+
 void check_source_cases(const char *kind, const struct source_case *cases, size_t n_cases) {
     for (size_t i = 0; i < n_cases; i++) {
         struct leat_error err = LEAT_ERROR_INIT;
@@ -55,6 +62,8 @@ void check_source_cases(const char *kind, const struct source_case *cases, size_
             check_refused(&cases[i], &err);
         else
             check_accepted(&cases[i], &source);
+        if (r == 0)
+            check_head(&cases[i], &source, kind, args);
         source_deinit(&source);
     }
 }

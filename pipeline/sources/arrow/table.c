@@ -150,6 +150,16 @@ int leat_table_probe(struct leat_config *config, const uint8_t *head, size_t n_b
                                                  err);
 }
 
+int leat_table_shorten_head(const struct leat_config *config, uint8_t *head, size_t *n_bytes,
+                            bool is_whole, struct leat_error *err) {
+    struct leat_arrow_layout layout = {.slots = NULL};
+    int r = read_layout(head, *n_bytes, is_whole, "", &layout, n_bytes, err);
+
+    (void)config;
+    leat_arrow_layout_deinit(&layout);
+    return r;
+}
+
 /* Checks that a file has the columns of the first one. */
 static int compare(const struct leat_table *self, const struct leat_arrow_layout *layout,
                    const char *file, struct leat_error *err) {

@@ -42,6 +42,8 @@ void leat_table_unload(struct leat_config *config);
 void leat_table_cutter(const struct leat_config *config, struct leat_cutter *ret_cutter);
 int leat_table_probe(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
                      const char *file, struct leat_planner *planner, struct leat_error *err);
+int leat_table_shorten_head(const struct leat_config *config, uint8_t *head, size_t *n_bytes,
+                            bool is_whole, struct leat_error *err);
 int leat_table_begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
                           bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
                           struct leat_error *err);
@@ -53,5 +55,6 @@ void leat_table_show(const struct leat_config *config, const uint8_t *record, si
 /* All of them, and how a source loads. */
 #define LEAT_TABLE_OPS                                                                             \
     .check = leat_table_check, .load = leat_source_load, .unload = leat_table_unload,              \
-    .probe = leat_table_probe, .cutter = leat_table_cutter, .begin_file = leat_table_begin_file,   \
-    .parse = leat_table_parse, .show = leat_table_show
+    .probe = leat_table_probe, .shorten_head = leat_table_shorten_head,                            \
+    .cutter = leat_table_cutter, .begin_file = leat_table_begin_file, .parse = leat_table_parse,   \
+    .show = leat_table_show

@@ -15,11 +15,11 @@
 #define DIGEST   "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define CHECKSUM "0123456789abcdef0123456789abcdef"
 
-#define SOURCES "[{\"n_files\": 1, \"is_whole\": true, \"head\": \"610a\"}]"
+#define SOURCES "[{\"n_files\": 1, \"record_bytes\": 2, \"head\": \"610a\"}]"
 #define FILES   "[{\"name\": \"a.csv\", \"n_bytes\": 9, \"digest\": \"" CHECKSUM "\"}]"
 #define SHARD   "{\"n_records\": 3, \"n_rows\": 2, \"blocks\": \"" CHECKSUM "\"}"
 #define SET(sources, files, shards, n_records)                                                     \
-    "{\"leat_set\": 1, \"spec\": \"" DIGEST "\", \"data\": \"" DIGEST                              \
+    "{\"leat_set\": 2, \"spec\": \"" DIGEST "\", \"data\": \"" DIGEST                              \
     "\", \"verify\": \"sample\", \"n_records\": " n_records                                        \
     ", \"n_rows\": 4, \"sources\": " sources ", \"files\": " files ", \"shards\": " shards "}"
 #define GOOD SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "6")
@@ -61,17 +61,17 @@ static void test_refused(void **state) {
     (void)state;
     check_refused("", "d/set.json");
     check_refused("[]", "\"leat_set\" is missing");
-    check_refused("{\"leat_set\": 2}", "is not version 1");
-    check_refused("{\"leat_set\": 1, \"spec\": \"00\"}", "has not the digits of a digest");
+    check_refused("{\"leat_set\": 1}", "is not version 2");
+    check_refused("{\"leat_set\": 2, \"spec\": \"00\"}", "has not the digits of a digest");
     check_refused(SET(SOURCES, FILES, "[" SHARD "]", "3"), "\"shards\" has too few");
     check_refused(SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "7"), "is not the sum");
     check_refused(SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "-6"), "is negative");
     check_refused(SET(SOURCES, "[]", "[" SHARD "," SHARD "]", "6"), "\"files\" has too few");
     check_refused(SET(SOURCES, FILES, "[" SHARD ", 3]", "6"), "\"n_records\" is missing");
-    check_refused(SET("[{\"n_files\": 2, \"is_whole\": true, \"head\": \"\"}]", FILES,
+    check_refused(SET("[{\"n_files\": 2, \"record_bytes\": 2, \"head\": \"\"}]", FILES,
                       "[" SHARD "," SHARD "]", "6"),
                   "are not as many as the sources have");
-    check_refused(SET("[{\"n_files\": 1, \"is_whole\": true, \"head\": \"x0\"}]", FILES,
+    check_refused(SET("[{\"n_files\": 1, \"record_bytes\": 2, \"head\": \"x0\"}]", FILES,
                       "[" SHARD "," SHARD "]", "6"),
                   "has no hexadecimal digits");
 }

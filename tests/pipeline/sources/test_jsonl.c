@@ -205,6 +205,39 @@ static void infers_from_whole_records(void **state) {
     source_deinit(&source);
 }
 
+static void check_shortened(const char *args, const char *text, const char *wanted) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    size_t n_bytes = strlen(text);
+    struct source source;
+    uint8_t *head;
+
+    assert_int_equal(source_init(&source, "jsonl", args, &err), 0);
+    assert_int_equal(source_probe(&source, text, n_bytes, false, &err), 0);
+    head = source_shorten(&source, "jsonl", args, text, &n_bytes, false);
+    assert_int_equal(n_bytes, strlen(wanted));
+    assert_memory_equal(head, wanted, n_bytes);
+    free(head);
+    source_deinit(&source);
+}
+
+/* A set keeps the records that tell something of the fields, of those in which they are found. */
+static void shortens_head(void **state) {
+    char text[8192] = "\xef\xbb\xbf{\"a\":null}\r\n\n{]\n";
+
+    (void)state;
+    for (int i = 0; i < 40; i++)
+        strcat(text, "{\"a\":1}\r\n");
+    strcat(text,
+           "{\"a\":1.5,\"t\":[\"x\"],\"m\":null}\n{\"a\":2,\"t\":[]}\n{\"m\":{\"b\":\"\"}}\n");
+    for (int i = 0; i < 56; i++)
+        strcat(text, "{\"m\":{\"b\":\"y\"}}\n");
+    strcat(text, "{\"late\":1}\n{\"a\":");
+    check_shortened("{ paths: in }", text,
+                    "{\"a\":null}\r\n{\"a\":1}\r\n{\"a\":1.5,\"t\":[\"x\"],\"m\":null}\n"
+                    "{\"m\":{\"b\":\"\"}}\n");
+    check_shortened("{ paths: in, fields: {a: int64} }", text, "");
+}
+
 /* Members in any order, more than are wanted, long values: what was written comes back. */
 static void what_is_written_comes_back(void **state) {
     struct leat_rng rng = {.state = 7};
@@ -287,13 +320,10 @@ static void json(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(infers),
-        cmocka_unit_test(declared),
-        cmocka_unit_test(odd_values),
-        cmocka_unit_test(zeros_keep_their_sign),
-        cmocka_unit_test(json),
-        cmocka_unit_test(infers_from_whole_records),
-        cmocka_unit_test(what_is_written_comes_back),
+        cmocka_unit_test(infers),        cmocka_unit_test(declared),
+        cmocka_unit_test(odd_values),    cmocka_unit_test(zeros_keep_their_sign),
+        cmocka_unit_test(json),          cmocka_unit_test(infers_from_whole_records),
+        cmocka_unit_test(shortens_head), cmocka_unit_test(what_is_written_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
