@@ -7,35 +7,38 @@
 
 const struct leat_arg leat_fetch_args[] = {
     LEAT_ARG(leat_fetch_settings, path, PATH,
-             "Folder of the block cache. If not given: $CACHE_DIRECTORY (systemd), "
-             "$XDG_CACHE_HOME/leat/fetch or ~/.cache/leat/fetch."),
+             "The folder where leat-fetch caches blocks. Default: $CACHE_DIRECTORY (systemd), else "
+             "$XDG_CACHE_HOME/leat/fetch, else ~/.cache/leat/fetch."),
     LEAT_ARG(leat_fetch_settings, max_size, BYTES,
-             "Bytes of the block cache. The least recently read blocks make room for new ones.",
+             "The maximum size of this cache. If it is full, leat-fetch removes the blocks that "
+             "were not read for the longest time.",
              .fallback = "16GiB", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_fetch_settings, requests, INT,
-             "Concurrent requests, and blocks that leat-fetch reads ahead.", .fallback = "16",
-             .min = 1, .max = 256),
-    LEAT_ARG(leat_fetch_settings, block, BYTES, "Bytes of a block. Each block is one request.",
+             "The number of requests at the same time. leat-fetch also reads as many blocks ahead.",
+             .fallback = "16", .min = 1, .max = 256),
+    LEAT_ARG(leat_fetch_settings, block, BYTES,
+             "The size of a block in bytes. leat-fetch requests each block separately.",
              .fallback = "4MiB", .min = 4096, .max = 64 << 20),
     LEAT_ARG(leat_fetch_settings, part, BYTES,
-             "Bytes of a part where `leatctl prepare -o s3://` stores a shard; a larger shard goes "
-             "up in such parts.",
+             "The size of a part in bytes. `leatctl prepare -o s3://` uploads a larger shard in "
+             "parts of this size.",
              .fallback = "16MiB", .min = 5 << 20, .max = 5e9),
     LEAT_ARG(leat_fetch_settings, timeout, SECONDS,
-             "How long leat-fetch retries a request after 429, 5xx, a lost connection or a stall.",
+             "How long leat-fetch retries a request after HTTP 429 or 5xx, a lost connection or a "
+             "stall.",
              .fallback = "60s", .min = 1, .max = 3600),
     LEAT_ARG(leat_fetch_settings, endpoint, TEXT,
-             "URL of the store behind s3://, unless it is AWS: MinIO, R2, or GCS "
-             "(https://storage.googleapis.com). If not given: $AWS_ENDPOINT_URL_S3, "
-             "$AWS_ENDPOINT_URL, or endpoint_url of the profile."),
+             "The URL of the object store for s3://, such as https://storage.googleapis.com for "
+             "GCS. Leave it out for AWS. Default: $AWS_ENDPOINT_URL_S3, else $AWS_ENDPOINT_URL, "
+             "else endpoint_url of the profile."),
     LEAT_ARG(leat_fetch_settings, region, TEXT,
-             "Region of the buckets. If not given: $AWS_REGION, $AWS_DEFAULT_REGION, region of the "
-             "profile, or us-east-1."),
+             "The region of the buckets. Default: $AWS_REGION, else $AWS_DEFAULT_REGION, else the "
+             "region of the profile, else us-east-1."),
     LEAT_ARG(leat_fetch_settings, profile, TEXT,
-             "Profile of ~/.aws. If not given: $AWS_PROFILE or default."),
+             "The name of the profile in ~/.aws. Default: $AWS_PROFILE, else default."),
     LEAT_ARG(leat_fetch_settings, ca_file, PATH,
-             "File of CA certificates (PEM) for servers. If not given: $AWS_CA_BUNDLE, "
-             "$CURL_CA_BUNDLE or those of the system."),
+             "The path of a file with CA certificates (PEM) to verify servers. Default: "
+             "$AWS_CA_BUNDLE, else $CURL_CA_BUNDLE, else the certificates of the system."),
     LEAT_ARGS_END,
 };
 

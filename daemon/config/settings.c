@@ -30,106 +30,112 @@ static const char *const tuner_choices[] = {"off", "on", NULL};
 
 const struct leat_arg leat_settings_args[] = {
     LEAT_ARG(leat_settings, workers, INT,
-             "Threads that read, parse and collate. If not given, one per CPU.", .min = 1,
-             .max = LEAT_SETTINGS_MAX_WORKERS),
-    LEAT_ARG(
-        leat_settings, trainer_socket, PATH,
-        "Socket of trainers that map batches. If not given, trainer.sock in the socket directory."),
-    LEAT_ARG(
-        leat_settings, copy_socket, PATH,
-        "Socket of trainers that get copies. If not given, copy.sock in the socket directory."),
+             "The number of worker threads, which read data and make batches. Default: one for "
+             "each CPU.",
+             .min = 1, .max = LEAT_SETTINGS_MAX_WORKERS),
+    LEAT_ARG(leat_settings, trainer_socket, PATH,
+             "The path of the socket for trainers that read batches in shared memory. Default: "
+             "trainer.sock in the socket folder."),
+    LEAT_ARG(leat_settings, copy_socket, PATH,
+             "The path of the socket for trainers that get copies of batches. Default: copy.sock "
+             "in the socket folder."),
     LEAT_ARG(leat_settings, control_socket, PATH,
-             "Socket of leatctl. If not given, control.sock in the socket directory."),
+             "The path of the socket for leatctl. Default: control.sock in the socket folder."),
     LEAT_ARG(leat_settings, control_groups, TEXTS,
-             "Groups (names or numbers) whose members may read everything on the control socket: "
-             "status, streams, trainers, stats and others. An unknown group is an error.",
+             "Groups, by name or number. Their members may look at everything with leatctl: "
+             "status, streams, trainers, stats and more. A group that does not exist is an error.",
              .fallback = "leat-clients", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, admin_groups, TEXTS,
-             "Groups whose members may also change things: drain, reload, kick, log level, trace. "
-             "The daemon's own user and root may do everything.",
+             "Groups, by name or number. Their members may look at everything, and may also drain, "
+             "reload, kick, trace and set log levels. The daemon's own user and root may always do "
+             "everything.",
              .fallback = "leat-admin", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, http_listen, TEXT,
-             "HTTP address of metrics and status page: 127.0.0.1:PORT, [::1]:PORT, or unix:PATH. "
-             "Default: no listener; a private daemon (leatctl run, Python) never has one. Without "
-             "http_token_file, every user of the machine may read a port. A Unix socket has the "
-             "rights of the control socket."),
+             "The HTTP address that serves metrics and the status page: 127.0.0.1:PORT, "
+             "[::1]:PORT, or unix:PATH. Default: none. Every user of this machine can read a port, "
+             "unless you set http_token_file. A Unix socket has the rights of the control socket. "
+             "A private daemon (leatctl run, Python) ignores this setting."),
     LEAT_ARG(leat_settings, http_token_file, PATH,
-             "A file with one line, a token of 16 to 256 characters. HTTP requests then need "
-             "`Authorization: Bearer TOKEN` or ?token=TOKEN. The file must belong to root or the "
-             "daemon's user, and be unreadable for others."),
+             "The path of a file that contains one line: a token of 16 to 256 characters. HTTP "
+             "requests then need `Authorization: Bearer TOKEN` or ?token=TOKEN. Root or the "
+             "daemon's user must own the file, and other users must not be able to read it."),
     LEAT_ARG(leat_settings, roots, PATHS,
-             "Directories and URLs (s3://bucket/folder/) below which trainers' own streams may "
-             "name files and objects. If not given, only trainers of the daemon's own user may "
-             "describe streams, with any file.",
+             "Folders and URLs, such as /srv/data or s3://bucket/folder/. Streams that trainers "
+             "describe may read only files and objects below them. Default: none, so only trainers "
+             "of the daemon's own user may describe streams, and these may read any file.",
              .min = 0, .max = 64),
-    LEAT_ARG(leat_settings, max_sessions, INT, "The most connected trainers.", .fallback = "1024",
-             .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
-    LEAT_ARG(leat_settings, max_user_sessions, INT, "The most connected trainers of one user.",
-             .fallback = "256", .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
-    LEAT_ARG(
-        leat_settings, memory_limit, BYTES,
-        "Memory of the daemon: rings, blocks, tokenizers, workspaces and caches of all streams. A "
-        "stream whose least memory does not fit is refused. If not given, three quarters of the "
-        "control group's limit, or of the machine's memory without such a limit.",
-        .min = 32 << 20, .max = 1e15),
+    LEAT_ARG(leat_settings, max_sessions, INT, "The maximum number of connected trainers.",
+             .fallback = "1024", .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(leat_settings, max_user_sessions, INT,
+             "The maximum number of connected trainers of one user.", .fallback = "256", .min = 1,
+             .max = LEAT_SETTINGS_MAX_SESSIONS),
+    LEAT_ARG(leat_settings, memory_limit, BYTES,
+             "The limit for all memory of the daemon: rings, blocks, tokenizers, workspaces and "
+             "caches of all streams. The daemon refuses a stream whose minimum does not fit. "
+             "Default: three quarters of the control group's limit, or of the machine's memory if "
+             "the group has no limit.",
+             .min = 32 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_user_memory, BYTES,
-             "The most memory for the trainers of one user. A user also gets at most half of "
-             "memory_limit, or an equal share among three or more users. With the value of "
-             "memory_limit, one user may take all.",
+             "The limit for the memory of one user's trainers. If it equals memory_limit, one user "
+             "may take all memory. Otherwise, one or two users get at most half of memory_limit "
+             "each, and three or more users get equal parts.",
              .min = 16 << 20, .max = 1e15),
-    LEAT_ARG(
-        leat_settings, max_ring_bytes, INT,
-        "The most memory of all batches together, in shared memory and in copies on their way.",
-        .fallback = "8589934592", .min = 1 << 20, .max = 1e15),
+    LEAT_ARG(leat_settings, max_ring_bytes, INT,
+             "The limit for the memory of all batches together: those in shared memory, and copies "
+             "that are being sent.",
+             .fallback = "8589934592", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_user_ring_bytes, INT,
-             "The most memory of the batches of one user's trainers.", .fallback = "4294967296",
-             .min = 1 << 20, .max = 1e15),
+             "The limit for the memory of batches of one user's trainers.",
+             .fallback = "4294967296", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_streams, INT,
-             "The most open streams that trainers describe themselves.", .fallback = "256",
-             .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
+             "The maximum number of open streams that trainers describe themselves.",
+             .fallback = "256", .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
     LEAT_ARG(leat_settings, max_user_streams, INT,
-             "The most open streams that the trainers of one user describe themselves.",
+             "The maximum number of open streams that trainers of one user describe themselves.",
              .fallback = "64", .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
     LEAT_ARG_NAMED(WEIGHTS_KEY, leat_settings, user_weights, MAP,
-                   "Shares of the workers: users (names or uids) with a weight from 1 to 1000. "
-                   "Other users have weight 1.",
+                   "A map from users (names or uids) to weights from 1 to 1000, for example "
+                   "{alice: 3}. Workers spend three times as much time for alice as for a user "
+                   "with weight 1. Users that are not listed have weight 1.",
                    .min = 0, .max = MAX_WEIGHTS),
     LEAT_ARG(leat_settings, window, INT,
-             "Batches that a trainer may hold at once if it does not ask for a number; small "
-             "batches raise it.",
+             "The number of batches that a trainer may hold at once if it does not ask for another "
+             "number. If batches are small, leat raises this number.",
              .fallback = "4", .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
     LEAT_ARG(leat_settings, max_window, INT,
-             "The most batches that a trainer may ask to hold at once.", .fallback = "128",
-             .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
+             "The maximum number of batches that a trainer may ask to hold at once.",
+             .fallback = "128", .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
     LEAT_ARG(leat_settings, worker_timeout, SECONDS,
-             "The longest time of a worker at one task. After that, its stream counts as stalled, "
-             "and leatd logs it. If the worker is stopped, dead or deadlocked, the service manager "
-             "restarts the daemon. 0: never.",
+             "The longest time that a worker may need for one task. If it needs longer, leatd logs "
+             "that its stream is stalled. If the worker is stopped, dead or deadlocked, the "
+             "service manager restarts the daemon. With 0, there is no limit.",
              .fallback = "60s", .min = 0, .max = 30 * 86400),
     LEAT_ARG(leat_settings, exec, CHOICE,
-             "Streams that may start programs: none, those of this file, or also those that "
-             "trainers of the daemon's own user describe. Programs run as the daemon's user.",
+             "Which streams may start programs with the stage `exec`. never: no stream. settings: "
+             "the streams of the settings. trainers: also streams that trainers of the daemon's "
+             "own user describe. The programs run as the daemon's user.",
              .fallback = "settings", .choices = exec_choices),
-    LEAT_ARG(leat_settings, tuner, CHOICE,
-             "on: leatd adapts block size, blocks in flight, batches ahead and batches per job "
-             "while streams run. Options of a stream come first. Batches never change.",
-             .fallback = "on", .choices = tuner_choices),
+    LEAT_ARG(
+        leat_settings, tuner, CHOICE,
+        "If on, leatd adapts block size, blocks in flight, batches ahead and batches per job while "
+        "streams run. It leaves options alone that you set for a stream. Batches stay the same.",
+        .fallback = "on", .choices = tuner_choices),
     LEAT_ARG(leat_settings, state_directory, PATH,
-             "Folder for the tuner's results, descriptions of streams (to explain stale "
-             "positions), and digests of files. If not given: $STATE_DIRECTORY (systemd), "
-             "$XDG_STATE_HOME/leat or ~/.local/state/leat."),
+             "The folder for the tuner's results, digests of files, and descriptions of streams, "
+             "which explain stale positions. Default: $STATE_DIRECTORY (systemd), else "
+             "$XDG_STATE_HOME/leat, else ~/.local/state/leat."),
     LEAT_ARG(leat_settings, log, CHOICE,
-             "Form of the log: text or JSON lines on stderr, or the journal. auto is the journal "
-             "if stderr leads there, else text.",
+             "The form of the log: text on stderr, JSON lines on stderr, or the journal. auto: the "
+             "journal if stderr is connected to it, otherwise text.",
              .fallback = "auto", .choices = log_formats),
-    LEAT_ARG(leat_settings, log_level, CHOICE, "Lowest level of events that leatd logs.",
+    LEAT_ARG(leat_settings, log_level, CHOICE, "The lowest level of events that leatd logs.",
              .fallback = "notice", .choices = log_levels),
     LEAT_ARG(leat_settings, fetch, GROUP,
              "How leat-fetch reads objects from stores and web servers (s3://, https://).",
              .group = leat_fetch_args),
     LEAT_ARG(leat_settings, include, PATH,
-             "Folder with more streams in files *.yaml, read in the order of their names. If not "
-             "given, streams.d beside this file, if it exists."),
+             "A folder that contains more streams in files *.yaml. leatd reads these files in the "
+             "order of their names. Default: the folder streams.d beside this file, if it exists."),
     LEAT_ARGS_END,
 };
 

@@ -17,7 +17,7 @@ enum leat_metrics_format { LEAT_METRICS_OPENMETRICS, LEAT_METRICS_PROMETHEUS };
 
 /* A metric that is no figure. */
 #define LEAT_METRICS_BUILD_INFO      "leat_build_info"
-#define LEAT_METRICS_BUILD_INFO_HELP "1; its version is a label."
+#define LEAT_METRICS_BUILD_INFO_HELP "Always 1. The label `version` is the version of the daemon."
 
 /* Adds the name with its suffixes: leat_stage_busy_seconds_total. */
 void leat_metrics_name(struct leat_text *text, const struct leat_figure *figure);
