@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Puts one bug at a time into a copy of the tree, and tells whether the tests notice it.
 
-    run.py BUILD [NAME...] [--others SECONDS] [--jobs N]
+    run.py BUILD [NAME...] [--part K/N] [--others SECONDS] [--jobs N]
     run.py --check ROOT
 
 BUILD is a build folder of the tree, whose kind (release, asan, ...) the copy gets. A NAME is a part of the name of a mutant or
-of its file; without one, all mutants are tried. The copy is BUILD/mutants; the tree itself stays as it is. For each mutant
+of its file; without one, all mutants are tried. `--part K/N` tries each N-th mutant from the K-th on, so that N machines
+share the work. The copy is BUILD/mutants; the tree itself stays as it is. For each mutant
 run.py builds and runs the tests that its table names. If these pass, it runs the other unit tests of the block for
 at most --others seconds (120). Status 1 if a mutant is not noticed and its table does not explain why.
 
@@ -187,6 +188,7 @@ def main():
     parser.add_argument("build", nargs="?", type=pathlib.Path)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--check", type=pathlib.Path, metavar="ROOT")
+    parser.add_argument("--part", default="1/1", metavar="K/N")
     parser.add_argument("--others", type=float, default=120, metavar="SECONDS")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
     arguments = parser.parse_args()
@@ -198,6 +200,8 @@ def main():
         parser.error("BUILD is missing")
     mutants = [mutant for mutant in load()
                if not arguments.names or any(name in mutant.file + ": " + mutant.name for name in arguments.names)]
+    k, n = map(int, arguments.part.split("/"))
+    mutants = mutants[k - 1::n]
     if not mutants:
         sys.exit("there is no such mutant")
     copy = Copy(arguments.build.resolve(), arguments.jobs)
