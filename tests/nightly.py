@@ -48,7 +48,7 @@ def jobs(scale):
         found.append(Job(f"chaos {preset}", preset, python, "tests/hostile/chaos.py", bin_of(preset), "--seconds", seconds(CHAOS_S), env=env))
         found.append(Job(f"sessions {preset}", preset, python, "tests/hostile/sessions.py", bin_of(preset), "--seconds", seconds(SESSIONS_S),
                          env=env))
-    for path in sorted((ROOT / "tests/fuzz").glob("fuzz_*.c")):
+    for path in sorted((ROOT / "tests/fuzz").glob("*/fuzz_*.c")):
         corpus = ROOT / "tests/fuzz/corpus" / path.stem.removeprefix("fuzz_")
         grown = LOGS / "corpus" / path.stem
         found.append(Job(f"fuzz {path.stem.removeprefix('fuzz_')}", "fuzz", f"build/fuzz/tests/{path.stem}", f"-max_total_time={seconds(FUZZ_S)}",

@@ -10,7 +10,7 @@ set -eu
 
 mkdir -p "$OUT/lib" "$WORK"
 cmake -G Ninja -S . -B "$WORK" -DCMAKE_BUILD_TYPE=None -DLEAT_FUZZ=ON "-DLEAT_FUZZ_ENGINE=$LIB_FUZZING_ENGINE" -DLEAT_PYTHON=OFF -DLEAT_MAN=OFF
-[ $# -gt 0 ] || set -- $(cd tests/fuzz && ls fuzz_*.c | sed 's/[.]c$//')
+[ $# -gt 0 ] || set -- $(cd tests/fuzz && ls */fuzz_*.c | sed 's/.*\///; s/[.]c$//')
 cmake --build "$WORK" --target "$@"
 
 # The machines that run the targets have none of the libraries: each target finds its own beside it.
