@@ -6,9 +6,8 @@
 
 #include "pipeline/memory/leftover.h"
 
-#define FREE_PART  8                    /* free blocks are at most this part of the living ones */
-#define FREE_LEAST 2                    /* and so many more */
-#define FREE_BYTES (UINT64_C(32) << 20) /* at most, where a stage frees many blocks at once */
+#define FREE_PART  8 /* free blocks are at most this part of the living ones */
+#define FREE_LEAST 2 /* and so many more */
 #define STRETCH    4 /* a stretch is so many times the most blocks alive at once */
 
 static struct leat_block *pop_free(struct leat_block_pool *pool) {
@@ -38,7 +37,7 @@ static bool has_too_many_free(const struct leat_block_pool *pool) {
 
     return pool->n_free > FREE_LEAST + pool->n_alive / FREE_PART &&
            (!pool->keeps_most || pool->n_free + pool->n_alive > n_most ||
-            pool->n_free_bytes > FREE_BYTES);
+            pool->n_free_bytes > pool->max_free_bytes);
 }
 
 struct leat_block *leat_block_pool_take(struct leat_block_pool *pool) {

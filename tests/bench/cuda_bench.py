@@ -1,13 +1,17 @@
 """Batches to a GPU: GB/s from the ring to the device, and the share of a training step that is waited for data.
 
     LEAT_BIN=build/bin PYTHONPATH=build/python python3 tests/bench/cuda_bench.py [--json FILE] [--device 0] [--jax]
-    [--seconds 5]
+    [--seconds 5] [--batches 32] [--slots 12]
 
-Needs a GPU, and PyTorch with CUDA (--jax: and JAX). What arrives is compared with what was sent first. Four tables:
+Needs a GPU, and PyTorch with CUDA (--jax: and JAX). With --device cpu, PyTorch alone is enough: batches are copied to
+memory of the CPU, so that you can try the program. What arrives is compared with what was sent first. The tables:
 
 - copy: one batch that is held, copied again and again by itself: what the bus gives, registered and (in a process of its
   own) not.
-- stream: batches of a stream as they come, to torch, each released: what the daemon makes is in it.
+- feed: batches of a stream, each released before a byte of it was read: what the daemon gives at most.
+- stream: batches of the same stream to torch, each released when it was copied. It cannot be faster than copy or feed.
+  The batches of both are rows of ids of a cache, --batches of 64 MiB an epoch. --slots are the slots of the ring: a
+  worker fills one of them at a time.
 - step: a small transformer trains; its time for a step with a batch that is on the device already, against batches of a
   stream. What is more is waited for. Besides, the time in next().
 - jax: with --jax, the same arrays by way of JAX.
@@ -29,23 +33,28 @@ from typing import Any
 MIB = 1 << 20
 SIZES = {"64 MiB": 64 * MIB, "8 MiB": 8 * MIB, "1 MiB": MIB, "64 KiB": 64 << 10}
 WIDTH = 4096  # bytes of a row of the copied batches
+BATCH = 64 * MIB  # bytes of a batch of a stream
+WINDOW = 4  # batches of a stream that are held at once: two are copied, one waits, one is given back
+WARM = 8  # batches before the clock starts
 
 
-def write_lists(path: pathlib.Path, n_rows: int, length: int, vocabulary: int = 30000) -> pathlib.Path:
-    """JSONL of lists of ids."""
+def write_lists(path: pathlib.Path, n_rows: int, length: int, n_times: int = 1) -> pathlib.Path:
+    """JSONL of lists of ids; n_times: the same rows again and again."""
     draw = random.Random(1)
-    with open(path, "w", encoding="ascii") as file:
-        for _ in range(n_rows):
-            file.write(json.dumps({"input_ids": [draw.randrange(1, vocabulary) for _ in range(length)]}) + "\n")
+    lines = (json.dumps({"input_ids": draw.choices(range(1, 30000), k=length)}) + "\n" for _ in range(n_rows))
+    text = "".join(lines).encode()
+    with open(path, "wb") as file:
+        for _ in range(n_times):
+            file.write(text)
     return path
 
 
-def lists(path: pathlib.Path, n_rows: int, length: int) -> Any:
+def lists(path: pathlib.Path, n_rows: int, length: int, n_ahead: int = 4) -> Any:
     """Batches of n_rows rows, padded with 0 to that length, as int32, without end."""
     import leat
 
     rows = leat.jsonl(path, fields={"input_ids": "list<int32>"}).pad(length, input="input_ids", value=0)
-    return rows.batch(n_rows, drop_last=True).prefetch(4)
+    return rows.batch(n_rows, drop_last=True).prefetch(n_ahead)
 
 
 def rate(n_bytes: int, seconds: float) -> dict[str, float]:
@@ -114,23 +123,45 @@ def check(folder: pathlib.Path, device: Any) -> None:
         assert all(torch.equal(one.cpu(), other) for one, other in zip(arrived, wanted))
 
 
-def measure_stream(folder: pathlib.Path, device: Any, seconds: float) -> dict[str, Any]:
-    """Batches of 64 MiB as a stream gives them, converted one ahead."""
+def cached(folder: pathlib.Path, n_batches: int, n_slots: int) -> Any:
+    """Batches of 64 MiB out of a cache, which the first loop fills."""
+    n_rows, n_drawn = BATCH // WIDTH, 1024
+    source = write_lists(folder / "stream.jsonl", n_drawn, WIDTH // 4, n_batches * n_rows // n_drawn)
+    pipeline = lists(source, n_rows, WIDTH // 4, n_slots)
+    pipeline = pipeline.options(cache={"path": str(folder / "cache")}, block_bytes="4MiB")
+    for batch in pipeline.open(epochs=1):
+        batch.release()
+    return pipeline
+
+
+def time_epochs(epochs: Any, use: Any, seconds: float, wait: Any) -> dict[str, Any]:
+    """Iterates over `epochs` again and again: a batch costs what use() and the wait for it take."""
+    n, start = -WARM, 0.0
+    while start == 0 or time.perf_counter() - start < seconds:
+        for batch in epochs:
+            n += 1
+            if n == 0:
+                wait()
+                start = time.perf_counter()
+            use(batch)
+    wait()
+    return {"64 MiB": rate(BATCH, (time.perf_counter() - start) / n), "n_batches": n}
+
+
+def measure_stream(pipeline: Any, device: Any, seconds: float) -> dict[str, Any]:
+    """What the daemon gives, and what arrives on the device."""
     import torch
 
-    source = write_lists(folder / "stream.jsonl", 64 * MIB // WIDTH, 8)
-    with lists(source, 64 * MIB // WIDTH, WIDTH // 4).open(window=4) as stream:
-        batches = stream.to("torch", device)
-        n, n_bytes, start = -2, 0, 0.0
-        while start == 0 or time.perf_counter() - start < seconds:
-            for arrays in batches:
-                n += 1
-                if n == 0:
-                    torch.cuda.synchronize(device)
-                    start, n_bytes = time.perf_counter(), 0
-                n_bytes += arrays["input_ids"].nbytes
-        torch.cuda.synchronize(device)
-        return {"64 MiB": rate(n_bytes, time.perf_counter() - start), "n_batches": n}
+    def wait() -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+
+    found: dict[str, Any] = {}
+    with pipeline.open(window=WINDOW) as stream:
+        found["feed"] = time_epochs(stream, lambda batch: batch.release(), seconds, wait)
+    with pipeline.open(window=WINDOW) as stream:
+        found["stream"] = time_epochs(stream.to("torch", device, copy=True), lambda arrays: None, seconds, wait)
+    return found
 
 
 def make_step(device: Any, length: int) -> Any:
@@ -203,8 +234,8 @@ def measure_step(folder: pathlib.Path, device: Any, seconds: float) -> dict[str,
     return found
 
 
-def measure_jax(folder: pathlib.Path, seconds: float) -> dict[str, Any]:
-    """64 MiB batches by way of JAX, after a comparison."""
+def measure_jax(folder: pathlib.Path, given: argparse.Namespace) -> dict[str, Any]:
+    """Batches of 64 MiB by way of JAX, after a comparison."""
     import jax
     import numpy
 
@@ -216,24 +247,27 @@ def measure_jax(folder: pathlib.Path, seconds: float) -> dict[str, Any]:
     assert all(numpy.array_equal(numpy.asarray(one), other) for one, other in zip(arrived, wanted, strict=True))
     del arrived
     add = jax.jit(lambda total, ids: total + ids[0, 0])
-    source = write_lists(folder / "jax64.jsonl", 64 * MIB // WIDTH, 8)
-    with lists(source, 64 * MIB // WIDTH, WIDTH // 4).open(window=4) as stream:
-        total, n, start = jax.numpy.int32(0), 0, time.perf_counter()
-        while time.perf_counter() - start < seconds:
-            for arrays in stream.to("jax", jax.devices("cuda")[0]):
-                total, n = add(total, arrays["input_ids"]), n + 1
-        total.block_until_ready()
-        return {"64 MiB": rate(64 * MIB, (time.perf_counter() - start) / n), "n_batches": n}
+    with cached(folder, given.batches, given.slots).open(window=WINDOW) as stream:
+        total = jax.numpy.int32(0)
+
+        def use(arrays: Any) -> None:
+            nonlocal total
+            total = add(total, arrays["input_ids"])
+
+        epochs = stream.to("jax", jax.devices("cuda")[0])
+        return time_epochs(epochs, use, given.seconds, lambda: total.block_until_ready())
 
 
 def show(results: dict[str, Any]) -> None:
     print(f"{results['device']}")
-    for name in ("copy", "copy, not registered", "stream", "jax"):
+    for name in ("copy", "copy, not registered", "feed", "stream", "jax"):
         for size, row in results.get(name, {}).items():
             if isinstance(row, dict):
                 issue = f", {row['issue_us']:.1f} us to issue" if "issue_us" in row else ""
                 print(f"{name:22} {size:7} {row['gb_s']:6.1f} GB/s  {row['us']:9.1f} us{issue}")
-    step = results["step"]
+    step = results.get("step")
+    if step is None:
+        return
     print(f"step, batch on device  {step['still_ms']:8.3f} ms")
     waited = f"waited {step['waited_share']:.2%}; {step['next_share']:.2%} in next()"
     print(f"step, batches fed      {step['fed_ms']:8.3f} ms, {waited}")
@@ -242,27 +276,34 @@ def show(results: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=pathlib.Path, help="write the figures there")
-    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--device", default="0", help="the number of the GPU, or cpu")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each table")
+    parser.add_argument("--batches", type=int, default=32, help="of 64 MiB in an epoch of the stream")
+    parser.add_argument("--slots", type=int, default=12, help="of 64 MiB that are filled ahead")
     parser.add_argument("--jax", action="store_true")
     parser.add_argument("--only-jax", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    is_cuda = given.device != "cpu"
     with tempfile.TemporaryDirectory(prefix="leat-cuda-") as name:
         folder = pathlib.Path(name)
         if given.only_jax:  # beside torch, JAX would take the device's memory
-            print(json.dumps(measure_jax(folder, given.seconds)))
+            print(json.dumps(measure_jax(folder, given)))
             return
         import torch
 
-        device = torch.device("cuda", given.device)
+        device = torch.device("cuda", int(given.device)) if is_cuda else torch.device("cpu")
         check(folder, device)
-        results: dict[str, Any] = {"device": torch.cuda.get_device_name(device), "torch": torch.__version__}
-        results["copy"] = measure_copy(folder, given.device, given.seconds, SIZES)
-        results["copy, not registered"] = without_registering(folder, given.device, given.seconds)
-        results["stream"] = measure_stream(folder, device, given.seconds)
-        results["step"] = measure_step(folder, device, given.seconds)
+        device_name = torch.cuda.get_device_name(device) if is_cuda else "CPU"
+        results: dict[str, Any] = {"device": device_name, "torch": torch.__version__}
+        if is_cuda:
+            results["copy"] = measure_copy(folder, device.index, given.seconds, SIZES)
+            results["copy, not registered"] = without_registering(folder, device.index, given.seconds)
+        results |= measure_stream(cached(folder, given.batches, given.slots), device, given.seconds)
+        if is_cuda:
+            results["step"] = measure_step(folder, device, given.seconds)
         if given.jax:
-            command = [sys.executable, __file__, "--only-jax", "--seconds", str(given.seconds)]
+            command = [sys.executable, __file__, "--only-jax", "--seconds", str(given.seconds),
+                       "--batches", str(given.batches), "--slots", str(given.slots)]
             environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
             done = subprocess.run(command, env=environment, capture_output=True, text=True)
             is_done = done.returncode == 0

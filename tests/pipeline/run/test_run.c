@@ -478,6 +478,26 @@ static void test_memory_is_bounded(void **state) {
     leat_plan_unref(plan);
 }
 
+/* The blocks of a large batch are freed at once, and those of the next batches use their memory
+ * again. */
+static void test_large_batches(void **state) {
+    struct leat_budget budget = {.limit_bytes = UINT64_MAX, .user_limit_bytes = UINT64_MAX};
+    struct leat_account account;
+    struct drive how = {.options = {.n_epochs = 4, .account = &account}};
+    const struct leat_pool_stats *blocks = &account.pools[LEAT_MEMORY_BLOCKS];
+
+    (void)state;
+    write_data("data.csv", 0, 200000, 0);
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    (void)drive_stream(CSV, "block_bytes: 65536",
+                       "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n"
+                       "- batch: {batch_size: 200000}",
+                       &how);
+    assert_in_range(blocks->n_allocations, 4 * 30, 4 * 200);
+    assert_in_range(blocks->n_misses, 1, blocks->n_allocations / 2);
+    leat_account_close(&account);
+}
+
 /* Memory that is slow to free is left to the caller, and counted until it is freed. */
 static void test_leftovers(void **state) {
     struct leat_budget budget = {.limit_bytes = UINT64_MAX, .user_limit_bytes = UINT64_MAX};
@@ -532,6 +552,7 @@ int main(void) {
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_options_are_checked),
         cmocka_unit_test(test_memory_is_bounded),
+        cmocka_unit_test(test_large_batches),
         cmocka_unit_test(test_leftovers),
     };
 
