@@ -56,6 +56,10 @@ PIECES = """
 {{ none or 'x' }} {{ 0 and 1 }} {{ not [] }} {{ 'y' if n > 2 else 'z' }} [{{ 'y' if false }}]
 {{ t[0] }}{{ t[-1] }}{{ t[1:3] }}{{ t[::-1] }}{{ t[:-2] }}{{ m[0].role }}{{ m[-1]['content'] is string }}{{ m[99] is defined }}{{ m[::2]|length }}
 {{ d.k }}{{ d['k'] }}{{ d.missing is defined }}{{ d.get('k', 1) }}{{ d.get('zz') }}{{ d.get('zz', 'no') }}{{ d.items() | list }}{{ d.keys() | list }}{{ d.values() | list }}
+{{ t['upperX'.removesuffix('X')]() }}{{ t['role'] is defined }}{{ t.role is defined }}{{ d['items'] is callable }}{{ d['k' ~ ''] }}{{ [t] | map(attribute='upper') | first is callable }}
+{{ [['a']] | map(attribute='0.0') | list }}{{ [[['a', t]]] | map(attribute=0) | list }}{{ [{'a': {'b': t}}, {}, {'a': 1}] | map(attribute='a.b', default='-') | list }}{{ [d] | map(attribute='zz', default=none) | join }}{{ [{'a.b': 1}][0]['a.b'] }}{{ ['ab'] | map(attribute='title.x', default=1) | list }}
+{% for x in m %}{% for c in x.content %}{% if c['type'] == 'text' %}{{ c.text }}{% elif c.type == 'image' or c['count'] is undefined %}!{% endif %}{% endfor %}{{ x.content | selectattr('type', 'equalto', 'text') | list | length }}{% endfor %}
+{% for index in [1, 2] %}{{ loop.index }}{{ index }}{{ loop['index'] }}{{ loop.role is defined }}{% macro g() %}{{ loop.index0 }}{{ index }}{% endmacro %}{{ g() }}{% endfor %}{{ index is defined }}
 {{ missing }}|{{ missing is undefined }}|{{ missing | default('x') }}|{{ '' | default('y', true) }}|{{ missing | length }}|{{ missing == missing }}
 {{ t | upper }}{{ t | lower }}{{ t | capitalize }}{{ 'a b-c d' | title }}{{ '  x ' | trim }}|{{ 'xxaxx' | trim('x') }}|{{ t | length }}|{{ t | replace('e', 'EE') }}|{{ t | replace('', '-') }}
 {{ 'a\\nb\\n\\nc' | indent }}|{{ 'a\\nb' | indent(2, true) }}|{{ 'a\\n\\nb' | indent('> ', blank=true) }}

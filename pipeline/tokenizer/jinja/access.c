@@ -66,7 +66,8 @@ static int own_attribute(struct leat_jinja_render *render, const struct leat_jin
     if (object->kind == LEAT_JINJA_LOOP) {
         int r = loop_attribute(render, object->loop, name, ret);
 
-        return r != 1 ? r : leat_jinja_method_find(render, object, name->text, name->n_bytes, ret);
+        if (r != 1)
+            return r;
     }
     if (object->kind == LEAT_JINJA_NAMESPACE) {
         found = leat_jinja_dict_find(object->dict, name);
@@ -81,6 +82,8 @@ static int own_attribute(struct leat_jinja_render *render, const struct leat_jin
         *ret = object->macro->node->name;
         return 0;
     }
+    if (name->is_key)
+        return 1;
     if (name->n_bytes >= 2 && name->text[0] == '_' && name->text[1] == '_')
         return leat_jinja_fail(render, "access to the attribute '%.*s' is unsafe",
                                (int)(name->n_bytes < 64 ? name->n_bytes : 64), name->text);

@@ -58,8 +58,9 @@ extern const struct leat_jinja_builtin leat_jinja_list_filters[], leat_jinja_str
 int leat_jinja_method_find(struct leat_jinja_render *render, const struct leat_jinja_value *self,
                            const char *name, size_t n_bytes, struct leat_jinja_value *ret);
 
-/* True if a dictionary has a method or an unsafe attribute of that name. */
-bool leat_jinja_is_dict_attribute(const char *name, size_t n_bytes);
+/* True for a name that can only be a key: no value has an attribute or a method of that name in
+ * Python. (Those of a loop, a namespace, a cycler and a macro do not count.) */
+bool leat_jinja_is_key(const char *name, size_t n_bytes);
 
 /* Binds the arguments to the names of the built-in, and calls it. */
 int leat_jinja_builtin_call(struct leat_jinja_render *render,

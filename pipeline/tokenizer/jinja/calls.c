@@ -290,7 +290,7 @@ int leat_jinja_builtin_call(struct leat_jinja_render *render,
     if (arguments->n_items > n_names)
         return leat_jinja_fail(render, "\"%s\" takes at most %zu arguments, not %zu", builtin->name,
                                n_names, arguments->n_items);
-    for (size_t i = 0; i < LEAT_JINJA_ARGUMENTS_MAX; i++)
+    for (size_t i = 0; i < n_names; i++)
         values[i] = i < arguments->n_items ? arguments->items[i]
                                            : (struct leat_jinja_value){.kind = LEAT_JINJA_ABSENT};
     for (size_t i = 0; r == 0 && i < arguments->n_keywords; i++)

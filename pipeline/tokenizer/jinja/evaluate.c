@@ -157,19 +157,24 @@ static int eval_condition(struct leat_jinja_render *render, const struct leat_ji
     return 0;
 }
 
+static int eval_attribute(struct leat_jinja_render *render, const struct leat_jinja_node *node,
+                          struct leat_jinja_value *ret) {
+    struct leat_jinja_value object;
+    int r = leat_jinja_eval(render, node->a, &object);
+
+    return r < 0 ? r : leat_jinja_attribute(render, &object, &node->value, ret);
+}
+
+/* a[b] and a op b */
 static int eval_binary(struct leat_jinja_render *render, const struct leat_jinja_node *node,
                        struct leat_jinja_value *ret) {
     struct leat_jinja_value a, b;
     int r = leat_jinja_eval(render, node->a, &a);
 
-    if (r == 0 && node->kind != LEAT_JINJA_ATTRIBUTE)
+    if (r == 0)
         r = leat_jinja_eval(render, node->b, &b);
     if (r < 0)
         return r;
-    if (node->kind == LEAT_JINJA_ATTRIBUTE)
-        return node->flag && a.kind == LEAT_JINJA_DICT
-                   ? leat_jinja_member(render, &a, &node->value, ret)
-                   : leat_jinja_attribute(render, &a, &node->value, ret);
     if (node->kind == LEAT_JINJA_ITEM)
         return leat_jinja_item(render, &a, &b, ret);
     return leat_jinja_arithmetic(render, node->op, &a, &b, ret);
@@ -191,9 +196,6 @@ static int eval_node(struct leat_jinja_render *render, const struct leat_jinja_n
     int r;
 
     switch (node->kind) {
-    case LEAT_JINJA_NAME:
-        leat_jinja_look_up(render, node, ret);
-        return 0;
     case LEAT_JINJA_LIST_OF:
     case LEAT_JINJA_TUPLE_OF:
         return eval_items(render, node, ret);
@@ -223,7 +225,9 @@ static int eval_node(struct leat_jinja_render *render, const struct leat_jinja_n
     case LEAT_JINJA_TEST:
         r = leat_jinja_eval(render, node->a, &value);
         return r < 0 ? r : eval_builtin(render, node, &value, ret);
-    default: /* ARITHMETIC, ATTRIBUTE, ITEM */
+    case LEAT_JINJA_ATTRIBUTE:
+        return eval_attribute(render, node, ret);
+    default: /* ARITHMETIC, ITEM */
         return eval_binary(render, node, ret);
     }
 }
@@ -236,8 +240,11 @@ int leat_jinja_eval(struct leat_jinja_render *render, const struct leat_jinja_no
         *ret = node->value;
         return leat_jinja_heap_spend(&render->heap, 1, render->err);
     }
+    if (node->kind == LEAT_JINJA_NAME) {
+        leat_jinja_look_up(render, node, ret);
+        return leat_jinja_heap_spend(&render->heap, 1, render->err);
+    }
     r = leat_jinja_heap_enter(&render->heap, render->err);
-
     if (r == 0)
         r = eval_node(render, node, ret);
     leat_jinja_heap_leave(&render->heap);

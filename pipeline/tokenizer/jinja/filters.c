@@ -352,7 +352,7 @@ FILTER(filter_sum) {
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
         struct leat_jinja_value item;
 
-        r = leat_jinja_path(render, &items->items[i], &arguments[0], &item);
+        r = leat_jinja_path(render, &items->items[i], &arguments[0], NULL, &item);
         if (r == 0)
             r = leat_jinja_arithmetic(render, LEAT_JINJA_ADD, &total, &item, &total);
     }

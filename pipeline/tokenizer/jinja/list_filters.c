@@ -56,7 +56,7 @@ FILTER(filter_join) {
         if (i > 0)
             r = leat_jinja_add_str(render, &render->scratch, &separator);
         if (r == 0)
-            r = leat_jinja_path(render, &items->items[i], &arguments[1], &item);
+            r = leat_jinja_path(render, &items->items[i], &arguments[1], NULL, &item);
         if (r == 0)
             r = leat_jinja_add_str(render, &render->scratch, &item);
     }
@@ -87,7 +87,7 @@ FILTER(filter_reverse) {
 static int sort_key(struct leat_jinja_render *render, const struct leat_jinja_value *item,
                     const struct leat_jinja_value *attribute, bool is_case_sensitive,
                     struct leat_jinja_value *ret) {
-    int r = leat_jinja_path(render, item, attribute, ret);
+    int r = leat_jinja_path(render, item, attribute, NULL, ret);
 
     if (r == 0 && !is_case_sensitive && ret->kind == LEAT_JINJA_STRING)
         r = leat_jinja_lower(render, ret, ret);
@@ -295,16 +295,12 @@ static int map_item(struct leat_jinja_render *render, const struct leat_jinja_va
     const struct leat_jinja_value *attribute = keyword_of(all, "attribute");
     const struct leat_jinja_value *fallback = keyword_of(all, "default");
     struct leat_jinja_arguments arguments;
-    int r;
 
     if (filter) {
         arguments = rest(all, 1);
         return leat_jinja_builtin_call(render, filter, item, &arguments, ret);
     }
-    r = leat_jinja_path(render, item, attribute, ret);
-    if (r == 0 && ret->kind == LEAT_JINJA_UNDEFINED && fallback)
-        *ret = *fallback;
-    return r;
+    return leat_jinja_path(render, item, attribute, fallback, ret);
 }
 
 /* Returns the items for `map` and `select`. A false value, such as None, has no items there. */
@@ -372,7 +368,7 @@ static int choose(struct leat_jinja_render *render, const struct leat_jinja_valu
     }
     r = items_or_none(render, self, &items);
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
-        r = leat_jinja_path(render, &items->items[i], &attribute, &value);
+        r = leat_jinja_path(render, &items->items[i], &attribute, NULL, &value);
         if (r == 0 && test)
             r = leat_jinja_builtin_call(render, test, &value, &tested, &value);
         if (r == 0 && leat_jinja_is_true(&value) == selects &&

@@ -1,5 +1,6 @@
 /* methods.c: methods of lists, dictionaries and cyclers, as Python has them; see str_methods.c for
  * those of texts. */
+#include <ctype.h>
 #include <string.h>
 
 #include "pipeline/tokenizer/jinja/strings.h"
@@ -186,14 +187,14 @@ static const char *const iterator_others[] = {"close",      "send",       "throw
                                               "gi_frame",   "gi_running", "gi_yieldfrom", "mapping",
                                               "isdisjoint", NULL};
 
-static void tables(const struct leat_jinja_value *self,
-                   const struct leat_jinja_builtin **ret_methods, const char *const **ret_others) {
+static void tables(enum leat_jinja_kind kind, const struct leat_jinja_builtin **ret_methods,
+                   const char *const **ret_others) {
     static const struct leat_jinja_builtin none[] = {{.name = NULL}};
     static const char *const nothing[] = {NULL};
 
     *ret_methods = none;
     *ret_others = nothing;
-    switch (self->kind) {
+    switch (kind) {
     case LEAT_JINJA_STRING:
         *ret_methods = leat_jinja_str_methods;
         *ret_others = str_others;
@@ -201,7 +202,7 @@ static void tables(const struct leat_jinja_value *self,
     case LEAT_JINJA_LIST:
     case LEAT_JINJA_TUPLE:
         *ret_methods = list_methods;
-        *ret_others = self->kind == LEAT_JINJA_LIST ? list_others : nothing;
+        *ret_others = kind == LEAT_JINJA_LIST ? list_others : nothing;
         break;
     case LEAT_JINJA_DICT:
         *ret_methods = dict_methods;
@@ -244,9 +245,20 @@ static const char *find_other(const char *const *others, const char *name, size_
     return *others;
 }
 
-bool leat_jinja_is_dict_attribute(const char *name, size_t n_bytes) {
-    return (n_bytes >= 2 && name[0] == '_' && name[1] == '_') ||
-           find(dict_methods, name, n_bytes) || find_other(dict_others, name, n_bytes);
+bool leat_jinja_is_key(const char *name, size_t n_bytes) {
+    bool is_key = n_bytes > 0 && !isdigit((unsigned char)name[0]) &&
+                  (n_bytes < 2 || name[0] != '_' || name[1] != '_');
+
+    for (size_t i = 0; is_key && i < n_bytes; i++)
+        is_key = isalnum((unsigned char)name[i]) || name[i] == '_';
+    for (int kind = 0; is_key && kind < LEAT_JINJA_ABSENT; kind++) {
+        const struct leat_jinja_builtin *methods;
+        const char *const *others;
+
+        tables((enum leat_jinja_kind)kind, &methods, &others);
+        is_key = !find(methods, name, n_bytes) && !find_other(others, name, n_bytes);
+    }
+    return is_key;
 }
 
 int leat_jinja_method_find(struct leat_jinja_render *render, const struct leat_jinja_value *self,
@@ -255,7 +267,7 @@ int leat_jinja_method_find(struct leat_jinja_render *render, const struct leat_j
     const char *const *others, *other;
     struct leat_jinja_method *method;
 
-    tables(self, &methods, &others);
+    tables(self->kind, &methods, &others);
     other = find_other(others, name, n_bytes);
     if (other)
         return leat_jinja_fail(render, "%s.%s is not supported", leat_jinja_kind_name(self), other);

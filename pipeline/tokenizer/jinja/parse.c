@@ -187,7 +187,10 @@ struct leat_jinja_node *leat_jinja_parse_const_node(struct leat_jinja_parser *pa
                                                     struct leat_jinja_value value) {
     struct leat_jinja_node *node = leat_jinja_parse_node_new(parser, LEAT_JINJA_CONST, token);
 
-    if (node)
-        node->value = value;
+    if (!node)
+        return NULL;
+    node->value = value;
+    node->value.is_key =
+        value.kind == LEAT_JINJA_STRING && leat_jinja_is_key(value.text, value.n_bytes);
     return node;
 }

@@ -244,7 +244,7 @@ struct leat_jinja_node *leat_jinja_parse_attribute(struct leat_jinja_parser *par
         if (!node)
             return NULL;
         node->value = token->value;
-        node->flag = !leat_jinja_is_dict_attribute(token->value.text, token->value.n_bytes);
+        node->value.is_key = leat_jinja_is_key(token->value.text, token->value.n_bytes);
     } else {
         return leat_jinja_parse_fail_unexpected(parser, "a name");
     }

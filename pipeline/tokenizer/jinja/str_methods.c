@@ -120,8 +120,10 @@ METHOD(str_removesuffix) {
 
     (void)all;
     *ret = *self;
-    if (r == 0 && ends_with(self, &arguments[0]))
+    if (r == 0 && ends_with(self, &arguments[0])) {
         ret->n_bytes -= arguments[0].n_bytes;
+        ret->is_key = false;
+    }
     return r;
 }
 

@@ -130,8 +130,20 @@ static struct leat_jinja_value path_key(const char *name, size_t n_bytes) {
     return n_bytes ? leat_jinja_int(index) : leat_jinja_string(name, 0);
 }
 
+static int item_or(struct leat_jinja_render *render, const struct leat_jinja_value *value,
+                   const struct leat_jinja_value *key, const struct leat_jinja_value *fallback,
+                   struct leat_jinja_value *ret) {
+    int r = leat_jinja_item(render, value, key, ret);
+
+    if (r == 0 && fallback && fallback->kind != LEAT_JINJA_NONE &&
+        ret->kind == LEAT_JINJA_UNDEFINED)
+        *ret = *fallback;
+    return r;
+}
+
 int leat_jinja_path(struct leat_jinja_render *render, const struct leat_jinja_value *value,
-                    const struct leat_jinja_value *path, struct leat_jinja_value *ret) {
+                    const struct leat_jinja_value *path, const struct leat_jinja_value *fallback,
+                    struct leat_jinja_value *ret) {
     struct leat_jinja_value at = *value;
     int r = 0;
 
@@ -139,8 +151,8 @@ int leat_jinja_path(struct leat_jinja_render *render, const struct leat_jinja_va
         *ret = *value;
         return 0;
     }
-    if (leat_jinja_is_integral(path))
-        return leat_jinja_item(render, value, path, ret);
+    if (path->is_key || leat_jinja_is_integral(path))
+        return item_or(render, value, path, fallback, ret);
     if (path->kind != LEAT_JINJA_STRING || memchr(path->text, ',', path->n_bytes))
         return leat_jinja_fail(render, "such an attribute is not supported");
     for (size_t start = 0; r == 0 && start <= path->n_bytes;) {
@@ -149,7 +161,7 @@ int leat_jinja_path(struct leat_jinja_render *render, const struct leat_jinja_va
         size_t n = dot ? (size_t)(dot - path->text) - start : path->n_bytes - start;
         struct leat_jinja_value key = path_key(path->text + start, n);
 
-        r = leat_jinja_item(render, &at, &key, &at);
+        r = item_or(render, &at, &key, fallback, &at);
         start += n + 1;
     }
     *ret = at;

@@ -34,9 +34,11 @@ int leat_jinja_replace(struct leat_jinja_render *render, const struct leat_jinja
                        const struct leat_jinja_value *old, const struct leat_jinja_value *new,
                        const struct leat_jinja_value *count, struct leat_jinja_value *ret);
 
-/* The value at a dotted path of keys and numbers; ABSENT and None: the value itself. */
+/* The value at a dotted path of keys and numbers; ABSENT and None: the value itself. fallback: in
+ * place of what is undefined at each step of the path; NULL and None: nothing. */
 int leat_jinja_path(struct leat_jinja_render *render, const struct leat_jinja_value *value,
-                    const struct leat_jinja_value *path, struct leat_jinja_value *ret);
+                    const struct leat_jinja_value *path, const struct leat_jinja_value *fallback,
+                    struct leat_jinja_value *ret);
 /* Keys and values of a dictionary as tuples. */
 int leat_jinja_pairs(struct leat_jinja_render *render, const struct leat_jinja_dict *dict,
                      struct leat_jinja_list **ret_list);

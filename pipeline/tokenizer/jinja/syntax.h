@@ -21,7 +21,7 @@ enum leat_jinja_node_kind {
     LEAT_JINJA_CONCAT,     /* list: what `~` joins */
     LEAT_JINJA_NEGATIVE,   /* -a */
     LEAT_JINJA_POSITIVE,   /* +a */
-    LEAT_JINJA_ATTRIBUTE,  /* a.value; flag: no dictionary has an attribute of this name */
+    LEAT_JINJA_ATTRIBUTE,  /* a.value */
     LEAT_JINJA_ITEM,       /* a[b] */
     LEAT_JINJA_SLICE,      /* a[b:c:d] */
     LEAT_JINJA_CALL,       /* a(call) */

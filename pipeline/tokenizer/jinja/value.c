@@ -217,8 +217,11 @@ static int values_equal(struct leat_jinja_heap *heap, const struct leat_jinja_va
 
 int leat_jinja_equal(struct leat_jinja_heap *heap, const struct leat_jinja_value *a,
                      const struct leat_jinja_value *b, bool *ret_equal, struct leat_error *err) {
-    int r = leat_jinja_heap_enter(heap, err);
+    int r;
 
+    if (a->kind < LEAT_JINJA_LIST || a->kind != b->kind) /* nothing nests */
+        return values_equal(heap, a, b, ret_equal, err);
+    r = leat_jinja_heap_enter(heap, err);
     if (r == 0)
         r = values_equal(heap, a, b, ret_equal, err);
     leat_jinja_heap_leave(heap);

@@ -39,6 +39,7 @@ enum leat_jinja_kind {
 struct leat_jinja_value {
     uint8_t kind;
     bool is_safe;     /* of a text: what is added to it with `+` is escaped (Markup in jinja2) */
+    bool is_key;      /* of a text of the template: a name that no value has as an attribute */
     uint32_t n_bytes; /* of a text */
     union {
         bool boolean;
