@@ -68,27 +68,27 @@ function(leat_package name section summary text)
     set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA "${control}" PARENT_SCOPE)
 endfunction()
 
-leat_package(leatd science "carries batches to trainers: the daemon"
-    "leatd reads CSV, JSONL, Arrow, Parquet and plain text, turns records into token
-batches on a pool of workers, and hands them through shared memory to every
-trainer of the machine. What a trainer sees depends on specification, data,
-seed and epoch alone: not on timing, workers, restarts or other trainers.
+leat_package(leatd science "makes batches for trainers: the daemon"
+    "leatd reads CSV, JSONL, Arrow, Parquet and plain text. Its worker threads make
+batches, and trainers read these batches in shared memory. The batches depend
+only on the description of the stream, the data, the seed and the epoch.
 .
-This package is the service: /etc/leat/leatd.yaml is its configuration, the
-groups leat-clients and leat-admin are its trainers and operators.")
-leat_package(leatctl science "carries batches to trainers: the operator's tool"
-    "leatctl asks the daemon leatd how streams and trainers are, drains it, and
-pulls batches; it checks, explains and measures specifications of streams,
-and runs them with a daemon of its own.")
-leat_package(libleat0 libs "carries batches to trainers: the libraries"
-    "libleat is what a trainer in C pulls batches with from the daemon leatd;
-libleat-tokenizer turns texts into token ids as Hugging Face tokenizers does,
-from the same files.")
-leat_package(libleat-dev libdevel "carries batches to trainers: what compiling takes"
-    "The headers leat.h and leat_tokenizer.h, and what the linker, pkg-config and
-CMake need to find libleat and libleat-tokenizer.")
-leat_package(python3-leat python "carries batches to trainers: the Python package"
-    "import leat: pipelines in Python, and batches as tensors of PyTorch, JAX, MLX
-or NumPy, none of which this package needs. Batches come from the daemon of
-the machine or from one of its own.")
+This package installs the service. /etc/leat/leatd.yaml is its configuration.
+Members of the group leat-clients may train, and members of leat-admin may
+operate the daemon.")
+leat_package(leatctl science "makes batches for trainers: the operator's tool"
+    "leatctl shows the streams and trainers of the daemon leatd, and stops or reloads
+the daemon. It also checks, explains and measures streams before you train, and
+can run a stream with a private daemon.")
+leat_package(libleat0 libs "makes batches for trainers: the libraries"
+    "With libleat, a trainer in C reads batches from the daemon leatd.
+libleat-tokenizer turns texts into token ids. It reads the files of Hugging
+Face tokenizers, and gives the same ids.")
+leat_package(libleat-dev libdevel "makes batches for trainers: headers and files for compiling"
+    "This package contains the headers leat.h and leat_tokenizer.h, and the files
+with which the linker, pkg-config and CMake find libleat and libleat-tokenizer.")
+leat_package(python3-leat python "makes batches for trainers: the Python package"
+    "With the Python package leat, you build pipelines in Python, and get batches as
+tensors of PyTorch, JAX, MLX or NumPy. The package requires none of these. It
+reads batches from the daemon of the machine, or starts a private daemon.")
 include(CPack)

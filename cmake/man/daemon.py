@@ -24,10 +24,7 @@ def options(text):
             found[-1][1].append(line.strip())
         elif found and not line.strip():
             break
-    own = {"--version": "Prints its version.", "--help": "Prints its options."}
-    return "\n".join(definition(term, sentence(" ".join(what).strip()) or next(own[name] for name in own if name in
-                                                                     term.replace("\\", "")))
-                     for term, what in found)
+    return "\n".join(definition(term, sentence(" ".join(what).strip())) for term, what in found)
 
 
 def event(item):
@@ -37,11 +34,11 @@ def event(item):
 
 
 def events_page(reference):
-    text = ("All events that `leatd` may log, each with advice. In the journal you find an event by its name or its "
-            "id. journalctl -x prints the advice too:\n\n"
+    text = ("`leatd` may log the events below. Each event comes with advice. In the journal, you find an event by its name "
+            "or its id. `journalctl -x` also prints the advice:\n\n"
             "  journalctl -u leatd LEAT_EVENT=stream-failed\n  journalctl -u leatd -x\n\n"
-            "An id belongs to one event for ever. The setting `log_level` decides which events are logged; "
-            "`leatctl log-level` changes that by room.")
+            "Later versions keep the id of each event. The setting `log_level` chooses the lowest level that `leatd` logs. "
+            "`leatctl log-level` changes it for parts of the daemon, which are called rooms.")
     return page("leat-events", 7, reference["version"], "the events of leatd, and what to do about them",
                 section("DESCRIPTION", paragraphs(text)),
                 section("EVENTS", "\n".join(event(item) for item in reference["events"])),
@@ -49,10 +46,10 @@ def events_page(reference):
 
 
 def metrics_page(reference):
-    text = ("The metrics that `leatctl metrics` prints, and that the listener of the setting `http_listen` serves at /metrics. "
+    text = ("`leatctl metrics` prints the metrics below. The setting `http_listen` also serves them at /metrics. "
             "The format is OpenMetrics 1.0, or Prometheus' text format 0.0.4. Counters never decrease while the daemon "
-            "runs. The number of streams and stages is limited.\n\n"
-            "The examples hold a dashboard and alert rules: grafana/leat.json and prometheus/leat.rules.yaml.")
+            "runs. Only a limited number of streams and stages get labels of their own; the rest have the label `other`.\n\n"
+            "The examples of the package contain a dashboard and alert rules: grafana/leat.json and prometheus/leat.rules.yaml.")
     body = "\n".join(definition(f"{bold(item['name'])} ({item['kind']})", item["help"] + LABELS[item["scope"]])
                      for item in reference["metrics"])
     return page("leat-metrics", 7, reference["version"], "the metrics of leatd for Prometheus",

@@ -9,23 +9,25 @@ import re
 from scdoc import bold, definition, escape, page, paragraphs, section, sentence
 
 INTRODUCTION = """\
-The messages are those of proto/leat.proto, in protobuf's third syntax.
+This page describes the protocol of the socket control.sock. The file proto/leat.proto defines its messages, in version 3 of
+protobuf.
 
-A client connects to control.sock (SOCK_STREAM) and sends frames. A frame is the number of bytes (u32, little endian,
-1..{frame}), then a ControlRequest of version 1. The daemon answers each request with one frame, a ControlReply, in order.
-Only `subscribe` gets replies until the connection ends. A reply with an `error` holds nothing else.
+A client connects to control.sock (SOCK_STREAM) and sends requests as frames. A frame begins with its length (u32, little endian,
+1..{frame}). A ControlRequest of version 1 follows. The daemon answers each request with one frame, a ControlReply, in the
+order of the requests. Only `subscribe` gets further replies, until the connection ends. If a request fails, its reply contains
+only `error`.
 
-Both sides skip unknown fields, and a number belongs to one field for ever. Later additions therefore break no client. A daemon
-answers an unknown verb with -EOPNOTSUPP. It answers with -EPROTO if a field that is not repeated occurs twice, or if the
-request has more than {messages} messages or {fields} fields.
+Both sides ignore fields that they do not know. Later versions may add fields, but never use a field number again. The daemon
+answers a verb that it does not know with the error -EOPNOTSUPP. It answers with -EPROTO if a field that is not repeated occurs
+twice. It also answers so if a request has more than {messages} messages or {fields} fields.
 
-Everybody may connect. The kernel identifies the caller (SO_PEERCRED, SO_PEERGROUPS). Verbs of the right `read` are for members
-of `control_groups`, verbs of the right `operate` for members of `admin_groups`. The daemon's own user and root may use all
-verbs. For other callers the answer is -EACCES, with the group that they need.
+Every user may connect. The kernel tells the daemon which user it is (SO_PEERCRED, SO_PEERGROUPS). Members of `control_groups` may
+use the verbs with the right `read`. Members of `admin_groups` may also use those with the right `operate`. The daemon's own user
+and root may use all verbs. Other callers get the error -EACCES, which names the group that they need.
 
-All connections of one user together get at most a hundredth of the loop's time. Accepting, receiving, refusing and
-answering count; the work of `operate` verbs does not. Further requests wait. A user has at most 80 connections. The daemon
-drops a client that does not read its replies.
+The requests of one user get at most a hundredth of the daemon's time, however many connections the user has. Further requests
+wait. The work that `operate` verbs cause does not count. A user may have at most 80 connections. The daemon disconnects a client
+that does not read its replies.
 """
 FIELD = re.compile(r"(repeated )?(\w+) (\w+) = (\d+);")
 

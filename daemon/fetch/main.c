@@ -27,12 +27,15 @@ static const char help[] =
     "\n"
     "  leat-fetch [--config FILE] --socket PATH\n"
     "\n"
-    "  --config FILE  leatd's settings, of which it reads `fetch` (default: $LEAT_FETCH_CONFIG)\n"
-    "  --socket PATH  the socket for clients, unless systemd passes one\n"
-    "  --private      only for a program that starts leat-fetch and passes its clients\n"
-    "  --help, --version\n"
+    "  --config FILE  a file with settings of leatd; leat-fetch reads only `fetch` in it\n"
+    "                 (default: $LEAT_FETCH_CONFIG)\n"
+    "  --socket PATH  the socket for clients; leave it out if systemd opens the socket\n"
+    "  --private      only programs that start a private leat-fetch pass this option\n"
+    "  --help         print this help, and exit\n"
+    "  --version      print the version, and exit\n"
     "\n"
-    "Credentials come from the environment, ~/.aws or the instance's metadata: leat-fetch(8).\n";
+    "leat-fetch finds credentials in the environment, in ~/.aws, or in the role of the instance:\n"
+    "see leat-fetch(8).\n";
 
 struct options {
     const char *config, *socket;
