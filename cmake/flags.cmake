@@ -1,18 +1,22 @@
-# Warnings, hardening and sanitizers for every target of the tree: link leat_flags.
+# Warnings, hardening and sanitizers for every target of the tree: link leat_flags. What is generated links leat_hardening alone.
+# check.hardening looks for all of it. (glibc must have CET too, or the linker leaves its mark out: Debian 12's has not.)
+add_library(leat_hardening INTERFACE)
+target_compile_options(leat_hardening INTERFACE -fstack-protector-strong -fstack-clash-protection)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
+    target_compile_options(leat_hardening INTERFACE -fcf-protection)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT LEAT_SANITIZE)
+    target_compile_definitions(leat_hardening INTERFACE _FORTIFY_SOURCE=2)
+endif()
+target_link_options(leat_hardening INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+
 add_library(leat_flags INTERFACE)
+target_link_libraries(leat_flags INTERFACE leat_hardening)
 target_include_directories(leat_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(leat_flags INTERFACE _GNU_SOURCE LEAT_VERSION="${PROJECT_VERSION}")
 target_compile_options(leat_flags INTERFACE
     -Wall -Wextra -Wshadow -Wconversion -Wvla -Wformat=2 -Werror=format-security -fvisibility=hidden
-    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes -Wstrict-prototypes>
-    -fstack-protector-strong -fstack-clash-protection)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
-    target_compile_options(leat_flags INTERFACE -fcf-protection)
-endif()
-if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT LEAT_SANITIZE)
-    target_compile_definitions(leat_flags INTERFACE _FORTIFY_SOURCE=2)
-endif()
-target_link_options(leat_flags INTERFACE -Wl,-z,relro,-z,now)
+    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes -Wstrict-prototypes>)
 if(LEAT_WERROR)
     target_compile_options(leat_flags INTERFACE -Werror)
 endif()
