@@ -7,6 +7,7 @@ static const struct leat_cli_member status_members[] = {
     MEMBER(Leat__StatusReply, version, MEMBER_TEXT, "version"),
     MEMBER(Leat__StatusReply, pid, MEMBER_ID, "process"),
     MEMBER(Leat__StatusReply, config_file, MEMBER_TEXT, "configuration"),
+    MEMBER(Leat__StatusReply, sandbox, MEMBER_TEXT, "sandbox"),
     MEMBER(Leat__StatusReply, is_draining, MEMBER_BOOL, "draining"),
     MEMBER(Leat__StatusReply, uptime_ns, MEMBER_NS, "up"),
     MEMBER(Leat__StatusReply, n_workers, MEMBER_U32, "workers"),

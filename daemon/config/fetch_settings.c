@@ -1,5 +1,6 @@
 #include "daemon/config/fetch_settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/config/settings_files.h"
@@ -50,6 +51,17 @@ static int resolve(const struct leat_config *config, const char **path, struct l
     free((char *)(uintptr_t)*path);
     *path = resolved;
     return 0;
+}
+
+char *leat_fetch_default_path(void) {
+    const char *given = getenv("CACHE_DIRECTORY"), *below = getenv("XDG_CACHE_HOME"), *suffix = "";
+    char *path = NULL;
+
+    if (!given || !given[0]) {
+        suffix = below && below[0] ? "/leat/fetch" : "/.cache/leat/fetch";
+        given = below && below[0] ? below : getenv("HOME");
+    }
+    return given && asprintf(&path, "%s%s", given, suffix) >= 0 ? path : NULL;
 }
 
 int leat_fetch_settings_load(const char *file, struct leat_fetch_settings *ret_settings,

@@ -16,6 +16,8 @@ struct leat_fetch_settings {
 
 extern const struct leat_arg leat_fetch_args[];
 
+/* Where blocks are kept if `path` is not given; malloc'ed. NULL: nowhere, as HOME is not set. */
+char *leat_fetch_default_path(void);
 /* Reads `fetch` of a file of settings, with paths resolved; file NULL: all defaults. To be deinited
  * in any case. May block. */
 int leat_fetch_settings_load(const char *file, struct leat_fetch_settings *ret_settings,

@@ -26,7 +26,7 @@ static const char *const log_levels[] = {"error", "warning", "notice", "info", "
 
 static const char *const exec_choices[] = {"never", "settings", "trainers", NULL};
 
-static const char *const tuner_choices[] = {"off", "on", NULL};
+static const char *const switches[] = {"off", "on", NULL};
 
 const struct leat_arg leat_settings_args[] = {
     LEAT_ARG(leat_settings, workers, INT,
@@ -119,7 +119,19 @@ const struct leat_arg leat_settings_args[] = {
         leat_settings, tuner, CHOICE,
         "If on, leatd adapts block size, blocks in flight, batches ahead and batches per job while "
         "streams run. It leaves options alone that you set for a stream. Batches stay the same.",
-        .fallback = "on", .choices = tuner_choices),
+        .fallback = "on", .choices = switches),
+    LEAT_ARG(
+        leat_settings, sandbox, CHOICE,
+        "If on, leatd gives up system calls that leat never makes, such as ptrace, mount, bpf and "
+        "io_uring, and all new privileges. So do the programs that it starts (exec, leat-fetch). "
+        "Set off for programs that need these calls, such as containers and debuggers.",
+        .fallback = "on", .choices = switches),
+    LEAT_ARG(leat_settings, writable, PATHS,
+             "Folders. leatd and the programs that it starts can change files only below them, and "
+             "below leatd's own folders for sockets, state and fetched blocks. Caches and "
+             "`quarantine` must lie there. Default: none, so leatd can write wherever its user "
+             "may. It needs sandbox: on, and a kernel with Landlock.",
+             .min = 0, .max = LEAT_SETTINGS_MAX_WRITABLE),
     LEAT_ARG(leat_settings, state_directory, PATH,
              "The folder for the tuner's results, digests of files, and descriptions of streams, "
              "which explain stale positions. Default: $STATE_DIRECTORY (systemd), else "
@@ -141,8 +153,9 @@ const struct leat_arg leat_settings_args[] = {
 
 /* Sockets and threads are made once, and any thread may write into the state folder. */
 const char *const leat_settings_at_start[] = {
-    "workers",         "trainer_socket",  "copy_socket", "control_socket", "http_listen",
-    "http_token_file", "state_directory", "log",         "fetch",          NULL};
+    "workers",     "trainer_socket",  "copy_socket",     "control_socket",
+    "http_listen", "http_token_file", "state_directory", "log",
+    "fetch",       "sandbox",         "writable",        NULL};
 
 static int check_keys(const struct leat_settings *settings, struct leat_error *err) {
     const struct leat_value *document = &settings->document;
@@ -248,6 +261,20 @@ static int resolve_http(struct leat_settings *settings, struct leat_error *err) 
     return 0;
 }
 
+static int resolve_list(const struct leat_settings *settings, const struct leat_texts *paths,
+                        struct leat_error *err) {
+    int r = 0;
+
+    for (size_t i = 0; i < paths->n_items && r == 0; i++) {
+        const char *path = paths->items[i];
+
+        r = resolve_path(settings, &path, err);
+        if (r == 0)
+            paths->items[i] = (char *)(uintptr_t)path;
+    }
+    return r;
+}
+
 static int resolve_paths(struct leat_settings *settings, struct leat_error *err) {
     const char **sockets[] = {&settings->trainer_socket, &settings->copy_socket,
                               &settings->control_socket, &settings->state_directory,
@@ -256,14 +283,9 @@ static int resolve_paths(struct leat_settings *settings, struct leat_error *err)
     for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
         if (resolve_path(settings, sockets[i], err) < 0)
             return -ENOMEM;
-    for (size_t i = 0; i < settings->roots.n_items; i++) {
-        const char *path = settings->roots.items[i];
-        int r = resolve_path(settings, &path, err);
-
-        if (r < 0)
-            return r;
-        settings->roots.items[i] = (char *)(uintptr_t)path;
-    }
+    if (resolve_list(settings, &settings->roots, err) < 0 ||
+        resolve_list(settings, &settings->writable, err) < 0)
+        return -ENOMEM;
     return resolve_http(settings, err);
 }
 

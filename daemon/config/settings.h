@@ -20,6 +20,7 @@
 
 #define LEAT_SETTINGS_MAX_WORKERS  1024 /* as in libuv's pool */
 #define LEAT_SETTINGS_MAX_SESSIONS 16384
+#define LEAT_SETTINGS_MAX_WRITABLE 64
 #define LEAT_SETTINGS_MAX_WINDOW   128 /* this many notices always fit into a socket's buffer */
 
 /* Whose streams may start programs (the stage `exec`). */
@@ -30,6 +31,7 @@ enum leat_settings_exec {
 };
 
 enum leat_settings_tuner { LEAT_SETTINGS_TUNER_OFF, LEAT_SETTINGS_TUNER_ON };
+enum leat_settings_sandbox { LEAT_SETTINGS_SANDBOX_OFF, LEAT_SETTINGS_SANDBOX_ON };
 
 struct leat_settings {
     struct leat_config base;
@@ -50,6 +52,8 @@ struct leat_settings {
     int64_t worker_timeout;      /* in seconds; 0: never */
     int exec;                    /* enum leat_settings_exec */
     int tuner;                   /* enum leat_settings_tuner */
+    int sandbox;                 /* enum leat_settings_sandbox */
+    struct leat_texts writable;  /* none: not given */
     const char *state_directory; /* NULL: not given */
     int log;                     /* enum leat_log_format */
     int log_level;               /* index into error, warning, notice, info, debug */

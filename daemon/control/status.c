@@ -67,6 +67,7 @@ int leat_control_describe_status(const struct leat_sessions *sessions, struct le
     status->memory_peak_bytes = env->budget->peak_bytes;
     status->n_stalled = (uint32_t)figures.n_tasks_stalled;
     status->config_file = env->settings->file;
+    status->sandbox = (char *)(uintptr_t)env->sandbox;
     return describe_failures(sessions, status, arena);
 }
 

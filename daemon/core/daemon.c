@@ -14,6 +14,7 @@
 
 #include "daemon/config/configuration.h"
 #include "daemon/control/control.h"
+#include "daemon/core/sandbox.h"
 #include "daemon/metrics/verdict_samples.h"
 #include "daemon/schedule/pool.h"
 #include "daemon/stream/feed.h"
@@ -363,9 +364,6 @@ static int init_parts(struct leat_daemon *daemon, const struct leat_configuratio
     leat_rights_init(&daemon->controls.rights, &settings->control_groups, &settings->admin_groups);
     leat_users_set_weights(&daemon->users, settings->weights, settings->n_weights);
     daemon->env.n_workers = choose_workers(daemon);
-    r = leat_pool_start(leat_scheduler_n_threads(daemon->env.n_workers), err);
-    if (r < 0)
-        return r;
     r = leat_streams_init(&daemon->feeds.streams, settings->streams, settings->n_streams);
     if (r < 0)
         return leat_error_set(err, r, "%s", strerror(-r));
@@ -414,9 +412,13 @@ static int init(struct leat_daemon *daemon, struct leat_error *err) {
     daemon->env.roots = configuration.roots;
     r = init_parts(daemon, &configuration, err);
     if (r == 0)
-        r = init_loop(daemon, err);
-    if (r == 0)
         r = leat_endpoints_open(&daemon->endpoints, err);
+    if (r == 0 && daemon->options.is_sandboxed)
+        r = leat_sandbox_enter(&daemon->endpoints, daemon->feeds.indexes.path, err);
+    if (r == 0) /* threads begin here */
+        r = leat_pool_start(leat_scheduler_n_threads(daemon->env.n_workers), err);
+    if (r == 0)
+        r = init_loop(daemon, err);
     if (r < 0)
         return r;
     leat_configuration_fit_budget(daemon->env.settings,
@@ -452,6 +454,7 @@ static void link_parts(struct leat_daemon *daemon) {
                              .is_unfused = daemon->options.is_unfused,
                              .start_ns = leat_now_ns(),
                              .start_unix_ns = leat_unix_ns(),
+                             .sandbox = "",
                              .is_reload_good = true};
     daemon->feeds.env = env;
     daemon->sessions.env = env;

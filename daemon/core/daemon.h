@@ -31,6 +31,7 @@ struct leat_daemon_options {
     const char *socket_dir;  /* NULL: as the settings and the environment say */
     int64_t workers;         /* 0: as the settings say */
     bool is_unfused;         /* each per-record stage is a job of its own */
+    bool is_sandboxed;       /* the process is the daemon's: it gives up what the settings say */
     int log_fd;
     uint64_t stop_ms; /* how long a stop waits for work; 0: less than a second */
     struct leat_settings_overrides overrides;

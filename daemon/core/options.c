@@ -156,7 +156,7 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
                        struct leat_error *err) {
     int option, r = 0;
 
-    *options = (struct leat_options){.daemon = {.log_fd = STDERR_FILENO}};
+    *options = (struct leat_options){.daemon = {.log_fd = STDERR_FILENO, .is_sandboxed = true}};
     optind = 1;
     opterr = 0;
     while (r == 0 && (option = getopt_long(argc, argv, ":c:s:w:Vh", long_options, NULL)) != -1)

@@ -147,6 +147,7 @@ static void log_started(const struct leat_service *service) {
                        LEAT_LOG_T("socket", service->socket),
                        LEAT_LOG_N("workers", service->env->n_workers),
                        LEAT_LOG_N("streams", service->env->settings->n_streams),
+                       LEAT_LOG_T("sandbox", service->env->sandbox),
                        LEAT_LOG_FIELDS_END,
                    });
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "daemon/config/fetch_settings.h"
 #include "proto/base/array.h"
 #include "proto/base/file.h"
 
@@ -116,20 +117,9 @@ static int make_folder(char *path) {
     return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-static char *default_path(void) {
-    const char *given = getenv("CACHE_DIRECTORY"), *below = getenv("XDG_CACHE_HOME"), *suffix = "";
-    char *path = NULL;
-
-    if (!given || !given[0]) {
-        suffix = below && below[0] ? "/leat/fetch" : "/.cache/leat/fetch";
-        given = below && below[0] ? below : getenv("HOME");
-    }
-    return given && asprintf(&path, "%s%s", given, suffix) >= 0 ? path : NULL;
-}
-
 int leat_block_cache_init(struct leat_block_cache *cache, const char *path, uint64_t max_bytes,
                           uint64_t block_bytes, struct leat_error *err) {
-    char *folder = path ? strdup(path) : default_path();
+    char *folder = path ? strdup(path) : leat_fetch_default_path();
     int r = folder ? make_folder(folder) : -ENOENT;
 
     *cache =

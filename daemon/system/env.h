@@ -27,6 +27,7 @@ struct leat_env {
     struct leat_settings *settings; /* those in force, which a reload replaces */
     struct leat_roots *roots;       /* likewise */
     uint32_t n_workers;
+    const char *sandbox; /* what the process has given up: "calls, writes"; "" in tests */
     bool is_unfused; /* each per-record stage is a job of its own */
     uint64_t start_ns, start_unix_ns;
     struct leat_turns turns;

@@ -140,4 +140,15 @@ MUTANTS = {
         ("a conflict ends the upload", "|| (status == 409 && is_writing(transfer));", ";"),
         ("an object that is there is replaced", "    if (transfer->request.is_new)\n        return add_header(transfer, \"If-None-Match\", \"*\");\n", ""),
     ]),
+    "daemon/system/sandbox.c": ("daemon.test_sandbox e2e.sandbox", [
+        ("namespaces are allowed", "UNLESS(BPF_JSET, NAMESPACES, 1),", "UNLESS(BPF_JSET, 0, 1),"),
+        ("other architectures are allowed", "UNLESS(BPF_JEQ, ARCH, 2),\n        LOAD(nr),\n        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN, 0, 1),", "LOAD(nr),\n        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, UINT32_MAX, 0, 1),"),
+        ("files may be cut short", "(version >= 3 ? TRUNCATE : 0)", "0"),
+        ("files may be made and removed anywhere", ".handled_access_fs = WRITE_FILE | REMOVE_MAKE}", ".handled_access_fs = WRITE_FILE}"),
+    ]),
+    "daemon/core/sandbox.c": ("e2e.sandbox", [
+        ("the setting sandbox is ignored", "if (env->settings->sandbox == LEAT_SETTINGS_SANDBOX_OFF)", "if (false)"),
+        ("sockets cannot be removed", "        add_above(folders, endpoints->listeners[i].path);", "        (void)0;"),
+        ("the state cannot be written", "    add_above(folders, state);", "    (void)state;"),
+    ]),
 }

@@ -56,10 +56,26 @@ static void examine_need(struct leat_doctor *doctor, const struct leat_kernel_ne
     }
 }
 
+/* Older daemons say nothing of it. */
+static void examine_sandbox(struct leat_doctor *doctor) {
+    const char *sandbox = doctor->status ? doctor->status->sandbox : "";
+    bool has_none = strcmp(sandbox, "none") == 0;
+
+    if (!sandbox[0])
+        return;
+    leat_doctor_add(doctor, has_none ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, AREA, "sandbox",
+                    strcmp(sandbox, "off") == 0 ? "%s: leatd.yaml says so"
+                    : has_none ? "%s: the kernel has no seccomp, or denies it to the daemon"
+                               : "the daemon and its programs have given up: %s",
+                    sandbox);
+    leat_doctor_mend(doctor, "use a kernel with seccomp filters, or set `sandbox: off`");
+}
+
 void leat_doctor_kernel(struct leat_doctor *doctor) {
     examine_version(doctor);
     for (const struct leat_kernel_need *need = leat_kernel_needs; need->name; need++)
         examine_need(doctor, need);
+    examine_sandbox(doctor);
 }
 
 /* ---- limits ---- */
