@@ -107,7 +107,8 @@ class Copy:
         self.programs = [target for target in self.targets if target.startswith(PROGRAMS)]
         self.tests = {}
         for test in json.loads(self.must(["ctest", "--show-only=json-v1"], self.build))["tests"]:
-            self.tests[test["name"]] = test.get("command", [""])[0]
+            unbuilt = [str(self.build / "tests" / test["name"].replace(".", "_"))]  # of which ctest names no command
+            self.tests[test["name"]] = test.get("command", unbuilt)[0]
 
     def update(self):
         """Brings the tree's files over, and takes away what it no longer has."""
