@@ -3,8 +3,9 @@
 
     parquet_bench.py BIN [--megabytes N] [--rounds N] [--tokenizer tokenizer.json] [--parts read,tokens]
 
-Made-up prose is written by pyarrow in several codecs, and as Arrow and JSON Lines. All figures are seconds of CPU, user and
-system, of all processes, the least of all rounds; those of leat less what a file of one row takes.
+Made-up prose is written by pyarrow in several codecs, and as Arrow and JSON Lines, which are also compressed with zstd. All figures
+are seconds of CPU, user and system, of all processes, the least of all rounds; those of leat less what a file of one row takes.
+`of_jsonl` compares each Parquet file with plain JSON Lines of the same rows, `of_zstd_jsonl` those with a codec with compressed ones.
 
     read     leat reads the rows, of which a filter keeps none; pyarrow reads them in batches of 1,024 rows, on one thread
     tokens   batches of 32 rows, truncated to 512 tokens and padded: leat with two workers from each file, and `datasets` (streaming,
@@ -42,7 +43,8 @@ print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LENGTH = 512
-FILES = [f"{codec}.parquet" for codec in [*CODECS, "delta"]]
+FILES = [f"{codec}.parquet" for codec in [*CODECS, "delta"]]  # delta: with snappy
+LINES = ["text.jsonl", "text.jsonl.zst"]
 DATASETS = f"""
 import json, sys
 import datasets, tokenizers, torch
@@ -84,14 +86,25 @@ def write(folder, megabytes):
         writer.write_table(table, max_chunksize=1000)
     for name, some in [("text.jsonl", rows), ("one.jsonl", rows[:1])]:
         (folder / name).write_text("".join(json.dumps({"text": text, "label": i % 7}) + "\n" for i, text in enumerate(some)))
+    with pa.CompressedOutputStream(str(folder / "text.jsonl.zst"), "zstd") as file:
+        file.write((folder / "text.jsonl").read_bytes())
     return n_bytes
 
 
+def source_of(folder, name):
+    return {name.split(".")[1]: {"paths": [str(folder / name)], "fields": {"text": "text", "label": "int32"}}}
+
+
+def of_lines(seconds):
+    """What each Parquet file takes of what JSON Lines take."""
+    plain, zstd = (seconds[name] for name in LINES)
+    return {"of_jsonl": {name: round(seconds[name] / plain, 2) for name in FILES},
+            "of_zstd_jsonl": {name: round(seconds[name] / zstd, 2) for name in FILES if name != "none.parquet"}}
+
+
 def leat(binaries, folder, name):
-    kind = name.rsplit(".", 1)[1]
-    source = {kind: {"paths": [str(folder / name)], "fields": {"text": "text", "label": "int32"}}}
     stages = [{"filter": {"input": "text", "empty": True}}, {"select": {"fields": ["label"]}}, {"batch": {"batch_size": 256}}]
-    (folder / "stream.json").write_text(json.dumps({"streams": {"s": {"source": source, "stages": stages}}}))
+    (folder / "stream.json").write_text(json.dumps({"streams": {"s": {"source": source_of(folder, name), "stages": stages}}}))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([binaries / "leatctl", "run", folder / "stream.json", "--no-daemon"], capture_output=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -107,12 +120,10 @@ def pyarrow(path):
 
 
 def token_stream(folder, name, model):
-    kind = name.rsplit(".", 1)[1]
-    source = {kind: {"paths": [str(folder / name)], "fields": {"text": "text", "label": "int32"}}}
     stages = [{"tokenize": {"input": "text", "output": "ids", "tokenizer": str(model), "max_length": LENGTH, "add_special_tokens": False}},
               {"select": {"fields": ["ids", "label"]}}, {"pad": {"input": "ids", "multiple_of": 8, "value": 0, "mask": "mask"}},
               {"batch": {"batch_size": 32}}]
-    (folder / "tokens.json").write_text(json.dumps({"streams": {"s": {"source": source, "stages": stages}}}))
+    (folder / "tokens.json").write_text(json.dumps({"streams": {"s": {"source": source_of(folder, name), "stages": stages}}}))
     return folder / "tokens.json"
 
 
@@ -144,7 +155,7 @@ def check_tokens(binaries, folder, names, model):
 
 
 def measure_tokens(binaries, folder, model, rounds):
-    names = [*FILES, "text.arrow", "text.jsonl"]
+    names = [*FILES, "text.arrow", *LINES]
     check_tokens(binaries, folder, names, model)
     seconds = {}
     for _ in range(rounds):
@@ -156,23 +167,21 @@ def measure_tokens(binaries, folder, model, rounds):
     best = {name: min(values) for name, values in seconds.items()}
     start, start_datasets = best.pop("one.jsonl"), best.pop("datasets one.parquet")
     best = {name: value - (start_datasets if name.startswith("datasets") else start) for name, value in best.items()}
-    return {"cpu_seconds": {name: round(value, 3) for name, value in best.items()},
-            "of_jsonl": {name: round(best[name] / best["text.jsonl"], 2) for name in FILES},
+    return {"cpu_seconds": {name: round(value, 3) for name, value in best.items()}, **of_lines(best),
             "datasets_of_leat": round(best["datasets snappy.parquet"] / best["snappy.parquet"], 1)}
 
 
 def measure_reading(binaries, folder, rounds):
     seconds = {}
     for _ in range(rounds):
-        for file in ["one.jsonl", "text.jsonl", "text.arrow", *FILES]:
+        for file in ["one.jsonl", *LINES, "text.arrow", *FILES]:
             seconds.setdefault(file, []).append(leat(binaries, folder, file))
             if file.endswith(".parquet"):
                 seconds.setdefault(f"pyarrow {file}", []).append(pyarrow(folder / file))
     best = {file: min(values) for file, values in seconds.items()}
     start = best.pop("one.jsonl")
     cpu = {file: round(value - (0 if file.startswith("pyarrow") else start), 4) for file, value in best.items()}
-    return {"cpu_seconds": cpu, "of_pyarrow": {file: round(cpu[file] / cpu[f"pyarrow {file}"], 2) for file in FILES},
-            "of_jsonl": {file: round(cpu[file] / cpu["text.jsonl"], 2) for file in FILES}}
+    return {"cpu_seconds": cpu, "of_pyarrow": {file: round(cpu[file] / cpu[f"pyarrow {file}"], 2) for file in FILES}, **of_lines(cpu)}
 
 
 def main():
