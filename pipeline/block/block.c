@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "pipeline/memory/leftover.h"
+#include "pipeline/memory/budget.h"
 
 #define FREE_PART  8 /* free blocks are at most this part of the living ones */
 #define FREE_LEAST 2 /* and so many more */
@@ -164,4 +164,18 @@ void leat_block_pool_trim(struct leat_block_pool *pool) {
 void leat_block_pool_deinit(struct leat_block_pool *pool) {
     assert(pool->n_alive == 0);
     leat_block_pool_trim(pool);
+}
+
+/* ---- references ---- */
+
+void leat_ref_drop(struct leat_ref ref) {
+    if (ref.row != LEAT_REF_BUNDLE) {
+        leat_block_unref(ref.block, 1);
+        return;
+    }
+    if (ref.bundle->refs[0].block->pool)
+        ref.bundle->refs[0].block->pool->n_bundle_bytes -= leat_bundle_bytes(ref.bundle);
+    for (uint32_t i = 0; i < ref.bundle->n_refs; i++)
+        leat_block_unref(ref.bundle->refs[i].block, 1);
+    free(ref.bundle);
 }

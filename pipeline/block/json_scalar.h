@@ -1,8 +1,12 @@
-/* json_scalar.h: numbers and booleans of JSON into columns. Pure; any thread. */
+/* json_scalar.h: numbers and booleans of JSON into columns, and values of columns as JSON. Pure;
+ * any thread. */
 #pragma once
 
+#include "pipeline/block/block.h"
+#include "pipeline/block/field.h"
 #include "pipeline/block/scalar.h"
 #include "pipeline/tokenizer/json.h"
+#include "proto/base/text.h"
 
 #define LEAT_JSON_SCALAR_ZERO 1
 
@@ -14,3 +18,7 @@ int leat_json_scalar_store(void *values, enum leat_dtype dtype, size_t index,
 /* Stores the sign too, after LEAT_JSON_SCALAR_ZERO and leat_json_mark_zeros(). */
 void leat_json_scalar_sign(void *values, enum leat_dtype dtype, size_t index,
                            struct leat_json_node node);
+
+/* Adds the value of a row as JSON (json_writer.h); numbers that JSON does not have are null. */
+void leat_render_value(struct leat_text *json, const char *key, const struct leat_field *field,
+                       const struct leat_column *column, uint32_t row);

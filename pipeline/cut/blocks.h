@@ -30,7 +30,7 @@ void leat_cutter_documents(struct leat_cutter_scan *scan, bool is_end);
 size_t leat_cutter_skip_document(const struct leat_cutter *cutter, const uint8_t *data,
                                  size_t n_bytes, bool is_last, bool *ret_is_done);
 
-/* Cuts all frames (cut/frames.c). is_end: what is left is one more record. */
+/* Cuts all frames (cut/documents.c). is_end: what is left is one more record. */
 void leat_cutter_frames(struct leat_cutter_scan *scan, bool is_end);
 uint64_t leat_cutter_count_frames(const uint8_t *data, size_t n_bytes);
 

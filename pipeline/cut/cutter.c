@@ -3,7 +3,7 @@
  * libcsv defines what a record is (cut/csv.c), and three rules end those that it cannot end
  * (end_of_record). The fast path (cut/blocks.c) takes whole stretches of well-quoted records,
  * libcsv only the record at which the fast path stopped. Documents (cut/documents.c) and frames
- * (cut/frames.c) need neither.
+ * (cut/documents.c) need neither.
  *
  * Each decision about a record looks at no more than the max_record_bytes from its start, or at the
  * end of the file: so where pieces end changes nothing.

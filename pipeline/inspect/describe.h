@@ -41,6 +41,6 @@ int leat_describe(const struct leat_spec *spec, const struct leat_opener *opener
 void leat_description_deinit(struct leat_description *description);
 
 /* Prints a table, and a histogram for each column of tokens; or JSON, which `normalize: {stats:
- * FILE}` reads (normalize/stats.h). */
+ * FILE}` reads (normalize/normalize.h). */
 void leat_description_print(const struct leat_description *description, bool as_json,
                             struct leat_text *text);

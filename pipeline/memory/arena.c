@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "pipeline/memory/leftover.h"
+#include "pipeline/memory/budget.h"
 
 #define ALIGN           LEAT_ARENA_ALIGN
 #define CHUNK_MAX_BYTES ((size_t)1 << 39) /* a larger size is a mistake */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #define HEADROOM 8  /* so large a part of the budget is left for streams to come */
 #define EXCESS   20 /* accounts that cannot go on without may exceed it by this part */
@@ -296,5 +297,32 @@ void leat_pool_stats_add(struct leat_pool_stats pools[LEAT_N_MEMORIES],
             pools[i].peak_bytes = pools[i].current_bytes;
         if (more[i].peak_bytes > pools[i].peak_bytes)
             pools[i].peak_bytes = more[i].peak_bytes;
+    }
+}
+
+/* ---- leftovers ---- */
+
+void leat_leftovers_add(struct leat_leftovers *leftovers, void *take_piece) {
+    void **piece = take_piece;
+
+    if (!piece)
+        return;
+    *piece = leftovers->first;
+    leftovers->first = piece;
+}
+
+void leat_leftovers_free(struct leat_leftovers *leftovers) {
+    while (leftovers->first) {
+        void **piece = leftovers->first;
+
+        leftovers->first = *piece;
+        free(piece);
+    }
+}
+
+void leat_leftovers_discharge(struct leat_leftovers *leftovers, struct leat_account *account) {
+    for (int i = 0; i < LEAT_N_MEMORIES; i++) {
+        leat_account_change(account, (enum leat_memory)i, leftovers->n_bytes[i], 0);
+        leftovers->n_bytes[i] = 0;
     }
 }

@@ -1,7 +1,7 @@
 /* batch_refs.h: a batch before it is collated: references to its rows, in order. Owner: the run. */
 #pragma once
 
-#include "pipeline/block/ref.h"
+#include "pipeline/block/block.h"
 #include "pipeline/order/output.h"
 #include "pipeline/plan/skips.h"
 

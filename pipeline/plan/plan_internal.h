@@ -50,5 +50,5 @@ int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner
 /* Decides in which order the source is read, and checks that it can be (plan/blocks.c). After
  * leat_plan_arrange. */
 int leat_plan_find_blocks(struct leat_plan *plan, struct leat_error *err);
-/* Makes the text of the bound spec and its digests (plan/digest.c). */
+/* Makes the text of the bound spec and its digests (plan/spec_text.c). */
 int leat_plan_digest(struct leat_plan *plan, struct leat_error *err);

@@ -1,7 +1,7 @@
 /* render.h: a row of a block as JSON, for `leatctl head` and error texts. */
 #pragma once
 
-#include "pipeline/block/render.h"
+#include "pipeline/block/json_scalar.h"
 #include "pipeline/plan/plan.h"
 #include "proto/base/text.h"
 

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pipeline/memory/leftover.h"
+#include "pipeline/memory/budget.h"
 #include "pipeline/run/delivery.h"
 #include "pipeline/run/profile/tracing.h"
 #include "pipeline/work/memory_plan.h"

@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "pipeline/memory/leftover.h"
+#include "pipeline/memory/budget.h"
 #include "pipeline/order/output.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/options.h"

@@ -15,7 +15,6 @@
 #pragma once
 
 #include "pipeline/block/block.h"
-#include "pipeline/block/ref.h"
 #include "pipeline/cut/cutter.h"
 #include "pipeline/io/contents.h"
 #include "pipeline/io/files.h"

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/byte_level.h"
-#include "pipeline/tokenizer/marks.h"
 #include "pipeline/tokenizer/surfaces.h"
 #include "pipeline/tokenizer/tokenizer_internal.h"
 #include "pipeline/tokenizer/user_text.h"

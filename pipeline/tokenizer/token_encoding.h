@@ -20,3 +20,11 @@ enum leat_token_encoding {
  * their number, never more than n_bytes. *ret_is_byte: the token was <0xNN>. */
 size_t leat_token_decode(enum leat_token_encoding encoding, const uint8_t *token, size_t n_bytes,
                          uint8_t *ret_bytes, bool *ret_is_byte);
+
+/* Bytes of a token or of a text, as an error message or a terminal can show them. */
+#define LEAT_TOKEN_TEXT_MAX 96
+
+/* Writes printable ASCII and valid UTF-8 as they are, other bytes as \xNN, quotes and backslashes
+ * escaped, and "..." for what does not fit; terminated. Returns ret_text. */
+const char *leat_token_text(const uint8_t *bytes, size_t n_bytes,
+                            char ret_text[LEAT_TOKEN_TEXT_MAX]);

@@ -7,7 +7,7 @@
 #include "pipeline/io/input.h"
 #include "pipeline/plan/data_watch.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/work/unit.h"
+#include "pipeline/work/decode.h"
 
 struct leat_span;
 struct leat_span_table;

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "pipeline/block/ref.h"
+#include "pipeline/block/block.h"
 #include "pipeline/work/map.h"
 
 enum leat_entry_state {

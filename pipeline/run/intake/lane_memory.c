@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pipeline/memory/leftover.h"
+#include "pipeline/memory/budget.h"
 #include "pipeline/run/intake/estimate.h"
 #include "pipeline/work/memory_plan.h"
 

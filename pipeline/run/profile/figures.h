@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pipeline/run/profile/spread.h"
+#include "pipeline/run/profile/histogram.h"
 #include "proto/leat.pb-c.h"
 
 struct leat_stream_figures {

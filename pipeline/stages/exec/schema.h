@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "pipeline/block/render.h"
+#include "pipeline/block/json_scalar.h"
 #include "pipeline/spec/field_type.h"
 #include "pipeline/stage/stage.h"
 #include "pipeline/stages/exec/worker.h"

@@ -12,7 +12,7 @@
 
 #include "pipeline/stages/tokenize/tokenize.h"
 #include "pipeline/tokenizer/chartrie/chartrie.h"
-#include "pipeline/tokenizer/token_text.h"
+#include "pipeline/tokenizer/token_encoding.h"
 #include "proto/base/utf8.h"
 
 #define SCORES_BYTES_MAX (UINT32_C(256) << 20)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/json.h"
-#include "pipeline/tokenizer/token_text.h"
+#include "pipeline/tokenizer/token_encoding.h"
 #include "proto/base/array.h"
 
 #define NUMBER_BYTES_MAX 64

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tokenizer/token_text.h"
+#include "pipeline/tokenizer/token_encoding.h"
 #include "pipeline/tokenizer/white_space.h"
 #include "proto/base/array.h"
 

@@ -3,7 +3,6 @@
 
 #include "pipeline/tokenizer/jinja/lexer.h"
 #include "pipeline/tokenizer/jinja/strings.h"
-#include "pipeline/tokenizer/unicode/casing.h"
 #include "pipeline/tokenizer/unicode/form.h"
 #include "pipeline/tokenizer/unicode/property.h"
 #include "pipeline/tokenizer/unicode/unicode.h"

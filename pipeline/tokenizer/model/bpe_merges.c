@@ -9,7 +9,7 @@
 
 #include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/model/bpe.h"
-#include "pipeline/tokenizer/token_text.h"
+#include "pipeline/tokenizer/token_encoding.h"
 #include "proto/base/utf8.h"
 
 #define MERGE_BYTES_MAX 2048 /* of both parts */

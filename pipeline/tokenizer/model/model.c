@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pipeline/tokenizer/token_text.h"
+#include "pipeline/tokenizer/token_encoding.h"
 
 #define KEY_MAX     (LEAT_TOKEN_TEXT_MAX + 4)
 #define TOKEN_BYTES 8 /* on average, to begin with */

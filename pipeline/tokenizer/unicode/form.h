@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The normalization forms, in the order of the bits of `stable` and `boundary`. */
@@ -56,3 +57,19 @@ uint32_t leat_unicode_compose(uint32_t first, uint32_t second);
 /* Writes the lower case of a character, by itself (no rule looks at what is around it); returns its
  * length, at most LEAT_UNICODE_LOWER_MAX. */
 uint32_t leat_unicode_lower(uint32_t code_point, uint32_t *ret_code_points);
+
+/* Upper and title case, as Python 3.11 to 3.13 have them. */
+#define LEAT_UNICODE_CASE_MAX 3
+
+/* Write the upper or title case of a character, by itself; return its length, at most
+ * LEAT_UNICODE_CASE_MAX. */
+uint32_t leat_unicode_upper(uint32_t code_point, uint32_t *ret_code_points);
+uint32_t leat_unicode_title(uint32_t code_point, uint32_t *ret_code_points);
+
+/* Of the generated tables, sorted: */
+struct leat_unicode_case {
+    uint32_t code_point;
+    uint32_t upper[LEAT_UNICODE_CASE_MAX], title[LEAT_UNICODE_CASE_MAX]; /* ends with 0 */
+};
+extern const struct leat_unicode_case leat_unicode_u16_cases[];
+extern const size_t leat_unicode_u16_n_cases;

@@ -342,7 +342,7 @@ def folding_file():
 
 
 def casing_file():
-    out = C("casing_tables.c", "upper and title case of characters.", "casing.h")
+    out = C("casing_tables.c", "upper and title case of characters.", "form.h")
     facts = {names[0]: mapping_of(lines) for names, lines in sections("casing")}
     rows = []
     for c in sorted({**facts["upper"], **facts["title"]}):

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "pipeline/memory/leftover.h"
+#include "pipeline/memory/budget.h"
 #include "proto/slot.h"
 #include "tests/daemon/shared_daemon.h"
 

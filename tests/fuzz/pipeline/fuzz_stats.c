@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pipeline/stages/normalize/stats.h"
+#include "pipeline/stages/normalize/normalize.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

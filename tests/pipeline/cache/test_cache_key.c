@@ -1,4 +1,4 @@
-/* test_cache_key.c: pipeline/cache/key.c, plan/digest.c: what changes the key of a cache and
+/* test_cache_key.c: pipeline/cache/key.c, plan/spec_text.c: what changes the key of a cache and
  * what does not, and the option `cache`. */
 #include <errno.h>
 #include <fcntl.h>

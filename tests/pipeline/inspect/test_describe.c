@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "pipeline/inspect/describe.h"
-#include "pipeline/stages/normalize/stats.h"
+#include "pipeline/stages/normalize/normalize.h"
 #include "tests/pipeline/shared_records.h"
 
 static void near(double a, double b) {

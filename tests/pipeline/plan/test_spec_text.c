@@ -1,4 +1,4 @@
-/* test_spec_text.c: pipeline/plan/spec_text.c, spec_text_compare.c, plan/digest.c: two specs that
+/* test_spec_text.c: pipeline/plan/spec_text.c, spec_text_compare.c: two specs that
  * differ in anything but speed have different digests, and then something is told of it. */
 #include <errno.h>
 #include <stdio.h>

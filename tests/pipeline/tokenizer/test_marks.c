@@ -1,5 +1,5 @@
-/* test_marks.c: pipeline/tokenizer/marks.c, and what encoding makes of marks: the same whether all
- * tokens are known by their bytes or only those that must be. */
+/* test_marks.c: the marks of pipeline/tokenizer/user_text.c, and what encoding makes of them: the
+ * same whether all tokens are known by their bytes or only those that must be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "pipeline/tokenizer/marks.h"
 #include "pipeline/tokenizer/tokenizer.h"
+#include "pipeline/tokenizer/user_text.h"
 #include "proto/base/rng.h"
 
 #define TEXT_MAX  400

@@ -1,5 +1,5 @@
-/* normalize/stats.h: mean and standard deviation of a column, from the JSON that `leatctl describe
- * --json` prints:
+/* normalize/normalize.h: mean and standard deviation of a column, from the JSON that `leatctl
+ * describe --json` prints:
  *
  *     {"columns": {"Age": {"mean": 29.7, "std": 14.5, ...}, ...}, ...}
  *
