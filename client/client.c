@@ -6,7 +6,9 @@
 
 #include "client/builder.h"
 #include "client/launcher.h"
+#include "client/leat.h"
 #include "client/stream/stream.h"
+#include "proto/base/error.h"
 #include "proto/leat.pb-c.h"
 
 #define OPEN_TIMEOUT_MS 120000
@@ -208,4 +210,54 @@ int leat_client_open_built(struct leat_client *client, const struct leat_builder
     r = open_request(client, &message, options, ret_stream);
     leat_spec_message_free(message.spec);
     return r;
+}
+
+/* ---- errors ---- */
+
+const char *leat_version(void) {
+    return LEAT_VERSION;
+}
+
+int leat_error_code(const struct leat_error *error) {
+    return error->code;
+}
+
+const char *leat_error_message(const struct leat_error *error) {
+    return error->message;
+}
+
+const char *leat_error_file(const struct leat_error *error) {
+    return error->file;
+}
+
+uint32_t leat_error_line(const struct leat_error *error) {
+    return error->line;
+}
+
+uint32_t leat_error_column(const struct leat_error *error) {
+    return error->column;
+}
+
+const char *leat_error_path(const struct leat_error *error) {
+    return error->path;
+}
+
+struct leat_error *leat_error_copy(const struct leat_error *error) {
+    struct leat_error *copy = malloc(sizeof(*copy));
+
+    if (copy)
+        *copy = *error;
+    return copy;
+}
+
+struct leat_error *leat_error_free(struct leat_error *error) {
+    free(error);
+    return NULL;
+}
+
+const char *leat_error_text(const struct leat_error *error) {
+    static _Thread_local char text[LEAT_ERROR_PRINT_MAX];
+
+    (void)leat_error_print(error, text, sizeof(text));
+    return text;
 }

@@ -1,6 +1,6 @@
 /* drain.c: `leatctl drain`: trainers move to the next daemon, then this one stops. */
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 
 #define DRAIN_TIMEOUT_S 30
 

@@ -7,7 +7,7 @@
 
 #include "client/cli/base/arguments.h"
 #include "client/cli/base/checkpoint.h"
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/inspect/explain.h"
 #include "pipeline/inspect/measure.h"

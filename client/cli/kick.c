@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 #include "pipeline/spec/bind.h"
 
 static int take_number(const char *text, const char *what, int64_t max, uint64_t *ret_number,

@@ -1,6 +1,6 @@
 /* log_level.c: `leatctl log-level`: what the daemon logs, by room. */
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 
 static void add_levels(struct leat_text *text, const void *reply,
                        const struct leat_cli_arguments *arguments) {

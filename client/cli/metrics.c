@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 #include "proto/base/json_writer.h"
 
 static const char *const metrics_formats[] = {"openmetrics", "prometheus", NULL};

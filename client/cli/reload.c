@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 
 /* The daemon loads the tokenizers of all streams in use, one after the other. */
 #define TIMEOUT_S 600

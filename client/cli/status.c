@@ -1,6 +1,6 @@
 /* status.c: `leatctl status`: the daemon's own figures. */
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/members.h"
 
 static const struct leat_cli_member status_members[] = {

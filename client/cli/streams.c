@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/grid.h"
 #include "client/cli/base/members.h"
 #include "client/cli/base/message_json.h"

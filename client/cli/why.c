@@ -1,6 +1,6 @@
 /* why.c: `leatctl why`: what bounds a stream of the daemon. */
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 
 static void add_why(struct leat_text *text, const void *reply,
                     const struct leat_cli_arguments *arguments) {

@@ -1,8 +1,8 @@
 /* stream.h: an open stream: the daemon's packets turned into batches, in step order.
  *
  * A stream is a connection, a cursor with its position, and the batches that the caller holds.
- * stream.c receives and releases them, stream_move.c goes elsewhere, stream_open.c waits for the
- * first session, stream_info.c describes what was opened. Owner: the caller's thread. Lives until
+ * stream.c receives and releases them, stream_move.c waits for the first session and goes
+ * elsewhere, stream_info.c describes what was opened. Owner: the caller's thread. Lives until
  * it is closed and the last of its batches is released.
  */
 #pragma once

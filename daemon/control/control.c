@@ -379,3 +379,11 @@ int leat_control_accept(struct leat_controls *controls, int take_fd) {
                            start_ns);
     return 0;
 }
+
+/* ---- reload ---- */
+
+void leat_control_reload(struct leat_control *control, const Leat__ControlRequest *request,
+                         struct leat_arena *arena) {
+    (void)arena;
+    control->controls->ops->reload(control, request->reload->only_checks);
+}

@@ -12,7 +12,7 @@
 #include "daemon/core/reference.h"
 #include "daemon/core/reload_ask.h"
 #include "daemon/core/retry.h"
-#include "daemon/net/notify.h"
+#include "daemon/net/service_manager.h"
 #include "daemon/schedule/heap.h"
 #include "daemon/system/process.h"
 #include "proto/fetch.h"

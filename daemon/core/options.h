@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "daemon/core/daemon.h"
-#include "daemon/log/log_reference.h"
+#include "daemon/core/reference.h"
 
 struct leat_options {
     struct leat_daemon_options daemon;

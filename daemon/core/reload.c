@@ -10,7 +10,7 @@
 #include "daemon/control/control.h"
 #include "daemon/core/endpoints.h"
 #include "daemon/core/service.h"
-#include "daemon/net/notify.h"
+#include "daemon/net/service_manager.h"
 #include "daemon/stream/share.h"
 #include "daemon/trainer/session.h"
 #include "proto/base/clock.h"

@@ -8,7 +8,6 @@
 
 #include "daemon/config/settings.h"
 #include "daemon/log/log.h"
-#include "daemon/net/notify.h"
 #include "daemon/net/service_manager.h"
 #include "daemon/trainer/session.h"
 #include "daemon/trainer/sessions.h"

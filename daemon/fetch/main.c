@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "daemon/fetch/server.h"
-#include "daemon/net/notify.h"
 #include "daemon/net/service_manager.h"
 #include "proto/fetch.h"
 

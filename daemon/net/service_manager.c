@@ -4,9 +4,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
+#include <uv.h>
 
 /* Digits only. False: `text` is no such number. */
 static bool parse(const char *text, uint64_t max, uint64_t *number) {
@@ -78,4 +82,35 @@ uint64_t leat_watchdog_us(void) {
     uint64_t us;
 
     return text && (!pid || is_for_us(pid)) && parse(text, UINT64_MAX - 1, &us) ? us : 0;
+}
+
+/* ---- messages: sd_notify(3), a datagram to $NOTIFY_SOCKET ---- */
+
+/* One socket is kept for good, so that the watchdog is served even when descriptors run out. */
+static uv_once_t once = UV_ONCE_INIT;
+static int fd = -1;
+
+static void open_socket(void) {
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+int leat_notify(const char *text) {
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t n = path ? strlen(path) : 0;
+
+    if (n == 0)
+        return 0;
+    if ((path[0] != '/' && path[0] != '@') || n >= sizeof(address.sun_path))
+        return -EINVAL;
+    memcpy(address.sun_path, path, n);
+    if (path[0] == '@') /* of the abstract kind */
+        address.sun_path[0] = '\0';
+    uv_once(&once, open_socket);
+    if (fd < 0)
+        return -EBADF;
+    return sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0
+               ? -errno
+               : 1;
 }

@@ -1,7 +1,9 @@
-/* service_manager.h: what a service manager passes in the environment: sockets and a watchdog.
+/* service_manager.h: what a service manager passes in the environment: sockets and a watchdog; and
+ * messages to it.
  *
  * These are sd_listen_fds_with_names(3) and sd_watchdog_enabled(3) without libsystemd, which the
- * daemon needs for nothing else: notify.h and log/journal.h write datagrams. Not thread-safe.
+ * daemon needs for nothing else: log/journal.h writes datagrams, too. Not thread-safe, but for
+ * messages.
  */
 #pragma once
 
@@ -24,3 +26,10 @@ int leat_passed_sockets_take(struct leat_passed_sockets *sockets);
 
 /* Within how many microseconds WATCHDOG=1 is expected; 0 if there is no watchdog. */
 uint64_t leat_watchdog_us(void);
+
+/* Messages to the service manager that never block.
+ *
+ * sd_notify(3) waits while the service manager does not read, which would stop the loop. This is
+ * for messages that are repeated soon, or may be lost. Any thread. */
+/* As sd_notify(0, text). 1: sent; 0: there is no service manager; -errno: not sent. */
+int leat_notify(const char *text);

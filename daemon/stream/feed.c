@@ -13,7 +13,7 @@
 
 #include "daemon/stream/consumer.h"
 #include "daemon/stream/feeds.h"
-#include "daemon/system/usage.h"
+#include "daemon/system/process.h"
 #include "daemon/users/client_log.h"
 #include "proto/base/clock.h"
 #include "proto/base/list.h"

@@ -47,7 +47,7 @@ int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner
 /* Lays out tensors, batch and slot sizes (plan/layout.c). */
 int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner,
                       struct leat_error *err);
-/* Decides in which order the source is read, and checks that it can be (plan/blocks.c). After
+/* Decides in which order the source is read, and checks that it can be (plan/layout.c). After
  * leat_plan_arrange. */
 int leat_plan_find_blocks(struct leat_plan *plan, struct leat_error *err);
 /* Makes the text of the bound spec and its digests (plan/spec_text.c). */

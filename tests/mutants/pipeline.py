@@ -142,7 +142,7 @@ MUTANTS = {
     "pipeline/tokenizer/chartrie/cuts.h": ("pipeline.test_chartrie_pieces", [
         ("a text is cut where a token goes on", "return cuts->blanks[right] & ~cuts->joins[left];", "return cuts->blanks[right] != 0;"),
     ]),
-    "pipeline/tokenizer/chartrie/segment_small.c": ("pipeline.test_chartrie_pieces", [
+    "pipeline/tokenizer/chartrie/segment_shortest.c": ("pipeline.test_chartrie_pieces", [
         ("only the longest token counts", "masks[i] = automaton->masks[matches[i]];", "masks[i] = matches[i] ? UINT64_C(1) << (automaton->matches[matches[i]].n_bytes - 1) : 0;"),
     ]),
     "pipeline/tokenizer/model/bpe.c": ("pipeline.test_model_bpe", [

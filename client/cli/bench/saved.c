@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/cli/base/json_request.h"
+#include "client/cli/base/line_input.h"
 #include "client/cli/bench/bench.h"
 #include "client/leat.h"
 #include "proto/base/json_writer.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/daemon/ask.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/interrupt.h"
 #include "client/cli/base/members.h"
 #include "client/cli/base/output.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "client/cli/base/arguments.h"
-#include "client/cli/base/json_request.h"
 #include "client/cli/base/line_input.h"
 #include "client/cli/tokenizer/text.h"
 #include "pipeline/tokenizer/tokenizer.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "client/cli/base/daemon/subscription.h"
+#include "client/cli/base/daemon/control.h"
 
 struct leat_top_source {
     struct leat_cli_subscription subscription; /* fd -1: none */

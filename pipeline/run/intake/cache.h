@@ -20,7 +20,6 @@
 
 #include "pipeline/run/intake/block_queue.h"
 #include "pipeline/run/intake/cache_items.h"
-#include "pipeline/run/intake/cache_shard.h"
 #include "pipeline/run/options.h"
 #include "pipeline/work/job.h"
 

@@ -101,7 +101,7 @@ bool leat_regex_is_nullable(const struct leat_regex_tree *tree, uint32_t node);
 /* Numbers the groups after the whole pattern was taken. */
 int leat_regex_settle_groups(struct leat_regex_reader *reader);
 
-/* ---- named sets of code points (regex_class.c) */
+/* ---- named sets of code points (regex_bracket.c) */
 
 /* Adds the class that `\p{name}` or `[:name:]` stands for. False: no class has that name. */
 bool leat_regex_add_property(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes,

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
+#include "daemon/core/reference.h"
 #include "daemon/log/log.h"
-#include "daemon/log/log_reference.h"
 
 static char text[60000];
 

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/net/notify.h"
+#include "daemon/net/service_manager.h"
 
 static int listen_at(const char *name) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -1,4 +1,4 @@
-/* test_tuner_file.c: daemon/stream/tuner_file.c: what is written is read again, and nothing else
+/* test_tuner_file.c: daemon/stream/tuner_store.c: what is written is read again, and nothing else
  * is. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/stream/tuner_file.h"
+#include "daemon/stream/tuner_store.h"
 
 static const struct leat_tuner_key key = {.stream = {1, 2, 3}, .machine = {4, 5, 6}};
 static const struct leat_tuner_memory memory = {

@@ -10,7 +10,6 @@
 
 #include "daemon/system/machine.h"
 #include "daemon/system/process.h"
-#include "daemon/system/usage.h"
 
 static void expect_split(uint64_t n_blocked, uint64_t n_displaced, uint64_t cpu_ns,
                          uint64_t expected_delay_ns) {

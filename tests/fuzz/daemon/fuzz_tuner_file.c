@@ -2,7 +2,7 @@
  * is within the ranges. */
 #include <stdlib.h>
 
-#include "daemon/stream/tuner_file.h"
+#include "daemon/stream/tuner_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,4 +1,4 @@
-/* test_cache_items.c: pipeline/run/intake/cache_items.c, cache_shard.c: blocks get their places in
+/* test_cache_items.c: pipeline/run/intake/cache_items.c: blocks get their places in
  * the file in order, their memory is used again, and shards divide the bytes of a source. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "pipeline/run/intake/cache_items.h"
-#include "pipeline/run/intake/cache_shard.h"
 
 static struct leat_cache_item *add(struct leat_cache_items *items, uint32_t n_records) {
     struct leat_cache_item *item = leat_cache_items_take(items);

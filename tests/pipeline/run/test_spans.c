@@ -1,4 +1,4 @@
-/* test_spans.c: pipeline/run/intake/spans.c, work/scan_route.c, plan/blocks.c: blocks of the source
+/* test_spans.c: pipeline/run/intake/spans.c, work/scan_route.c, plan/layout.c: blocks of the source
  * in random order are those of the definition (stages/shuffle.c), whether they come from the files,
  * or from a cache that is there, is built first, or cannot be built. */
 #include <errno.h>

@@ -27,5 +27,5 @@ int leat_py_tensor_check(const struct leat_py_tensor *self);
 PyObject *leat_py_tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *leat_py_tensor_dlpack_device(PyObject *self, PyObject *args);
 
-/* elements.c: the elements as nested lists of Python's numbers. */
+/* The elements as nested lists of Python's numbers. */
 PyObject *leat_py_tensor_tolist(PyObject *self, PyObject *args);

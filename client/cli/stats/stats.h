@@ -1,4 +1,4 @@
-/* tuner_report.h: what the tuners of a stream chose, and why: as text, and as JSON. */
+/* stats.h: what the tuners of a stream chose, and why: as text, and as JSON. */
 #pragma once
 
 #include "proto/base/text.h"

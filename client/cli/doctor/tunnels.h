@@ -1,4 +1,4 @@
-/* doctor/stunnel_conf.h: what `leatctl doctor` looks at in a stunnel.conf. */
+/* doctor/tunnels.h: what `leatctl doctor` examines in a stunnel.conf. */
 #pragma once
 
 #include <stdio.h>
