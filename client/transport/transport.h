@@ -34,7 +34,6 @@ struct leat_content {
 struct leat_transport_ops {
     const char *socket_name; /* the daemon's endpoint (address.h) */
     int socket_type;
-    bool is_immediate; /* taking a batch costs next to nothing */
     /* Takes a ring that the daemon announced; `fd` is its memory or -1, and stays the caller's. */
     int (*add_ring)(struct leat_transport *transport, const struct leat_packet *packet, int fd,
                     struct leat_error *err);

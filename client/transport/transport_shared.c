@@ -93,7 +93,6 @@ static void drop_slot(struct leat_content *content) {
 const struct leat_transport_ops leat_transport_shared = {
     .socket_name = LEAT_SOCKET_TRAINER,
     .socket_type = SOCK_SEQPACKET,
-    .is_immediate = true,
     .add_ring = add_ring,
     .take = take_batch,
     .let_write = let_write,

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "daemon/control/control.h"
-#include "daemon/stream/feeds.h"
 #include "pipeline/cache/store.h"
 #include "pipeline/io/files.h"
 #include "pipeline/tokenizer/json.h"

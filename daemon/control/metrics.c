@@ -5,7 +5,6 @@
 
 #include "daemon/control/control.h"
 #include "daemon/metrics/metrics.h"
-#include "daemon/stream/feeds.h"
 #include "proto/frame.h"
 
 #define REPLY_MAX (LEAT_CONTROL_FRAME_MAX - 4096)

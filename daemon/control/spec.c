@@ -1,11 +1,8 @@
 /* control/spec.c: the verb spec: a stream's spec with all overrides, for clients that compute
  * something from it. Owner: loop. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "daemon/stream/feeds.h"
 
 #include "daemon/control/control.h"
 

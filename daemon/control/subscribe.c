@@ -12,7 +12,6 @@
 
 #include "daemon/control/control.h"
 #include "daemon/control/describe.h"
-#include "daemon/stream/feeds.h"
 #include "proto/base/clock.h"
 
 #define INTERVAL_MIN_MS 100

@@ -13,7 +13,6 @@
 #include "daemon/net/service_manager.h"
 #include "daemon/stream/share.h"
 #include "daemon/trainer/session.h"
-#include "proto/base/clock.h"
 #include "proto/base/shown.h"
 
 static void begin(struct leat_reload *reload);

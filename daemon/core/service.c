@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/config/settings.h"
 #include "daemon/log/log.h"
 #include "daemon/net/service_manager.h"
 #include "daemon/trainer/session.h"

@@ -1,7 +1,6 @@
 /* log.c: text and JSON lines; the journal is in journal.c. */
 #include "daemon/log/log.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

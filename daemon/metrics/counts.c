@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include "daemon/log/log.h"
 #include "daemon/schedule/heartbeat.h"
 #include "daemon/schedule/scheduler.h"
 #include "daemon/stream/feed.h"

@@ -212,7 +212,7 @@ static int accept_one(struct leat_listener *listener) {
 static void on_poll(uv_poll_t *poll, int status, int events);
 
 static void go_on(struct leat_listener *listener) {
-    listener->is_paused = listener->is_resting = false;
+    listener->is_paused = false;
     (void)uv_timer_stop(&listener->timer);
     keep_reserve(listener);
     (void)uv_poll_start(&listener->poll, UV_READABLE, on_poll);
@@ -231,11 +231,6 @@ static void pause_listening(struct leat_listener *listener) {
     listener->is_paused = true;
     stop_polling(listener, PAUSE_MS);
     listener->on_exhausted(listener);
-}
-
-static void rest(struct leat_listener *listener) {
-    listener->is_resting = true;
-    stop_polling(listener, REST_MS);
 }
 
 /* True if its user connects too often; then on_refuse has taken the descriptor. */
@@ -283,7 +278,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
     }
     keep_reserve(listener);
     if (n_refused > 0 && !listener->is_paused && listener->fd >= 0)
-        rest(listener);
+        stop_polling(listener, REST_MS);
 }
 
 int leat_listener_start(struct leat_listener *listener, uv_loop_t *loop, bool with_reserve) {

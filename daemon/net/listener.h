@@ -20,7 +20,7 @@
 struct leat_listener {
     int fd; /* -1: not in use */
     int reserve_fd;
-    bool has_reserve, is_paused, is_resting, has_handles;
+    bool has_reserve, is_paused, has_handles;
     bool is_passed; /* by a service manager: clients wait in it for the next daemon */
     uv_poll_t poll;
     uv_timer_t timer;

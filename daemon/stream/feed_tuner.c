@@ -1,7 +1,6 @@
 /* feed_tuner.c: the tuner of a feed. It measures about every 100 ms in which something happens;
  * what the tuner decides is applied, logged, and kept for the next run by a task of the pool.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

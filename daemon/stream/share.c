@@ -7,7 +7,6 @@
 
 #include "daemon/stream/admission.h"
 #include "daemon/stream/feeds.h"
-#include "pipeline/run/pipeline.h"
 #include "proto/base/list.h"
 
 /* ---- which ---- */

@@ -50,18 +50,12 @@ static void add_json_schema(struct leat_text *text, const struct leat_plan *plan
     leat_json_close(text, ']');
 }
 
-static bool runs_in_map(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
-    for (size_t i = 0; i < plan->n_map; i++)
-        if (plan->map[i] == stage)
-            return true;
-    return false;
-}
-
 static const char *remark(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0 ||
-        (stage->ops->kind == LEAT_STAGE_ORDER && runs_in_map(plan, stage)))
+        (stage->ops->kind == LEAT_STAGE_ORDER && leat_plan_runs_in_map(plan, stage)))
         return "computed in the pass, applied here";
-    if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map && !runs_in_map(plan, stage))
+    if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map &&
+        !leat_plan_runs_in_map(plan, stage))
         return "not run: nothing needs it";
     if (stage->ops->kind == LEAT_STAGE_MAP && !stage->ops->map)
         return "schema only";
@@ -85,7 +79,8 @@ static void add_stages(struct memory *memory, const struct leat_plan *plan, uint
         if (stage->ops->memory)
             stage->ops->memory(stage->config, &loaded, &workspace);
         memory->loaded += loaded;
-        memory->workspaces += runs_in_map(plan, stage) ? (uint64_t)n_workers * workspace : 0;
+        memory->workspaces +=
+            leat_plan_runs_in_map(plan, stage) ? (uint64_t)n_workers * workspace : 0;
     }
 }
 

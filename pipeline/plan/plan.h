@@ -200,6 +200,15 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan);
 /* Checks all that can be checked without reading data: stage names, arguments, their order. */
 int leat_plan_check(const struct leat_spec *spec, struct leat_error *err);
 
+/* True if the stage runs in the pass over a block. */
+static inline bool leat_plan_runs_in_map(const struct leat_plan *plan,
+                                         const struct leat_plan_stage *stage) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i] == stage)
+            return true;
+    return false;
+}
+
 /* The field whose lengths give the shape: for a mask, the list that it masks. */
 static inline const struct leat_field *leat_plan_shaping(const struct leat_plan *plan,
                                                          const struct leat_field *field) {

@@ -305,13 +305,6 @@ static void add_kept_columns(struct leat_text *text, const struct leat_plan *pla
     }
 }
 
-static bool runs_in_map(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
-    for (size_t i = 0; i < plan->n_map; i++)
-        if (plan->map[i] == stage)
-            return true;
-    return false;
-}
-
 /* All MAP stages count, also those that only name fields: they decide which field a later one
  * reads. Of the others, those count that do something to records. */
 static int digest_records(struct leat_plan *plan) {
@@ -326,7 +319,7 @@ static int digest_records(struct leat_plan *plan) {
     for (size_t i = 0; i < plan->n_all_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
-        if (stage->ops->kind != LEAT_STAGE_MAP && !runs_in_map(plan, stage))
+        if (stage->ops->kind != LEAT_STAGE_MAP && !leat_plan_runs_in_map(plan, stage))
             continue;
         leat_text_add(&text, "=stage\t%zu %d\n", stage->source, stage->filter_column >= 0);
         leat_spec_text_add_stage(&text, stage->config, "stage");

@@ -5,7 +5,6 @@
  * whoever serves the model gets the same bucket with what every language has. In Python:
  * int.from_bytes(hashlib.blake2b(salt + key, digest_size=32).digest()[:8], "little") % buckets
  */
-#include <errno.h>
 #include <string.h>
 
 #include "pipeline/stages/shared_key.h"

@@ -4,7 +4,6 @@
  * - k on has its 1 at k; the one from n on has none. The table belongs to the config, which
  * outlives the blocks.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* stack.c: puts numbers and lists of a fixed width side by side in a row of a matrix, as
  * numpy.column_stack. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "pipeline/block/scalar.h"

@@ -2,7 +2,6 @@
  * not be told apart, and every string is closed. */
 #include "pipeline/tokenizer/json_skip.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 const uint8_t *leat_json_skip_space(const uint8_t *at) {

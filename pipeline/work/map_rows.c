@@ -47,9 +47,8 @@ static int read_block(struct leat_map_job *job, const struct leat_rows_piece *pi
     return r;
 }
 
-/* Rows must be those that the order has seen. */
-static int fail_other(const struct leat_map_job *job, const struct leat_error *fault,
-                      struct leat_error *err) {
+int leat_rows_fail_changed(const struct leat_map_job *job, const struct leat_error *fault,
+                           struct leat_error *err) {
     const struct leat_cache_span *span = &job->piece.span;
 
     return leat_error_set(err, -ESTALE,
@@ -92,7 +91,7 @@ static int make_again(struct leat_map_job *job, const struct leat_rows_piece *pi
         r = store_again(job, piece, opened, &fault);
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    return r < 0 ? fail_other(job, &fault, err) : 0;
+    return r < 0 ? leat_rows_fail_changed(job, &fault, err) : 0;
 }
 
 static int open_piece(struct leat_map_job *job, const struct leat_rows_piece *piece,

@@ -22,13 +22,6 @@
 #define WAITING_BYTES    (2U << 20) /* of batches that wait for slots */
 #define EVICTING_BYTES   (4U << 20) /* least memory of a full shuffle with a cache */
 
-static bool runs(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
-    for (size_t i = 0; i < plan->n_map; i++)
-        if (plan->map[i] == stage)
-            return true;
-    return false;
-}
-
 static void add_stages(const struct leat_plan *plan, struct leat_memory_plan *memory) {
     for (size_t i = 0; i < plan->n_all_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
@@ -37,7 +30,7 @@ static void add_stages(const struct leat_plan *plan, struct leat_memory_plan *me
         if (stage->ops->memory)
             stage->ops->memory(stage->config, &loaded, &workspace);
         memory->loaded_bytes += loaded;
-        memory->workspace_bytes += runs(plan, stage) ? workspace : 0;
+        memory->workspace_bytes += leat_plan_runs_in_map(plan, stage) ? workspace : 0;
     }
 }
 

@@ -6,7 +6,6 @@
  */
 #include "pipeline/work/skip_records.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

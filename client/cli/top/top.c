@@ -1,7 +1,6 @@
 /* top.c: `leatctl top`: the daemon as it works, on a terminal, or as lines for programs. One loop
  * waits for keys, signals and the daemon; whatever comes changes the model or the view, and the
  * picture is drawn anew. A daemon that goes away is looked for again. */
-#include <errno.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,11 +1,11 @@
 /* json.c: see json.h. Replies are checked: names and files by their number, threads by their limit.
  */
 #include "client/cli/trace/json.h"
+#include "pipeline/run/pipeline.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "pipeline/run/pipeline.h"
 #include "proto/base/json_writer.h"
 
 enum { TRACK_LOOP = 1, TRACK_BATCHES = 2, TRACK_THREADS = 10 };

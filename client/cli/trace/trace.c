@@ -35,8 +35,7 @@ struct tracer {
     struct leat_cli_trace_json json;
     uint64_t start_ns, end_ns; /* of tracing */
     uint64_t polled_ns;        /* the last time */
-    uint64_t n_pulled;
-    int status; /* of connecting */
+    int status;                /* of connecting */
 };
 
 static const char *output_of(const struct tracer *tracer) {
@@ -134,10 +133,8 @@ static int pull_one(struct tracer *tracer, struct leat_stream *stream, struct le
 
     if (r == LEAT_END)
         return 1;
-    if (r == 0) {
+    if (r == 0)
         leat_batch_release(batch);
-        tracer->n_pulled++;
-    }
     if (r < 0 && r != -ETIMEDOUT && r != -EINTR && r != -EAGAIN) {
         *err = *leat_stream_error(stream);
         return r;

@@ -196,18 +196,6 @@ int leat_count_only_start_job(struct leat_count_only *first, struct leat_map_job
     return 0;
 }
 
-/* Rows must be those that the order has seen. */
-static int fail_other(const struct leat_map_job *job, const struct leat_error *fault,
-                      struct leat_error *err) {
-    const struct leat_cache_span *span = &job->piece.span;
-
-    return leat_error_set(err, -ESTALE,
-                          "%s: %u records from line %llu on are no longer what they were when they "
-                          "were passed over%s%.300s",
-                          job->plan->source->files.paths[span->file], span->n_records,
-                          (unsigned long long)span->line, fault->code ? ": " : "", fault->message);
-}
-
 /* True if the rows are those of the index. */
 static bool are_known(const struct leat_map_job *job, const struct leat_block *known) {
     return job->wanted ? leat_index_rows_are_of(job->index_schema, known, job->block)
@@ -231,7 +219,7 @@ static int make_part(struct leat_map_job *job, const struct leat_count_only *cou
     if (r == 0 && !count_only->is_known && !has_all && job->block->n_bad > 0)
         return 0; /* leat_count_only_end_job() reports the bad record. */
     if (!has_all || (count_only->is_known && !are_known(job, count_only->block)))
-        return fail_other(job, &fault, err);
+        return leat_rows_fail_changed(job, &fault, err);
     return 0;
 }
 

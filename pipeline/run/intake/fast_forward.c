@@ -1,6 +1,5 @@
 #include "pipeline/run/intake/fast_forward.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "proto/base/text.h"

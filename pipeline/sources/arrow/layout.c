@@ -11,7 +11,6 @@
 void leat_arrow_layout_arrange(struct leat_arrow_layout *layout) {
     uint32_t at = (layout->n_slots + 7) / 8;
 
-    layout->n_null_bytes = at;
     for (uint32_t i = 0; i < layout->n_slots; i++) {
         struct leat_arrow_slot *slot = &layout->slots[i];
 

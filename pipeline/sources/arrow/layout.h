@@ -37,8 +37,8 @@ struct leat_arrow_slot {
 struct leat_arrow_layout {
     struct leat_arrow_slot *slots;
     uint32_t n_slots;
-    uint32_t n_null_bytes, n_fixed; /* n_fixed: bytes of a record in front of texts and lists */
-    char *texts;                    /* of a layout that was read: names and types */
+    uint32_t n_fixed; /* bytes of a record in front of texts and lists */
+    char *texts;      /* of a layout that was read: names and types */
 };
 
 /* Sets the places of slots whose cell and number are set. */

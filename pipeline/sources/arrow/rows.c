@@ -1,4 +1,5 @@
 /* rows.c: see rows.h. Column by column: first the lengths of the rows, then the rows. */
+#include "pipeline/cut/cutter.h"
 #include "pipeline/sources/arrow/rows.h"
 
 #include <assert.h>
@@ -6,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/cut/cutter.h"
 #include "pipeline/sources/arrow/json_text.h"
 
 #define EXTENT_BYTES (64U << 10)  /* that are loaded at once, unless a row has more */

@@ -1,6 +1,5 @@
 #include "pipeline/stages/pack/packing.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
  */
 #include "pipeline/tokenizer/added/added_matcher.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "proto/base/simd.h"

@@ -1,5 +1,4 @@
 /* bytes.c: decoders that make bytes of tokens: ByteLevel and ByteFallback. */
-#include <errno.h>
 
 #include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/decode/step.h"

@@ -1,5 +1,4 @@
 /* strings.c: decoders that work on plain strings: Replace, Fuse, Strip. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/decode/step.h"

@@ -3,7 +3,6 @@
  * A word that a cut can be made in is first cut into parts (bpe_cut.h), each of which goes through
  * the cache as if it were a word. With dropout nothing is cached.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 

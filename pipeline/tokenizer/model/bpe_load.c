@@ -1,6 +1,5 @@
 /* bpe_load.c: the node `model` of a BPE tokenizer to tables: all that can be wrong is found here.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 

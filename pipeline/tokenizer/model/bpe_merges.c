@@ -5,7 +5,6 @@
  * become, a + b without b's prefix, must be tokens. Each takes three searches in a table of
  * megabytes, which are most of the time that loading takes; so they are fetched some merges ahead.
  */
-#include <errno.h>
 
 #include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/model/bpe.h"

@@ -4,7 +4,6 @@
  * Scores whose sums could leave the range of a double are refused: so no score is infinite or not a
  * number, and comparing them needs no care.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

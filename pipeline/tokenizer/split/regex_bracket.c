@@ -3,7 +3,6 @@
  * Follows Oniguruma's rules for a `-` that stands where no range can be: it is a character first
  * and last, after a range, and before a `&&`; after a class only where it is last.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "pipeline/tokenizer/split/regex_reader.h"

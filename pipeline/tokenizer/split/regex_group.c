@@ -5,7 +5,6 @@
  * only names refer. One name may stand for several groups: the last of them that took part is
  * compared first.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "pipeline/tokenizer/split/regex_reader.h"

@@ -4,7 +4,6 @@
  * An option that stands alone, (?i), holds to the end of the group around it and takes all of its
  * alternatives along: a(?i)b|c is a(?i:b|c).
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

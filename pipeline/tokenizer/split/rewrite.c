@@ -1,7 +1,6 @@
 /* rewrite.c: the steps that rewrite each piece of the text. Origins are those that
  * `NormalizedString` of Hugging Face `tokenizers` gives: a character put in front has the origin of
  * the one that it is put in front of. */
-#include <errno.h>
 
 #include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/split/step.h"

@@ -5,12 +5,10 @@
  */
 #include "client/python/src/batch/dlpack.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/python/src/batch/tensor.h"
-#include "client/python/src/raise.h"
 
 #define ALIGN 64
 

@@ -10,7 +10,6 @@
 #include "client/python/src/batch/tensor.h"
 #include "client/python/src/cuda/device.h"
 #include "client/python/src/cuda/rings.h"
-#include "client/python/src/raise.h"
 #include "client/python/src/types.h"
 
 struct piece {
