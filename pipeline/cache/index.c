@@ -8,9 +8,7 @@ const char *leat_index_folder(const struct leat_plan *plan, const char *given) {
     if (plan->cache_path || strcmp(plan->options.index, "off") == 0 || plan->mixing ||
         plan->is_one_pass || leat_plan_find_varying(plan))
         return NULL;
-    if (plan->blocks.block_size > 0 && plan->blocks.n_lanes == 0)
-        return NULL;
-    if (plan->blocks.n_lanes > 0) /* no run makes it by the way */
+    if (plan->blocks.block_size > 0) /* no run makes it by the way */
         return plan->index_path;
     return plan->index_path ? plan->index_path : given;
 }
@@ -25,12 +23,17 @@ bool leat_index_has_columns(const struct leat_plan *plan) {
     return !is_blind;
 }
 
-void leat_index_key(bool has_columns, struct leat_cache_identity *identity) {
+void leat_index_key(const struct leat_plan *plan, bool has_columns,
+                    struct leat_cache_identity *identity) {
     struct leat_blake2b state;
 
     leat_blake2b_init(&state);
     leat_blake2b_text(&state, has_columns ? "leat index 1, columns" : "leat index 1, rows");
     leat_blake2b_update(&state, identity->key, sizeof(identity->key));
+    if (plan->blocks.block_size > 0) {
+        leat_blake2b_u64(&state, plan->blocks.block_size);
+        leat_blake2b_u64(&state, plan->blocks.n_lanes > 0);
+    }
     leat_blake2b_final(&state, identity->key);
 }
 

@@ -12,13 +12,15 @@
 #include "pipeline/plan/plan.h"
 
 /* The folder of the plan's index: its own, or the given one (may be NULL). NULL: the plan has no
- * index, since it has a cache, wants none, is mixed, comes through a FIFO, is read in blocks in
- * random order without lanes, or has other records in each epoch. Lanes have only their own. */
+ * index, since it has a cache, wants none, is mixed, comes through a FIFO, or has other records in
+ * each epoch. A plan that is read in blocks in random order has only its own. */
 const char *leat_index_folder(const struct leat_plan *plan, const char *given);
 /* True if the order looks at rows or holds all of them, so that the index keeps what it sees. */
 bool leat_index_has_columns(const struct leat_plan *plan);
-/* Makes the identity of a cache that of an index. One without columns is another file. */
-void leat_index_key(bool has_columns, struct leat_cache_identity *identity);
+/* Makes the identity of a cache that of an index. One without columns is another file, and so is one
+ * with other blocks, as its frames are the blocks. */
+void leat_index_key(const struct leat_plan *plan, bool has_columns,
+                    struct leat_cache_identity *identity);
 
 struct leat_index_schema {
     const struct leat_plan *plan;

@@ -111,7 +111,7 @@ static int open_index(const struct leat_plan *plan, const struct leat_opener *op
     int r = description ? leat_cache_key(plan, opener, &data, &identity, err) : leat_error_oom(err);
 
     if (r == 0) {
-        leat_index_key(leat_index_has_columns(plan), &identity);
+        leat_index_key(plan, leat_index_has_columns(plan), &identity);
         leat_cache_store_name(&identity, ret_name);
         r = leat_cache_store_open(folder, &identity, description, &no_limits, true, ret_found, err);
     }

@@ -51,8 +51,43 @@ LEAT_ALWAYS_INLINE void index_records(struct leat_cutter_scan *scan, uint64_t li
     }
 }
 
+/* Where the next LF is at the earliest, in steps of 64 bytes from `base` on; up to `end`. */
+typedef size_t skip_fn(const uint8_t *data, size_t base, size_t end);
+
+LEAT_ALWAYS_INLINE size_t skip_none(const uint8_t *data, size_t base, size_t end) {
+    (void)data;
+    (void)end;
+    return base;
+}
+
+LEAT_SIMD_INLINE size_t skip_simd(const uint8_t *data, size_t base, size_t end) {
+    while (base + 64 <= end) {
+        leat_bytes32 low = leat_bytes32_load(data + base);
+        leat_bytes32 high = leat_bytes32_load(data + base + 32);
+
+        if (leat_bytes32_mask(
+                leat_bytes32_either(leat_bytes32_equal(low, '\n'), leat_bytes32_equal(high, '\n'))))
+            break;
+        base += 64;
+    }
+    return base;
+}
+
+/* Goes over blocks of a record without quotes that have no LF, but not beyond what a record may
+ * have. */
+LEAT_ALWAYS_INLINE size_t skip_inside(const struct leat_cutter_scan *scan, size_t base,
+                                      size_t start, struct carry *carry, skip_fn *skip) {
+    uint64_t limit = scan->cutter->max_record_bytes;
+    size_t end = scan->n_bytes - start > limit ? start + (size_t)limit : scan->n_bytes;
+    size_t next = skip(scan->data, base, end);
+
+    if (next > base)
+        carry->line_start = carry->line_start_cr = 0;
+    return next;
+}
+
 LEAT_ALWAYS_INLINE size_t scan_blocks(struct leat_cutter_scan *scan, bool is_index, bool has_quotes,
-                                      leat_masks_classify_fn *classify,
+                                      leat_masks_classify_fn *classify, skip_fn *skip,
                                       leat_masks_prefix_xor_fn *prefix_xor) {
     const uint8_t *data = scan->data;
     size_t n_bytes = scan->n_bytes, start = scan->start, base, stop = SIZE_MAX;
@@ -60,9 +95,14 @@ LEAT_ALWAYS_INLINE size_t scan_blocks(struct leat_cutter_scan *scan, bool is_ind
     struct carry carry = {.may_open = 1, .line_start = 1};
 
     for (base = start; base < n_bytes; base += 64) {
-        size_t n = n_bytes - base;
         uint64_t inside = 0, wrong = 0, line_ends, any, record_bytes;
         struct leat_masks masks;
+        size_t n;
+        if (!has_quotes)
+            base = skip_inside(scan, base, start, &carry, skip);
+        n = n_bytes - base;
+        if (n == 0)
+            break;
         if (n >= 64)
             classify(data + base, scan->cutter, &masks);
         else
@@ -98,8 +138,8 @@ size_t leat_cutter_blocks_portable(struct leat_cutter_scan *scan) {
     if (leat_cutter_is_quoting(scan->cutter))
         return scan->n_bytes;
     if (scan->starts)
-        return scan_blocks(scan, true, false, leat_masks_classify_portable, NULL);
-    return scan_blocks(scan, false, false, leat_masks_classify_portable, NULL);
+        return scan_blocks(scan, true, false, leat_masks_classify_portable, skip_none, NULL);
+    return scan_blocks(scan, false, false, leat_masks_classify_portable, skip_none, NULL);
 }
 
 static uint64_t count_lines_portable(const uint8_t *data, size_t n_bytes) {
@@ -131,12 +171,16 @@ LEAT_SIMD static size_t scan_simd(struct leat_cutter_scan *scan) {
     bool has_quotes = leat_cutter_is_quoting(scan->cutter);
 
     if (scan->starts && has_quotes)
-        return scan_blocks(scan, true, true, leat_masks_classify_simd, leat_simd_prefix_xor);
+        return scan_blocks(scan, true, true, leat_masks_classify_simd, skip_simd,
+                           leat_simd_prefix_xor);
     if (scan->starts)
-        return scan_blocks(scan, true, false, leat_masks_classify_simd, leat_simd_prefix_xor);
+        return scan_blocks(scan, true, false, leat_masks_classify_simd, skip_simd,
+                           leat_simd_prefix_xor);
     if (has_quotes)
-        return scan_blocks(scan, false, true, leat_masks_classify_simd, leat_simd_prefix_xor);
-    return scan_blocks(scan, false, false, leat_masks_classify_simd, leat_simd_prefix_xor);
+        return scan_blocks(scan, false, true, leat_masks_classify_simd, skip_simd,
+                           leat_simd_prefix_xor);
+    return scan_blocks(scan, false, false, leat_masks_classify_simd, skip_simd,
+                       leat_simd_prefix_xor);
 }
 
 size_t leat_cutter_blocks(struct leat_cutter_scan *scan) {

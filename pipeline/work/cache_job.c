@@ -33,7 +33,7 @@ static int find_identity(struct leat_cache_job *job, struct leat_cache_identity 
     if (r == 0 && job->n_shards > 0)
         leat_cache_shard_identify(job->shard, job->n_shards, ret_identity);
     if (r == 0 && job->is_index)
-        leat_index_key(job->has_columns, ret_identity);
+        leat_index_key(job->plan, job->has_columns, ret_identity);
     return r;
 }
 

@@ -14,14 +14,15 @@ static const struct leat_cutter *cutter_of(const struct leat_scan *scan) {
     return &leat_plan_source_of(scan->plan, scan->file)->cutter;
 }
 
-/* Frames of small blocks have several of them, unless these are of other lanes. */
+/* Frames of small blocks have several of them, unless these are of other lanes, or the frames are
+ * of an index, which has nothing to load. */
 uint64_t leat_scan_room_in_block(const struct leat_scan *scan) {
     const struct leat_block_order *blocks = &scan->plan->blocks;
     uint64_t n = blocks->block_size;
 
     if (n == 0 || scan->counts || scan->route.table)
         return UINT64_MAX;
-    if (blocks->n_lanes == 0 && n < MIN_RECORDS)
+    if (blocks->n_lanes == 0 && scan->plan->cache_path && n < MIN_RECORDS)
         n *= (MIN_RECORDS + n - 1) / n;
     return n - scan->n_file_records % n;
 }

@@ -44,7 +44,7 @@ void leat_steps_find_rows(struct leat_plan *plan, const struct leat_opener *open
         return;
     if (leat_cache_key(plan, opener, &data, &identity, LEAT_ERROR_IGNORED) == 0) {
         if (!plan->cache_path)
-            leat_index_key(leat_index_has_columns(plan), &identity);
+            leat_index_key(plan, leat_index_has_columns(plan), &identity);
         take_rows(plan, folder, &identity);
     }
     leat_data_unref(data);

@@ -97,6 +97,10 @@ LEAT_SIMD_INLINE leat_bytes32 leat_bytes32_both(leat_bytes32 a, leat_bytes32 b) 
     return _mm256_and_si256(a, b);
 }
 
+LEAT_SIMD_INLINE leat_bytes32 leat_bytes32_either(leat_bytes32 a, leat_bytes32 b) {
+    return _mm256_or_si256(a, b);
+}
+
 LEAT_SIMD_INLINE leat_bytes32 leat_bytes32_equal(leat_bytes32 bytes, uint8_t byte) {
     return _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8((char)byte));
 }
@@ -144,6 +148,10 @@ LEAT_ALWAYS_INLINE leat_bytes32 leat_bytes32_or(leat_bytes32 bytes, uint8_t bits
 
 LEAT_ALWAYS_INLINE leat_bytes32 leat_bytes32_both(leat_bytes32 a, leat_bytes32 b) {
     return (leat_bytes32){a.low & b.low, a.high & b.high};
+}
+
+LEAT_ALWAYS_INLINE leat_bytes32 leat_bytes32_either(leat_bytes32 a, leat_bytes32 b) {
+    return (leat_bytes32){a.low | b.low, a.high | b.high};
 }
 
 LEAT_ALWAYS_INLINE leat_bytes32 leat_bytes32_equal(leat_bytes32 bytes, uint8_t byte) {

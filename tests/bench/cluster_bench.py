@@ -5,8 +5,8 @@
 
 BIN holds leatctl. For each case, first the steps of rank 0 must have the digests that they have in world 1. Then `leatctl run
 --no-daemon` is measured, user and system time together; of the rounds the least counts. Prints a JSON object: seconds of
-world 1, for each world the share of these that its rank 0 takes, and the sum of all ranks of 8. `pack` and `filter` have an
-index, which is made before. `lanes` is a prepared set of 8 times the data, as what is read once is a part of that; its bytes
+world 1, for each world the share of these that its rank 0 takes, and the sum of all ranks of 8. `pack`, `filter` and `indexed`
+(`blocks`, otherwise) have an index, which is made before. `lanes` is a prepared set of 8 times the data, as what is read once is a part of that; its bytes
 are those that the process reads of all files.
 
 With --daemons (root only) there are N daemons in N network namespaces, with a trainer each, and an index: CPU seconds of one
@@ -36,6 +36,7 @@ CASES = {
     "coarse": ("jsonl", [*TOKENIZE, *PAD, {"batch": {"batch_size": 512}}]),
     "window": ("jsonl", [*TOKENIZE, *PAD, {"shuffle": {"buffer_size": 4096}}, *BATCH]),
     "blocks": ("jsonl", [*TOKENIZE, *PAD, {"shuffle": {"blocks": True, "block_size": 64, "buffer_size": 4096}}, *BATCH]),
+    "indexed": ("jsonl", [*TOKENIZE, *PAD, {"shuffle": {"blocks": True, "block_size": 64, "buffer_size": 4096}}, *BATCH]),
     "pack": ("jsonl", [*TOKENIZE, {"select": {"fields": ["ids"]}}, {"shuffle": {"buffer_size": 4096}},
                        {"pack": {"fields": ["ids"], "length": 512}}, {"batch": {"batch_size": 8}}]),
     "lanes": ("jsonl", [*TOKENIZE, *PAD, {"shuffle": {"blocks": True, "block_size": 64, "buffer_size": 4096, "lanes": 64}},
@@ -95,7 +96,7 @@ def prepare(options, folder, config):
 def measure(options, folder, name):
     kind, stages = CASES[name]
     config = folder / f"{name}.yaml"
-    has_index = name in ("pack", "filter")
+    has_index = name in ("pack", "filter", "indexed")
     files = [f"data.{kind}"] * (8 if name == "lanes" else 1)
     stream = {"source": {kind: {"paths": files}}, "index": str(folder / "index") if has_index else "off", "stages": stages,
               **({"cache": {"prepared": "set"}} if name == "lanes" else {})}
@@ -132,7 +133,7 @@ def measure_daemons(options, folder, name):
     if "cache" in stream:
         prepare(options, place, config)
     else:
-        run(options, config, 1)  # makes the index
+        subprocess.run([options.bin / "leatctl", "cache", "warm", config, "-q"], check=True, stdout=subprocess.DEVNULL)
     return cluster_daemons.measure(folder, text, options.daemons, options.rounds)
 
 

@@ -36,9 +36,9 @@ def write(folder, name="batch", is_bad=False, n=2003, **changes):
             values = "x" if is_bad and i % 97 == 5 else list(range(i * 7 % 13 + 1))
             file.write(json.dumps({"id": str(i), "l": values}) + "\n")
     file = folder / "s.yaml"
-    file.write_text(data.yaml_text({"s": {
-        "source": {"jsonl": {"paths": ["rows.jsonl"], "fields": {"id": "text", "l": "int32[]"}}}, "block_bytes": 4096,
-        "on_error": "skip" if is_bad else "fail", "cache": {"path": "cache"}, **options, "stages": stages, **changes}}))
+    stream = {"source": {"jsonl": {"paths": ["rows.jsonl"], "fields": {"id": "text", "l": "int32[]"}}}, "block_bytes": 4096,
+              "on_error": "skip" if is_bad else "fail", "cache": {"path": "cache"}, **options, "stages": stages, **changes}
+    file.write_text(data.yaml_text({"s": {key: value for key, value in stream.items() if value is not None}}))
     return file
 
 
@@ -102,6 +102,38 @@ def test_counts_of_an_index(folder):
             assert [steps_run(file, rank, world) for rank in range(world)] == steps, (name, world)
 
 
+def without_lanes(name):
+    blocks = {"shuffle": {key: value for key, value in LANES["shuffle"].items() if key != "lanes"}}
+    return [blocks if stage == LANES else stage for stage in STREAMS[name][1]]
+
+
+def test_index_of_blocks(folder):
+    """Without lanes an index says where the blocks are, and a rank of several does not read all to count them. The steps are the same."""
+    for name in STREAMS:
+        stages, is_bad = without_lanes(name), name in ("pad", "bucket", "pack")
+        file = write(folder, name, is_bad, stages=stages, cache=None, index="off")
+        expected = {world: [steps_run(file, rank, world) for rank in range(world)] for world in (1, 3, 8)}
+        write(folder, name, is_bad, stages=stages, cache=None, index=f"index {name}")
+        for is_made in (False, True):
+            for world, steps in expected.items():
+                assert [steps_run(file, rank, world) for rank in range(world)] == steps, (name, world, is_made)
+            if not is_made:
+                window = write(folder, name, is_bad, stages=[stage for stage in stages if "shuffle" not in stage], cache=None,
+                               index=f"index {name}")
+                ctl("cache", "warm", window)
+                n_other = len(list((folder / f"index {name}").glob("*.leat")))
+                write(folder, name, is_bad, stages=stages, cache=None, index=f"index {name}")
+                ctl("cache", "warm", file)
+                assert len(list((folder / f"index {name}").glob("*.leat"))) == n_other + 1, "its frames are blocks"
+    file = write(folder, stages=without_lanes("batch"), cache=None, index="index of the set")
+    for args in (["--shard", "0/2"], ["--shard", "1/2"], ["--seal"]):
+        ctl("prepare", file, "-o", folder / "set", *args)
+    assert list((folder / "index of the set").glob("*.leat"))
+    told = steps_run(file, 1, 3)
+    write(folder, stages=without_lanes("batch"), cache=None, index="off")
+    assert told == steps_run(file, 1, 3), "a frame of this index has four blocks of 16 records"
+
+
 def test_worlds_that_change(folder):
     """4 ranks stop in mid-epoch, 3 go on, then 4 again: together they see what one machine sees. With a cache, or an index."""
     for name, kept in (("batch", {}), ("bucket", {}), ("batch", {"cache": None, "index": "index"}), ("bucket", {"cache": None, "index": "index"})):
@@ -151,6 +183,15 @@ def test_reads_its_own_lanes(folder):
     n_own, n_all = bytes_read(file, 0, 6), bytes_read(file, 0, 1)
     n_base = n_all - len(rows)
     assert (n_own - n_base) / (n_all - n_base) < 0.4, (n_own, n_all, n_base)
+    blocks = [{"shuffle": {"blocks": True, "block_size": 16, "buffer_size": 60}}, *stages[1:]]
+    read = []
+    for index in ("off", "index"):
+        file.write_text(data.yaml_text({"s": {"source": {"jsonl": {"paths": ["rows.jsonl"], "fields": {"l": "int32[]"}}}, "index": index,
+                                              "stages": blocks}}))
+        if index != "off":
+            ctl("cache", "warm", file)
+        read.append(bytes_read(file, 0, 6))
+    assert read[0] - read[1] > 0.8 * len(rows), "the index says where the blocks are, so that they are not counted"
 
 
 def test_explained(folder):

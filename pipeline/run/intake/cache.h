@@ -12,7 +12,8 @@
  *   - in a full shuffle, which holds all of a pass, and evicts blocks from the start (row_store.h).
  * The key of an index is that of a cache, so it never serves other data or other stages. A damaged
  * block of it is made from the source. A stream has no index if its records differ from epoch to
- * epoch, or if it is mixed, read in blocks in random order, or comes through a FIFO.
+ * epoch, or if it is mixed, or comes through a FIFO. That of a stream which is read in blocks in
+ * random order is made by `leatctl cache warm` alone, and says where the blocks are.
  *
  * Owner: the run's thread.
  */

@@ -6,9 +6,10 @@
 
 #include "pipeline/run/intake/room.h"
 
-/* Blocks are dealt to lanes by the index, and then made from the source. */
-static bool has_indexed_lanes(const struct leat_intake *intake) {
-    return intake->plan->blocks.n_lanes > 0 && intake->cache.is_index && !intake->cache.only_builds;
+/* Blocks are found by the index, or dealt to lanes by it, and then made from the source. */
+static bool has_indexed_blocks(const struct leat_intake *intake) {
+    return intake->plan->blocks.block_size > 0 && intake->cache.is_index &&
+           !intake->cache.only_builds;
 }
 
 /* ---- life ---- */
@@ -43,7 +44,7 @@ int leat_intake_init(struct leat_intake *intake, struct leat_plan *plan,
                         plan->skips.records.n_ranges > 0 || options->only_places);
     leat_run_spans_init(&intake->spans, plan, seed, options);
     leat_fast_forward_init(&intake->forward, plan,
-                           may_start_later(options) || has_indexed_lanes(intake),
+                           may_start_later(options) || has_indexed_blocks(intake),
                            leat_run_options_are_of_some(options), store->max_bytes > 0);
     intake->lanes = calloc(n_lanes, sizeof(*intake->lanes));
     if (!intake->lanes)
@@ -122,7 +123,7 @@ static bool is_fast_forwarding(const struct leat_lane *lane, const struct leat_d
  * blocks of its cache or index. */
 static bool wants_counts(const struct leat_intake *intake, const struct leat_lane *lane,
                          const struct leat_demand *demand) {
-    return is_fast_forwarding(lane, demand) || has_indexed_lanes(intake) ||
+    return is_fast_forwarding(lane, demand) || has_indexed_blocks(intake) ||
            (intake->forward.is_own && !demand->has_failed && !intake->cache.is_builder);
 }
 
@@ -130,7 +131,7 @@ static bool wants_counts(const struct leat_intake *intake, const struct leat_lan
 static bool reads_index(const struct leat_intake *intake, const struct leat_lane *lane,
                         const struct leat_demand *demand) {
     return intake->store->max_bytes > 0 || is_fast_forwarding(lane, demand) ||
-           has_indexed_lanes(intake) || (intake->forward.is_own && !intake->plan->is_compressed);
+           has_indexed_blocks(intake) || (intake->forward.is_own && !intake->plan->is_compressed);
 }
 
 struct leat_run_cache_view leat_intake_view(const struct leat_intake *intake,
@@ -305,6 +306,12 @@ static int fail_uncounted(const struct leat_intake *intake, struct leat_error *e
                           file ? file : "FILE");
 }
 
+/* An index whose frames have several blocks would cost more than it saves; lanes have no choice. */
+static bool has_use(const struct leat_intake *intake, const struct leat_cache_file *file) {
+    return !intake->cache.is_index || intake->plan->blocks.n_lanes > 0 ||
+           leat_run_spans_have_frames(&intake->spans, file);
+}
+
 /* The same for a source that is read block by block in random order. Its cache is used only once it
  * is complete, as blocks come from all over the source. */
 static int queue_spans(struct leat_intake *intake, struct leat_lane *lane,
@@ -317,7 +324,7 @@ static int queue_spans(struct leat_intake *intake, struct leat_lane *lane,
 
     if ((!file || !file->is_complete) && intake->plan->blocks.n_lanes > 0)
         return fail_uncounted(intake, err);
-    if (!file || !file->is_complete) {
+    if (!file || !file->is_complete || !has_use(intake, file)) {
         if (file && leat_run_cache_has_more_to_come(&intake->cache, &view))
             return 0;
         if (intake->cache.is_builder) {

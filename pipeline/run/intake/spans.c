@@ -253,6 +253,23 @@ int leat_run_spans_start_pass(struct leat_run_spans *spans, const struct leat_ca
     return r;
 }
 
+bool leat_run_spans_have_frames(const struct leat_run_spans *spans,
+                                const struct leat_cache_file *file) {
+    uint64_t size = spans->plan->blocks.block_size, n_file_records = 0;
+
+    /* Once the order is drawn, the pass has begun with this file. */
+    for (size_t i = 0; !spans->order && i < file->n_frames; i++) {
+        const struct leat_cache_span *span = &file->frames[i].span;
+
+        if (i > 0 && span->file != file->frames[i - 1].span.file)
+            n_file_records = 0;
+        if (n_file_records % size + span->n_records > size)
+            return false;
+        n_file_records += span->n_records;
+    }
+    return true;
+}
+
 uint64_t *leat_run_spans_take_idle_rows(struct leat_run_spans *spans) {
     uint64_t *n_idle_rows = spans->n_idle_rows;
 

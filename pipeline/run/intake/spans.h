@@ -7,7 +7,8 @@
  * instead of pieces; of frames at the ends of a block only the rows of the block count. If the
  * cache cannot be built, the run goes on without. All three give the same rows in the same order.
  * A source whose blocks are dealt to lanes needs a complete cache, and fails without; or a complete
- * index, by which they are dealt, and then made from the source. Of lanes whose batches other runs
+ * index, by which they are dealt, and then made from the source. Without lanes an index spares the
+ * first pass, if its frames are blocks. Of lanes whose batches other runs
  * make, only the numbers of rows are queued (idle_lanes.h).
  *
  * Owner: the run's thread.
@@ -83,6 +84,9 @@ void leat_run_spans_end_building(struct leat_run_spans *spans);
 int leat_run_spans_start_pass(struct leat_run_spans *spans, const struct leat_cache_file *file,
                               uint64_t generation, uint64_t epoch, uint64_t pass,
                               struct leat_error *err);
+/* True if each frame lies in one block, so that no block is made for the sake of another. */
+bool leat_run_spans_have_frames(const struct leat_run_spans *spans,
+                                const struct leat_cache_file *file);
 /* The next part of the pass that is not of an idle lane; false: none is left. */
 bool leat_run_spans_next_part(struct leat_run_spans *spans, const struct leat_cache_file *file,
                               struct leat_span_part *ret_part);
