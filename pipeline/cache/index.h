@@ -17,8 +17,8 @@
 const char *leat_index_folder(const struct leat_plan *plan, const char *given);
 /* True if the order looks at rows or holds all of them, so that the index keeps what it sees. */
 bool leat_index_has_columns(const struct leat_plan *plan);
-/* Makes the identity of a cache that of an index. One without columns is another file, and so is one
- * with other blocks, as its frames are the blocks. */
+/* Makes the identity of a cache that of an index. One without columns is another file, and so is
+ * one with other blocks, as its frames are the blocks. */
 void leat_index_key(const struct leat_plan *plan, bool has_columns,
                     struct leat_cache_identity *identity);
 
