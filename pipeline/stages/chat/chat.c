@@ -308,6 +308,11 @@ static void digest(const struct leat_config *config, struct leat_blake2b *state)
     leat_blake2b_update(state, hash, sizeof(hash));
 }
 
+/* Templates of models once saw what is null in a message, and thoughts under one name only. */
+static unsigned revision(const struct leat_config *config) {
+    return ((const struct chat *)config)->model.jinja ? 1 : 0;
+}
+
 static const struct leat_contents *contents(const struct leat_config *config) {
     return &((const struct chat *)config)->model.files;
 }
@@ -545,6 +550,7 @@ const struct leat_stage_ops leat_stage_chat = {
     .digest = digest,
     .contents = contents,
     .plan = plan,
+    .revision = revision,
     .map = map_rows,
     .workspace_new = workspace_new,
     .workspace_free = workspace_free,

@@ -93,6 +93,65 @@ static int fail_memory(struct writing *writing) {
     return leat_jinja_heap_error(leat_jinja_render_heap(writing->workspace->render), writing->err);
 }
 
+/* ---- messages, as transformers gives them to a template: without what is null, and with thoughts
+ * under the names `thinking` and `reasoning_content` too */
+
+static const struct leat_jinja_value *member_of(const struct leat_jinja_dict *message,
+                                                const char *name) {
+    const struct leat_jinja_value key = leat_jinja_string(name, strlen(name));
+    const struct leat_jinja_value *value = leat_jinja_dict_find(message, &key);
+
+    return value && value->kind != LEAT_JINJA_NONE ? value : NULL;
+}
+
+static const struct leat_jinja_value *thoughts_of(const struct leat_jinja_dict *message) {
+    static const char *const names[] = {"reasoning_content", "thinking", "reasoning"};
+    const struct leat_jinja_value *thoughts = NULL;
+
+    for (size_t i = 0; !thoughts && i < sizeof(names) / sizeof(*names); i++)
+        thoughts = member_of(message, names[i]);
+    return thoughts;
+}
+
+static bool has_null(const struct leat_jinja_dict *message) {
+    for (size_t i = 0; i < message->n_pairs; i++)
+        if (message->pairs[i].value.kind == LEAT_JINJA_NONE)
+            return true;
+    return false;
+}
+
+static void append(struct leat_jinja_dict *message, struct leat_jinja_value key,
+                   const struct leat_jinja_value *value) {
+    message->pairs[message->n_pairs++] = (struct leat_jinja_pair){.key = key, .value = *value};
+}
+
+/* NULL: the heap is used up. */
+static struct leat_jinja_dict *adapt(struct leat_jinja_heap *heap,
+                                     struct leat_jinja_dict *message) {
+    const struct leat_jinja_value thinking = leat_jinja_string("thinking", 8),
+                                  reasoning = leat_jinja_string("reasoning_content", 17);
+    const struct leat_jinja_value *thoughts = thoughts_of(message), *own;
+    struct leat_jinja_dict *adapted;
+
+    if (!thoughts && !has_null(message))
+        return message;
+    adapted = leat_jinja_dict_new(heap, message->n_pairs + 2);
+    if (!adapted)
+        return NULL;
+    own = member_of(message, "thinking");
+    if (thoughts)
+        append(adapted, thinking, own ? own : thoughts);
+    for (size_t i = 0; i < message->n_pairs; i++) {
+        const struct leat_jinja_pair *pair = &message->pairs[i];
+
+        if (pair->value.kind != LEAT_JINJA_NONE && &pair->value != own)
+            append(adapted, pair->key, &pair->value);
+    }
+    if (thoughts && !member_of(message, "reasoning_content"))
+        append(adapted, reasoning, thoughts);
+    return adapted;
+}
+
 static int read_messages(struct writing *writing, const void *text, size_t n,
                          const struct leat_jinja_list **ret_list) {
     struct leat_jinja_value value;
@@ -102,10 +161,16 @@ static int read_messages(struct writing *writing, const void *text, size_t n,
         return r;
     if (value.kind != LEAT_JINJA_LIST)
         return leat_error_set(writing->err, -EINVAL, "the conversation is not an array of objects");
-    for (size_t i = 0; i < value.list->n_items; i++)
-        if (!role_of(&value.list->items[i]))
+    for (size_t i = 0; i < value.list->n_items; i++) {
+        struct leat_jinja_value *message = &value.list->items[i];
+
+        if (!role_of(message))
             return leat_error_set(writing->err, -EINVAL, "message %zu is not an object with a role",
                                   i + 1);
+        message->dict = adapt(leat_jinja_render_heap(writing->workspace->render), message->dict);
+        if (!message->dict)
+            return fail_memory(writing);
+    }
     *ret_list = value.list;
     return 0;
 }

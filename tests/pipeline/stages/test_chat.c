@@ -322,6 +322,33 @@ static void test_model_template(void **state) {
     (void)remove(folder_path("chat_template.jinja"));
 }
 
+/* As transformers has them: without nulls, and with thoughts under two more names. */
+static void test_model_template_messages(void **state) {
+    static const char *const cases[][2] = {
+        {"{\"role\":\"user\",\"content\":null,\"tool_calls\":null,\"x\":{\"y\":null}}",
+         "{'role': 'user', 'x': {'y': None}}"},
+        {"{\"role\":\"assistant\",\"thinking\":\"a\"}",
+         "{'thinking': 'a', 'role': 'assistant', 'reasoning_content': 'a'}"},
+        {"{\"role\":\"assistant\",\"thinking\":null,\"reasoning\":\"a\"}",
+         "{'thinking': 'a', 'role': 'assistant', 'reasoning': 'a', 'reasoning_content': 'a'}"},
+        {"{\"role\":\"assistant\",\"reasoning_content\":\"a\",\"content\":\"c\",\"thinking\":"
+         "\"b\"}",
+         "{'thinking': 'b', 'role': 'assistant', 'reasoning_content': 'a', 'content': 'c'}"},
+        {"{\"role\":\"assistant\",\"thinking\":null,\"reasoning_content\":null}",
+         "{'role': 'assistant'}"},
+    };
+
+    (void)state;
+    write_tokenizer("{% for m in messages %}{{ m }}{% endfor %}");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char messages[256], expected[256];
+
+        (void)snprintf(messages, sizeof(messages), "[%s]", cases[i][0]);
+        (void)snprintf(expected, sizeof(expected), "\"%s\"", cases[i][1]);
+        check_chat("template: auto, tokenizer: .", messages, expected);
+    }
+}
+
 static void test_model_template_fails(void **state) {
     (void)state;
     write_tokenizer("{{ messages[0].content }}{% if not messages %}{{ raise_exception('none') }}"
@@ -472,11 +499,17 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transformers),   cmocka_unit_test(test_own_template),
-        cmocka_unit_test(test_options),        cmocka_unit_test(test_injection),
-        cmocka_unit_test(test_bad_records),    cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_model_template), cmocka_unit_test(test_model_template_fails),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_transformers),
+        cmocka_unit_test(test_own_template),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_injection),
+        cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_model_template),
+        cmocka_unit_test(test_model_template_messages),
+        cmocka_unit_test(test_model_template_fails),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lost),
         cmocka_unit_test(test_completion),
     };
 
