@@ -28,6 +28,7 @@
 #define THREAD_BYTES     (UINT64_C(256) << 10)
 #define STOP_MS          900 /* then the process ends, and the system closes the rest */
 #define DRAIN_DEFAULT_MS 30000
+#define SHORT_TURN_NS    UINT64_C(1000000)
 
 /* ---- stop and drain ---- */
 
@@ -137,20 +138,25 @@ static void drive(struct leat_daemon *daemon) {
     settle(daemon);
 }
 
-/* A turn goes from one wait for events to the next. */
+/* A turn goes from one wait for events to the next. The clock of processor time is a system call,
+ * so short turns are timed together. */
 static void time_turn(struct leat_daemon *daemon) {
     struct leat_turns *turns = &daemon->env.turns;
     uint64_t at_ns = leat_now_ns(), idle_ns = uv_metrics_idle_time(&daemon->loop);
-    uint64_t cpu_ns = leat_thread_ns();
     uint64_t taken_ns = at_ns - turns->at_ns - (idle_ns - turns->idle_ns);
-
     if (turns->at_ns > 0 && taken_ns > turns->longest_ns)
         turns->longest_ns = taken_ns;
-    if (turns->at_ns > 0 && cpu_ns - turns->cpu_ns > turns->longest_cpu_ns)
-        turns->longest_cpu_ns = cpu_ns - turns->cpu_ns;
+    if (at_ns - turns->cpu_at_ns > SHORT_TURN_NS) {
+        uint64_t cpu_ns = leat_thread_ns(), used_ns = cpu_ns - turns->cpu_ns;
+
+        used_ns = used_ns < taken_ns ? used_ns : taken_ns;
+        if (turns->at_ns > 0 && used_ns > turns->longest_cpu_ns)
+            turns->longest_cpu_ns = used_ns;
+        turns->cpu_ns = cpu_ns;
+        turns->cpu_at_ns = at_ns;
+    }
     turns->at_ns = at_ns;
     turns->idle_ns = idle_ns;
-    turns->cpu_ns = cpu_ns;
 }
 
 static void on_prepare(uv_prepare_t *prepare) {

@@ -11,9 +11,10 @@
 
 /* The time of one turn of the loop, in which no other event is handled. */
 struct leat_turns {
-    uint64_t at_ns, idle_ns, cpu_ns; /* at the beginning of the present one */
-    uint64_t longest_ns;             /* by the clock on the wall */
-    uint64_t longest_cpu_ns;         /* of processor time: without that of other processes */
+    uint64_t at_ns, idle_ns;    /* at the beginning of the present one */
+    uint64_t cpu_ns, cpu_at_ns; /* processor time, and when it was read last */
+    uint64_t longest_ns;        /* by the clock on the wall */
+    uint64_t longest_cpu_ns;    /* of processor time: without that of other processes */
 };
 
 struct leat_env {

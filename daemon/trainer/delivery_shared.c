@@ -97,8 +97,10 @@ static int peek_many(struct shared *shared, struct leat_packet *packets) {
     return n;
 }
 
-/* Handles the packets in the queue while batches flow. 0, -EAGAIN, or 1: the next packet must be
- * examined alone. */
+enum { LOOK_AT_ONE = 1, IS_EMPTY = 2 };
+
+/* Handles the packets in the queue while batches flow. 0, -EAGAIN, LOOK_AT_ONE: the next packet
+ * must be examined alone, or IS_EMPTY: there are no more, unless the peer has closed. */
 static int receive_many(struct shared *shared) {
     struct leat_packet packets[MAX_RECEIVED];
     enum tail tail = TAIL_NONE;
@@ -107,7 +109,7 @@ static int receive_many(struct shared *shared) {
     if (n > 0)
         n = receive_some(shared, packets, 0, (unsigned)n, &tail);
     else if (n == 0)
-        return 1;
+        return LOOK_AT_ONE;
     if (n < 0) {
         if (n != -EAGAIN)
             receive_failed(shared, n);
@@ -117,7 +119,7 @@ static int receive_many(struct shared *shared) {
         leat_session_on_packet(shared->base.session, &packets[i], NULL);
     if (tail != TAIL_NONE)
         receive_failed(shared, tail == TAIL_IMPROPER ? -EPROTO : 0);
-    return 0;
+    return n < MAX_RECEIVED ? IS_EMPTY : 0;
 }
 
 /* While batches flow no packet has a payload, and no buffer is given: a longer packet is cut, which
@@ -138,13 +140,14 @@ static int receive_one(struct shared *shared) {
     return 0;
 }
 
-static void receive_packets(struct shared *shared) {
+/* has_closed: the loop will not tell of packets that are left. */
+static void receive_packets(struct shared *shared, bool has_closed) {
     for (int i = 0; i < MAX_TURNS && !shared->is_closing; i++) {
-        int r = leat_session_is_serving(shared->base.session) ? receive_many(shared) : 1;
+        int r = leat_session_is_serving(shared->base.session) ? receive_many(shared) : LOOK_AT_ONE;
 
-        if (r > 0)
+        if (r == LOOK_AT_ONE)
             r = receive_one(shared);
-        if (r < 0)
+        if (r < 0 || (r == IS_EMPTY && !has_closed))
             return;
     }
 }
@@ -153,7 +156,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
     struct shared *shared = poll->data;
 
     if (status < 0) { /* the peer closed, but packets that it sent before can still be received */
-        receive_packets(shared);
+        receive_packets(shared, true);
         if (!shared->is_closing)
             receive_failed(shared, status);
         return;
@@ -164,7 +167,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
         leat_session_on_writable(shared->base.session);
     }
     if (events & UV_READABLE)
-        receive_packets(shared);
+        receive_packets(shared, false);
 }
 
 static int shared_open(struct leat_session *session, int take_fd,

@@ -135,13 +135,11 @@ void leat_block_take_over(struct leat_block *block, struct leat_block *made) {
     leat_block_recount(block);
 }
 
-void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
+void leat_block_unref_last(struct leat_block *block, uint32_t n_refs) {
     struct leat_block_pool *pool = block->pool;
 
-    assert(block->n_refs >= n_refs);
-    block->n_refs -= n_refs;
-    if (block->n_refs > 0)
-        return;
+    assert(block->n_refs == n_refs);
+    block->n_refs = 0;
     pool->n_alive--;
     if (block->resident || block->count_only)
         pool->forget(block);

@@ -125,7 +125,14 @@ static inline void leat_block_share(struct leat_block *block) {
     leat_block_ref(block, 1);
     block->is_shared = true;
 }
-void leat_block_unref(struct leat_block *block, uint32_t n_refs);
+/* Takes the last references away. */
+void leat_block_unref_last(struct leat_block *block, uint32_t n_refs);
+static inline void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
+    if (block->n_refs > n_refs)
+        block->n_refs -= n_refs;
+    else
+        leat_block_unref_last(block, n_refs);
+}
 /* Gives all memory back that is not in use. */
 void leat_block_pool_trim(struct leat_block_pool *pool);
 void leat_block_pool_deinit(struct leat_block_pool *pool); /* all must be back */
@@ -156,6 +163,17 @@ static inline uint64_t leat_bundle_bytes(const struct leat_bundle *bundle) {
 
 static inline struct leat_ref leat_ref_row(struct leat_block *block, uint32_t row) {
     return (struct leat_ref){.block = block, .row = row, .length = LEAT_REF_WHOLE};
+}
+/* Refers to rows that follow each other. Members are stored one by one: a struct that is copied
+ * from the stack waits there for its parts. */
+static inline void leat_ref_fill_rows(struct leat_ref *refs, struct leat_block *block, uint32_t row,
+                                      uint32_t n) {
+    for (const struct leat_ref *end = refs + n; refs < end; refs++) {
+        refs->block = block;
+        refs->row = row++;
+        refs->start = 0;
+        refs->length = LEAT_REF_WHOLE;
+    }
 }
 /* The references of a row: itself, or those of its bundle. */
 static inline struct leat_ref *leat_ref_parts(struct leat_ref *row, uint32_t *ret_n) {

@@ -13,33 +13,22 @@
 
 #define SPARSE_PART  4
 #define SPARSE_BYTES (16U << 10) /* a smaller block does not pay */
-#define SPARSE_ALIVE 24          /* nor do few blocks */
 
 static bool is_gone(const struct leat_block *block, uint32_t row) {
     return block->gone[row / 8] >> row % 8 & 1;
 }
 
-/* A block that is shared, held, gathered or to be made again is left alone. */
-static bool may_thin(const struct leat_block *block) {
-    return block->pool->n_alive >= SPARSE_ALIVE && block->counted_bytes >= SPARSE_BYTES &&
+bool leat_block_may_thin(const struct leat_block *block) {
+    return block->pool->n_alive >= LEAT_SPARSE_ALIVE && block->counted_bytes >= SPARSE_BYTES &&
            !block->is_shared && !block->is_held && !block->is_gathered && !block->is_evicted &&
            !block->resident && !block->count_only;
 }
 
-void leat_block_mark_gone(struct leat_block *block, uint32_t row) {
-    if (!block->gone && may_thin(block)) {
-        block->gone = calloc(((size_t)block->n_rows + 7) / 8, 1);
-        block->n_sparse = block->n_rows / SPARSE_PART;
-    }
-    if (!block->gone)
+void leat_block_begin_gone(struct leat_block *block) {
+    if (!leat_block_may_thin(block))
         return;
-    block->gone[row / 8] |= (uint8_t)(1U << row % 8);
-    block->n_gone++;
-}
-
-bool leat_block_is_sparse(const struct leat_block *block) {
-    return block->gone && block->n_sparse > 0 && block->n_rows - block->n_gone <= block->n_sparse &&
-           block->n_pins == 0 && may_thin(block);
+    block->gone = calloc(((size_t)block->n_rows + 7) / 8, 1);
+    block->n_sparse = block->n_rows / SPARSE_PART;
 }
 
 /* True if all rows that are left follow each other in the values. */

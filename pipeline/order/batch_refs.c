@@ -4,6 +4,19 @@
 
 #include "pipeline/plan/plan.h"
 
+/* The number of references in line to the block of the first. No bundle has a block's address. */
+static uint32_t count_same(const struct leat_ref *refs, uint32_t n_refs) {
+    const struct leat_ref *ref = refs + 1, *end = refs + n_refs;
+    const struct leat_block *block = refs->block;
+
+    while (end - ref >= 4 && ref[0].block == block && ref[1].block == block &&
+           ref[2].block == block && ref[3].block == block)
+        ref += 4;
+    while (ref < end && ref->block == block)
+        ref++;
+    return (uint32_t)(ref - refs);
+}
+
 /* References to one block in line are dropped together. */
 void leat_batch_refs_free(struct leat_batch_refs *batch) {
     uint32_t n_refs = batch ? batch->n_refs : 0, n;
@@ -16,8 +29,7 @@ void leat_batch_refs_free(struct leat_batch_refs *batch) {
             leat_ref_drop(*ref);
             continue;
         }
-        while (i + n < n_refs && ref[n].block == ref->block && ref[n].row != LEAT_REF_BUNDLE)
-            n++;
+        n = count_same(ref, n_refs - i);
         leat_block_unref(ref->block, n);
     }
     free(batch);

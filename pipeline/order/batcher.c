@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/order/batcher_internal.h"
 
@@ -23,12 +24,14 @@ static uint64_t row_tokens(const struct leat_plan *plan, struct leat_ref ref) {
     return most;
 }
 
-/* Makes room for another row. */
-static int reserve(const struct leat_plan *plan, struct leat_open_batch *open) {
+/* Makes room for another row, if possible for n_rows. */
+static int reserve(const struct leat_plan *plan, struct leat_open_batch *open, uint32_t n_rows) {
     if (!open->refs || open->refs->n_refs == open->capacity) {
         uint64_t capacity = open->refs ? open->capacity * 2 : 64;
         struct leat_batch_refs *larger;
 
+        if (capacity < open->capacity + n_rows)
+            capacity = open->capacity + n_rows;
         capacity = capacity < plan->batch_size ? capacity : plan->batch_size;
         larger = realloc(open->refs, sizeof(*larger) + capacity * sizeof(larger->refs[0]));
         if (!larger)
@@ -43,7 +46,7 @@ static int reserve(const struct leat_plan *plan, struct leat_open_batch *open) {
 
 static int add_row(const struct leat_plan *plan, struct leat_open_batch *open, struct leat_ref ref,
                    uint64_t n_tokens) {
-    if (reserve(plan, open) < 0)
+    if (reserve(plan, open, 1) < 0)
         return -ENOMEM;
     open->refs->refs[open->refs->n_refs++] = ref;
     open->longest = n_tokens > open->longest ? n_tokens : open->longest;
@@ -131,36 +134,72 @@ static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct 
     return 0;
 }
 
+/* Makes room in a plain batch for some of n rows. Returns how many, or -ENOMEM. */
+static int64_t reserve_some(struct leat_batch_lane *lane, uint32_t n) {
+    struct leat_open_batch *open = &lane->open[0];
+    uint64_t room;
+
+    if (reserve(lane->batcher->plan, open, n) < 0)
+        return -ENOMEM;
+    room = open->capacity - open->refs->n_refs;
+    return (int64_t)(n < room ? n : room);
+}
+
+/* Some rows were added to a plain batch. */
+static int end_some(struct leat_batch_lane *lane, uint32_t n, struct leat_error *err) {
+    struct leat_open_batch *open = &lane->open[0];
+
+    open->refs->n_refs += n;
+    return open->refs->n_refs == lane->batcher->plan->batch_size
+               ? on_close(take_open(open), lane, err)
+               : 0;
+}
+
 /* Batches are plain. */
 static int push_batch_rows(struct leat_order_sink *sink, struct leat_block *block, uint32_t row,
                            uint32_t *n, struct leat_error *err) {
     struct leat_batch_lane *lane = (struct leat_batch_lane *)sink;
-    const struct leat_plan *plan = lane->batcher->plan;
-    struct leat_open_batch *open = &lane->open[0];
     uint32_t n_pushed = 0;
     int r = 0;
 
     while (r == 0 && n_pushed < *n) {
-        uint64_t room;
-        uint32_t some = *n - n_pushed;
-        struct leat_ref *refs;
+        int64_t some = reserve_some(lane, *n - n_pushed);
 
-        if (reserve(plan, open) < 0) {
+        if (some < 0) {
             r = leat_error_oom(err);
             break;
         }
-        room = open->capacity - open->refs->n_refs;
-        some = some < room ? some : (uint32_t)room;
-        refs = &open->refs->refs[open->refs->n_refs];
-        for (uint32_t i = 0; i < some; i++)
-            refs[i] = leat_ref_row(block, row + n_pushed + i);
-        leat_block_ref(block, some);
-        open->refs->n_refs += some;
-        n_pushed += some;
-        if (open->refs->n_refs == plan->batch_size)
-            r = on_close(take_open(open), lane, err);
+        leat_ref_fill_rows(&lane->open[0].refs->refs[lane->open[0].refs->n_refs], block,
+                           row + n_pushed, (uint32_t)some);
+        leat_block_ref(block, (uint32_t)some);
+        n_pushed += (uint32_t)some;
+        r = end_some(lane, (uint32_t)some, err);
     }
     *n = n_pushed;
+    return r;
+}
+
+/* Batches are plain. */
+static int push_batch_refs(struct leat_order_sink *sink, const struct leat_ref *refs, uint32_t n,
+                           struct leat_error *err) {
+    struct leat_batch_lane *lane = (struct leat_batch_lane *)sink;
+    uint32_t n_pushed = 0;
+    int r = 0;
+
+    while (r == 0 && n_pushed < n) {
+        int64_t some = reserve_some(lane, n - n_pushed);
+
+        if (some < 0) {
+            r = leat_error_oom(err);
+            break;
+        }
+        memcpy(&lane->open[0].refs->refs[lane->open[0].refs->n_refs], refs + n_pushed,
+               (size_t)some * sizeof(*refs));
+        n_pushed += (uint32_t)some;
+        r = end_some(lane, (uint32_t)some, err);
+    }
+    for (; n_pushed < n; n_pushed++)
+        leat_ref_drop(refs[n_pushed]);
     return r;
 }
 
@@ -207,6 +246,7 @@ static int init_lanes(struct leat_batcher *batcher, struct leat_error *err) {
 
         lane->sink.push = push_batch;
         lane->sink.push_rows = batcher->is_plain ? push_batch_rows : NULL;
+        lane->sink.push_refs = batcher->is_plain ? push_batch_refs : NULL;
         lane->batcher = batcher;
         lane->closed.last = &lane->closed.first;
         lane->open = calloc(batcher->n_open, sizeof(*lane->open));

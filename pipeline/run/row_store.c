@@ -259,42 +259,37 @@ void leat_resident_set_want(struct leat_resident *resident, size_t first_want) {
 
 /* ---- batches ---- */
 
-static void change_pins(const struct leat_ref *ref, uint32_t change) {
-    ref->block->n_pins += change;
+static void change_bundle_pins(const struct leat_bundle *bundle, uint32_t change) {
+    for (uint32_t i = 0; i < bundle->n_refs; i++)
+        bundle->refs[i].block->n_pins += change;
 }
 
 void leat_row_store_pin_row(const struct leat_ref *ref) {
-    change_pins(ref, 1);
-}
-
-static void change_batch_pins(struct leat_batch_refs *batch, uint32_t change) {
-    for (uint32_t i = 0; i < batch->n_refs; i++) {
-        uint32_t n;
-        const struct leat_ref *refs = leat_ref_parts(&batch->refs[i], &n);
-
-        for (uint32_t k = 0; k < n; k++)
-            change_pins(&refs[k], change);
-    }
+    ref->block->n_pins++;
 }
 
 void leat_row_store_pin(const struct leat_row_store *store, struct leat_batch_refs *batch) {
-    if (store->pins)
-        change_batch_pins(batch, 1);
+    for (uint32_t i = 0; store->pins && i < batch->n_refs; i++)
+        if (batch->refs[i].row == LEAT_REF_BUNDLE)
+            change_bundle_pins(batch->refs[i].bundle, 1);
+        else
+            batch->refs[i].block->n_pins++;
 }
 
 /* Marks the row as gone, and thins its block if few of its rows are left. */
-static void leave(const struct leat_row_store *store, const struct leat_ref *ref) {
-    if (ref->row == LEAT_REF_BUNDLE)
-        return;
-    leat_block_mark_gone(ref->block, ref->row);
-    if (leat_block_is_sparse(ref->block))
-        leat_block_thin(ref->block, store->plan->fields, store->plan->is_kept);
+static void release_row(const struct leat_row_store *store, const struct leat_ref *ref) {
+    struct leat_block *block = ref->block;
+
+    block->n_pins--;
+    leat_block_mark_gone(block, ref->row);
+    if (leat_block_is_sparse(block))
+        leat_block_thin(block, store->plan->fields, store->plan->is_kept);
 }
 
 void leat_row_store_release(const struct leat_row_store *store, struct leat_batch_refs *batch) {
-    if (!store->pins)
-        return;
-    change_batch_pins(batch, UINT32_MAX);
-    for (uint32_t i = 0; i < batch->n_refs; i++)
-        leave(store, &batch->refs[i]);
+    for (uint32_t i = 0; store->pins && i < batch->n_refs; i++)
+        if (batch->refs[i].row == LEAT_REF_BUNDLE)
+            change_bundle_pins(batch->refs[i].bundle, UINT32_MAX);
+        else
+            release_row(store, &batch->refs[i]);
 }

@@ -192,6 +192,9 @@ struct leat_order_sink {
      * that were pushed, all but after DONE and -errno. NULL: they are pushed one by one. */
     int (*push_rows)(struct leat_order_sink *sink, struct leat_block *block, uint32_t row,
                      uint32_t *n, struct leat_error *err);
+    /* Takes n references, also after -errno. NULL: they are pushed one by one. */
+    int (*push_refs)(struct leat_order_sink *sink, const struct leat_ref *refs, uint32_t n,
+                     struct leat_error *err);
 };
 static inline int leat_order_push(struct leat_order_sink *sink, struct leat_ref ref,
                                   struct leat_error *err) {

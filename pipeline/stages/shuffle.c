@@ -33,6 +33,7 @@
 #include "pipeline/stage/stage.h"
 
 #define DEFAULT_BLOCK_SIZE "256"
+#define PUSHED_AT_ONCE     64
 
 struct shuffle {
     struct leat_config base;
@@ -201,6 +202,30 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
     return leat_order_push(down, exchange(reservoir, limit, ref), err);
 }
 
+/* At most PUSHED_AT_ONCE rows meet a full reservoir. */
+static int exchange_rows(struct shuffle_state *reservoir, struct leat_block *block, uint32_t row,
+                         uint32_t n, struct leat_order_sink *down, struct leat_error *err) {
+    struct leat_ref leaving[PUSHED_AT_ONCE];
+    int r = 0;
+
+    leat_block_ref(block, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct leat_ref *place =
+            &reservoir->refs[leat_rng_below(&reservoir->rng, reservoir->n_refs)];
+
+        leaving[i] = *place;
+        leat_ref_fill_rows(place, block, row + i, 1);
+    }
+    if (down->push_refs)
+        return down->push_refs(down, leaving, n, err);
+    for (uint32_t i = 0; i < n; i++)
+        if (r == 0)
+            r = leat_order_push(down, leaving[i], err);
+        else
+            leat_ref_drop(leaving[i]);
+    return r;
+}
+
 /* A full reservoir needs no look at its size for each row. */
 static int push_rows(const struct leat_config *config, void *state, struct leat_block *block,
                      uint32_t row, uint32_t *n, struct leat_order_sink *down,
@@ -215,10 +240,10 @@ static int push_rows(const struct leat_config *config, void *state, struct leat_
         r = push(config, state, leat_ref_row(block, row + n_pushed++), down, err);
     }
     while (r == 0 && n_pushed < *n) {
-        struct leat_ref ref = leat_ref_row(block, row + n_pushed++);
+        uint32_t n_left = *n - n_pushed, n_now = n_left < PUSHED_AT_ONCE ? n_left : PUSHED_AT_ONCE;
 
-        leat_block_ref(block, 1);
-        r = leat_order_push(down, exchange(reservoir, limit, ref), err);
+        r = exchange_rows(reservoir, block, row + n_pushed, n_now, down, err);
+        n_pushed += n_now;
     }
     *n = n_pushed;
     return r;
