@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "proto/base/error.h"
+#include "proto/leat.pb-c.h"
 
 #define LEAT_MESSAGE_MAX_DEPTH  32
 #define LEAT_MESSAGE_MAX_COUNT  16384
@@ -26,3 +27,11 @@ int leat_message_check(const ProtobufCMessageDescriptor *descriptor, const uint8
  * which says that the bytes are no message of that kind. */
 void *leat_message_unpack(const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                           size_t n_bytes, const char *what, struct leat_error *err);
+
+/* The error value on the wire. */
+/* Makes *message refer to err's texts; err must outlive it. */
+void leat_error_to_message(const struct leat_error *err, Leat__Error *ret_message);
+
+/* Copies, cut to the error's sizes; a code that is not a negative errno becomes -EPROTO, and an
+ * empty text says that there is no reason. */
+void leat_error_from_message(struct leat_error *err, const Leat__Error *message);

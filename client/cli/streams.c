@@ -7,9 +7,9 @@
 
 #include "client/cli/base/arguments.h"
 #include "client/cli/base/daemon/control.h"
-#include "client/cli/base/grid.h"
 #include "client/cli/base/members.h"
 #include "client/cli/base/message_json.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/units.h"
 
 static const struct leat_cli_member session_members[] = {

@@ -13,7 +13,6 @@
 
 #include "proto/base/clock.h"
 #include "proto/base/file.h"
-#include "proto/error_message.h"
 #include "proto/leat.pb-c.h"
 #include "proto/message.h"
 

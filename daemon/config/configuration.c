@@ -6,7 +6,7 @@
 
 #include "daemon/system/process.h"
 #include "pipeline/spec/yaml.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 #define SPARE_FDS     64 /* of the process itself */
 #define FDS_A_SESSION 5  /* socket, pidfd, two rings, a data file */

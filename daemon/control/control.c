@@ -14,7 +14,6 @@
 #include "daemon/trainer/session.h"
 #include "proto/base/clock.h"
 #include "proto/base/list.h"
-#include "proto/error_message.h"
 #include "proto/message.h"
 
 static const struct {

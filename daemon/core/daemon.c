@@ -22,7 +22,7 @@
 #include "daemon/trainer/session.h"
 #include "proto/base/clock.h"
 #include "proto/base/container_of.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 #define BASE_BYTES       (UINT64_C(4) << 20) /* sessions, control, log */
 #define THREAD_BYTES     (UINT64_C(256) << 10)

@@ -13,7 +13,7 @@
 #include "daemon/net/service_manager.h"
 #include "daemon/stream/share.h"
 #include "daemon/trainer/session.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 static void begin(struct leat_reload *reload);
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "daemon/core/endpoints.h"
-#include "proto/error_message.h"
 #include "proto/frame.h"
 #include "proto/leat.pb-c.h"
 #include "proto/message.h"

@@ -10,7 +10,7 @@
 #include "pipeline/work/memory_plan.h"
 #include "proto/base/clock.h"
 #include "proto/base/container_of.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 #define WAIT_NS UINT64_C(5000000000)
 

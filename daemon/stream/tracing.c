@@ -6,7 +6,7 @@
 
 #include "daemon/stream/feed.h"
 #include "daemon/stream/feeds.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 static void set_trace(struct leat_feeds *feeds, struct leat_daemon_stream *stream,
                       struct leat_trace *trace) {

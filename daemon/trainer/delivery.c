@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "proto/error_message.h"
 #include "proto/frame.h"
+#include "proto/message.h"
 
 void leat_delivery_output_packet(const struct leat_feed_output *output,
                                  struct leat_packet *ret_packet) {

@@ -10,7 +10,7 @@
 #include "pipeline/order/batcher.h"
 #include "pipeline/run/pipeline.h"
 #include "proto/base/json_writer.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 static const char *kind_name(enum leat_stage_kind kind) {
     static const char *const names[] = {[LEAT_STAGE_SOURCE] = "source",

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "pipeline/inspect/row_reader.h"
-#include "pipeline/plan/render.h"
 #include "pipeline/run/bad_records.h"
 #include "pipeline/run/pipeline.h"
 

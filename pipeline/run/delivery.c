@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 void leat_run_delivery_init(struct leat_run_delivery *delivery, struct leat_ordering *ordering,
                             struct leat_job_pool *jobs) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "pipeline/io/files.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 static const char *value_form(const struct leat_value *value) {
     switch (value->kind) {

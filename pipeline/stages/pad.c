@@ -2,7 +2,7 @@
  * filled up there; here are only the schema and the check that no row is longer than `length`.
  */
 #include "pipeline/block/scalar.h"
-#include "pipeline/stages/shared_fill.h"
+#include "pipeline/stages/tokenize/tokenize.h"
 
 struct pad {
     struct leat_config base;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 static void copy_text(char *target, size_t size, const char *text) {
     size_t n = strnlen(text, size - 1);

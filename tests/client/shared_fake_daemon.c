@@ -17,9 +17,9 @@
 #include <cmocka.h>
 
 #include "proto/base/dtype.h"
-#include "proto/error_message.h"
 #include "proto/frame.h"
 #include "proto/leat.pb-c.h"
+#include "proto/message.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \

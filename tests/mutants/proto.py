@@ -92,18 +92,16 @@ MUTANTS = {
         ("broken UTF-8 is passed on", 'leat_text_add(text, "\\\\ufffd");', "leat_text_add_bytes(text, at, 1);"),
         ("no room for the end", "    if (text->n_bytes + n_more + 1 <= text->capacity)", "    if (text->n_bytes + n_more <= text->capacity)",
          "the writers of this file end their text in the room that realloc() rounds up; a sanitizer notices it"),
+        ("delete is shown", "at[0] != 0x7f &&", ""),
+        ("the second controls are shown", "!(length == 2 && at[0] == 0xc2 && at[1] < 0xa0)", "true"),
+        ("an escape is cut", "if (n == n_written && n + n_shown < size) {", "if (n + n_shown < size) {"),
+        ("1024 bytes are no KiB", "value >= 1024 &&", "value > 1024 &&"),
     ]),
     "proto/base/json_writer.c": ("proto.test_json_writer", [
         ("infinity is written", "if (!isfinite(value)) {", "if (isnan(value)) {"),
         ("an unsigned number is written as a signed one", '"%" PRIu64, value', '"%" PRId64, (int64_t)value'),
         ("a number has six digits", '"%.9g"', '"%.6g"'),
         ("a comma at the begin", 'strchr("{[ \\n"', 'strchr("{ \\n"'),
-    ]),
-    "proto/base/shown.c": ("proto.test_shown", [
-        ("delete is shown", "at[0] != 0x7f &&", ""),
-        ("the second controls are shown", "!(length == 2 && at[0] == 0xc2 && at[1] < 0xa0)", "true"),
-        ("an escape is cut", "if (n == n_written && n + n_shown < size) {", "if (n + n_shown < size) {"),
-        ("1024 bytes are no KiB", "value >= 1024 &&", "value > 1024 &&"),
     ]),
     "proto/base/error.c": ("proto.test_error", [
         ("the last error wins", "    if (err->code)\n        return err->code;\n    err->code = code;\n    (void)vsn", "    err->code = code;\n    (void)vsn"),

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/cli/base/grid.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/units.h"
 
 #define SECOND_NS UINT64_C(1000000000)

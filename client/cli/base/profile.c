@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "client/cli/base/grid.h"
 #include "client/cli/base/message_json.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/units.h"
 #include "proto/base/json_writer.h"
 

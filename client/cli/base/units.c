@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 const char *leat_cli_count(uint64_t value, char buffer[LEAT_CLI_UNIT_MAX]) {
     char digits[24];

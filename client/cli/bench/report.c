@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "client/cli/base/grid.h"
+#include "client/cli/base/output.h"
 #include "client/cli/bench/bench.h"
 #include "client/leat.h"
 #include "proto/base/json_writer.h"

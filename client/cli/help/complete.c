@@ -13,7 +13,7 @@
 #include "client/cli/base/stream_file.h"
 #include "client/cli/help/help.h"
 #include "pipeline/plan/plan.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 #define TIMEOUT_MS 500 /* a person waits for the answer at a prompt */
 

@@ -10,7 +10,7 @@
 #include "pipeline/block/scalar.h"
 #include "proto/base/clock.h"
 #include "proto/base/json_writer.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 #define MAX_VALUES 12 /* that are shown of a tensor */
 

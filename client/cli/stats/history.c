@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "client/cli/base/daemon/control.h"
-#include "client/cli/base/grid.h"
 #include "client/cli/base/message_json.h"
 #include "client/cli/base/output.h"
 #include "client/cli/base/units.h"
@@ -82,21 +81,6 @@ static void add_head(struct leat_cli_grid *grid) {
         leat_cli_grid_add(grid, names[i]);
 }
 
-static void add_stages_json(struct leat_text *json, const Leat__StreamSample *stream) {
-    leat_json_open(json, "stages", '[');
-    for (size_t i = 0; i < stream->n_stages; i++) {
-        const Leat__StageSample *stage = stream->stages[i];
-
-        leat_json_open(json, NULL, '{');
-        leat_json_add_text(json, "name", stage->name);
-        leat_json_add_text(json, "role", stage->role);
-        leat_json_add_uint(json, "busy_ns", stage->busy_ns);
-        leat_json_add_uint(json, "n_records", stage->n_records);
-        leat_json_close(json, '}');
-    }
-    leat_json_close(json, ']');
-}
-
 static void add_stream_json(struct leat_text *json, const Leat__StreamSample *stream) {
     struct leat_stream_figures figures;
 
@@ -108,7 +92,8 @@ static void add_stream_json(struct leat_text *json, const Leat__StreamSample *st
     for (const struct leat_figure *figure = leat_stream_figure_table; figure->member; figure++)
         if (figure->key)
             leat_json_add_uint(json, figure->member, leat_figure_get(figure, &figures));
-    add_stages_json(json, stream);
+    leat_cli_messages_json(json, "stages", &leat__stage_sample__descriptor, stream->stages,
+                           stream->n_stages);
     leat_json_close(json, '}');
 }
 

@@ -7,7 +7,7 @@
 
 #include "pipeline/inspect/graph/graph_internal.h"
 #include "pipeline/inspect/graph/label.h"
-#include "pipeline/plan/render.h"
+#include "pipeline/inspect/row_reader.h"
 #include "proto/base/utf8.h"
 
 void leat_graph_add_name(struct leat_text *text, const char *name) {

@@ -4,7 +4,7 @@
 
 #include "pipeline/inspect/graph/graph_internal.h"
 #include "pipeline/inspect/graph/label.h"
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 #define NAMES_MAX 8 /* fields that are named; the others are counted */
 

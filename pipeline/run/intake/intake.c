@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/run/intake/room.h"
+#include "pipeline/run/intake/lane.h"
 
 /* Blocks are found by the index, or dealt to lanes by it, and then made from the source. */
 static bool has_indexed_blocks(const struct leat_intake *intake) {

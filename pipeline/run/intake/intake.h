@@ -12,7 +12,7 @@
 #include "pipeline/run/horizon.h"
 #include "pipeline/run/intake/cache.h"
 #include "pipeline/run/intake/fast_forward.h"
-#include "pipeline/run/intake/room.h"
+#include "pipeline/run/intake/lane.h"
 #include "pipeline/run/intake/spans.h"
 #include "pipeline/run/job_pool.h"
 #include "pipeline/run/profile/figures.h"

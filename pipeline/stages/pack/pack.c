@@ -11,7 +11,7 @@
 
 #include "pipeline/block/scalar.h"
 #include "pipeline/stages/pack/packing.h"
-#include "pipeline/stages/shared_fill.h"
+#include "pipeline/stages/tokenize/tokenize.h"
 
 struct pack {
     struct leat_config base;

@@ -1,4 +1,4 @@
-/* test_render.c: pipeline/plan/render.c: growing texts and JSON strings of any bytes, read back by
+/* test_render.c: growing texts and JSON strings of any bytes, read back by
  * the strict parser. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_error.c: proto/base/error.c and error_message.c: first writer wins, places, paths, the
+/* test_error.c: proto/base/error.c and proto/message.c: first writer wins, places, paths, the
  * printed form, the wire. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "proto/base/error.h"
-#include "proto/error_message.h"
+#include "proto/message.h"
 
 static const char *printed(const struct leat_error *err) {
     static char text[LEAT_ERROR_PRINT_MAX];

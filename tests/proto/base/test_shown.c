@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "proto/base/shown.h"
+#include "proto/base/text.h"
 
 static void test_cases(void **state) {
     static const struct {

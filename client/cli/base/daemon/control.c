@@ -14,7 +14,6 @@
 #include "client/cli/base/message_json.h"
 #include "client/cli/base/output.h"
 #include "client/transport/address.h"
-#include "proto/error_message.h"
 #include "proto/frame.h"
 #include "proto/message.h"
 
