@@ -438,12 +438,98 @@ def test_chats_of_several_conversations() -> None:
     )
 
 
+JINJA = """{{ bos_token }}{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages -%}
+<{{ m.role }}>{% if m.role == 'assistant' %}{% generation %}{{ m.reasoning_content }}{{ m.content }}{{ eos_token }}{% endgeneration %}
+{%- else %}{{ m.content | upper if shout else m }}{% endif %}{% endfor %}{{ '<assistant>' if add_generation_prompt }}"""
+ASKED = [
+    [{"role": "user", "content": "Hi", "name": None}, {"role": "assistant", "content": "Yo é🎉", "thinking": "hm"}],
+    [{"role": "user", "content": "2+2? 日本"}, {"role": "assistant", "content": "4", "tool_calls": None}],
+]
+
+
+@pytest.fixture
+def model_with_chat(tmp_path: pathlib.Path) -> Any:
+    """A function that makes the folder of a model with this template."""
+
+    def make(template: Any) -> pathlib.Path:
+        (tmp_path / "tokenizer.json").write_bytes((DATA / "qwen.json").read_bytes())
+        config = {"bos_token": "<|endoftext|>", "eos_token": "<|im_end|>", "chat_template": template}
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+        return tmp_path
+
+    return make
+
+
+def test_template_of_the_model(model_with_chat: Any) -> None:
+    transformers = pytest.importorskip("transformers")
+    folder = model_with_chat(JINJA)
+    ours, theirs = Tokenizer.from_file(folder), transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+    assert ours.chat_template == theirs.chat_template == JINJA
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    options: list[dict[str, Any]] = [{}, {"add_generation_prompt": True}, {"tools": tools}, {"shout": True}, {"eos_token": "!"}]
+    for each in options:
+        text = theirs.apply_chat_template(ASKED[0], tokenize=False, **each)
+        assert ours.apply_chat_template(ASKED[0], tokenize=False, **each) == text
+        assert pickle.loads(pickle.dumps(ours)).apply_chat_template(ASKED[0], tokenize=False, **each) == text
+        assert ours.apply_chat_template(ASKED, tokenize=False, **each)[1] == theirs.apply_chat_template(
+            ASKED[1], tokenize=False, **each
+        )
+        ids = theirs.apply_chat_template(ASKED[1], **each)["input_ids"]
+        told = ours.apply_chat_template(ASKED[1], return_assistant_tokens_mask=True, **each)
+        assert told["input_ids"] == ids
+        said = ours.decode([id for id, mask in zip(ids, told["assistant_masks"]) if mask])
+        assert said == ("4!" if "eos_token" in each else "4<|im_end|>")
+    assert ours.apply_chat_template(ASKED[0][:1], tokenize=False, bos="B").startswith("B<user>")
+    text = ours.apply_chat_template(ASKED[0][:1], tokenize=False, system="Be kind.", shout=True)
+    assert text == "<|endoftext|><system>BE KIND.<user>HI"
+    assert ours.apply_chat_template(ASKED[0][:1], "chatml", tokenize=False) == "<|im_start|>user\nHi<|im_end|>\n"
+    assert ours.apply_chat_template(ASKED[0], "{{ messages | length }}", tokenize=False) == "2"
+    assert ours.get_chat_template() == JINJA
+    ours.chat_template = "chatml"
+    assert ours.get_chat_template() == "chatml"
+
+
+def test_templates_with_names(model_with_chat: Any) -> None:
+    named = [{"name": "default", "template": "{{ 'd' }}"}, {"name": "tool_use", "template": "{{ tools | length }}"}]
+    ours = Tokenizer.from_file(model_with_chat(named))
+    talk = ASKED[0]
+    assert ours.chat_template == {"default": "{{ 'd' }}", "tool_use": "{{ tools | length }}"}
+    assert ours.apply_chat_template(talk, tokenize=False) == "d"
+    assert ours.apply_chat_template(talk, tokenize=False, tools=[{}, {}]) == "2"
+    assert ours.apply_chat_template(talk, "tool_use", tokenize=False, tools=[{}]) == "1"
+    other = Tokenizer.from_file(model_with_chat(named[1:]))
+    with pytest.raises(leat.SpecError, match="several chat templates: give chat_template, one of tool_use"):
+        other.apply_chat_template(talk)
+
+
+@pytest.mark.parametrize(
+    ("template", "options", "match"),
+    [
+        ("{{ messages[0].content }}", {"return_assistant_tokens_mask": True}, "does not mark with {% generation %}"),
+        ("{{ 1", {}, "of the chat template"),
+        ("{{ raise_exception('no') }}", {}, r"no \(line 1 of the chat template\)"),
+        ("{{ messages }}", {"x": object()}, "reads texts, numbers, lists and dicts"),
+        ("{{ messages }}", {"continue_final_message": True}, "continue_final_message is not supported"),
+        ("{{ messages }}", {"x": float("nan")}, "not JSON compliant"),
+    ],
+)
+def test_templates_that_fail(model_with_chat: Any, template: str, options: dict[str, Any], match: str) -> None:
+    ours = Tokenizer.from_file(model_with_chat(template))
+    with pytest.raises(ValueError, match=match):
+        ours.apply_chat_template(ASKED[0], **options)
+    for bad in ([{"content": "x"}], [["x"]], ["x"]):
+        with pytest.raises(ValueError):
+            ours.apply_chat_template(bad)
+
+
 def test_chats_that_are_refused() -> None:
     ours = small("qwen")
-    with pytest.raises(leat.SpecError, match="give chat_template, one of chatml, llama-3"):
+    with pytest.raises(leat.SpecError, match="no chat template: give chat_template, a Jinja text or one of chatml, llama-3"):
         ours.apply_chat_template([{"role": "user", "content": "Hi"}])
-    with pytest.raises(leat.SpecError, match="'{{ jinja }}' is not one of chatml"):
-        ours.apply_chat_template([{"role": "user", "content": "Hi"}], chat_template="{{ jinja }}")
+    with pytest.raises(leat.SpecError, match="'chat' is neither one of chatml, .* nor a Jinja text"):
+        ours.apply_chat_template([{"role": "user", "content": "Hi"}], chat_template="chat")
+    with pytest.raises(leat.SpecError, match="tools is for Jinja templates, and chatml is one of leat's"):
+        ours.apply_chat_template([{"role": "user", "content": "Hi"}], "chatml", tools=[])
     with pytest.raises(leat.SpecError, match="looks like chat_template='gemma'"):
         chats.choose(None, "{{ bos }}<start_of_turn>")
     for bad in ([], "Hi", {"role": "user"}, [{"role": "user"}], [{"role": "who", "content": "x"}], [[]], 3):

@@ -146,6 +146,13 @@ def chat(
     """Writes a conversation, a JSON text of [{role, content}, ...], by its template. Also returns the parts that the assistant
     says: native uint32 pairs (start, end), in bytes of UTF-8."""
 
+def render_chats(
+    template: str | bytes, variables: bytes, year: int, month: int, day: int
+) -> tuple[list[tuple[str, bytes]], int]:
+    """Writes conversations by a Jinja template: `variables` is the JSON text of a list of objects, one a conversation. Returns
+    for each what chat() returns, and 1 if the template marks with {% generation %} what the assistant says. The day is for
+    strftime_now()."""
+
 class Tokenizer:
     """Immutable. A call with many texts uses several threads, without the GIL."""
 

@@ -1,11 +1,13 @@
-"""Conversations as texts, by leat's chat templates.
+"""Conversations as texts, by leat's chat templates, or by the Jinja template of a model.
 
-The code of the stage `chat` (pipeline/tokenizer/chat/) writes them, so a model is asked in the form that it was trained on.
+The code of the stage `chat` (pipeline/tokenizer/chat/ and jinja/) writes them, so a model is asked in the form that it was
+trained on.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +27,9 @@ _SIGNS = {
 }
 
 
+_THOUGHTS = ("reasoning_content", "thinking", "reasoning")
+
+
 def choose(name: str | None, jinja: Any = None, argument: str = "chat_template") -> str:
     """Returns the name if it is that of a template. SpecError: it is not, or None; `jinja`, the model's own template, gives a
     hint.
@@ -33,7 +38,7 @@ def choose(name: str | None, jinja: Any = None, argument: str = "chat_template")
         return name
     if name is not None:
         short = name if len(name) < 40 else name[:37] + "..."
-        raise SpecError(f"{argument}: {short!r} is not one of {', '.join(TEMPLATES)}; Jinja templates are not run")
+        raise SpecError(f"{argument}: {short!r} is not one of {', '.join(TEMPLATES)}")
     guess = guess_of(jinja)
     hint = f"; that of the model looks like {argument}={guess!r}" if guess else ""
     raise SpecError(f"give {argument}, one of {', '.join(TEMPLATES)}{hint}")
@@ -45,6 +50,64 @@ def guess_of(jinja: Any) -> str | None:
     if not isinstance(jinja, str):
         return None
     return next((name for name, sign in _SIGNS.items() if sign in jinja and name in TEMPLATES), None)
+
+
+def own_template(config: Mapping[str, Any]) -> str | dict[str, str] | None:
+    """The template of a tokenizer_config.json: a Jinja text, or several of them by their names."""
+    found = config.get("chat_template")
+    if isinstance(found, list):
+        named = {one.get("name"): one.get("template") for one in found if isinstance(one, Mapping)}
+        found = {name: text for name, text in named.items() if isinstance(name, str) and isinstance(text, str)}
+    return found if isinstance(found, (str, dict)) and found else None
+
+
+def find_template(asked: str | None, own: str | Mapping[str, str] | None, has_tools: bool) -> str:
+    """The name of one of leat's templates, or a Jinja text: `asked`, which may also name one of the model's `own`, or else the
+    model's own. SpecError: there is none."""
+    if isinstance(own, Mapping) and (asked is None or asked in own):
+        usual = "tool_use" if has_tools and "tool_use" in own else "default"
+        if asked is None and usual not in own:
+            raise SpecError(f"the model has several chat templates: give chat_template, one of {', '.join(sorted(own))}")
+        return own[asked or usual]
+    found = asked if asked is not None else own
+    if found is None:
+        raise SpecError(f"the model has no chat template: give chat_template, a Jinja text or one of {', '.join(TEMPLATES)}")
+    if not isinstance(found, str):
+        raise SpecError(f"chat_template is {type(found).__name__}; a str was expected")
+    if found not in TEMPLATES and not any(mark in found for mark in ("{{", "{%", "{#", "\n")):
+        raise SpecError(f"chat_template: {found[:40]!r} is neither one of {', '.join(TEMPLATES)} nor a Jinja text")
+    return found
+
+
+def render(
+    conversations: Sequence[Sequence[Mapping[str, Any]]], template: str, variables: Mapping[str, Any], system: str | None
+) -> tuple[list[tuple[str, bytes]], bool]:
+    """Writes conversations by a Jinja template, as transformers does: for each what write() returns. Also returns True if the
+    template marks what the assistant says. SpecError, DataError: the template, a variable or a message is wrong."""
+    now = time.localtime()
+    every = [{**variables, "messages": _messages_of(one, system)} for one in conversations]
+    try:
+        text = json.dumps(every, allow_nan=False).encode()
+    except TypeError as error:
+        raise SpecError(f"a chat template reads texts, numbers, lists and dicts: {error}") from None
+    pages, marks = _leat.render_chats(template.encode(), text, now.tm_year, now.tm_mon, now.tm_mday)
+    return pages, bool(marks)
+
+
+def _messages_of(conversation: Sequence[Mapping[str, Any]], system: str | None) -> list[dict[str, Any]]:
+    """The messages without members that are None, and with thoughts under two more names: as transformers 5 has them."""
+    messages = []
+    for i, given in enumerate(conversation):
+        if not isinstance(given, Mapping) or "role" not in given:
+            raise SpecError(f"message {i} is {given!r:.80}, not a dict with a role")
+        message = {key: value for key, value in given.items() if value is not None}
+        thoughts = next((message[key] for key in _THOUGHTS if key in message), None)
+        if thoughts is not None:
+            message = {"thinking": thoughts, **message, "reasoning_content": thoughts}
+        messages.append(message)
+    if system is not None and (not messages or messages[0].get("role") != "system"):
+        messages.insert(0, {"role": "system", "content": system})
+    return messages
 
 
 def is_batch(conversation: Sequence[Any]) -> bool:

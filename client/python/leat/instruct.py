@@ -113,7 +113,7 @@ def instructions(
     source, form = _find(data, columns, prompt, response)
     if not form.has_messages:
         texts = _with_texts(source, form, prompt, response, _eos_of(model, eos))
-    elif template == "auto" or template is None and model.chat_template is None and _has_template(model):
+    elif template == "auto" or template is None and _has_template(model):
         texts = _with_own_template(source, form, folder_of(Path(path_of(tokenizer))), system, roles)
     else:
         texts = _with_chat(source, form, model, template, system, roles)
@@ -183,7 +183,8 @@ def _with_chat(
     system: str | None,
     roles: Mapping[str, str] | None,
 ) -> Pipeline:
-    name: Any = chats.choose(template or model.chat_template, model.config.get("chat_template"), "template")
+    named = model.chat_template if isinstance(model.chat_template, str) else None
+    name: Any = chats.choose(template or named, model.config.get("chat_template"), "template")
     column = form.columns["prompt" if form.kind == "dialogue" else "messages"]
     role, content, usual = _keys_of(source, column)
     own = (role, content) != _KEYS[0][:2]
@@ -199,7 +200,8 @@ def _with_chat(
 
 
 def _has_template(model: Tokenizer) -> bool:
-    return bool(model.config.get("chat_template"))
+    """True if the model has a template of its own, and no other was set in its place."""
+    return model.chat_template is not None and model.chat_template == chats.own_template(model.config)
 
 
 def _with_own_template(

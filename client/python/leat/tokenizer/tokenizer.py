@@ -68,7 +68,7 @@ class Tokenizer:
         self.native = native
         self.path = path  # of its file; None: it has none
         self.name_or_path = str(path) if path else "the tokenizer"
-        self.chat_template: str | None = None  # the name of one of leat's
+        self.chat_template = chats.own_template(config)  # a Jinja text, several by name, or the name of one of leat's
         self._text = text
         self._config = dict(config)
         self._names = files.token_names(config, native)
@@ -322,6 +322,15 @@ class Tokenizer:
 
     # ---- chats
 
+    def get_chat_template(self, chat_template: str | None = None, tools: Sequence[Any] | None = None) -> str:
+        """The template that apply_chat_template() takes: a Jinja text, or the name of one of leat's."""
+        return chats.find_template(chat_template, self.chat_template, tools is not None)
+
+    def _chat_tokens(self) -> dict[str, str]:
+        """The special tokens that a Jinja template may read, also those whose names are the model's own."""
+        spelt = {name: files.spelling(token) for name, token in self._config.items() if name.endswith("_token")}
+        return {**{name: token for name, token in spelt.items() if token is not None}, **self.special_tokens_map}
+
     def apply_chat_template(
         self,
         conversation: Sequence[Any],
@@ -335,24 +344,49 @@ class Tokenizer:
         return_tensors: str | None = None,
         return_dict: bool = True,
         return_assistant_tokens_mask: bool = False,
+        tools: Sequence[Any] | None = None,
+        documents: Sequence[Any] | None = None,
         bos: str | None = None,
         eos: str | None = None,
         system: str | None = None,
         tokenizer_kwargs: Mapping[str, Any] | None = None,
+        **variables: Any,
     ) -> Any:
         """Encodes a conversation [{"role": ..., "content": ...}, ...], or a list of them, as the stage `chat` does.
 
-        chat_template: one of leat.chats.TEMPLATES (default: `tokenizer.chat_template`). bos, eos, system: as in the stage.
+        chat_template: a Jinja text, the name of one of the model's templates, or one of leat.chats.TEMPLATES (default:
+        `tokenizer.chat_template`, which is the model's own unless you set it). tools: JSON schemas, documents, variables:
+        for a Jinja template. bos, eos, system: as in the stage.
         tokenize=False: returns the text. return_dict=False: returns the ids. return_assistant_tokens_mask: adds
         `assistant_masks`, 1 for tokens of the assistant. tokenizer_kwargs: padding_side, pad_to_multiple_of,
         return_attention_mask and the like.
         """
-        name = chats.choose(chat_template or self.chat_template, self._config.get("chat_template"))
+        template = self.get_chat_template(chat_template, tools)
         is_batch = chats.is_batch(conversation)
-        pages = [
-            chats.write(one, name, bos=bos, eos=eos, system=system, add_generation_prompt=add_generation_prompt)
-            for one in (conversation if is_batch else [conversation])
-        ]
+        talks = list(conversation if is_batch else [conversation])
+        if template in chats.TEMPLATES:
+            given = {"tools": tools, "documents": documents, **variables}
+            unread = next((name for name, value in given.items() if value is not None), None)
+            if unread:
+                raise SpecError(f"{unread} is for Jinja templates, and {template} is one of leat's")
+            options = {"bos": bos, "eos": eos, "system": system, "add_generation_prompt": add_generation_prompt}
+            pages = [chats.write(one, template, **options) for one in talks]
+        else:
+            if refused := [name for name in ("continue_final_message", "sanitize_control_tokens") if variables.get(name)]:
+                raise SpecError(f"{refused[0]} is not supported")
+            named = {"bos_token": bos, "eos_token": eos}
+            given = {
+                **self._chat_tokens(),
+                **{name: token for name, token in named.items() if token is not None},
+                "tools": tools,
+                "documents": documents,
+                "add_generation_prompt": add_generation_prompt,
+                **variables,
+            }
+            pages, marks = chats.render(talks, template, given, system)
+            if return_assistant_tokens_mask and not marks:
+                hint = "take one that does, or one of leat.chats.TEMPLATES"
+                raise SpecError(f"the chat template does not mark with {{% generation %}} what the assistant says: {hint}")
         if not tokenize:
             return [text for text, _ in pages] if is_batch else pages[0][0]
         if return_assistant_tokens_mask and not return_dict:
@@ -624,7 +658,7 @@ def _restore(
     config: dict[str, Any],
     threads: int,
     name: str,
-    template: str | None,
+    template: str | dict[str, str] | None,
 ) -> Tokenizer:
     if path is not None:
         tokenizer = kind.from_file(path, threads=threads, **config)
