@@ -5,6 +5,7 @@
 
 S3 is moto_server (PyPI), which verifies signatures; faulty stores are Python's.
 """
+import contextlib
 import concurrent.futures
 import errno
 import json
@@ -444,7 +445,11 @@ def test_connections(folder):
         csv.unlink()
         with Daemon(folder, prepared, env=env) as daemon:
             def n_sockets():
-                return sum(os.readlink(f"/proc/{daemon.pid}/fd/{fd}").startswith("socket:") for fd in os.listdir(f"/proc/{daemon.pid}/fd"))
+                n = 0
+                for fd in os.listdir(f"/proc/{daemon.pid}/fd"):
+                    with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+                        n += os.readlink(f"/proc/{daemon.pid}/fd/{fd}").startswith("socket:")
+                return n
             before = n_sockets()
             trainer = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=subprocess.DEVNULL,
                                        env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
