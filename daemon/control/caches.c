@@ -145,7 +145,6 @@ static void describe(const struct row *row, Leat__Cache *message) {
 
 static void answer(struct leat_control_job *job) {
     const struct leat_control_caches *caches = (const struct leat_control_caches *)job;
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__CachesReply message = LEAT__CACHES_REPLY__INIT;
     Leat__Cache *rows = calloc(caches->n_rows + 1, sizeof(*rows));
 
@@ -155,12 +154,8 @@ static void answer(struct leat_control_job *job) {
         message.caches[message.n_caches++] = &rows[i];
     }
     message.n_left = (uint32_t)caches->n_left;
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_CACHES;
-    reply.caches = &message;
-    if (rows && message.caches)
-        leat_control_reply(job->control, &reply);
-    else
-        leat_control_fail_memory(job->control);
+    leat_control_answer(job->control, LEAT__CONTROL_REPLY__VERB_CACHES,
+                        rows && message.caches ? &message : NULL);
     free(rows);
     free(message.caches);
 }

@@ -89,13 +89,22 @@ void leat_control_charge_work(struct leat_control *control, uint64_t taken_ns) {
         leat_control_rest_work(&control->rest, taken_ns);
 }
 
-static void reply_done(struct leat_control *control) {
+void leat_control_answer(struct leat_control *control, Leat__ControlReply__VerbCase verb,
+                         void *message) {
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+
+    reply.verb_case = verb;
+    reply.done = message; /* a union of pointers to messages */
+    if (message)
+        leat_control_reply(control, &reply);
+    else
+        leat_control_fail_memory(control);
+}
+
+void leat_control_answer_done(struct leat_control *control) {
     Leat__Empty empty = LEAT__EMPTY__INIT;
 
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_DONE;
-    reply.done = &empty;
-    leat_control_reply(control, &reply);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_DONE, &empty);
 }
 
 /* ---- from a worker thread ---- */
@@ -291,7 +300,7 @@ void leat_control_close(struct leat_control *control) {
 
 void leat_control_leave(struct leat_control *control) {
     if (control->waits_for_drain && !control->is_closed)
-        reply_done(control);
+        leat_control_answer_done(control);
     control->closes_when_sent = true;
     if (!control->channel.first)
         leat_control_close(control);

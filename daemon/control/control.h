@@ -81,6 +81,10 @@ void leat_control_turn_away(struct leat_controls *controls, int take_fd,
 void leat_control_leave(struct leat_control *control);
 void leat_control_close(struct leat_control *control);
 
+/* Sends the answer to that verb, such as Leat__StatusReply; message NULL: memory is out. */
+void leat_control_answer(struct leat_control *control, Leat__ControlReply__VerbCase verb,
+                         void *message);
+void leat_control_answer_done(struct leat_control *control); /* an empty answer */
 /* Packs the reply and sends it. */
 void leat_control_reply(struct leat_control *control, const Leat__ControlReply *reply);
 void leat_control_fail(struct leat_control *control, const struct leat_error *err);

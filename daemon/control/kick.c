@@ -56,7 +56,6 @@ static void set_reason(struct leat_error *why, const char *reason) {
 void leat_control_kick(struct leat_control *control, const Leat__ControlRequest *request,
                        struct leat_arena *arena) {
     const Leat__KickRequest *kick = request->kick;
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__KickReply kicked = LEAT__KICK_REPLY__INIT;
     struct leat_error err = LEAT_ERROR_INIT, why = LEAT_ERROR_INIT;
 
@@ -81,7 +80,5 @@ void leat_control_kick(struct leat_control *control, const Leat__ControlRequest 
         leat_session_log(session, LEAT_EVENT_KICKED, &why);
         leat_session_leave(session, &why);
     }
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_KICK;
-    reply.kick = &kicked;
-    leat_control_reply(control, &reply);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_KICK, &kicked);
 }

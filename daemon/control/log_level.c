@@ -37,7 +37,6 @@ static int parse(const Leat__LogLevelRequest *request, int *ret_room, int *ret_l
 
 void leat_control_log_level(struct leat_control *control, const Leat__ControlRequest *request,
                             struct leat_arena *arena) {
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__LogLevelReply message = LEAT__LOG_LEVEL_REPLY__INIT;
     Leat__RoomLevel levels[LEAT_N_LOG_ROOMS], *rooms[LEAT_N_LOG_ROOMS];
     struct leat_error err = LEAT_ERROR_INIT;
@@ -59,7 +58,5 @@ void leat_control_log_level(struct leat_control *control, const Leat__ControlReq
     }
     message.rooms = rooms;
     message.n_rooms = LEAT_N_LOG_ROOMS;
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_LOG_LEVEL;
-    reply.log_level = &message;
-    leat_control_reply(control, &reply);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_LOG_LEVEL, &message);
 }

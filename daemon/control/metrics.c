@@ -14,22 +14,16 @@ void leat_control_history(struct leat_control *control, const Leat__ControlReque
     const struct leat_history *samples = &control->controls->monitor->history;
     const char *name = request->history->stream[0] ? request->history->stream : NULL;
     struct leat_error err = LEAT_ERROR_INIT;
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__HistoryReply history = LEAT__HISTORY_REPLY__INIT;
+    int r;
 
     if (name && !leat_streams_peek(&control->controls->feeds->streams, name, &err) &&
         !leat_history_has(samples, name)) { /* a forgotten stream may have samples */
         leat_control_fail(control, &err);
         return;
     }
-    if (leat_history_collect(samples, name, request->history->after_ns, REPLY_MAX, arena,
-                             &history) < 0) {
-        leat_control_fail_memory(control);
-        return;
-    }
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_HISTORY;
-    reply.history = &history;
-    leat_control_reply(control, &reply);
+    r = leat_history_collect(samples, name, request->history->after_ns, REPLY_MAX, arena, &history);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_HISTORY, r < 0 ? NULL : &history);
 }
 
 static int choose_format(const char *name, enum leat_metrics_format *ret_format,
@@ -49,7 +43,6 @@ static int choose_format(const char *name, enum leat_metrics_format *ret_format,
 
 void leat_control_metrics(struct leat_control *control, const Leat__ControlRequest *request,
                           struct leat_arena *arena) {
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__MetricsReply metrics = LEAT__METRICS_REPLY__INIT;
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_text text = {.data = NULL};
@@ -65,13 +58,8 @@ void leat_control_metrics(struct leat_control *control, const Leat__ControlReque
     if (reading)
         leat_metrics_render(&text, reading, format);
     free(reading);
-    if (text.data && !text.failed) {
-        metrics.text = text.data;
-        reply.verb_case = LEAT__CONTROL_REPLY__VERB_METRICS;
-        reply.metrics = &metrics;
-        leat_control_reply(control, &reply);
-    } else {
-        leat_control_fail_memory(control);
-    }
+    metrics.text = text.data;
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_METRICS,
+                        text.data && !text.failed ? &metrics : NULL);
     free(text.data);
 }

@@ -65,24 +65,19 @@ static void plan_work(struct leat_task *task) {
 
 static void answer(struct leat_control_job *job) {
     const struct leat_control_plan *plan = (const struct leat_control_plan *)job;
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__ExplainReply explain = LEAT__EXPLAIN_REPLY__INIT;
-    Leat__Empty done = LEAT__EMPTY__INIT;
 
     if (plan->error.code) {
         leat_control_fail(job->control, &plan->error);
         return;
     }
-    if (plan->wants_text) {
-        explain.text = plan->text;
-        explain.json = plan->json;
-        reply.verb_case = LEAT__CONTROL_REPLY__VERB_EXPLAIN;
-        reply.explain = &explain;
-    } else {
-        reply.verb_case = LEAT__CONTROL_REPLY__VERB_DONE;
-        reply.done = &done;
+    if (!plan->wants_text) {
+        leat_control_answer_done(job->control);
+        return;
     }
-    leat_control_reply(job->control, &reply);
+    explain.text = plan->text;
+    explain.json = plan->json;
+    leat_control_answer(job->control, LEAT__CONTROL_REPLY__VERB_EXPLAIN, &explain);
 }
 
 static void plan_done(struct leat_task *task) {

@@ -77,19 +77,15 @@ static int describe_users(const struct leat_users *users, Leat__QuotaReply *mess
 void leat_control_quota(struct leat_control *control, const Leat__ControlRequest *request,
                         struct leat_arena *arena) {
     const struct leat_users *users = control->controls->env->users;
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__QuotaReply quota = LEAT__QUOTA_REPLY__INIT;
+    int r;
 
     (void)request;
     quota.n_totals = N_CHARGES;
     quota.memory_in_use = users->budget->used_bytes;
-    if (describe_charges(users->used, users->limits.total, users->budget->claimed_bytes,
-                         users->budget->limit_bytes, &quota.totals, arena) < 0 ||
-        describe_users(users, &quota, arena) < 0) {
-        leat_control_fail_memory(control);
-        return;
-    }
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_QUOTA;
-    reply.quota = &quota;
-    leat_control_reply(control, &reply);
+    r = describe_charges(users->used, users->limits.total, users->budget->claimed_bytes,
+                         users->budget->limit_bytes, &quota.totals, arena);
+    if (r == 0)
+        r = describe_users(users, &quota, arena);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_QUOTA, r < 0 ? NULL : &quota);
 }

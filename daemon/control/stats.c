@@ -171,19 +171,14 @@ int leat_control_describe_stats(const struct leat_sessions *sessions, const char
 void leat_control_stats(struct leat_control *control, const Leat__ControlRequest *request,
                         struct leat_arena *arena) {
     const char *name = request->stats->stream;
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__StatsReply stats = LEAT__STATS_REPLY__INIT;
     struct leat_error err = LEAT_ERROR_INIT;
+    int r;
 
     if (name[0] && !leat_streams_peek(&control->controls->feeds->streams, name, &err)) {
         leat_control_fail(control, &err);
         return;
     }
-    if (leat_control_describe_stats(control->controls->sessions, name, arena, &stats) < 0) {
-        leat_control_fail_memory(control);
-        return;
-    }
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_STATS;
-    reply.stats = &stats;
-    leat_control_reply(control, &reply);
+    r = leat_control_describe_stats(control->controls->sessions, name, arena, &stats);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_STATS, r < 0 ? NULL : &stats);
 }

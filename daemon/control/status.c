@@ -88,18 +88,13 @@ static int describe_kernel(Leat__StatusReply *status, struct leat_arena *arena) 
 
 void leat_control_status(struct leat_control *control, const Leat__ControlRequest *request,
                          struct leat_arena *arena) {
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__StatusReply status = LEAT__STATUS_REPLY__INIT;
+    int r = leat_control_describe_status(control->controls->sessions, arena, &status);
 
     (void)request;
-    if (leat_control_describe_status(control->controls->sessions, arena, &status) < 0 ||
-        describe_kernel(&status, arena) < 0) {
-        leat_control_fail_memory(control);
-        return;
-    }
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_STATUS;
-    reply.status = &status;
-    leat_control_reply(control, &reply);
+    if (r == 0)
+        r = describe_kernel(&status, arena);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_STATUS, r < 0 ? NULL : &status);
 }
 
 /* ---- streams ---- */
@@ -275,15 +270,9 @@ int leat_control_describe_streams(const struct leat_sessions *sessions, const ch
 
 void leat_control_streams(struct leat_control *control, const Leat__ControlRequest *request,
                           struct leat_arena *arena) {
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__StreamsReply streams = LEAT__STREAMS_REPLY__INIT;
+    int r = leat_control_describe_streams(control->controls->sessions, "", arena, &streams);
 
     (void)request;
-    if (leat_control_describe_streams(control->controls->sessions, "", arena, &streams) < 0) {
-        leat_control_fail_memory(control);
-        return;
-    }
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_STREAMS;
-    reply.streams = &streams;
-    leat_control_reply(control, &reply);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_STREAMS, r < 0 ? NULL : &streams);
 }

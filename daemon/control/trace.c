@@ -46,21 +46,15 @@ static int fill_events(Leat__TraceReply *reply, struct leat_trace *trace,
 
 static void answer(struct leat_control *control, struct leat_arena *arena) {
     struct leat_trace *trace = control->tracing->trace;
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__TraceReply message = LEAT__TRACE_REPLY__INIT;
+    int r = fill_events(&message, trace, arena);
 
-    if (fill_events(&message, trace, arena) < 0) {
-        leat_control_fail_memory(control);
-        return;
-    }
     message.names = (char **)(uintptr_t)trace->names;
     message.n_names = trace->n_names;
     message.files = trace->files;
     message.n_files = trace->n_files;
     message.n_dropped = trace->n_dropped;
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_TRACE;
-    reply.trace = &message;
-    leat_control_reply(control, &reply);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_TRACE, r < 0 ? NULL : &message);
 }
 
 void leat_control_trace(struct leat_control *control, const Leat__ControlRequest *request,

@@ -50,15 +50,9 @@ static int describe_all(const struct leat_sessions *sessions, struct leat_arena 
 
 void leat_control_trainers(struct leat_control *control, const Leat__ControlRequest *request,
                            struct leat_arena *arena) {
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__TrainersReply trainers = LEAT__TRAINERS_REPLY__INIT;
+    int r = describe_all(control->controls->sessions, arena, &trainers);
 
     (void)request;
-    if (describe_all(control->controls->sessions, arena, &trainers) < 0) {
-        leat_control_fail_memory(control);
-        return;
-    }
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_TRAINERS;
-    reply.trainers = &trainers;
-    leat_control_reply(control, &reply);
+    leat_control_answer(control, LEAT__CONTROL_REPLY__VERB_TRAINERS, r < 0 ? NULL : &trainers);
 }

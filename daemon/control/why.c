@@ -74,7 +74,6 @@ static void add_trouble(const struct leat_daemon_stream *stream, struct leat_tex
 static void answer(struct leat_control_job *job) {
     struct leat_control_why *why = (struct leat_control_why *)job;
     struct leat_text text = {.data = NULL}, json = {.data = NULL};
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__WhyReply message = LEAT__WHY_REPLY__INIT;
     struct leat_verdict verdict;
 
@@ -88,16 +87,11 @@ static void answer(struct leat_control_job *job) {
     leat_json_add_uint(&json, "n_stalled", why->stream->n_stalled);
     leat_failure_json(&json, "last_failure", &why->stream->failure);
     leat_json_close(&json, '}');
-    if (text.failed || json.failed) {
-        leat_control_fail_memory(job->control);
-    } else {
-        message.verdict = (char *)(uintptr_t)leat_bound_name(verdict.bound);
-        message.text = text.data;
-        message.json = json.data;
-        reply.verb_case = LEAT__CONTROL_REPLY__VERB_WHY;
-        reply.why = &message;
-        leat_control_reply(job->control, &reply);
-    }
+    message.verdict = (char *)(uintptr_t)leat_bound_name(verdict.bound);
+    message.text = text.data;
+    message.json = json.data;
+    leat_control_answer(job->control, LEAT__CONTROL_REPLY__VERB_WHY,
+                        text.failed || json.failed ? NULL : &message);
     free(text.data);
     free(json.data);
 }

@@ -51,13 +51,8 @@ static void finish(struct leat_reload *reload) {
 }
 
 static void answer(struct leat_reload *reload, Leat__ReloadReply *report) {
-    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
-
-    if (!reload->control)
-        return;
-    reply.verb_case = LEAT__CONTROL_REPLY__VERB_RELOAD;
-    reply.reload = report;
-    leat_control_reply(reload->control, &reply);
+    if (reload->control)
+        leat_control_answer(reload->control, LEAT__CONTROL_REPLY__VERB_RELOAD, report);
 }
 
 static void log_failure(struct leat_reloads *reloads, const struct leat_error *err) {
