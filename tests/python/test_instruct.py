@@ -129,6 +129,36 @@ def test_conversations(tmp_path: pathlib.Path, loss_on: Any) -> None:
     assert rows_of(instructions(write(tmp_path, shared), QWEN, template="chatml", loss_on=loss_on, batch_size=6)) == expected
 
 
+def test_tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model's own template writes the column `tools`, which some records lack."""
+    pytest.importorskip("jinja2")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    model = tmp_path / "model"
+    model.mkdir()
+    shutil.copy(QWEN, model / "tokenizer.json")
+    (model / "chat_template.jinja").write_text("{{ tools | tojson if tools else 'no tools' }}" + CHATML)
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    rows: list[dict[str, Any]] = [{"messages": talk, "tools": tools if i else None} for i, talk in enumerate(TALKS)]
+    expected = []
+    for row in rows:
+        template = (model / "chat_template.jinja").read_text()
+        told = fast(QWEN).apply_chat_template(
+            row["messages"], chat_template=template, tools=row["tools"], return_assistant_tokens_mask=True
+        )
+        ids = told["input_ids"]
+        expected.append((ids, [id if said else -100 for id, said in zip(ids, told["assistant_masks"])]))
+    path = write(tmp_path, rows)
+    texts = write(tmp_path, [{**row, "tools": json.dumps(row["tools"])} for row in rows], "texts.jsonl")
+    lacking = write(tmp_path, [row if row["tools"] else {"messages": row["messages"]} for row in rows], "lacking.jsonl")
+    declared = jsonl(path, fields={"messages": "json", "tools": "json"})
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    for data in (path, texts, lacking, rows, declared, str(tmp_path / "rows.parquet")):
+        assert rows_of(instructions(data, model, batch_size=6)) == expected
+    with pytest.raises(SpecError, match="'functions' would be lost: a model's own template reads the column .tools."):
+        instructions([{"messages": row["messages"], "functions": tools} for row in rows], model)
+
+
 @pytest.mark.parametrize("loss_on", [None, "completion"])
 def test_template_of_the_model(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, loss_on: Any) -> None:
     """A folder with a template of its own needs no `template`; "auto" says the same."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -45,7 +45,8 @@ _NAMES: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 _OPTIONAL = {"input"}
-_TOOLS = ("tools", "functions")  # beside conversations; leat's chat templates do not write them
+_TOOLS = ("tools", "functions")  # beside conversations; a model's own template writes `tools`
+_N_TOOL_ROWS = 100  # of a file, that are looked at for tools
 # (key of the role, key of the content, names of roles)
 _KEYS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("role", "content", {}),
@@ -55,10 +56,11 @@ _KEYS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 @dataclass(frozen=True)
 class _Format:
-    """The format "chat", "dialogue", "alpaca" or "completion", and the column of each name in _NAMES."""
+    """The format "chat", "dialogue", "alpaca" or "completion", and the column of each name in _NAMES. tools: their column."""
 
     kind: str
     columns: Mapping[str, str]
+    tools: str | None = None
 
     @property
     def has_messages(self) -> bool:
@@ -110,10 +112,12 @@ def instructions(
     SpecError: the columns have no known format, or an argument does not fit. DataError, NotFoundError: there is no data.
     """
     model = Tokenizer.of(tokenizer)
+    is_own = template == "auto" or template is None and _has_template(model)
     source, form = _find(data, columns, prompt, response)
+    _check_tools(form, is_own)
     if not form.has_messages:
         texts = _with_texts(source, form, prompt, response, _eos_of(model, eos))
-    elif template == "auto" or template is None and _has_template(model):
+    elif is_own:
         texts = _with_own_template(source, form, folder_of(Path(path_of(tokenizer))), system, roles)
     else:
         texts = _with_chat(source, form, model, template, system, roles)
@@ -215,7 +219,12 @@ def _with_own_template(
             f"template, one of {', '.join(chats.TEMPLATES)}"
         )
     return source.chat(
-        column, completion=form.columns.get("completion"), template="auto", tokenizer=str(folder.absolute()), system=system
+        column,
+        completion=form.columns.get("completion"),
+        template="auto",
+        tokenizer=str(folder.absolute()),
+        tools=form.tools,
+        system=system,
     )
 
 
@@ -273,20 +282,21 @@ def _find(
     form = _choose(list(thing.columns or ()), columns)
     if form.kind == "completion":
         form = _completion(form.columns, [not (thing.columns or {})[name].is_text for name in form.columns.values()])
-    return _chosen(thing, form), form
+    return _chosen(thing, form)
 
 
 def _whole(data: Any) -> Pipeline:
     return data if isinstance(data, Pipeline) else recognise.as_source(data)
 
 
-def _chosen(thing: Any, form: _Format) -> Pipeline:
+def _chosen(thing: Any, form: _Format) -> tuple[Pipeline, _Format]:
     names = list(form.columns.values())
-    if form.has_messages:
-        _refuse_tools(name for name in _TOOLS if name in thing.columns)
-    if not form.has_messages or thing.columns[names[0]].is_text:
-        return recognise.as_source(thing, names)
-    return recognise.as_source(thing, [], json=names)
+    if not form.has_messages:
+        return recognise.as_source(thing, names), form
+    form = replace(form, tools=next((name for name in _TOOLS if name in thing.columns), None))
+    names += [form.tools] if form.tools else []
+    nested = [name for name in names if not thing.columns[name].is_text]
+    return recognise.as_source(thing, [name for name in names if name not in nested], json=nested), form
 
 
 def _completion(columns: Mapping[str, str], are_lists: Sequence[bool]) -> _Format:
@@ -299,9 +309,9 @@ def _completion(columns: Mapping[str, str], are_lists: Sequence[bool]) -> _Forma
 
 def _of_records(record: Mapping[str, Any], columns: Mapping[str, str] | None) -> _Format:
     form = _choose(list(record), columns)
-    if form.kind != "completion":
-        return form
-    return _of_lists(form.columns, [record[name] for name in form.columns.values()], list(record))
+    if form.kind == "completion":
+        form = _of_lists(form.columns, [record[name] for name in form.columns.values()], list(record))
+    return replace(form, tools=next((name for name in _TOOLS if name in record), None)) if form.has_messages else form
 
 
 def _messages(value: Any) -> list[Any] | None:
@@ -320,9 +330,10 @@ def _of_files(files: Files, columns: Mapping[str, str] | None) -> tuple[Pipeline
     for wanted in _candidates(names, columns):
         lists = [_list_of(files, name, name in names) for name in wanted.values()]
         if any(lists):
-            _refuse_tools(name for name in _TOOLS if _list_of(files, name, name in names) not in (None, "[]"))
-            source = _with_json(files, {name: name in names for name in wanted.values()})
-            return source, _Format("chat", wanted) if "messages" in wanted else _of_lists(wanted, lists, names)
+            tools = next((name for name in _TOOLS if _has_tools(files, name, name in names)), None)
+            source = _with_json(files, {name: name in names for name in [*wanted.values(), *([tools] if tools else [])]})
+            form = _Format("chat", wanted) if "messages" in wanted else _of_lists(wanted, lists, names)
+            return source, replace(form, tools=tools)
     return files.pipeline(), _choose(names, columns)
 
 
@@ -360,13 +371,22 @@ def _list_of(files: Files, name: str, is_text: bool) -> str | None:
     return value.strip() if isinstance(value, str) and value.lstrip().startswith("[") else None
 
 
-def _refuse_tools(found: Iterable[str]) -> None:
-    name = next(iter(found), None)
-    if name is not None:
-        raise SpecError(
-            f"the column {name!r} would be lost: leat's chat templates write no tools. Put them into the content of the system "
-            "message, as the template of your model writes them, or leave the column out"
-        )
+def _has_tools(files: Files, name: str, is_text: bool) -> bool:
+    """True if one of the first records has tools in this field."""
+    try:
+        rows = _with_json(files, {name: is_text}).head(_N_TOOL_ROWS)
+    except (SpecError, DataError):
+        return _list_of(files, name, is_text) not in (None, "[]")
+    return any(isinstance(value := row.get(name), str) and value.lstrip()[:1] in ("[", "{") and value != "[]" for row in rows)
+
+
+def _check_tools(form: _Format, is_own: bool) -> None:
+    """SpecError: the template would not write the tools."""
+    if form.tools is None or not form.has_messages or is_own and form.tools == "tools":
+        return
+    why = "leat's chat templates write no tools" if not is_own else 'a model\'s own template reads the column "tools"'
+    remedy = "take the model's own template (template=\"auto\")" if not is_own else "rename it, if it has JSON schemas of tools"
+    raise SpecError(f"the column {form.tools!r} would be lost: {why}: {remedy}, or leave the column out")
 
 
 def _first(source: Pipeline) -> dict[str, Any]:
