@@ -38,7 +38,7 @@ MUTANTS = {
         ("an answer is remembered that was an error", "if (packed && control->request && !reply->error)", "if (packed && control->request)",
          "the four verbs whose answers are remembered fail only for want of memory"),
         ("an answer for one is given to all", "control->request = is_for_all(verbs[verb].verb) ? frame : NULL;", "control->request = frame;"),
-        ("nobody waits for a drain", "    if (control->waits_for_drain && !control->is_closed)\n        reply_done(control);\n", ""),
+        ("nobody waits for a drain", "    if (control->waits_for_drain && !control->is_closed)\n        leat_control_answer_done(control);\n", ""),
         ("a job answers a client that left", "        control->job->control = NULL;\n    control->job", "        ;\n    control->job"),
     ]),
     "daemon/control/quota.c": ("e2e.quota e2e.daemon", [
