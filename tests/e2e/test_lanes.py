@@ -80,7 +80,8 @@ def test_memory_of_own_lanes(folder):
     ctl("cache", "warm", file)
     expected = find_digest(ctl("run", file, "--no-daemon", "--digest", "--epochs", 1, "--rank", 1, "--world-size", 64).stdout)
     limited = folder / "limited.yaml"
-    limited.write_text("memory_limit: 32MiB\nmax_user_memory: 32MiB\n" + file.read_text())
+    # Each worker of a machine with many CPUs needs memory of its own.
+    limited.write_text("workers: 2\nmemory_limit: 32MiB\nmax_user_memory: 32MiB\n" + file.read_text())
     with Daemon(folder, limited) as daemon:
         refused = daemon.pull("s", "--epochs", 1, check=False)
         assert refused.returncode != 0 and b"does not fit into memory_limit (32.0 MiB)" in refused.stderr, refused
