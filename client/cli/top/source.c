@@ -50,9 +50,9 @@ static Leat__ControlReply *ask(struct leat_top_source *source, Leat__ControlRequ
     Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
     Leat__ControlReply *reply = NULL;
 
-    (void)leat_cli_control_ask(source->questions, verb,
-                               verb == LEAT__CONTROL_REQUEST__VERB_STATS ? &stats : NULL,
-                               source->answer_ms, &reply, err);
+    (void)leat_exchange_ask(source->questions, verb,
+                            verb == LEAT__CONTROL_REQUEST__VERB_STATS ? &stats : NULL,
+                            source->answer_ms, &reply, err);
     return reply;
 }
 

@@ -86,8 +86,8 @@ static int ask_events(struct tracer *tracer, const char *stream, bool ends, uint
 
     trace.stream = (char *)(uintptr_t)stream;
     trace.ends = ends;
-    r = leat_cli_control_ask(tracer->control, LEAT__CONTROL_REQUEST__VERB_TRACE, &trace,
-                             LEAT_CLI_CONTROL_TIMEOUT_MS, &reply, err);
+    r = leat_exchange_ask(tracer->control, LEAT__CONTROL_REQUEST__VERB_TRACE, &trace,
+                          LEAT_CLI_CONTROL_TIMEOUT_MS, &reply, err);
     if (r < 0)
         return r;
     leat_cli_trace_json_add(&tracer->json, reply->trace);

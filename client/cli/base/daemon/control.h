@@ -6,7 +6,7 @@
 #include "client/cli/base/arguments.h"
 #include "proto/base/error.h"
 #include "proto/base/text.h"
-#include "proto/frame.h"
+#include "proto/exchange.h"
 #include "proto/leat.pb-c.h"
 
 #define LEAT_CLI_CONTROL_TIMEOUT_MS 10000
@@ -20,16 +20,8 @@ Leat__ControlReply *leat_cli_control(const char *address, Leat__ControlRequest__
 
 /* The same for several questions on one connection. An exit status; the caller closes fd. */
 int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *err);
-/* 0 or -errno: what the daemon answers. */
-int leat_cli_control_ask(int fd, Leat__ControlRequest__VerbCase verb, void *message, int timeout_ms,
-                         Leat__ControlReply **ret_reply, struct leat_error *err);
 /* The exit status that an error of the daemon means. */
 int leat_cli_control_refusal(const struct leat_error *err);
-
-/* The halves of a question that has several answers: a reply may have an error. */
-int leat_cli_control_send(int fd, const Leat__ControlRequest *request, struct leat_error *err);
-int leat_cli_control_receive(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
-                             Leat__ControlReply **ret_reply, struct leat_error *err);
 
 /* A command that asks the daemon one question and prints its answer. */
 /* reply: the message of the verb, as Leat__StatusReply. */
