@@ -225,8 +225,11 @@ int leat_block_writer_begin(struct leat_block_writer *writer, struct leat_block_
                             const struct leat_fetch_object *object, struct leat_block_range range) {
     *writer = (struct leat_block_writer){.cache = cache, .fd = -1};
     writer->hash = XXH3_createState();
-    if (!writer->hash)
+    writer->gathered = malloc(LEAT_BLOCK_GATHERED);
+    if (!writer->hash || !writer->gathered) {
+        leat_block_writer_drop(writer);
         return -ENOMEM;
+    }
     (void)XXH3_64bits_reset(writer->hash);
     make_name(object, range, writer->name);
     if (cache->n_bytes + range.n_bytes > cache->max_bytes)
@@ -241,7 +244,9 @@ int leat_block_writer_begin(struct leat_block_writer *writer, struct leat_block_
     return give_up_disk(writer, -errno);
 }
 
-int leat_block_writer_add(struct leat_block_writer *writer, const void *data, size_t n) {
+static int write_out(struct leat_block_writer *writer) {
+    const uint8_t *data = writer->gathered;
+    size_t n = writer->n_gathered;
     int r = leat_file_write(writer->fd, data, n, writer->n_bytes);
 
     if (r < 0 && !writer->is_in_memory) {
@@ -253,7 +258,25 @@ int leat_block_writer_add(struct leat_block_writer *writer, const void *data, si
         return r;
     (void)XXH3_64bits_update(writer->hash, data, n);
     writer->n_bytes += n;
+    writer->n_gathered = 0;
     return 0;
+}
+
+int leat_block_writer_add(struct leat_block_writer *writer, const void *data, size_t n) {
+    const uint8_t *bytes = data;
+    int r = 0;
+
+    while (r == 0 && n > 0) {
+        size_t room = LEAT_BLOCK_GATHERED - writer->n_gathered, n_now = n < room ? n : room;
+
+        memcpy(writer->gathered + writer->n_gathered, bytes, n_now);
+        writer->n_gathered += n_now;
+        bytes += n_now;
+        n -= n_now;
+        if (writer->n_gathered == LEAT_BLOCK_GATHERED)
+            r = write_out(writer);
+    }
+    return r;
 }
 
 static int write_hash(struct leat_block_writer *writer) {
@@ -284,9 +307,9 @@ static int publish(struct leat_block_writer *writer) {
 }
 
 int leat_block_writer_finish(struct leat_block_writer *writer) {
-    int fd = writer->is_in_memory ? -EIO : publish(writer), r = 0;
+    int r = write_out(writer), fd = r < 0 || writer->is_in_memory ? -EIO : publish(writer);
 
-    if (fd < 0 && !writer->is_in_memory)
+    if (r == 0 && fd < 0 && !writer->is_in_memory)
         r = give_up_disk(writer, fd);
     if (fd < 0 && r == 0) { /* Memory has no name: its descriptor is handed out. */
         fd = writer->fd;
@@ -300,5 +323,7 @@ void leat_block_writer_drop(struct leat_block_writer *writer) {
     remove_temporary(writer);
     leat_file_close(&writer->fd);
     (void)XXH3_freeState(writer->hash);
+    free(writer->gathered);
     writer->hash = NULL;
+    writer->gathered = NULL;
 }

@@ -11,6 +11,7 @@
 #include "proto/base/error.h"
 
 #define LEAT_BLOCK_NAME_SIZE 96
+#define LEAT_BLOCK_GATHERED  (256U << 10)
 
 struct leat_block_range {
     uint64_t first, n_bytes;
@@ -43,13 +44,16 @@ int leat_block_cache_open(const struct leat_block_cache *cache,
 void leat_block_cache_remove(struct leat_block_cache *cache, const struct leat_fetch_object *object,
                              struct leat_block_range range);
 
-/* A block that comes. Its bytes are written and hashed as they come, while they are in the
- * processor's cache, and nothing of it waits in memory. */
+/* A block that comes. libcurl hands over 16 KiB at a time; they are gathered, as a file takes many
+ * small pieces at almost twice the cost, and hashed and written while they are in the processor's
+ * cache. */
 struct leat_block_writer {
     struct leat_block_cache *cache;
     int fd; /* -1: it has not begun */
-    uint64_t n_bytes;
+    uint64_t n_bytes; /* that are written */
     struct XXH3_state_s *hash;
+    uint8_t *gathered; /* [LEAT_BLOCK_GATHERED]; behind the written ones */
+    size_t n_gathered;
     bool is_in_memory; /* as the disk took no more */
     char name[LEAT_BLOCK_NAME_SIZE], temporary[LEAT_BLOCK_NAME_SIZE];
 };

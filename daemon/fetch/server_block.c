@@ -7,6 +7,8 @@
 #include "proto/base/file.h"
 
 #define READY_BLOCKS 2 /* times `requests`: that came ahead and nobody took yet */
+#define AHEAD_TENTHS                                                                               \
+    15 /* of `requests`: so that none is idle while the next block is still to come */
 
 static struct leat_fetch_block *find_block(const struct leat_fetch_server *server,
                                            const struct leat_fetch_object *object,
@@ -183,7 +185,7 @@ static void read_ahead(struct leat_fetch_client *client, uint64_t number) {
     struct leat_fetch_server *server = client->server;
     struct leat_fetch_object *object = client->object;
 
-    for (int64_t i = 0; i < server->transfers.settings->requests; i++) {
+    for (int64_t i = 0; i < server->transfers.settings->requests * AHEAD_TENTHS / 10; i++) {
         if (!step(server, &object, &number))
             break;
         begin_ahead(client, object, leat_block_number(&server->cache, object, number));
