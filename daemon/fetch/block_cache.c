@@ -10,11 +10,11 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "daemon/config/fetch_settings.h"
 #include "proto/base/array.h"
 #include "proto/base/file.h"
+#include "proto/base/xxh3.h"
 
 #define SUFFIX      ".block"
 #define NAME_SIZE   LEAT_BLOCK_NAME_SIZE

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "proto/base/clock.h"
+#include "proto/base/xxh3.h"
 
 #define SLOTS_MIN 1024
 

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "proto/base/array.h"
 #include "proto/base/file.h"
+#include "proto/base/xxh3.h"
 
 #define MAGIC       UINT64_C(0x454843434154454c) /* "LEATCCHE" */
 #define FIRST_BYTES 4096                         /* of an object: the head, mostly */

@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <lz4.h>
 #include <string.h>
-#include <xxhash.h>
+
+#include "proto/base/xxh3.h"
 
 #define MAGIC       UINT64_C(0x4d4152465441454c) /* "LEATFRAM" */
 #define FLAG_LZ4    1U

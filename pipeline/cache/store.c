@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-#include <xxhash.h>
+
+#include "proto/base/xxh3.h"
 
 #define TRIES_MAX    16
 #define BOOT_ID      "/proc/sys/kernel/random/boot_id"

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "pipeline/io/fetch_socket.h"
+#include "proto/base/xxh3.h"
 
 #define ATTEMPTS    16     /* at a leat-fetch that is being restarted: some 10 s */
 #define PAUSE_MS    100    /* before the second one; it doubles, */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "pipeline/io/object.h"
 #include "proto/base/elsewhere.h"
+#include "proto/base/xxh3.h"
 
 #define END_BYTES    (64U << 10)  /* of head and tail */
 #define SAMPLE_BYTES (4U << 10)   /* of each of those between them */

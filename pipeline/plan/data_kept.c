@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
+
+#include "proto/base/xxh3.h"
 
 #define SETTLED_NS (INT64_C(2) * 1000 * 1000 * 1000) /* the coarsest clock of a file system */
 #define NAME_SIZE  (8 + 2 * LEAT_DIGEST_BYTES)
