@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -258,18 +259,26 @@ static size_t shorter(size_t n) {
 
 /* ---- memory ---- */
 
-static void *counted(void *memory) {
-    if (page && memory)
-        page->n_blocks++;
+/* Counts a block if the dynamic loader is not its owner. The loader's tables of threads stay with
+ * cached stacks, so their number depends on how many threads were ever alive at once. */
+static void count(const void *memory, int n, const void *caller) {
+    if (page && memory && start_of((uintptr_t)caller) != getauxval(AT_BASE))
+        page->n_blocks += n;
+}
+
+static void *counted(void *memory, const void *caller) {
+    count(memory, 1, caller);
     return memory;
 }
 
+#define CALLER __builtin_return_address(0)
+
 SHOWN void *malloc(size_t size) {
-    return fails("malloc") ? NULL : counted(__libc_malloc(size));
+    return fails("malloc") ? NULL : counted(__libc_malloc(size), CALLER);
 }
 
 SHOWN void *calloc(size_t n, size_t size) {
-    return fails("malloc") ? NULL : counted(__libc_calloc(n, size));
+    return fails("malloc") ? NULL : counted(__libc_calloc(n, size), CALLER);
 }
 
 SHOWN void *realloc(void *memory, size_t size) {
@@ -278,10 +287,10 @@ SHOWN void *realloc(void *memory, size_t size) {
     if (size > 0 && fails("malloc"))
         return NULL;
     moved = __libc_realloc(memory, size);
-    if (page && !memory && moved)
-        page->n_blocks++;
-    if (page && memory && size == 0)
-        page->n_blocks--;
+    if (!memory)
+        count(moved, 1, CALLER);
+    if (size == 0)
+        count(memory, -1, CALLER);
     return moved;
 }
 
@@ -296,12 +305,12 @@ SHOWN void *reallocarray(void *memory, size_t n, size_t size) {
 }
 
 SHOWN void *aligned_alloc(size_t alignment, size_t size) {
-    return fails("malloc") ? NULL : counted(__libc_memalign(alignment, size));
+    return fails("malloc") ? NULL : counted(__libc_memalign(alignment, size), CALLER);
 }
 
 SHOWN void *memalign(size_t alignment, size_t size);
 SHOWN void *memalign(size_t alignment, size_t size) {
-    return fails("malloc") ? NULL : counted(__libc_memalign(alignment, size));
+    return fails("malloc") ? NULL : counted(__libc_memalign(alignment, size), CALLER);
 }
 
 SHOWN int posix_memalign(void **memory, size_t alignment, size_t size) {
@@ -314,8 +323,7 @@ SHOWN int posix_memalign(void **memory, size_t alignment, size_t size) {
 }
 
 SHOWN void free(void *memory) {
-    if (page && memory)
-        page->n_blocks--;
+    count(memory, -1, CALLER);
     __libc_free(memory);
 }
 
