@@ -260,3 +260,38 @@ int source_parse(struct source *source, const void *data, size_t n_bytes, size_t
     free(reader);
     return r;
 }
+
+static void parse_twice(struct source *source, const uint8_t *data, size_t size,
+                        size_t piece_bytes) {
+    struct leat_text whole = {.data = NULL}, pieces = {.data = NULL};
+    struct leat_error err = LEAT_ERROR_INIT, again = LEAT_ERROR_INIT;
+    int r = source_parse(source, data, size, 0, false, &whole, &err);
+
+    if (source_parse(source, data, size, piece_bytes, false, &pieces, &again) != r ||
+        whole.n_bytes != pieces.n_bytes ||
+        (whole.n_bytes && memcmp(whole.data, pieces.data, whole.n_bytes) != 0))
+        abort();
+    free(whole.data);
+    free(pieces.data);
+}
+
+int source_fuzz(const char *kind, const char *const *args, size_t n_args, const uint8_t *data,
+                size_t size) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    const char *chosen;
+    struct source source;
+    size_t n_head;
+
+    if (size < 2 || size > 65536)
+        return 0;
+    chosen = args[data[0] % n_args];
+    if (source_init(&source, kind, chosen, &err) < 0)
+        abort();
+    if (source_probe(&source, data + 2, size - 2, true, &err) == 0) {
+        parse_twice(&source, data + 2, size - 2, 1 + data[1]);
+        n_head = size - 2;
+        free(source_shorten(&source, kind, chosen, data + 2, &n_head, true));
+    }
+    source_deinit(&source);
+    return 0;
+}

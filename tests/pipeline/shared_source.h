@@ -38,3 +38,9 @@ int source_parse(struct source *source, const void *data, size_t n_bytes, size_t
 
 /* "name:dtype name:list<dtype> ..." */
 void source_schema(const struct source *source, struct leat_text *text);
+
+/* For fuzz targets: probes a file, then parses it in one piece and in small ones, which must give
+ * the same rows and the same faults. The first byte of the data chooses the arguments, the second
+ * the pieces; the rest is the file. 0. */
+int source_fuzz(const char *kind, const char *const *args, size_t n_args, const uint8_t *data,
+                size_t size);
