@@ -95,17 +95,15 @@ static int receive_reply(int fd, int timeout_ms, Leat__ControlReply **ret_reply,
     return r;
 }
 
-#define REPLY(verb, reply) [LEAT__CONTROL_REQUEST__VERB_##verb] = LEAT__CONTROL_REPLY__VERB_##reply
+/* A verb is answered by the reply of its name, else by `done`. */
+static unsigned reply_of(Leat__ControlRequest__VerbCase verb) {
+    const ProtobufCFieldDescriptor *asked =
+        protobuf_c_message_descriptor_get_field(&leat__control_request__descriptor, verb);
+    const ProtobufCFieldDescriptor *reply = protobuf_c_message_descriptor_get_field_by_name(
+        &leat__control_reply__descriptor, asked->name);
 
-/* The table says which reply each verb gets. */
-static const Leat__ControlReply__VerbCase replies[] = {
-    REPLY(STATUS, STATUS),       REPLY(STREAMS, STREAMS), REPLY(STATS, STATS),
-    REPLY(EXPLAIN, EXPLAIN),     REPLY(DRAIN, DONE),      REPLY(TRACE, TRACE),
-    REPLY(SPEC, SPEC),           REPLY(RELOAD, RELOAD),   REPLY(KICK, KICK),
-    REPLY(LOG_LEVEL, LOG_LEVEL), REPLY(QUOTA, QUOTA),     REPLY(HISTORY, HISTORY),
-    REPLY(METRICS, METRICS),     REPLY(WHY, WHY),         REPLY(TRAINERS, TRAINERS),
-    REPLY(CACHES, CACHES),
-};
+    return reply ? reply->id : LEAT__CONTROL_REPLY__VERB_DONE;
+}
 
 /* Reads the reply even if the request could not be sent: a daemon that turns a client away says why
  * before it closes the connection. */
@@ -136,7 +134,7 @@ int leat_exchange_ask(int fd, Leat__ControlRequest__VerbCase verb, void *message
     r = exchange_frames(fd, &request, timeout_ms, &reply, err);
     if (r < 0)
         return r;
-    if (!reply->error && reply->verb_case == replies[verb]) {
+    if (!reply->error && reply->verb_case == reply_of(verb)) {
         *ret_reply = reply;
         return 0;
     }
