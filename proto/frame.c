@@ -52,8 +52,8 @@ int leat_frame_decoder_next(struct leat_frame_decoder *decoder, const uint8_t **
         return 0;
     memcpy(&size, decoder->data + decoder->n_taken, sizeof(size));
     if (size == 0 || size > decoder->limit)
-        return leat_error_set(err, -EPROTO, "a frame of %u bytes is outside 1..%u", size,
-                              decoder->limit);
+        return leat_error_set(err, -EPROTO, "a frame has %u bytes, but its size must be in 1..%u",
+                              size, decoder->limit);
     if (n_left - LEAT_FRAME_HEAD_BYTES < size)
         return 0;
     *ret_frame = decoder->data + decoder->n_taken + LEAT_FRAME_HEAD_BYTES;

@@ -39,8 +39,8 @@ static int read_name(const char **at, const char *name, struct leat_error *err) 
     size_t n = strlen(name);
 
     if (**at != ':' || strncmp(*at + 1, name, n) != 0 || (*at)[n + 1] != '=')
-        return leat_error_set(err, -EINVAL, "a position needs \":%s=\" in place of \"%.16s\"", name,
-                              *at);
+        return leat_error_set(
+            err, -EINVAL, "\"%.16s\" is not valid here in a position: write \":%s=\"", *at, name);
     *at += n + 2;
     return 0;
 }
@@ -59,10 +59,10 @@ static int read_digest(const char **at, const char *name, uint8_t *ret_bytes,
         int digit = digit_of(**at);
 
         if (digit < 0)
-            return leat_error_set(
-                err, -EINVAL,
-                "the digest after \"%s=\" has %zu digits; it needs %d, from 0 to 9 and a to f",
-                name, i, 2 * LEAT_POSITION_DIGEST_BYTES);
+            return leat_error_set(err, -EINVAL,
+                                  "the digest after \"%s=\" has %zu digits, but it must have %d "
+                                  "digits from 0 to 9 and a to f",
+                                  name, i, 2 * LEAT_POSITION_DIGEST_BYTES);
         ret_bytes[i / 2] = (uint8_t)(ret_bytes[i / 2] << 4 | digit);
     }
     return r;
@@ -122,7 +122,7 @@ int leat_position_read(const char *text, struct leat_position *ret_position,
                               LEAT_POSITION_TEXT_SIZE - 1);
     if (strncmp(text, VERSION ":", sizeof(VERSION)) != 0)
         return leat_error_set(err, -EINVAL,
-                              "\"%.16s\" is not a position: give a text from "
+                              "\"%.16s\" is not a position: pass a text from "
                               "leat_stream_position(), which begins with \"" VERSION ":spec=\"",
                               text);
     r = read_fields(&at, &position, err);
@@ -130,7 +130,8 @@ int leat_position_read(const char *text, struct leat_position *ret_position,
         return r;
     at += *at == '\n';
     if (*at)
-        return leat_error_set(err, -EINVAL, "\"%.16s\" follows the position", at);
+        return leat_error_set(err, -EINVAL,
+                              "\"%.16s\" comes after the end of the position: remove it", at);
     *ret_position = position;
     return 0;
 }

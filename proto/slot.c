@@ -14,8 +14,8 @@ static int check_tensor(const struct leat_slot_tensor *tensor, size_t index, siz
         return leat_error_set(err, -EPROTO, "slot: tensor %zu has no valid name", index);
     if (tensor->ndim > LEAT_TENSOR_MAX_NDIM)
         return leat_error_set(err, -EPROTO,
-                              "slot: tensor %zu has %u dimensions, at most %d are possible", index,
-                              tensor->ndim, LEAT_TENSOR_MAX_NDIM);
+                              "slot: tensor %zu has %u dimensions, but at most %d are possible",
+                              index, tensor->ndim, LEAT_TENSOR_MAX_NDIM);
     if (!leat_dtype_is_element(tensor->dtype))
         return leat_error_set(err, -EPROTO, "slot: tensor %zu has the unknown dtype %u", index,
                               tensor->dtype);
@@ -36,12 +36,13 @@ int leat_slot_check(const void *slot, size_t size_bytes, struct leat_error *err)
     size_t head_bytes;
 
     if (size_bytes < sizeof(*header))
-        return leat_error_set(err, -EPROTO, "slot: %zu bytes are too few for its header",
+        return leat_error_set(err, -EPROTO, "slot: %zu bytes are too few for the header",
                               size_bytes);
     if (header->magic != LEAT_SLOT_MAGIC || header->version != LEAT_SLOT_VERSION)
-        return leat_error_set(err, -EPROTO,
-                              "slot: magic 0x%08x version %u is not a batch of version %d",
-                              header->magic, header->version, LEAT_SLOT_VERSION);
+        return leat_error_set(
+            err, -EPROTO,
+            "slot: it begins with 0x%08x and version %u, so it is not a batch of version %d",
+            header->magic, header->version, LEAT_SLOT_VERSION);
     head_bytes = leat_slot_head_bytes(header->n_tensors);
     if (header->n_tensors > LEAT_SLOT_MAX_TENSORS || header->used_bytes > size_bytes ||
         head_bytes > header->used_bytes)

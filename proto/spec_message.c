@@ -125,7 +125,7 @@ static int unpack_value(struct unpacker *unpacker, const Leat__Value *message, i
 static int unpack_map(struct unpacker *unpacker, const Leat__Value *message, int depth,
                       struct leat_value *value) {
     if (message->n_keys != message->n_items)
-        return leat_error_set(unpacker->err, -EPROTO, "a map has %zu keys and %zu values",
+        return leat_error_set(unpacker->err, -EPROTO, "a map has %zu keys but %zu values",
                               message->n_keys, message->n_items);
     value->kind = LEAT_VALUE_MAP;
     for (size_t i = 0; i < message->n_items; i++) {
@@ -184,7 +184,7 @@ static int unpack_value(struct unpacker *unpacker, const Leat__Value *message, i
     case LEAT_VALUE_MAP:
         return unpack_map(unpacker, message, depth, value);
     default:
-        return leat_error_set(unpacker->err, -EPROTO, "a value of the unknown kind %u",
+        return leat_error_set(unpacker->err, -EPROTO, "a value has the unknown kind %u",
                               message->kind);
     }
 }
@@ -217,7 +217,8 @@ static int unpack_stages(struct unpacker *unpacker, const Leat__StreamSpec *mess
         if (r == -ENOMEM)
             return leat_error_oom(unpacker->err);
         if (r < 0)
-            return leat_error_set(unpacker->err, r, "%zu stages are more than %d",
+            return leat_error_set(unpacker->err, r,
+                                  "the stream has %zu stages, but at most %d are allowed",
                                   message->n_stages, LEAT_SPEC_MAX_STAGES);
         r = unpack_stage(unpacker, message->stages[i], stage);
     }

@@ -31,7 +31,7 @@ static int fit_memory(const struct leat_settings *settings, struct leat_limits *
     if (leat_config_given(&settings->base, "max_ring_bytes"))
         return leat_config_error(
             &settings->base, "max_ring_bytes", err,
-            "%s is more than 85 %% of the %s of memory that the daemon may use",
+            "%s is too much: it may be at most 85 %% of the %s of memory that the daemon may use",
             leat_show_bytes(*total, asked), leat_show_bytes(memory, there));
     *total = memory / 2;
     if (*user > *total)
@@ -58,7 +58,7 @@ static int check_memory(const struct leat_settings *settings, struct leat_error 
     if (memory == 0 || limit <= memory)
         return 0;
     return leat_config_error(&settings->base, "memory_limit", err,
-                             "%s is more than the %s of memory that the daemon may use",
+                             "%s is too much: the daemon may use only %s of memory",
                              leat_show_bytes(limit, asked), leat_show_bytes(memory, there));
 }
 

@@ -103,15 +103,16 @@ int leat_rights_refuse(const struct leat_rights *rights, enum leat_right wanted,
     const char *names = wanted == LEAT_RIGHT_READ && readers[0] ? readers : operators;
 
     if (!names[0])
-        return leat_error_set(err, -EACCES,
-                              "%s: only root and the daemon's own user may do this; you are uid %u",
-                              what, (unsigned)uid);
-    return leat_error_set(
-        err, -EACCES,
-        "%s: uid %u must be in the group %s%s%s: run usermod -aG %.*s USER, then log in again",
-        what, (unsigned)uid, names,
-        wanted == LEAT_RIGHT_READ && names != operators && operators[0] ? ", or for all requests "
-                                                                        : "",
-        wanted == LEAT_RIGHT_READ && names != operators ? operators : "", (int)strcspn(names, ","),
-        names);
+        return leat_error_set(
+            err, -EACCES, "%s: only root and the daemon's own user may do this, and your uid is %u",
+            what, (unsigned)uid);
+    return leat_error_set(err, -EACCES,
+                          "%s: your user (uid %u) must be in the group %s%s%s: run usermod -aG "
+                          "%.*s USER, then log in again",
+                          what, (unsigned)uid, names,
+                          wanted == LEAT_RIGHT_READ && names != operators && operators[0]
+                              ? ", or, for requests that change something, "
+                              : "",
+                          wanted == LEAT_RIGHT_READ && names != operators ? operators : "",
+                          (int)strcspn(names, ","), names);
 }

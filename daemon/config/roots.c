@@ -174,12 +174,14 @@ static int open_in_roots(const struct leat_roots *roots, const char *path, int f
 static int refuse(struct leat_error *err, const char *path, int r) {
     if (r == -EXDEV)
         return leat_error_set(err, -EACCES,
-                              "%s: is outside the directories that trainers may read (`roots` in "
-                              "the daemon's settings)",
+                              "%s is outside the directories that trainers may read: ask the "
+                              "operator to add it to `roots` in the daemon's settings",
                               path);
     if (r == -ELOOP)
-        return leat_error_set(
-            err, -EACCES, "%s: leads through a symbolic link, which trainers may not follow", path);
+        return leat_error_set(err, -EACCES,
+                              "%s contains a symbolic link, which trainers may not use: give the "
+                              "path without the link",
+                              path);
     return leat_elsewhere_fail(path, r, err);
 }
 
@@ -197,7 +199,7 @@ static int open_checked(const struct leat_opener *opener, const char *path, int 
         return refuse(err, path, fd);
     if (fstat(fd, &status) < 0 || (status.st_mode & S_IFMT) != wanted) {
         (void)close(fd);
-        return leat_error_set(err, -EACCES, "%s: is not a %s", path, what);
+        return leat_error_set(err, -EACCES, "%s is not a %s", path, what);
     }
     return fd;
 }
@@ -223,9 +225,10 @@ static int allow_object(const struct leat_opener *opener, const char *url, struc
     for (size_t i = 0; i < roots->n_items; i++)
         if (!roots->items[i].real && below(roots->items[i].path, url) && !is_ambiguous(url))
             return 0;
-    return leat_error_set(
-        err, -EACCES,
-        "%s: is outside the URLs that trainers may read (`roots` in the daemon's settings)", url);
+    return leat_error_set(err, -EACCES,
+                          "%s is outside the URLs that trainers may read: ask the operator to add "
+                          "it to `roots` in the daemon's settings",
+                          url);
 }
 
 static char *absolute(const char *path) {
@@ -251,8 +254,8 @@ static int open_root(struct leat_root *root, const char *path, struct leat_error
         return 0;
     root->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root->fd < 0)
-        return leat_error_set(err, -errno, "the root %s cannot be opened: %s", path,
-                              strerror(errno));
+        return leat_error_set(err, -errno, "the daemon cannot open the folder %s of `roots`: %s",
+                              path, strerror(errno));
     root->real = realpath(path, NULL);
     if (!root->path || !root->real)
         return leat_error_oom(err);

@@ -42,13 +42,14 @@ const struct leat_arg leat_settings_args[] = {
     LEAT_ARG(leat_settings, control_socket, PATH,
              "The path of the socket for leatctl. Default: control.sock in the socket folder."),
     LEAT_ARG(leat_settings, control_groups, TEXTS,
-             "Groups, by name or number. Their members may look at everything with leatctl: "
-             "status, streams, trainers, stats and more. A group that does not exist is an error.",
+             "A list of groups, by name or number. Members of these groups may look at everything "
+             "with leatctl: status, streams, trainers, stats and more. A group that does not exist "
+             "is an error.",
              .fallback = "leat-clients", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, admin_groups, TEXTS,
-             "Groups, by name or number. Their members may look at everything, and may also drain, "
-             "reload, kick, trace and set log levels. The daemon's own user and root may always do "
-             "everything.",
+             "A list of groups, by name or number. Members of these groups may look at everything, "
+             "and may also drain, reload, kick, trace and set log levels. The daemon's own user "
+             "and root may always do everything.",
              .fallback = "leat-admin", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, http_listen, TEXT,
              "The HTTP address that serves metrics and the status page: 127.0.0.1:PORT, "
@@ -117,20 +118,21 @@ const struct leat_arg leat_settings_args[] = {
              .fallback = "settings", .choices = exec_choices),
     LEAT_ARG(
         leat_settings, tuner, CHOICE,
-        "If on, leatd adapts block size, blocks in flight, batches ahead and batches per job while "
-        "streams run. It leaves options alone that you set for a stream. Batches stay the same.",
+        "If on, leatd tunes block size, blocks in flight, batches ahead and batches per job while "
+        "streams run. It does not change options that you set for a stream. Batches stay the same.",
         .fallback = "on", .choices = switches),
     LEAT_ARG(
         leat_settings, sandbox, CHOICE,
-        "If on, leatd gives up system calls that leat never makes, such as ptrace, mount, bpf and "
-        "io_uring, and all new privileges. So do the programs that it starts (exec, leat-fetch). "
-        "Set off for programs that need these calls, such as containers and debuggers.",
+        "If on, leatd gives up system calls that it never makes, such as ptrace, mount, bpf and "
+        "io_uring, and all new privileges. The programs that it starts (exec, leat-fetch) give "
+        "them "
+        "up too. Set off for programs that need these calls, such as containers and debuggers.",
         .fallback = "on", .choices = switches),
     LEAT_ARG(leat_settings, writable, PATHS,
-             "Folders. leatd and the programs that it starts can change files only below them, and "
-             "below leatd's own folders for sockets, state and fetched blocks. Caches and "
-             "`quarantine` must lie there. Default: none, so leatd can write wherever its user "
-             "may. It needs sandbox: on, and a kernel with Landlock.",
+             "A list of folders. leatd and its programs can then write only to files below these "
+             "folders, and below leatd's own folders for sockets, state and fetched blocks. Caches "
+             "and `quarantine` must be below them. Default: none, so leatd can write wherever its "
+             "user may. This setting needs sandbox: on, and a kernel with Landlock.",
              .min = 0, .max = LEAT_SETTINGS_MAX_WRITABLE),
     LEAT_ARG(leat_settings, state_directory, PATH,
              "The folder for the tuner's results, digests of files, and descriptions of streams, "
@@ -163,7 +165,7 @@ static int check_keys(const struct leat_settings *settings, struct leat_error *e
     size_t n_names = 0;
 
     if (document->kind != LEAT_VALUE_MAP && document->kind != LEAT_VALUE_NULL) {
-        leat_error_set(err, -EINVAL, "expected a map of settings and `" STREAMS_KEY "`");
+        leat_error_set(err, -EINVAL, "this must be a map with settings and `" STREAMS_KEY "`");
         leat_error_locate(err, settings->file, document->line, document->column);
         return -EINVAL;
     }
@@ -294,8 +296,9 @@ static int check_pair(const struct leat_settings *settings, const char *lower_na
     if (*lower <= upper)
         return 0;
     if (leat_config_given(&settings->base, lower_name))
-        return leat_config_error(&settings->base, lower_name, err, "%lld is more than %s, %lld",
-                                 (long long)*lower, upper_name, (long long)upper);
+        return leat_config_error(&settings->base, lower_name, err,
+                                 "%lld is larger than %s, which is %lld", (long long)*lower,
+                                 upper_name, (long long)upper);
     *lower = upper; /* a default gives way */
     return 0;
 }

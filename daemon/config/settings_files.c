@@ -57,7 +57,7 @@ static int check_keys(const struct leat_settings_file *file, struct leat_error *
     if (document->kind == LEAT_VALUE_NULL)
         return 0;
     if (document->kind != LEAT_VALUE_MAP) {
-        leat_error_set(err, -EINVAL, "expected a map with `" STREAMS_KEY "`");
+        leat_error_set(err, -EINVAL, "this must be a map with the key `" STREAMS_KEY "`");
         leat_error_locate(err, file->path, document->line, document->column);
         return -EINVAL;
     }
@@ -67,8 +67,8 @@ static int check_keys(const struct leat_settings_file *file, struct leat_error *
         if (strcmp(key->name, STREAMS_KEY) == 0)
             continue;
         leat_error_set(err, -EINVAL,
-                       "unknown key \"%.64s\"; a file in this folder may have `" STREAMS_KEY
-                       "` only: move settings to the main file",
+                       "unknown key \"%.64s\": a file in this folder may contain only `" STREAMS_KEY
+                       "`; move settings to the main file",
                        key->name);
         leat_error_locate(err, file->path, key->line, key->column);
         return -EINVAL;
@@ -104,8 +104,8 @@ static int read_files(struct leat_settings_files *files, const char *folder,
 
     if (n > LEAT_SETTINGS_MAX_FILES)
         return leat_error_set(err, -E2BIG,
-                              "%s: has %zu files *" SUFFIX ", but leatd reads at most %d", folder,
-                              n, LEAT_SETTINGS_MAX_FILES);
+                              "%s contains %zu files *" SUFFIX ", but leatd reads at most %d",
+                              folder, n, LEAT_SETTINGS_MAX_FILES);
     files->items = calloc(n + 1, sizeof(*files->items));
     if (!files->items)
         return leat_error_oom(err);
@@ -219,7 +219,7 @@ static int check_once(const struct named *names, size_t n, struct leat_error *er
         }
     if (!second)
         return 0;
-    leat_error_set(err, -EINVAL, "the stream exists already, at %s:%u:%u", first->spec->file,
+    leat_error_set(err, -EINVAL, "another stream has the same name, at %s:%u:%u", first->spec->file,
                    first->spec->line, first->spec->column);
     leat_error_locate(err, second->spec->file, second->spec->line, second->spec->column);
     leat_error_prefix(err, STREAMS_KEY ".%s", second->spec->name);
@@ -234,8 +234,8 @@ int leat_settings_streams_check(const struct leat_settings_streams *streams,
     if (streams->n > LEAT_SETTINGS_MAX_STREAMS) {
         const struct leat_spec *spec = streams->specs[LEAT_SETTINGS_MAX_STREAMS];
 
-        leat_error_set(err, -E2BIG, "there are %zu streams, more than %d", streams->n,
-                       LEAT_SETTINGS_MAX_STREAMS);
+        leat_error_set(err, -E2BIG, "there are %zu streams, but leatd allows at most %d",
+                       streams->n, LEAT_SETTINGS_MAX_STREAMS);
         leat_error_locate(err, spec->file, spec->line, spec->column);
         return -E2BIG;
     }

@@ -45,8 +45,8 @@ void leat_control_reply(struct leat_control *control, const Leat__ControlReply *
     if (n_bytes == 0 || n_bytes > LEAT_CONTROL_FRAME_MAX) {
         struct leat_error err = LEAT_ERROR_INIT;
 
-        leat_error_set(&err, -EMSGSIZE, "the reply has %zu bytes, but may have 1 to %u", n_bytes,
-                       LEAT_CONTROL_FRAME_MAX);
+        leat_error_set(&err, -EMSGSIZE, "the reply would have %zu bytes, but it may have 1 to %u",
+                       n_bytes, LEAT_CONTROL_FRAME_MAX);
         leat_control_fail(control, &err);
         return;
     }
@@ -164,14 +164,16 @@ static int check(const struct leat_control *control, const Leat__ControlRequest 
 
     if (request->version != 1)
         return leat_error_set(err, -EPROTONOSUPPORT,
-                              "the control protocol has version 1, but the request has version %u",
+                              "the request has version %u of the control protocol, but this daemon "
+                              "knows only version 1",
                               request->version);
     while (i < N_VERBS && verbs[i].verb != request->verb_case)
         i++;
     if (i == N_VERBS)
-        return leat_error_set(
-            err, -EOPNOTSUPP,
-            "this daemon (%s) does not know the request: update the older program", LEAT_VERSION);
+        return leat_error_set(err, -EOPNOTSUPP,
+                              "this daemon (version %s) does not know this request: update the "
+                              "older of the two programs",
+                              LEAT_VERSION);
     *ret_verb = i;
     if (control->right >= verbs[i].right)
         return 0;
@@ -226,7 +228,7 @@ static void parse(struct leat_control *control, const uint8_t *frame, size_t n_b
 
     if (leat_message_check(&leat__control_request__descriptor, frame, n_bytes, &err) == 0)
         request = leat_message_unpack(&leat__control_request__descriptor, frame, n_bytes,
-                                      "the request is not a proper message", &err);
+                                      "the request is not a valid protobuf message", &err);
     if (request)
         handle(control, request, frame, n_bytes);
     else
@@ -322,7 +324,8 @@ static int start(struct leat_control *control, int take_fd, struct leat_error *e
     int r = leat_peer_identify(&control->peer, take_fd);
 
     if (r < 0)
-        return leat_error_set(err, r, "cannot identify the caller: %s", strerror(-r));
+        return leat_error_set(err, r, "the daemon cannot find out which user has connected: %s",
+                              strerror(-r));
     control->right = leat_rights_of(&controls->rights, &control->peer, take_fd);
     if (control->right == LEAT_RIGHT_NONE)
         return leat_rights_refuse(&controls->rights, LEAT_RIGHT_READ, control->peer.uid,

@@ -39,12 +39,13 @@ static int check(const struct leat_sessions *sessions, const Leat__KickRequest *
     if (!says_whom(kick))
         return leat_error_set(
             err, -EINVAL,
-            "the request names no session: give a session, a process, a user or a stream");
+            "the request names no session: name a session, a process, a user or a stream");
     if (strlen(kick->reason) > REASON_MAX)
-        return leat_error_set(err, -EINVAL, "the reason has %zu bytes, more than %d",
+        return leat_error_set(err, -EINVAL, "the reason has %zu bytes, but it may have at most %d",
                               strlen(kick->reason), REASON_MAX);
     if (count(sessions, kick) == 0)
-        return leat_error_set(err, -ENOENT, "no session matches: see `leatctl streams --trainers`");
+        return leat_error_set(
+            err, -ENOENT, "no session matches: `leatctl streams --trainers` lists the sessions");
     return 0;
 }
 

@@ -25,8 +25,7 @@ static int parse(const Leat__LogLevelRequest *request, int *ret_room, int *ret_l
     *ret_level = request->level[0] ? leat_log_find_level(request->level) : 0;
     if (request->room[0] && *ret_room < 0)
         return leat_error_set(err, -ENOENT,
-                              "there is no room \"%.32s\" of the log; `leatctl log-level` lists "
-                              "them",
+                              "the log has no room \"%.32s\": `leatctl log-level` lists the rooms",
                               request->room);
     if (*ret_level < 0)
         return leat_error_set(

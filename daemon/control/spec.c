@@ -47,7 +47,7 @@ static int answer(struct leat_control *control, const char *name, struct leat_er
     if (control->right < LEAT_RIGHT_OPERATE && has_secrets(stream->spec)) {
         leat_streams_unref(&controls->feeds->streams, stream);
         return leat_rights_refuse(&controls->rights, LEAT_RIGHT_OPERATE, control->peer.uid,
-                                  "spec of a stream with an environment for its program", err);
+                                  "this stream sets an environment for its program", err);
     }
     r = leat_spec_pack(stream->spec, &reply.spec);
     leat_streams_unref(&controls->feeds->streams, stream);

@@ -94,8 +94,9 @@ static struct update *find(struct leat_control *control, struct update **updates
 static void give_up(struct leat_control *control) {
     struct leat_error err = LEAT_ERROR_INIT;
 
-    leat_error_set(&err, -EMSGSIZE,
-                   "an update is larger than a frame, or lacks memory: subscribe to one stream");
+    leat_error_set(
+        &err, -EMSGSIZE,
+        "an update is too large for one frame, or memory is short: subscribe to one stream only");
     control->subscription = leat_subscription_free(control->subscription);
     leat_control_fail(control, &err);
 }
@@ -171,7 +172,7 @@ static int check(struct leat_controls *controls, const Leat__SubscribeRequest *r
     struct leat_daemon_stream *stream;
 
     if (request->interval_ms < INTERVAL_MIN_MS || request->interval_ms > INTERVAL_MAX_MS)
-        return leat_error_set(err, -EINVAL, "an interval of %u ms is outside %d..%d",
+        return leat_error_set(err, -EINVAL, "the interval is %u ms, but it must be in %d..%d",
                               request->interval_ms, INTERVAL_MIN_MS, INTERVAL_MAX_MS);
     if (!request->stream[0])
         return 0;

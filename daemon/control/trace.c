@@ -66,8 +66,9 @@ void leat_control_trace(struct leat_control *control, const Leat__ControlRequest
         leat_error_set(&err, -EBUSY, "this connection already traces the stream \"%s\"",
                        control->tracing->stream->name);
     else if (!stream[0] && !control->tracing)
-        leat_error_set(&err, -EINVAL,
-                       "this connection traces no stream: name one in its first request");
+        leat_error_set(
+            &err, -EINVAL,
+            "this connection does not trace a stream yet: name a stream in the first request");
     else if (stream[0])
         (void)leat_tracing_new(control->controls->feeds, stream, &control->tracing, &err);
     if (err.code) {

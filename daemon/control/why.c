@@ -58,14 +58,15 @@ static void add_trouble(const struct leat_daemon_stream *stream, struct leat_tex
     struct tm parts;
 
     if (stream->n_stalled > 0)
-        leat_text_add(text, "  It stalls: a worker has been at one task for %llu s.\n",
+        leat_text_add(text, "  The stream is stalled: a worker has been at one task for %llu s.\n",
                       (unsigned long long)(stream->stalled_ns / SECOND_NS));
     if (failure->unix_ns == 0)
         return;
     (void)gmtime_r(&seconds, &parts);
     (void)strftime(when, sizeof(when), "%FT%TZ", &parts);
-    leat_text_add(text, failure->is_over ? "  It failed and has recovered; the last failure was at "
-                                         : "  It failed at ");
+    leat_text_add(text, failure->is_over
+                            ? "  The stream failed, but it works again. The last failure was at "
+                            : "  The stream failed at ");
     leat_text_add(text, "%s (%s):\n  ", when, leat_failure_name(failure->reason));
     leat_text_add_shown(text, failure->text);
     leat_text_add(text, "\n");
@@ -193,8 +194,8 @@ void leat_control_why(struct leat_control *control, const Leat__ControlRequest *
 
     (void)arena;
     if (interval_ms > INTERVAL_MS_MAX)
-        leat_error_set(&err, -ERANGE, "an interval of %u ms is above %d", interval_ms,
-                       INTERVAL_MS_MAX);
+        leat_error_set(&err, -ERANGE, "the interval is %u ms, but it may be at most %d",
+                       interval_ms, INTERVAL_MS_MAX);
     else
         stream = leat_streams_peek(&control->controls->feeds->streams, why->stream, &err);
     if (!stream)

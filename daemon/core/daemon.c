@@ -307,7 +307,7 @@ static int claim(struct leat_daemon *daemon, uint64_t n_bytes, struct leat_error
 
     if (leat_account_guarantee(&daemon->base, bytes) < 0)
         return leat_config_error(&daemon->env.settings->base, "memory_limit", err,
-                                 "%s is less than the %s that the daemon itself needs",
+                                 "%s is too little: the daemon itself needs %s",
                                  leat_show_bytes(daemon->budget.limit_bytes, limit),
                                  leat_show_bytes(bytes, own));
     leat_account_change(&daemon->base, LEAT_MEMORY_PROCESS, 0, n_bytes);

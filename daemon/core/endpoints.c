@@ -48,8 +48,8 @@ static int adopt_named(struct leat_endpoints *endpoints, int take_fd, const char
     if (i < 0 || endpoints->listeners[i].fd >= 0) {
         (void)close(take_fd);
         return leat_error_set(err, -EINVAL,
-                              "the service manager passed a socket with the name \"%.64s\"%s; use "
-                              "trainer, copy, control or http (FileDescriptorName=)",
+                              "the service manager passed a socket with the name \"%.64s\"%s: set "
+                              "FileDescriptorName= to trainer, copy, control or http",
                               name, i < 0 ? "" : " twice");
     }
     return leat_listener_adopt(&endpoints->listeners[i], take_fd, kinds[i].type, err);
@@ -61,7 +61,8 @@ static int adopt_all(struct leat_endpoints *endpoints, struct leat_error *err) {
     int r = leat_passed_sockets_take(&passed);
 
     if (r < 0)
-        return leat_error_set(err, r, "sockets of the service manager: %s", strerror(-r));
+        return leat_error_set(
+            err, r, "the daemon cannot use the sockets of the service manager: %s", strerror(-r));
     for (int i = 0; i < passed.n && r == 0; i++)
         r = adopt_named(endpoints, LEAT_PASSED_FD + i, passed.names[i], err);
     return r < 0 ? r : passed.n;
@@ -83,9 +84,9 @@ int leat_endpoints_directory(char *buffer, size_t size, struct leat_error *err) 
     else if (user && user[0])
         (void)snprintf(buffer, size, "%s/leat", user);
     else
-        return leat_error_set(
-            err, -EINVAL,
-            "there is no folder for the sockets: give --socket-dir, or set XDG_RUNTIME_DIR");
+        return leat_error_set(err, -EINVAL,
+                              "the daemon has no folder for its sockets: use --socket-dir DIR, or "
+                              "set XDG_RUNTIME_DIR");
     return 0;
 }
 
@@ -266,8 +267,8 @@ int leat_endpoints_start(struct leat_endpoints *endpoints, struct leat_error *er
         listener->on_exhausted = on_exhausted;
         r = leat_listener_start(listener, endpoints->env->loop, i == LEAT_ENDPOINT_CONTROL);
         if (r < 0)
-            return leat_error_set(err, r, "listening on the %s socket: %s", kinds[i].name,
-                                  strerror(-r));
+            return leat_error_set(err, r, "the daemon cannot listen on the %s socket: %s",
+                                  kinds[i].name, strerror(-r));
     }
     return leat_http_start(endpoints->http, leat_monitor_bytes(endpoints->env->budget->limit_bytes),
                            err);

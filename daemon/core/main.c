@@ -57,7 +57,8 @@ static int fail(const struct leat_error *err) {
     leat_retry_begin(&retry, !err->file[0]);
     if (retry.is_given_up)
         (void)snprintf(then, sizeof(then),
-                       "leatd gave up after %d s: correct the error, then start it", LEAT_RETRY_S);
+                       "leatd gives up after %d s: correct the error, then start leatd",
+                       LEAT_RETRY_S);
     else if (retry.is_managed && retry.pause_s > 0)
         (void)snprintf(then, sizeof(then), "next attempt in %u s", retry.pause_s);
     else if (retry.is_managed)

@@ -71,7 +71,7 @@ static int take_workers(struct leat_options *options, const char *text, struct l
     int64_t n;
 
     if (leat_parse_int(text, strlen(text), &n) < 0 || n < 1 || n > LEAT_SETTINGS_MAX_WORKERS)
-        return leat_error_set(err, -EINVAL, "--workers %.32s is outside 1..%d", text,
+        return leat_error_set(err, -EINVAL, "--workers %.32s is not a number from 1 to %d", text,
                               LEAT_SETTINGS_MAX_WORKERS);
     options->daemon.workers = n;
     return 0;
@@ -91,7 +91,7 @@ static int take_override(struct leat_options *options, const char *text, struct 
     struct leat_settings_overrides *overrides = &options->daemon.overrides;
 
     if (overrides->n_items == LEAT_OVERRIDES_MAX)
-        return leat_error_set(err, -E2BIG, "--set %.64s: at most %d of these are allowed", text,
+        return leat_error_set(err, -E2BIG, "--set %.64s: you may use --set at most %d times", text,
                               LEAT_OVERRIDES_MAX);
     overrides->items[overrides->n_items++] = text;
     return 0;
@@ -102,7 +102,7 @@ static int take_events(struct leat_options *options, const char *text, struct le
 
     if (form < 0)
         return leat_error_set(err, -EINVAL,
-                              "--events=%.32s: the forms are text, markdown and catalog", text);
+                              "--events=%.32s: FORM must be text, markdown or catalog", text);
     options->wants_events = true;
     options->form = (enum leat_reference_form)form;
     return 0;
@@ -168,10 +168,12 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
         r = leat_error_set(err, -EINVAL, "%s: leatd takes only options; see leatd --help",
                            argv[optind]);
     if (r == 0 && options->daemon.end_with && !options->daemon.socket_dir)
-        r = leat_error_set(err, -EINVAL, "--end-with needs --socket-dir with a folder of its own");
+        r = leat_error_set(
+            err, -EINVAL,
+            "--end-with also needs --socket-dir DIR, with a folder that only this daemon uses");
     if (r == 0 && !options->daemon.config_file && !options->daemon.end_with &&
         !options->wants_help && !options->wants_version && !options->wants_events &&
         !options->wants_reference && !options->asks_reload)
-        r = leat_error_set(err, -EINVAL, "--config FILE is missing");
+        r = leat_error_set(err, -EINVAL, "the option --config FILE is missing");
     return r;
 }

@@ -108,7 +108,7 @@ static int check_budget(struct leat_reload *reload) {
     if (next.limit_bytes >= budget->guaranteed_bytes)
         return 0;
     return leat_config_error(&settings->base, "memory_limit", &reload->error,
-                             "%s is less than the %s that running streams need",
+                             "%s is too little: running streams need %s",
                              leat_show_bytes(next.limit_bytes, limit),
                              leat_show_bytes(budget->guaranteed_bytes, taken));
 }

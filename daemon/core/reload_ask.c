@@ -19,7 +19,7 @@ static int open_socket(const char *directory, struct leat_error *err) {
         return err->code;
     if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/control.sock",
                          directory ? directory : fallback) >= sizeof(address.sun_path))
-        return leat_error_set(err, -ENAMETOOLONG, "the name of the control socket is too long");
+        return leat_error_set(err, -ENAMETOOLONG, "the path of the control socket is too long");
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
         return fd;

@@ -125,7 +125,7 @@ static int open_regular(const struct leat_opener *opener, const char *path,
     if (strcmp(path, "-") != 0 && (stat(path, &status) < 0 || !S_ISFIFO(status.st_mode)))
         return leat_opener_any.open_file(&leat_opener_any, path, err);
     looking->has_pipe = true;
-    return leat_error_set(err, -EINVAL, "%s: is a FIFO, so it cannot be checked", path);
+    return leat_error_set(err, -EINVAL, "%s is a FIFO, so the daemon cannot check it", path);
 }
 
 static int open_directory(const struct leat_opener *opener, const char *path,

@@ -244,7 +244,7 @@ static void give_up(struct leat_service *service) {
     if (heartbeat->n_stalled == 0)
         leat_log_write(service->env->log, LEAT_EVENT_STUCK,
                        (struct leat_log_field[]){
-                           LEAT_LOG_T("waits", "waiting for a worker that takes tasks"),
+                           LEAT_LOG_T("waits", "waiting until a worker takes tasks"),
                            LEAT_LOG_N("tasks", service->env->scheduler->n_submitted),
                            LEAT_LOG_FIELDS_END,
                        });

@@ -131,8 +131,8 @@ int leat_block_cache_init(struct leat_block_cache *cache, const char *path, uint
     if (r == 0 && cache->folder < 0)
         r = -errno;
     if (r < 0)
-        leat_error_set(err, r, "the cache %s: %s", folder ? folder : "has no folder: set HOME",
-                       strerror(-r));
+        leat_error_set(err, r, "leat-fetch cannot use the cache folder %s: %s",
+                       folder ? folder : "has no folder: set HOME", strerror(-r));
     else
         make_room(cache, 0);
     free(folder);
@@ -200,9 +200,9 @@ static int move_to_memory(struct leat_block_writer *writer) {
 
 static void tell_failure(struct leat_block_cache *cache, int code) {
     if (!cache->is_failing)
-        (void)fprintf(stderr,
-                      "leat-fetch: continues without its cache, which does not take a block: %s\n",
-                      strerror(-code));
+        (void)fprintf(
+            stderr, "leat-fetch: cannot write to its cache, and continues without its cache: %s\n",
+            strerror(-code));
     cache->is_failing = true;
 }
 

@@ -142,7 +142,7 @@ int leat_credentials_parse(const char *json, size_t n_bytes, struct leat_credent
     leat_json_free(parser);
     return r == 0
                ? 0
-               : leat_error_set(err, -EBADMSG, "is not JSON with AccessKeyId and SecretAccessKey");
+               : leat_error_set(err, -EBADMSG, "must be JSON with AccessKeyId and SecretAccessKey");
 }
 
 /* ---- credential_process ---- */
@@ -204,11 +204,14 @@ static int take_process(struct leat_credentials *credentials, const char *comman
     int r = answer ? run_process(command, answer) : -ENOMEM;
 
     if (r == -ECHILD)
-        leat_error_set(err, -EACCES, "credential_process of ~/.aws/config fails");
+        leat_error_set(err, -EACCES, "the program credential_process of ~/.aws/config fails");
     else if (r < 0)
-        leat_error_set(err, -EACCES, "credential_process of ~/.aws/config: %s", strerror(-r));
+        leat_error_set(err, -EACCES,
+                       "cannot run the program credential_process of ~/.aws/config: %s",
+                       strerror(-r));
     else if (leat_credentials_parse(answer->bytes, answer->n, credentials, &why) < 0)
-        r = leat_error_set(err, -EACCES, "the output of credential_process of ~/.aws/config %s",
+        r = leat_error_set(err, -EACCES,
+                           "the output of the program credential_process of ~/.aws/config %s",
                            why.message);
     answer_free(answer);
     credentials->source = "credential_process";

@@ -167,7 +167,7 @@ int leat_listing_parse(const char *xml, size_t n_bytes, struct leat_listing *ret
     *ret_listing = (struct leat_listing){.items = NULL};
     why = parse(&walk, xml, n_bytes);
     if (!why && ret_listing->is_truncated && !ret_listing->token[0])
-        why = "it is truncated, but does not say where it continues";
+        why = "it is incomplete, but does not say where it continues";
     if (why)
         return leat_error_set(err, -EBADMSG, "the store's list of objects is damaged: %s", why);
     return 0;
@@ -197,7 +197,7 @@ int leat_upload_begun_parse(const char *xml, size_t n_bytes,
 
     ret_upload[0] = '\0';
     if (parse(&walk, xml, n_bytes) || !ret_upload[0])
-        return leat_error_set(err, -EBADMSG, "the store names no upload");
+        return leat_error_set(err, -EBADMSG, "the store's answer names no upload");
     return 0;
 }
 
@@ -220,7 +220,7 @@ int leat_upload_ended_parse(const char *xml, size_t n_bytes, struct leat_error *
     if (!parse(&walk, xml, n_bytes) && has_ended)
         return 0;
     leat_store_error_parse(xml, n_bytes, &cause);
-    return leat_error_set(err, -EBADMSG, "the store did not join the parts: %s: %s",
+    return leat_error_set(err, -EBADMSG, "the store did not join the uploaded parts: %s: %s",
                           cause.code[0] ? cause.code : "it does not say why", cause.message);
 }
 

@@ -62,7 +62,7 @@ static int listen_at(const char *path, struct leat_error *err) {
     int fd;
 
     if (strlen(path) >= sizeof(address.sun_path))
-        return leat_error_set(err, -ENAMETOOLONG, "%s: too long for a socket", path);
+        return leat_error_set(err, -ENAMETOOLONG, "%s: the path is too long for a socket", path);
     (void)strcpy(address.sun_path, path);
     fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 &&
@@ -100,10 +100,12 @@ static int take_listener(const struct options *options, struct leat_error *err) 
     int r = leat_passed_sockets_take(&passed), fd = LEAT_PASSED_FD;
 
     if (r < 0)
-        return leat_error_set(err, r, "sockets of the service manager: %s", strerror(-r));
+        return leat_error_set(
+            err, r, "leat-fetch cannot use the sockets of the service manager: %s", strerror(-r));
     if (passed.n > 1)
-        return leat_error_set(err, -EINVAL, "the service manager passes %d sockets; pass one",
-                              passed.n);
+        return leat_error_set(
+            err, -EINVAL, "the service manager passes %d sockets, but leat-fetch needs exactly one",
+            passed.n);
     if (passed.n == 1 && !is_listening(fd))
         return leat_error_set(
             err, -EINVAL,
@@ -112,7 +114,7 @@ static int take_listener(const struct options *options, struct leat_error *err) 
         return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? leat_error_set(err, -errno, "fcntl") : fd;
     if (options->socket)
         return listen_at(options->socket, err);
-    return leat_error_set(err, -EINVAL, "--socket PATH is missing");
+    return leat_error_set(err, -EINVAL, "the option --socket PATH is missing");
 }
 
 /* No secret comes into a core or to another process of the user. */
@@ -176,7 +178,7 @@ static int parse(struct options *options, int argc, char **argv) {
         }
     if (optind == argc)
         return 1;
-    (void)fprintf(stderr, "leat-fetch: unknown argument \"%s\" (leat-fetch --help)\n",
+    (void)fprintf(stderr, "leat-fetch: unknown argument \"%s\"; see leat-fetch --help\n",
                   argv[optind]);
     return -EINVAL;
 }
@@ -189,7 +191,8 @@ int main(int argc, char **argv) {
     if (r <= 0)
         return r < 0 ? EX_USAGE : EXIT_SUCCESS;
     if (options.is_private && fcntl(LEAT_FETCH_PRIVATE_FD, F_SETFD, FD_CLOEXEC) < 0) {
-        (void)fprintf(stderr, "leat-fetch: --private is only for programs that start it\n");
+        (void)fprintf(stderr,
+                      "leat-fetch: only programs that start leat-fetch may use --private\n");
         return EX_USAGE;
     }
     keep_secrets();

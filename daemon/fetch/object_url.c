@@ -53,25 +53,27 @@ int leat_object_url_parse(const char *url, struct leat_object_url *ret_url,
     *ret_url = (struct leat_object_url){.is_s3 = strncmp(url, "s3://", 5) == 0,
                                         .is_tls = strncmp(url, "https://", 8) == 0};
     if (!host || !(ret_url->is_s3 || ret_url->is_tls || strncmp(url, "http://", 7) == 0))
-        return refuse(url, "is not s3://, https:// or http://", err);
+        return refuse(url, "does not begin with s3://, https:// or http://", err);
     for (const char *at = url; *at; at++)
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            return refuse("a URL", "has control characters", err);
+            return refuse("a URL", "contains control characters", err);
     slash = strchr(host, '/');
     if (memchr(host, '@', slash ? (size_t)(slash - host) : strlen(host)))
-        return refuse("a URL", "names a user; secrets do not belong there", err);
+        return refuse("a URL", "names a user: do not write secrets into a URL", err);
     if (!slash || (size_t)(slash - host) >= sizeof(ret_url->host))
-        return refuse(url, "has no path behind a host or bucket", err);
+        return refuse(url, "has no path after the host or bucket", err);
     memcpy(ret_url->host, host, (size_t)(slash - host));
     if (!is_host(ret_url->host, ret_url->is_s3))
-        return refuse(url, ret_url->is_s3 ? "has no valid bucket name" : "has no name of a host",
+        return refuse(url,
+                      ret_url->is_s3 ? "does not contain a valid bucket name"
+                                     : "does not contain a valid host name",
                       err);
     ret_url->path = slash + 1;
     if (!ret_url->is_s3 && strpbrk(ret_url->path, "?#\\"))
-        return refuse("a URL", "has a query, a fragment or a backslash, which are not allowed",
-                      err);
+        return refuse(
+            "a URL", "contains a query, a fragment or a backslash, which leat does not allow", err);
     if (has_dots(ret_url->path))
-        return refuse(url, "has a part . or ..", err);
+        return refuse(url, "contains a part . or .., which leat does not allow", err);
     return 0;
 }
 

@@ -71,8 +71,9 @@ static bool is_request(const struct leat_fetch_request *request, size_t n) {
 }
 
 static void serve(struct leat_fetch_client *client, size_t n, int fd) {
-    static const struct leat_error wrong = {.code = -EPROTO,
-                                            .message = "leat-fetch does not know that request"};
+    static const struct leat_error wrong = {
+        .code = -EPROTO,
+        .message = "leat-fetch does not know this request: update the older of the two programs"};
 
     client->is_waiting = true;
     client->error = LEAT_ERROR_INIT;
@@ -161,7 +162,9 @@ int leat_fetch_server_init(struct leat_fetch_server *server,
     *server = (struct leat_fetch_server){.listener = take_listener, .control = take_control};
     if (leat_block_cache_init(&server->cache, settings->path, (uint64_t)settings->max_size,
                               (uint64_t)settings->block, &why) < 0)
-        (void)fprintf(stderr, "leat-fetch: continues without its cache: %s\n", why.message);
+        (void)fprintf(stderr,
+                      "leat-fetch: cannot use its cache, and continues without its cache: %s\n",
+                      why.message);
     return leat_transfers_init(&server->transfers, settings, err);
 }
 

@@ -107,7 +107,7 @@ static void on_block(void *owner, struct leat_transfer *transfer, struct leat_er
         block->fd = leat_block_writer_finish(&block->writer);
         server->n_ready += block->fd >= 0;
         if (block->fd < 0)
-            leat_error_set(err, block->fd, "there is no room for a block: %s",
+            leat_error_set(err, block->fd, "there is no memory for a block: %s",
                            strerror(-block->fd));
     }
     if (err->code == -ESTALE)
@@ -206,7 +206,7 @@ static int check_request(const struct leat_fetch_client *client, struct leat_err
         return leat_error_set(err, -ESTALE, "changed since it was listed");
     if (range.n_bytes == 0 || range.n_bytes > LEAT_FETCH_BLOCK_MAX ||
         range.first >= object->n_bytes || range.n_bytes > object->n_bytes - range.first)
-        return leat_error_set(err, -EPROTO, "leat-fetch: the block does not exist");
+        return leat_error_set(err, -EPROTO, "leat-fetch: the object has no such block");
     return 0;
 }
 

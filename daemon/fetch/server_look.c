@@ -73,10 +73,10 @@ static int take_head(struct leat_fetch_object *object, const struct leat_answer 
 
     if (!version[0])
         return leat_error_set(err, -EPROTO,
-                              "the server gives neither an ETag nor a time of modification, so "
-                              "changes would go unnoticed");
+                              "the server sends neither an ETag nor a time of modification, so "
+                              "leat-fetch could not notice changes");
     if (answer->n_bytes == LEAT_ANSWER_UNKNOWN)
-        return leat_error_set(err, -EPROTO, "the server does not give the size");
+        return leat_error_set(err, -EPROTO, "the server does not send the size of the object");
     return leat_fetch_object_set(object, version, answer->n_bytes) < 0 ? leat_error_oom(err) : 0;
 }
 
@@ -187,7 +187,8 @@ void leat_fetch_serve_expect(struct leat_fetch_client *client, int fd) {
         begin_looks(client);
         return;
     }
-    leat_error_set(&client->error, r, "leat-fetch cannot check so many objects: %s", strerror(-r));
+    leat_error_set(&client->error, r, "leat-fetch has no memory to check so many objects: %s",
+                   strerror(-r));
     client->n_looks = 0;
     fail(client, "", &client->error);
 }
@@ -222,7 +223,8 @@ static int take_item(struct leat_fetch_client *client, const struct leat_listing
     if (url.failed)
         r = leat_error_oom(err);
     else if (url.n_bytes >= LEAT_FETCH_URL_MAX || strncmp(url.data, prefix, strlen(prefix)) != 0)
-        r = leat_error_set(err, -EPROTO, "the store's list has an object outside the request");
+        r = leat_error_set(err, -EPROTO,
+                           "the store's list contains an object that leat-fetch did not request");
     if (r == 0) {
         object = leat_catalog_get(&client->server->catalog, url.data);
         leat_text_add_bytes(&client->urls, url.data, url.n_bytes + 1);
@@ -252,7 +254,7 @@ static void finish_list(struct leat_fetch_client *client) {
 static int check_progress(const struct leat_fetch_client *client,
                           const struct leat_listing *listing, struct leat_error *err) {
     if (listing->is_truncated && client->token && strcmp(client->token, listing->token) == 0)
-        return leat_error_set(err, -EPROTO, "the store's list of objects repeats itself");
+        return leat_error_set(err, -EPROTO, "the store sends the same list of objects again");
     if (client->n_pages >= PAGES_MAX || client->n_urls > OBJECTS_MAX ||
         client->urls.n_bytes > URLS_MAX)
         return leat_error_set(err, -E2BIG,
@@ -303,7 +305,9 @@ void leat_fetch_serve_list(struct leat_fetch_client *client) {
 
     trim_catalog(client->server);
     if (leat_object_url_parse(client->request.url, &url, &client->error) == 0 && !url.is_s3)
-        leat_error_set(&client->error, -EINVAL, "%.256s: web servers list no files",
+        leat_error_set(&client->error, -EINVAL,
+                       "%.256s: a web server does not list its files, so * works only with s3://; "
+                       "name each file",
                        client->request.url);
     client->looks = client->error.code == 0 ? calloc(1, sizeof(*client->looks)) : NULL;
     if (!client->looks && client->error.code == 0)

@@ -161,7 +161,7 @@ static void on_part(void *owner, struct leat_transfer *transfer, struct leat_err
 
     part->transfer = NULL;
     if (err->code == 0 && !transfer->answer.etag[0])
-        leat_error_set(err, -EPROTO, "the store gives a part no ETag");
+        leat_error_set(err, -EPROTO, "the store sends no ETag for an uploaded part");
     if (err->code < 0) {
         fail(store, err);
         return;
@@ -237,11 +237,11 @@ static int check(const struct leat_fetch_client *client, int fd, struct leat_err
     if (r < 0)
         return r;
     if (client->server->control < 0)
-        return leat_error_set(err, -EPERM, "the service leat-fetch stores nothing");
+        return leat_error_set(err, -EPERM, "the service leat-fetch does not upload objects");
     if (!url.is_s3 || !url.path[0])
-        return leat_error_set(err, -EINVAL, "only objects in s3://bucket/ can be stored");
+        return leat_error_set(err, -EINVAL, "leat-fetch can upload only to s3://bucket/");
     if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
-        return leat_error_set(err, -EINVAL, "only files can be stored");
+        return leat_error_set(err, -EINVAL, "leat-fetch can upload only regular files");
     return 0;
 }
 
@@ -271,7 +271,7 @@ void leat_fetch_serve_store(struct leat_fetch_client *client, int fd) {
     struct leat_fetch_store *store = NULL;
 
     if (check(client, fd, &client->error) == 0 && !(store = new_store(client, fd)))
-        leat_error_set(&client->error, -ENOMEM, "no room to store a file");
+        leat_error_set(&client->error, -ENOMEM, "there is no memory to upload a file");
     if (!store) {
         leat_fetch_reply_error(client, "", &client->error);
         return;

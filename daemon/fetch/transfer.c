@@ -189,7 +189,7 @@ static int make_url(struct leat_transfer *transfer, struct leat_text *ret_url,
         return r;
     transfer->is_s3 = url.is_s3;
     if (transfer->request.is_confined && !url.is_s3 && leat_host_is_local(url.host))
-        return leat_error_set(err, -EACCES, "trainers may not name hosts of this machine");
+        return leat_error_set(err, -EACCES, "streams of trainers may not read from this machine");
     if (transfer->request.kind == LEAT_TRANSFER_LIST)
         leat_object_url_add_list(ret_url, &url, &store, transfer->token);
     else if (transfer->upload || transfer->request.kind == LEAT_TRANSFER_POST)
@@ -339,8 +339,8 @@ static int fail_connection(const struct leat_transfer *transfer, CURLcode code,
         return leat_error_set(err, -EPROTO, "the server sent more than requested");
     if (code == CURLE_COULDNT_CONNECT && transfer->request.is_confined && !transfer->is_s3)
         return leat_error_set(err, -EACCES,
-                              "cannot connect; trainers may not name hosts of this machine or its "
-                              "link");
+                              "cannot connect: streams of trainers may not read from this machine "
+                              "or from link-local addresses");
     return leat_error_set(err, -EIO, "%.300s",
                           transfer->reason[0] ? transfer->reason : curl_easy_strerror(code));
 }
@@ -358,11 +358,11 @@ static int fail_status(const struct leat_transfer *transfer, long status, struct
                               "or `region` of `fetch`",
                               transfer->answer.region, transfer->all->region, status);
     if (status == 412 && is_writing(transfer))
-        return leat_error_set(err, -EEXIST, "is there already (HTTP 412)");
+        return leat_error_set(err, -EEXIST, "already exists (HTTP 412)");
     if (status == 412 || status == 416)
         return leat_error_set(err, -ESTALE, "changed since it was listed (HTTP %ld)", status);
     if (status >= 300 && status < 400)
-        return leat_error_set(err, -EIO, "redirects (HTTP %ld) to %.200s: use that URL", status,
+        return leat_error_set(err, -EIO, "is redirected (HTTP %ld) to %.200s: use that URL", status,
                               transfer->answer.location[0] ? transfer->answer.location
                                                            : "an unknown place");
     return leat_error_set(
@@ -379,16 +379,16 @@ static int check_block(const struct leat_transfer *transfer, long status, struct
     const struct leat_answer *answer = &transfer->answer;
 
     if (is_part(transfer) && status == 200)
-        return leat_error_set(err, -EPROTO,
-                              "the server ignores ranges: it answered a request for a range with "
-                              "the whole object (HTTP 200)");
+        return leat_error_set(
+            err, -EPROTO,
+            "the server does not support ranges: it sent the whole object (HTTP 200)");
     if (leat_answer_version(answer)[0] &&
         strcmp(leat_answer_version(answer), transfer->version) != 0)
         return leat_error_set(err, -ESTALE, "changed since it was listed: its ETag differs");
     if (is_part(transfer) &&
         (answer->first != request->first || answer->end != request->first + request->n_bytes ||
          answer->object_size != request->object_size))
-        return leat_error_set(err, -EPROTO, "the server answered with another range");
+        return leat_error_set(err, -EPROTO, "the server sent another range than requested");
     if (transfer->n_taken != request->n_bytes)
         return leat_error_set(err, -EPROTO, "the server sent %llu bytes instead of %llu",
                               (unsigned long long)transfer->n_taken,
@@ -446,7 +446,7 @@ static void end_transfer(struct leat_transfer *transfer, CURLcode code) {
     if (transfer->body.failed) {
         leat_error_oom(&err);
     } else if (transfer->take_error < 0) {
-        leat_error_set(&err, transfer->take_error, "no room for a block: %s",
+        leat_error_set(&err, transfer->take_error, "there is no memory for a block: %s",
                        strerror(-transfer->take_error));
     } else if (check_answer(transfer, code, status, &err) < 0 && err.code != -ESTALE) {
         bool may_again = !transfer->has_more && may_help(transfer, code, status);

@@ -30,7 +30,7 @@ int leat_http_bind(struct leat_http *http, const char *text, const char *group,
     (void)http;
     (void)group;
     return leat_error_set(err, -EOPNOTSUPP,
-                          "http_listen: %.64s: this leatd has no HTTP listener: build it with "
+                          "http_listen: %.64s: this leatd was built without HTTP: build it with "
                           "libmicrohttpd and -DLEAT_HTTP=ON",
                           text);
 }

@@ -75,7 +75,8 @@ int leat_http_adopt(struct leat_http *http, int take_fd, struct leat_error *err)
         return leat_error_set(err, -EINVAL, "the socket named http is not a stream socket");
     http->shared.is_ip = address.ss_family != AF_UNIX;
     if (fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0)
-        return leat_error_set(err, -errno, "the socket named http: %s", strerror(errno));
+        return leat_error_set(err, -errno, "the daemon cannot use the socket named http: %s",
+                              strerror(errno));
     return 0;
 }
 

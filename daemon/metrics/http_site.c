@@ -123,7 +123,8 @@ static enum MHD_Result answer_history(struct leat_http_site *site,
     struct leat_text text = {.data = NULL};
 
     if (after && (!after[0] || strspn(after, "0123456789") != strlen(after)))
-        return refuse(connection, MHD_HTTP_BAD_REQUEST, "after: give the `at` of a sample\n");
+        return refuse(connection, MHD_HTTP_BAD_REQUEST,
+                      "the value of after must be the `at` of a sample\n");
     leat_http_json(&text, &site->history, site->reading,
                    wants_tens ? LEAT_HISTORY_TENS : LEAT_HISTORY_SECONDS,
                    after ? strtoull(after, NULL, 10) : 0, now_ns, is_stale(site, now_ns));
@@ -135,7 +136,8 @@ static enum MHD_Result answer_page(struct MHD_Connection *connection, const char
         if (strcmp(file->path, path) == 0)
             return send_and_drop(connection, MHD_HTTP_OK,
                                  respond_static(file->bytes, file->n_bytes, file->type));
-    return refuse(connection, MHD_HTTP_NOT_FOUND, "not found: use /, /metrics or /history.json\n");
+    return refuse(connection, MHD_HTTP_NOT_FOUND,
+                  "this address does not exist: use /, /metrics or /history.json\n");
 }
 
 static bool has_body(struct MHD_Connection *connection) {
@@ -165,14 +167,14 @@ enum MHD_Result leat_http_site_answer(struct leat_http_site *site,
     if (site->is_ip && !leat_http_host_is_local(
                            leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host")))
         return refuse(connection, MHD_HTTP_FORBIDDEN,
-                      "the Host of the request is not this machine: use 127.0.0.1\n");
+                      "the header Host of the request does not name this machine: use 127.0.0.1\n");
     if (!may_look)
         return refuse(connection, MHD_HTTP_FORBIDDEN,
-                      "your user is in none of the groups that may read this (control_groups)\n");
+                      "your user must be in one of the groups in control_groups\n");
     if (has_figures && !has_token(site, connection))
-        return refuse(
-            connection, MHD_HTTP_UNAUTHORIZED,
-            "give the token of http_token_file: Authorization: Bearer TOKEN, or ?token=TOKEN\n");
+        return refuse(connection, MHD_HTTP_UNAUTHORIZED,
+                      "this request needs the token of http_token_file: send Authorization: Bearer "
+                      "TOKEN, or ?token=TOKEN\n");
     if (strcmp(path, "/metrics") == 0)
         return answer_metrics(site, connection, now_ns);
     if (strcmp(path, "/history.json") == 0)

@@ -48,7 +48,7 @@ static void say_idle(const struct leat_verdict_facts *facts, const struct leat_v
                      struct leat_text *text) {
     (void)verdict;
     leat_text_add(text, facts->n_sessions == 0 ? "no trainer reads it now.\n"
-                                               : "it was idle in that time.\n");
+                                               : "no trainer asked for a batch in this time.\n");
 }
 
 /* ---- trainers ---- */
@@ -117,12 +117,12 @@ static void say_trainer(const struct leat_verdict_facts *facts, const struct lea
                         struct leat_text *text) {
     leat_text_add(text, "bounded by ");
     add_trainer(facts, verdict->slow, text);
-    leat_text_add(
-        text,
-        ".\n  Its batches are ready before it asks. It waited %.0f %% of the time, and held as "
-        "many as it may\n  for %.0f %%. For %.0f %%, no slot was free for the next batch.\n",
-        percent(leat_verdict_waited(verdict->slow)), percent(leat_verdict_held(verdict->slow)),
-        percent(verdict->no_slot));
+    leat_text_add(text,
+                  ".\n  This trainer is slower than leat. It waited %.0f %% of the time, and held "
+                  "as many batches as\n  its window allows for %.0f %%. For %.0f %%, no slot was "
+                  "free for the next batch.\n",
+                  percent(leat_verdict_waited(verdict->slow)),
+                  percent(leat_verdict_held(verdict->slow)), percent(verdict->no_slot));
     say_waiting(facts, verdict, text);
 }
 
@@ -131,32 +131,32 @@ static void say_stage(const struct leat_verdict_facts *facts, const struct leat_
     leat_text_add_line(text, "bounded by %s.", stage_name(verdict));
     if (verdict->scan > verdict->workers)
         leat_text_add(text,
-                      "  Only one thread reads and cuts. It is busy %.0f %% of the time, without "
-                      "waiting for files.\n",
+                      "  Only one thread reads the source. It is busy %.0f %% of the time, and "
+                      "does not wait for files.\n",
                       percent(verdict->scan));
     else if (facts->program && verdict->map_blocked >= LEAT_BOUND_MOST)
         leat_text_add(text,
-                      "  Workers wait for its programs %.0f %% of their time: raise `processes`, "
-                      "or make the programs faster.\n",
+                      "  Workers wait for the programs of this stage %.0f %% of their time: raise "
+                      "`processes`,\n  or make the programs faster.\n",
                       percent(verdict->map_blocked));
     else
         leat_text_add(text,
-                      "  The workers are busy %.0f %% of the time, the processors %.0f %%: no "
-                      "processor is free for one more worker.\n",
+                      "  The workers are busy %.0f %% of the time, and the processors %.0f %%, so "
+                      "one more worker would\n  not help.\n",
                       percent(verdict->workers), percent(verdict->cpus));
     add_stage(verdict, text);
 }
 
 static void say_disk(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                      struct leat_text *text) {
-    leat_text_add(text, facts->comes_once ? "bounded by the program that writes into its source.\n"
+    leat_text_add(text, facts->comes_once ? "bounded by the program that writes the data.\n"
                                           : "bounded by the disk.\n");
     leat_text_add(text,
-                  "  Reading takes %.0f %% of the time, and waits for %s in %.0f %% of that.\n",
+                  "  Reading takes %.0f %% of the time. It waits for %s for %.0f %% of that.\n",
                   percent(verdict->scan), facts->comes_once ? "the writer" : "files",
                   percent(verdict->scan_blocked));
     if (verdict->map_blocked > 0.5)
-        leat_text_add(text, "  Workers wait for files in %.0f %% of their time.\n",
+        leat_text_add(text, "  Workers wait for files for %.0f %% of their time.\n",
                       percent(verdict->map_blocked));
 }
 
@@ -164,8 +164,8 @@ static void say_memory(const struct leat_verdict_facts *facts, const struct leat
                        struct leat_text *text) {
     (void)facts;
     leat_text_add(text,
-                  "bounded by memory_limit.\n  For %.0f %% of the time, a lack of memory limited "
-                  "reading or mapping. The workers are busy %.0f %% of\n  the time.\n",
+                  "bounded by memory_limit.\n  For %.0f %% of the time, too little memory was free "
+                  "to read or process more. The workers are busy\n  %.0f %% of the time.\n",
                   percent(verdict->is_short), percent(verdict->workers));
 }
 
@@ -182,8 +182,8 @@ static void say_workers(const struct leat_verdict_facts *facts, const struct lea
 static void say_blocks(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                        struct leat_text *text) {
     leat_text_add(text,
-                  "bounded by jobs_in_flight.\n  It allows %llu block%s at once, so the workers "
-                  "are busy only %.0f %% of the time.\n",
+                  "bounded by jobs_in_flight.\n  This option allows only %llu block%s at once, so "
+                  "the workers are busy only %.0f %% of the time.\n",
                   (unsigned long long)facts->n_blocks, plural((double)facts->n_blocks),
                   percent(verdict->workers));
     add_stage(verdict, text);
@@ -192,10 +192,11 @@ static void say_blocks(const struct leat_verdict_facts *facts, const struct leat
 static void say_order(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                       struct leat_text *text) {
     (void)facts;
-    leat_text_add(text,
-                  "bounded by the order.\n  The daemon's single loop, which orders rows and hands "
-                  "out batches, is busy %.0f %% of the time:\n  larger batches need less of it.\n",
-                  percent(verdict->loop));
+    leat_text_add(
+        text,
+        "bounded by the order.\n  The daemon's main thread, which orders rows and sends batches, "
+        "is busy %.0f %% of the time. Use\n  larger batches, which need less of this time.\n",
+        percent(verdict->loop));
 }
 
 static void say_others(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,

@@ -98,7 +98,8 @@ static void on_readable(struct leat_channel *channel) {
         }
         if (r < 0) {
             fail(channel, r,
-                 r == -EPROTO ? "the client sent a descriptor, which is not allowed" : "receiving");
+                 r == -EPROTO ? "the client sent a file descriptor, which is not allowed"
+                              : "receiving");
             return;
         }
         deliver_frames(channel);

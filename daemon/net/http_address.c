@@ -74,7 +74,11 @@ int leat_http_address_parse(const char *text, struct leat_http_address *ret_addr
     *ret_address = (struct leat_http_address){.n_ip = 0};
     if (strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0) {
         ret_address->path = text + strlen(UNIX_PREFIX);
-        return ret_address->path[0] ? 0 : leat_error_set(err, -EINVAL, "unix: needs a path");
+        return ret_address->path[0]
+                   ? 0
+                   : leat_error_set(
+                         err, -EINVAL,
+                         "the form unix: needs a path, for example unix:/run/leat/http.sock");
     }
     r = split(text, host, &port_text);
     if (r == 0)
@@ -82,13 +86,15 @@ int leat_http_address_parse(const char *text, struct leat_http_address *ret_addr
     if (r == 0)
         r = parse_ip(host, port, ret_address);
     if (r == -EADDRNOTAVAIL)
-        return leat_error_set(err, -EINVAL,
-                              "%.64s is not an address of this machine alone (127.0.0.1, [::1]); "
-                              "for others, put a server with its own users before unix:PATH",
-                              text);
+        return leat_error_set(
+            err, -EINVAL,
+            "%.64s is not an address of this machine alone: use 127.0.0.1 or [::1]. For other "
+            "machines, run a web server with logins before unix:PATH",
+            text);
     if (r < 0)
-        return leat_error_set(err, -EINVAL,
-                              "\"%.64s\" is not 127.0.0.1:PORT, [::1]:PORT or unix:PATH", text);
+        return leat_error_set(
+            err, -EINVAL,
+            "\"%.64s\" is not an address: write 127.0.0.1:PORT, [::1]:PORT or unix:PATH", text);
     return 0;
 }
 

@@ -19,15 +19,15 @@ static int check_file(int fd, const char *path, struct leat_error *err) {
     if (fstat(fd, &status) < 0)
         return leat_error_set(err, -errno, "%s: %s", path, strerror(errno));
     if (!S_ISREG(status.st_mode))
-        return leat_error_set(err, -EINVAL, "%s: is not a file", path);
+        return leat_error_set(err, -EINVAL, "%s is not a regular file", path);
     if (status.st_uid != 0 && status.st_uid != geteuid())
         return leat_error_set(
-            err, -EPERM, "%s: belongs to uid %u; it must belong to root or to the daemon's user",
+            err, -EPERM, "%s belongs to uid %u, but it must belong to root or to the daemon's user",
             path, (unsigned)status.st_uid);
     if (status.st_mode & NOT_FOR)
         return leat_error_set(err, -EPERM,
-                              "%s: has mode %04o, so others may read it or its group may change "
-                              "it: chmod 0600, or 0640 with a group that may read it",
+                              "%s has mode %04o, so other users could read or change it: run chmod "
+                              "0600, or chmod 0640 to let its group read it",
                               path, (unsigned)status.st_mode & RIGHTS);
     return 0;
 }
@@ -41,10 +41,10 @@ static int take_line(const char *bytes, size_t n_bytes, const char *path,
     while (n < n_bytes && bytes[n] > ' ' && bytes[n] <= '~')
         n++;
     if (n < n_bytes || n < LEAT_HTTP_TOKEN_MIN || n > LEAT_HTTP_TOKEN_MAX)
-        return leat_error_set(
-            err, -EINVAL,
-            "%s: must have one line of %d to %d visible ASCII characters: openssl rand -hex 32",
-            path, LEAT_HTTP_TOKEN_MIN, LEAT_HTTP_TOKEN_MAX);
+        return leat_error_set(err, -EINVAL,
+                              "%s must contain one line of %d to %d visible ASCII characters, for "
+                              "example the output of openssl rand -hex 32",
+                              path, LEAT_HTTP_TOKEN_MIN, LEAT_HTTP_TOKEN_MAX);
     memcpy(ret_token->text, bytes, n);
     ret_token->n = n;
     return 0;

@@ -71,8 +71,10 @@ static int check_stale(const struct sockaddr_un *address, int type, struct leat_
     if (r == -ECONNREFUSED || r == -ENOENT)
         return 0;
     if (r == 0 || r == -EAGAIN || r == -EPROTOTYPE)
-        return leat_error_set(err, -EADDRINUSE, "another leatd is running on %s",
-                              address->sun_path);
+        return leat_error_set(
+            err, -EADDRINUSE,
+            "another leatd is running on %s: stop it, or use another folder (--socket-dir)",
+            address->sun_path);
     return leat_error_set(err, r, "the socket %s: %s", address->sun_path, strerror(-r));
 }
 
@@ -89,8 +91,8 @@ static int make_directory(const char *path, struct leat_error *err) {
     else if (errno != EEXIST)
         r = -errno;
     if (r < 0)
-        (void)leat_error_set(err, r, "the directory of the socket %s cannot be made: %s", path,
-                             strerror(-r));
+        (void)leat_error_set(err, r, "the daemon cannot create the folder of the socket %s: %s",
+                             path, strerror(-r));
     free(copy);
     return r;
 }
@@ -132,16 +134,17 @@ static int bind_and_listen(int fd, const struct sockaddr_un *address, const char
     int r;
 
     if (unlink(address->sun_path) < 0 && errno != ENOENT)
-        return leat_error_set(err, -errno, "the old socket %s cannot be removed: %s",
+        return leat_error_set(err, -errno, "the daemon cannot remove the old socket %s: %s",
                               address->sun_path, strerror(errno));
     r = bind_for(fd, address, group);
     if (r < 0)
-        return leat_error_set(err, r, "the socket %s cannot be made: %s", address->sun_path,
-                              strerror(-r));
+        return leat_error_set(err, r, "the daemon cannot create the socket %s: %s",
+                              address->sun_path, strerror(-r));
     (void)leat_socket_refuse_descriptors(fd); /* accepted sockets inherit it */
     r = set_access(address->sun_path, group, err);
     if (r == 0 && listen(fd, BACKLOG) < 0)
-        r = leat_error_set(err, -errno, "listening on %s: %s", address->sun_path, strerror(errno));
+        r = leat_error_set(err, -errno, "the daemon cannot listen on %s: %s", address->sun_path,
+                           strerror(errno));
     return r;
 }
 
@@ -186,7 +189,8 @@ int leat_listener_adopt(struct leat_listener *listener, int take_fd, int type,
     (void)leat_socket_refuse_descriptors(take_fd);
     if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
         fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0)
-        return leat_error_set(err, -errno, "the socket from the service manager: %s",
+        return leat_error_set(err, -errno,
+                              "the daemon cannot use the socket from the service manager: %s",
                               strerror(errno));
     return 0;
 }
@@ -244,10 +248,11 @@ static bool is_refused(struct leat_listener *listener, int fd) {
     answer = leat_rate_limit_take(listener->limit, peer.uid, *listener->n_at_once, leat_now_ns());
     if (answer == LEAT_RATE_ALLOWED)
         return false;
-    leat_error_set(
-        &err, -EDQUOT,
-        "this user connects too often: at most %llu connections at once, and then %d per second",
-        (unsigned long long)(LEAT_RATE_AT_ONCE + *listener->n_at_once), LEAT_RATE_PER_SECOND);
+    leat_error_set(&err, -EDQUOT,
+                   "this user connects too often: at most %llu connections at once, and then %d "
+                   "per second, are allowed",
+                   (unsigned long long)(LEAT_RATE_AT_ONCE + *listener->n_at_once),
+                   LEAT_RATE_PER_SECOND);
     listener->on_refuse(listener, fd, peer.uid, answer == LEAT_RATE_EXPLAINED ? &err : NULL);
     return true;
 }

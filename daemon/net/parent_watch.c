@@ -14,7 +14,8 @@ int leat_parent_watch_open(struct leat_parent_watch *parent, int64_t pid, const 
     parent->directory = directory;
     parent->pidfd = leat_process_open((pid_t)pid);
     if (parent->pidfd < 0)
-        return leat_error_set(err, -errno, "--end-with %lld: %s", (long long)pid,
+        return leat_error_set(err, -errno, "--end-with %lld: cannot watch this process: %s",
+                              (long long)pid,
                               errno == ESRCH ? "there is no such process" : strerror(errno));
     return 0;
 }

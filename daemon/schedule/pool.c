@@ -14,8 +14,7 @@ static int try_pipe(struct leat_error *err) {
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return leat_error_set(err, -errno, "the event loop cannot make a pipe: %s",
-                              strerror(errno));
+        return leat_error_set(err, -errno, "the daemon cannot create a pipe: %s", strerror(errno));
     (void)close(ends[0]);
     (void)close(ends[1]);
     return 0;
@@ -37,7 +36,7 @@ static int try_threads(uint32_t n, struct leat_error *err) {
     r = uv_sem_init(&end, 0);
     if (r < 0) {
         free(threads);
-        return leat_error_set(err, r, "the threads cannot start: %s", uv_strerror(r));
+        return leat_error_set(err, r, "the daemon cannot start its threads: %s", uv_strerror(r));
     }
     while (r == 0 && n_made < n) {
         r = uv_thread_create(&threads[n_made], wait_for_post, &end);
@@ -76,7 +75,8 @@ static int make_threads(struct leat_error *err) {
     r = uv_queue_work(&loop, &request, do_nothing, on_done);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&loop);
-    return r < 0 ? leat_error_set(err, r, "the threads cannot start: %s", uv_strerror(r)) : 0;
+    return r < 0 ? leat_error_set(err, r, "the daemon cannot start its threads: %s", uv_strerror(r))
+                 : 0;
 }
 
 int leat_pool_start(uint32_t n_threads, struct leat_error *err) {

@@ -138,13 +138,14 @@ static uint32_t choose_slots(const struct leat_budget_user *user,
 static const char *advice_on(const struct leat_memory_plan *memory, uint64_t ring, uint64_t least,
                              uint64_t most) {
     if (least <= most / 4 || (least <= most && memory->order_bytes < least / 2 && ring < least / 2))
-        return "it would fit alone: retry when other streams have ended, or raise memory_limit";
+        return "the stream would fit alone: retry when other streams have ended, or raise "
+               "memory_limit";
     if (memory->order_bytes >= least / 3 && ring >= least / 3)
-        return "use smaller batches, let its order stages hold fewer rows (buffer_size, window, "
-               "max_bytes, max_records), or raise memory_limit";
+        return "use smaller batches, lower buffer_size, window, max_bytes or max_records of its "
+               "stages, or raise memory_limit";
     if (memory->order_bytes >= ring && memory->order_bytes >= least / 3)
-        return "let its order stages hold fewer rows (buffer_size, window, max_bytes, "
-               "max_records), or raise memory_limit";
+        return "lower buffer_size, window, max_bytes or max_records of its stages, or raise "
+               "memory_limit";
     if (ring >= least / 3)
         return "use smaller batches, lower prefetch_size and window, or raise memory_limit";
     return "lower block_bytes, or raise memory_limit";
@@ -225,9 +226,9 @@ static int refuse_run(const struct leat_feeds *feeds, struct leat_user *user,
         (void)snprintf(base, sizeof(base), "%.1f for the daemon itself, ", MIB(budget->own_bytes));
     return leat_error_set(
         err, -ENOMEM,
-        "it does not fit into %s: it needs at least %.1f MiB (ring %.1f: %u "
-        "slots of %s; blocks %.1f; order stages %.1f; tokenizers and the like %.1f; "
-        "workspace %.1f), and %.1f MiB are free (%s%.1f for %u runs of streams%s); %s",
+        "the stream does not fit into %s: it needs at least %.1f MiB (ring %.1f: %u slots of %s; "
+        "blocks %.1f; order stages %.1f; tokenizers and files %.1f; workspace %.1f), but only %.1f "
+        "MiB are free (%s%.1f for %u runs of streams%s): %s",
         limit, MIB(least), MIB(ring), admission->n_slots, leat_show_bytes(memory->slot_bytes, slot),
         MIB(memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes +
             memory->decoder_bytes),
@@ -308,11 +309,12 @@ int leat_admission_open_copies(struct leat_user *user, const struct leat_plan *p
         return 0;
     leat_user_count_refusal(user);
     describe_limit(&user->memory, is_part_short(&user->memory, bytes), limit, sizeof(limit));
-    return leat_error_set(err, -ENOMEM,
-                          "copies of its batches do not fit into %s: they may take %.1f MiB (%u of "
-                          "%.2f), but only %.1f MiB are free",
-                          limit, MIB(bytes), window, MIB(plan->slot_bytes),
-                          MIB(leat_budget_user_free_bytes(&user->memory)));
+    return leat_error_set(
+        err, -ENOMEM,
+        "copies of its batches do not fit into %s: they may take %.1f MiB (%u of %.2f), but only "
+        "%.1f MiB are free. Lower `window` or the batch size, or raise memory_limit",
+        limit, MIB(bytes), window, MIB(plan->slot_bytes),
+        MIB(leat_budget_user_free_bytes(&user->memory)));
 }
 
 int leat_admission_refuse_growth(struct leat_user *user, const char *what, uint64_t bytes,
@@ -321,8 +323,8 @@ int leat_admission_refuse_growth(struct leat_user *user, const char *what, uint6
 
     leat_user_count_refusal(user);
     describe_limit(&user->memory, is_part_short(&user->memory, bytes), limit, sizeof(limit));
-    return leat_error_set(err, -ENOMEM, "%s need %.1f MiB, but of %s only %.1f MiB are free", what,
-                          MIB(bytes), limit, MIB(leat_budget_user_free_bytes(&user->memory)));
+    return leat_error_set(err, -ENOMEM, "%s need %.1f MiB, but only %.1f MiB are free in %s", what,
+                          MIB(bytes), MIB(leat_budget_user_free_bytes(&user->memory)), limit);
 }
 
 /* ---- plans ---- */
@@ -374,9 +376,10 @@ int leat_loading_check(struct leat_loading *loading, const struct leat_spec *spe
     loading->need_bytes = leat_memory_plan_load(spec);
     if (loading->need_bytes <= loading->room_bytes)
         return 0;
-    return leat_error_set(err, -ENOMEM,
-                          "streams.%s: loading its files may take %.1f MiB for a moment, but of "
-                          "memory_limit (%.1f MiB) this user has only %.1f MiB free",
-                          spec->name, MIB(loading->need_bytes),
-                          MIB(loading->account.budget->limit_bytes), MIB(loading->free_bytes));
+    return leat_error_set(
+        err, -ENOMEM,
+        "streams.%s: the daemon needs %.1f MiB for a moment to load the files of this stream, but "
+        "memory_limit (%.1f MiB) leaves only %.1f MiB for this user",
+        spec->name, MIB(loading->need_bytes), MIB(loading->account.budget->limit_bytes),
+        MIB(loading->free_bytes));
 }

@@ -158,8 +158,10 @@ int leat_feed_make_ring(struct leat_feed *feed, size_t min_slot_bytes, uint32_t 
         return leat_error_oom(err);
     r = leat_slot_ring_size(min_slot_bytes, n_slots, &task->slot_bytes, &task->charged_bytes);
     if (r < 0)
-        r = leat_error_set(err, r, "%u slots of %zu bytes are too large for an address space",
-                           n_slots, min_slot_bytes);
+        r = leat_error_set(
+            err, r,
+            "%u slots of %zu bytes are more than a process can address: use smaller batches",
+            n_slots, min_slot_bytes);
     else
         r = charge_ring(feed, task->charged_bytes, err);
     if (r < 0) {

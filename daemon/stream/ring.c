@@ -105,7 +105,8 @@ int leat_slot_ring_new(uint64_t generation, size_t min_slot_bytes, uint32_t n_sl
         r = make_memory(ring);
     if (r < 0) {
         leat_slot_ring_free(ring);
-        return leat_error_set(err, r, "there is no shared memory for %u slots of %zu bytes: %s",
+        return leat_error_set(err, r,
+                              "the daemon cannot get shared memory for %u slots of %zu bytes: %s",
                               n_slots, min_slot_bytes, strerror(-r));
     }
     *ret_ring = ring;

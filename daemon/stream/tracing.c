@@ -43,9 +43,10 @@ static int check_limits(const struct leat_feeds *feeds, const struct leat_daemon
         return leat_error_set(err, -EBUSY, "another client already traces the stream \"%s\"",
                               stream->name);
     if (n >= LEAT_TRACINGS_MAX)
-        return leat_error_set(err, -EBUSY,
-                              "%u streams are being traced already; at most %d are allowed", n,
-                              LEAT_TRACINGS_MAX);
+        return leat_error_set(
+            err, -EBUSY,
+            "%u streams are already traced, but at most %d are allowed: end another trace first", n,
+            LEAT_TRACINGS_MAX);
     return 0;
 }
 
@@ -55,7 +56,8 @@ static int start_trace(struct leat_tracing *tracing, struct leat_error *err) {
     char needed[LEAT_SHOW_BYTES_MAX], left[LEAT_SHOW_BYTES_MAX];
 
     if (leat_account_open(&tracing->account, feeds->env->budget, n_bytes) < 0)
-        return leat_error_set(err, -ENOMEM, "a trace takes %s, but memory_limit leaves only %s",
+        return leat_error_set(err, -ENOMEM,
+                              "a trace needs %s of memory, but memory_limit leaves only %s",
                               leat_show_bytes(n_bytes, needed),
                               leat_show_bytes(leat_budget_free_bytes(feeds->env->budget), left));
     tracing->trace = leat_trace_new(LEAT_TRACING_EVENTS);

@@ -186,15 +186,16 @@ int leat_tuner_file_parse(const char *text, size_t n_bytes, const struct leat_tu
     memcpy(copy, text, n_bytes);
     copy[n_bytes] = '\0';
     if (strncmp(copy, VERSION "\n", sizeof(VERSION)) != 0)
-        return leat_error_set(err, -EINVAL, "does not begin with \"" VERSION "\"");
+        return leat_error_set(
+            err, -EINVAL, "is not a file of this version: it does not begin with \"" VERSION "\"");
     for (int i = 0; i < 3 && at; i++)
         at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL;
     if (!at || read_values(at, &memory) < 0)
-        return leat_error_set(err, -EINVAL, "is damaged: a value is missing or out of its range");
+        return leat_error_set(err, -EINVAL, "is damaged: a value is missing or out of range");
     if (leat_tuner_file_print(key, &memory, again) != n_bytes || memcmp(again, copy, n_bytes) != 0)
-        return leat_error_set(err, -EINVAL,
-                              "is damaged, or belongs to another stream or machine: its checksum "
-                              "or its digests differ");
+        return leat_error_set(
+            err, -EINVAL,
+            "is damaged, or belongs to another stream or machine: its checksum or digests differ");
     *ret_memory = memory;
     return 0;
 }

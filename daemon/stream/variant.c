@@ -33,8 +33,8 @@ static int set_part(struct leat_spec *spec, const char *split, struct leat_error
     if (leat_value_get(&spec->options, "skip_steps") &&
         strcmp(part->text, split) != 0) /* steps are counted in the declared part */
         return leat_error_set(err, -EINVAL,
-                              "the stream %s skips steps of its part \"%.32s\", which are "
-                              "different steps in \"%.32s\"",
+                              "the stream %s skips steps of its part \"%.32s\", so you cannot read "
+                              "its part \"%.32s\": their steps differ",
                               spec->name, part->text, split);
     free(part->text);
     part->text = strdup(split);
@@ -65,9 +65,10 @@ static int rename_spec(struct leat_spec *spec, const struct leat_variant *varian
                      variant->split, is_off ? ".unshuffled" : "");
 
     if (n < 0 || (size_t)n >= sizeof(name))
-        return leat_error_set(err, -EINVAL,
-                              "the name of the stream %s with its part is longer than %d bytes",
-                              spec->name, LEAT_NAME_MAX);
+        return leat_error_set(
+            err, -EINVAL,
+            "the name of the stream %s with its part is longer than %d bytes: use a shorter name",
+            spec->name, LEAT_NAME_MAX);
     free(spec->name);
     spec->name = strdup(name);
     return spec->name ? 0 : leat_error_oom(err);
@@ -78,10 +79,9 @@ static int change_spec(struct leat_spec *spec, const struct leat_variant *varian
     int r = 0;
 
     if (variant->shuffle == LEAT_VARIANT_SHUFFLE_ON && count_stages(spec, SHUFFLE) == 0)
-        return leat_error_set(
-            err, -EINVAL,
-            "the stream %s has no stage `shuffle`: only its operator can change how it is shuffled",
-            spec->name);
+        return leat_error_set(err, -EINVAL,
+                              "the stream %s has no stage `shuffle`: ask the operator to add one",
+                              spec->name);
     if (variant->split[0])
         r = set_part(spec, variant->split, err);
     if (r == 0 && variant->shuffle == LEAT_VARIANT_SHUFFLE_OFF)

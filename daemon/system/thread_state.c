@@ -13,12 +13,12 @@
 
 const char *leat_thread_wait_name(enum leat_thread_wait wait) {
     static const char *const names[] = {
-        [LEAT_THREAD_COMPUTES] = "nothing: it is computing",
+        [LEAT_THREAD_COMPUTES] = "nothing: the worker computes",
         [LEAT_THREAD_STORAGE] = "storage",
         [LEAT_THREAD_OTHERS] = "a FIFO or a program",
         [LEAT_THREAD_LOCK] = "a lock",
         [LEAT_THREAD_STOPPED] = "a signal to continue",
-        [LEAT_THREAD_DEAD] = "nothing: it has ended",
+        [LEAT_THREAD_DEAD] = "nothing: the worker has ended",
     };
 
     return names[wait];

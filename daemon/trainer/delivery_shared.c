@@ -43,9 +43,9 @@ static void receive_failed(struct shared *shared, int r) {
     struct leat_error err = LEAT_ERROR_INIT;
 
     if (r == -EPROTO)
-        leat_error_set(
-            &err, r,
-            "a packet has the wrong size, or carries a descriptor, which trainers may not send");
+        leat_error_set(&err, r,
+                       "a packet has the wrong size, or contains a file descriptor, which trainers "
+                       "may not send");
     else if (r < 0)
         leat_error_set(&err, r, "receiving: %s", strerror(-r));
     leat_session_on_end(shared->base.session, &err);

@@ -54,7 +54,8 @@ static int check_name(const struct leat_spec *spec, struct leat_error *err) {
     size_t n = strlen(spec->name);
 
     if (n < 1 || n > LEAT_NAME_MAX)
-        return leat_error_set(err, -EINVAL, "a stream's name has %zu bytes; it may have 1 to %d", n,
+        return leat_error_set(err, -EINVAL,
+                              "the name of the stream has %zu bytes, but it may have 1 to %d", n,
                               LEAT_NAME_MAX);
     return 0;
 }
@@ -184,11 +185,12 @@ static int take_declared(struct leat_opening *opening, const Leat__OpenRequest *
 static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *request,
                        struct leat_error *err) {
     if (request->spec && request->stream[0])
-        return leat_error_set(err, -EPROTO, "OPEN both names a stream and describes one");
+        return leat_error_set(err, -EPROTO,
+                              "OPEN both names a stream and describes one: do only one of both");
     if (request->spec && (request->split[0] || request->shuffle))
         return leat_error_set(err, -EINVAL,
                               "split and shuffle apply only to streams of the daemon's settings: "
-                              "describe your own stream that way");
+                              "add the stages to your own stream");
     return request->spec ? take_own_spec(opening, request->spec, err)
                          : take_declared(opening, request, err);
 }
@@ -202,7 +204,7 @@ static int take_digest(const ProtobufCBinaryData *given,
     if (given->len == 0)
         return 0;
     if (given->len != LEAT_DIGEST_BYTES && given->len != LEAT_POSITION_DIGEST_BYTES)
-        return leat_error_set(err, -EPROTO, "a digest has %zu bytes instead of %d or %d",
+        return leat_error_set(err, -EPROTO, "a digest has %zu bytes, but it must have %d or %d",
                               given->len, LEAT_POSITION_DIGEST_BYTES, LEAT_DIGEST_BYTES);
     memcpy(ret_digest, given->data, LEAT_POSITION_DIGEST_BYTES);
     return 0;
@@ -228,8 +230,8 @@ static int take_seed(struct leat_opening *opening, const Leat__OpenRequest *requ
     if (request->has_seed && opening->has_claimed_seed && request->seed != opening->claimed_seed &&
         !opening->accepts_changes)
         return leat_error_set(err, -ESTALE,
-                              "the position has the seed %llu, not %llu: leave the seed out or "
-                              "accept changes",
+                              "the position has the seed %llu, but you gave the seed %llu: leave "
+                              "the seed out, or set accept_changes",
                               (unsigned long long)opening->claimed_seed,
                               (unsigned long long)request->seed);
     opening->run_options.has_seed = request->has_seed || opening->has_claimed_seed;
@@ -242,8 +244,8 @@ static int take_window(struct leat_opening *opening, uint32_t window, struct lea
 
     if (window > (uint64_t)settings->max_window)
         return leat_error_set(err, -EINVAL,
-                              "a window of %u batches is outside 1..%lld (max_window)", window,
-                              (long long)settings->max_window);
+                              "the window is %u batches, but it must be in 1..%lld (max_window)",
+                              window, (long long)settings->max_window);
     opening->window = window ? window : (uint32_t)settings->window;
     opening->has_window = window > 0;
     return 0;
@@ -265,17 +267,18 @@ static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *r
     uint32_t world_size = request->world_size ? request->world_size : 1;
 
     if (world_size > MAX_WORLD_SIZE || request->rank >= world_size)
-        return leat_error_set(
-            err, -EINVAL, "rank %u of %u: the world size must be in 1..%u, and the rank below it",
-            request->rank, world_size, MAX_WORLD_SIZE);
+        return leat_error_set(err, -EINVAL,
+                              "rank %u of %u: the world size must be in 1..%u, and the rank must "
+                              "be lower than the world size",
+                              request->rank, world_size, MAX_WORLD_SIZE);
     if (request->local_world_size > world_size ||
         (request->local_world_size > 0 && request->local_rank >= request->local_world_size))
         return leat_error_set(err, -EINVAL,
                               "local rank %u of %u: the local world size must be in 1..%u, and the "
-                              "local rank below it",
+                              "local rank must be lower than it",
                               request->local_rank, request->local_world_size, world_size);
     if (request->has_n_steps && request->n_steps == 0)
-        return leat_error_set(err, -EINVAL, "n_steps is 0, so no batch was requested");
+        return leat_error_set(err, -EINVAL, "n_steps is 0, but it must be at least 1");
     opening->run_options.n_epochs = request->n_epochs;
     opening->run_options.n_steps = request->has_n_steps ? request->n_steps : 0;
     opening->run_options.first_rank = request->rank;
@@ -455,7 +458,7 @@ struct leat_opening *leat_opening_new(struct leat_sessions *sessions, struct lea
     if (r < 0)
         return NULL;
     request = leat_message_unpack(&leat__open_request__descriptor, payload, n_bytes,
-                                  "OPEN is not a proper message", err);
+                                  "the payload of OPEN is not a valid protobuf message", err);
     if (!request)
         return NULL;
     opening = calloc(1, sizeof(*opening));

@@ -206,12 +206,14 @@ static int send_opened(struct leat_session *session, struct leat_error *err) {
                                session->world_size, payload, LEAT_PACKET_PAYLOAD_MAX, &n_bytes);
 
     if (r < 0)
-        return leat_error_set(err, r, "the stream has more tensors than OPENED can describe");
+        return leat_error_set(
+            err, r,
+            "the stream has too many tensors: the daemon cannot describe them in one packet");
     packet.payload_bytes = (uint32_t)n_bytes;
     r = session->delivery->ops->send(session->delivery, &packet, payload);
     if (r == 0)
         r = session->delivery->ops->start(session->delivery, session->window);
-    return r < 0 ? leat_error_set(err, r, "answering OPEN: %s", strerror(-r)) : 0;
+    return r < 0 ? leat_error_set(err, r, "the daemon cannot answer OPEN: %s", strerror(-r)) : 0;
 }
 
 void leat_session_serve(struct leat_session *session, const struct leat_error *failure) {
@@ -323,16 +325,18 @@ static int on_hello(struct leat_session *session, const struct leat_packet *pack
 
     (void)payload;
     if (packet->hello.magic != LEAT_PACKET_MAGIC)
-        return leat_error_set(err, -EPROTO, "HELLO has the magic 0x%08x: this is not a leat client",
+        return leat_error_set(err, -EPROTO,
+                              "HELLO begins with 0x%08x: the client is not a trainer of leat",
                               packet->hello.magic);
     if (packet->hello.major != LEAT_PROTOCOL_MAJOR)
         return leat_error_set(err, -EPROTONOSUPPORT,
-                              "the client speaks protocol %u.%u, and this daemon %d.%d: use "
-                              "versions with the same first number",
+                              "the client uses version %u.%u of the protocol, but this daemon uses "
+                              "%d.%d: use versions with the same first number",
                               packet->hello.major, packet->hello.minor, LEAT_PROTOCOL_MAJOR,
                               LEAT_PROTOCOL_MINOR);
     if (session->sessions->env->is_draining)
-        return leat_error_set(err, -ESHUTDOWN, "this daemon is draining: it takes no new sessions");
+        return leat_error_set(err, -ESHUTDOWN,
+                              "this daemon is draining, and accepts no new trainers");
     session->says_reached = packet->hello.features & LEAT_FEATURE_REACHED;
     set_state(session, LEAT_SESSION_WELCOMED);
     session->deadline_ns = leat_now_ns() + HELLO_NS;
@@ -366,11 +370,12 @@ static int on_release(struct leat_session *session, const struct leat_packet *pa
     (void)payload;
     if (!leat_broadcast_release(&session->consumer.reader, packet->batch.generation,
                                 packet->batch.slot, packet->batch.epoch, packet->batch.step))
-        return leat_error_set(
-            err, -EPROTO,
-            "RELEASE of generation %llu, slot %u, epoch %llu, step %llu, which is not held",
-            (unsigned long long)packet->batch.generation, packet->batch.slot,
-            (unsigned long long)packet->batch.epoch, (unsigned long long)packet->batch.step);
+        return leat_error_set(err, -EPROTO,
+                              "RELEASE names the batch with generation %llu, slot %u, epoch %llu, "
+                              "step %llu, which is not held by this trainer",
+                              (unsigned long long)packet->batch.generation, packet->batch.slot,
+                              (unsigned long long)packet->batch.epoch,
+                              (unsigned long long)packet->batch.step);
     leat_share_act(session->consumer.share);
     leat_share_mark(&session->consumer);
     return 0;
@@ -535,7 +540,7 @@ static int start_session(struct leat_session *session, int take_fd,
 
     if (r < 0) {
         leat_user_discharge(session->user, LEAT_CHARGE_SESSIONS, 1);
-        return leat_error_set(err, r, "a connection cannot be watched: %s", strerror(-r));
+        return leat_error_set(err, r, "the daemon cannot watch a connection: %s", strerror(-r));
     }
     LEAT_LIST_ADD(&session->sessions->first, session);
     session->sessions->n_sessions++;
@@ -560,7 +565,8 @@ int leat_session_accept(struct leat_sessions *sessions, int take_fd,
         session->deadline_ns = session->start_ns + HELLO_NS;
         r = leat_peer_identify(&session->peer, take_fd);
         if (r < 0)
-            (void)leat_error_set(&err, r, "cannot identify the client: %s", strerror(-r));
+            (void)leat_error_set(&err, r, "the daemon cannot find out which user has connected: %s",
+                                 strerror(-r));
         else
             r = charge_user(session, &err);
         if (r == 0)

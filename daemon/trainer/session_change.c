@@ -54,10 +54,10 @@ void leat_session_tell_now(struct leat_session *session) {
         leat_error_set(&err, -ESTALE, "the stream %s is no longer in the daemon's settings",
                        session->stream->name);
     else
-        leat_error_set(&err, -ESTALE,
-                       "a reload of the daemon's settings changed the stream %s: open it again, at "
-                       "the beginning of an epoch",
-                       session->stream->name);
+        leat_error_set(
+            &err, -ESTALE,
+            "an operator changed the stream %s: open it again, at the beginning of an epoch",
+            session->stream->name);
     leave_changed(session, &err);
 }
 
@@ -69,8 +69,7 @@ void leat_session_tell_change(struct leat_session *session) {
         return;
     }
     leat_error_set(&err, LEAT_GOAWAY_CHANGED,
-                   "a reload of the daemon's settings changed the stream %s: open it again to "
-                   "continue with epoch %llu",
+                   "an operator changed the stream %s: open it again to continue with epoch %llu",
                    session->stream->name, (unsigned long long)session->consumer.reader.next.epoch);
     leave_changed(session, &err);
 }

@@ -203,10 +203,11 @@ static void delivery_failed(struct leat_session *session, int r) {
 
     if (r == -EPIPE || r == -ECONNRESET)
         return; /* it has gone: its last packets are still to be read, before the end of file */
-    leat_error_set(&err, r, "sending a batch: %s",
-                   r == -EDQUOT ? "its copy would exceed the memory limit of its user or of all "
-                                  "users (max_user_ring_bytes, max_ring_bytes, memory_limit)"
-                                : strerror(-r));
+    leat_error_set(&err, r, "the daemon cannot send a batch: %s",
+                   r == -EDQUOT
+                       ? "a copy of the batch would exceed the memory limit of this user or of all "
+                         "users (max_user_ring_bytes, max_ring_bytes, memory_limit)"
+                       : strerror(-r));
     leat_session_refuse(session, &err);
 }
 

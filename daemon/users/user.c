@@ -119,21 +119,23 @@ static int refuse(struct leat_user *user, struct leat_error *err, enum leat_char
                   uint64_t amount, uint64_t used, uint64_t limit, const char *who,
                   const char *key) {
     leat_user_count_refusal(user);
-    return leat_error_set(err, -EDQUOT, "%s %llu %s; %llu more would exceed the limit of %llu (%s)",
-                          who, (unsigned long long)used, charge_names[charge].noun,
+    return leat_error_set(err, -EDQUOT,
+                          "%s %llu %s, and %llu more would exceed the limit of %llu (%s)", who,
+                          (unsigned long long)used, charge_names[charge].noun,
                           (unsigned long long)amount, (unsigned long long)limit, key);
 }
 
 static int refuse_share(struct leat_user *user, struct leat_error *err, enum leat_charge charge,
                         uint64_t amount, uint64_t left) {
     leat_user_count_refusal(user);
-    return leat_error_set(err, -EDQUOT,
-                          "this user has %llu %s; with %llu more, others would have only %llu left "
-                          "of the %llu of %s (one user may have all if %s is the same)",
-                          (unsigned long long)user->used[charge], charge_names[charge].noun,
-                          (unsigned long long)amount, (unsigned long long)(left - amount),
-                          (unsigned long long)user->users->limits.total[charge],
-                          charge_names[charge].total_key, charge_names[charge].user_key);
+    return leat_error_set(
+        err, -EDQUOT,
+        "this user has %llu %s. With %llu more, only %llu of the %llu in %s would be left for "
+        "others. To let one user take all, set %s to the same value",
+        (unsigned long long)user->used[charge], charge_names[charge].noun,
+        (unsigned long long)amount, (unsigned long long)(left - amount),
+        (unsigned long long)user->users->limits.total[charge], charge_names[charge].total_key,
+        charge_names[charge].user_key);
 }
 
 int leat_user_charge(struct leat_user *user, enum leat_charge charge, uint64_t amount,

@@ -11,9 +11,9 @@ static const struct {
     {"gs", "an object in Google Cloud Storage",
      "copy it here (gcloud storage cp) or mount its bucket (gcsfuse)"},
     {"az", "an object in Azure Blob Storage", "copy it here (azcopy copy) or mount it (blobfuse2)"},
-    {"hf", "a file of the Hugging Face hub", "download it (hf download)"},
-    {"http", "an address of the web", "download it (curl -LO)"},
-    {"https", "an address of the web", "download it (curl -LO)"},
+    {"hf", "a file on the Hugging Face Hub", "download it (hf download)"},
+    {"http", "a web address", "download it (curl -LO)"},
+    {"https", "a web address", "download it (curl -LO)"},
     {"file", "a URL", "write it without file://"},
 };
 
@@ -48,9 +48,10 @@ bool leat_elsewhere_tell(const char *path, struct leat_error *err) {
         what = places[i].what;
         way = places[i].way;
     }
-    leat_error_set(err, -ENOENT,
-                   "\"%.256s\" is %s, and leat reads files of this machine: %s, and name that path",
-                   name, what, way);
+    leat_error_set(
+        err, -ENOENT,
+        "\"%.256s\" is %s, but here leat can read only local files: %s, and name the local path",
+        name, what, way);
     return true;
 }
 

@@ -202,8 +202,8 @@ def test_refusals(folder):
         "gone": (lambda handler: handler.error(404, "NoSuchKey") or True, "HTTP 404"),
         "denied": (lambda handler: handler.error(403, "AccessDenied") or True, "HTTP 403"),
         "moved": (lambda handler: handler.answer(302, b"", {"Location": "http://other.example/x"}) or True,
-                  "redirects (HTTP 302) to http://other.example/x"),
-        "whole": (on_get(lambda handler: handler.answer(200, body, {"ETag": etag(body)})), "the server ignores ranges"),
+                  "is redirected (HTTP 302) to http://other.example/x"),
+        "whole": (on_get(lambda handler: handler.answer(200, body, {"ETag": etag(body)})), "the server does not support ranges"),
         "changed": (on_get(lambda handler: handler.error(412, "PreconditionFailed")), "changed since it was listed"),
         "etag": (on_get(lambda handler: handler.answer(206, other, {"ETag": etag(other), "Content-Range": f"bytes 0-16383/{len(body)}"})),
                  "its ETag differs"),
@@ -220,7 +220,7 @@ def test_refusals(folder):
             server.faults = {name: fault}
             text = failure(write(folder, [f"{server.url}/{name}"], f"{name}.yaml"))
             assert what in text and f"{server.url}/{name}" in text, (name, text)
-        for url, what in ((f"{server.url}/a*", "web servers list no files"), (f"{server.url}/a?token=secret-of-no-use", "web servers list no files"),
+        for url, what in ((f"{server.url}/a*", "a web server does not list its files"), (f"{server.url}/a?token=secret-of-no-use", "a web server does not list its files"),
                           ("http://me:secret-of-no-use@127.0.0.1/x", "names a user"), (f"{server.url}/a/../b", "a part . or .."),
                           ("s3://b", "no path"), ("s3://*/x", "a bucket and a slash"), ("http://nowhere.invalid/x", "nowhere.invalid")):
             text = run(write(folder, [url], "url.yaml"), check=False).stderr.decode()
@@ -283,7 +283,7 @@ def test_lists(folder):
     entities = '<!DOCTYPE x [<!ENTITY a "' + "a" * 1000 + '"><!ENTITY b "' + "&a;" * 1000 + '">]>'
     cases = [("", "damaged"), ("<html>sign in</html>", "not a ListBucketResult"), (page(item("web/a"))[:-30], "damaged"), (entities + page("&b;"), "document type"),
              (page(item("web/a", "many")), "a size is not a number"), (page("<Contents><Key>web/a</Key></Contents>"), "lacks Key, ETag or Size"),
-             (page(item("other/a")), "an object outside the request"), (page(item("web/" + "a" * 3000)), "too long"), (page(item("web/a"), more="again"), "repeats itself"),
+             (page(item("other/a")), "an object that leat-fetch did not request"), (page(item("web/" + "a" * 3000)), "too long"), (page(item("web/a"), more="again"), "the same list of objects again"),
              (page(), "no object matches"), (page(item("web/.hidden") + item("web/folder/")), "no object matches")]
     with ObjectServer() as server:
         env = {"AWS_ENDPOINT_URL": server.url}
@@ -351,7 +351,7 @@ def test_cache(folder):
             return
         try:
             done = run(write(folder, paths, "full.yaml", settings={"path": str(full)}))
-            assert find_digest(done.stdout) == expected and b"does not take a block" in done.stderr, done.stderr
+            assert find_digest(done.stdout) == expected and b"cannot write to its cache" in done.stderr, done.stderr
         finally:
             subprocess.run(["umount", full], check=True)
 
@@ -403,7 +403,7 @@ def test_confined(folder):
         cases += [(path, "is outside the URLs that trainers may read") for path in
                   ("s3://b/web-secret/a.csv", "s3://b/web*/a.csv", "s3://b/web*", "s3://b/*/a.csv", "s3://other/a", "https://example.org/a",
                    "s3://b/web/%2e%2e/web-secret/a.csv", "s3://b/web/../web-secret/a.csv")]
-        cases += [(f"{url}/a.csv", "trainers may not name hosts of this machine") for url in local]
+        cases += [(f"{url}/a.csv", "streams of trainers may not read from this machine") for url in local]
         with Daemon(folder, config, env={**ENV, "AWS_ENDPOINT_URL": server.url}) as daemon:
             for path, what in cases:
                 server.requests.clear()

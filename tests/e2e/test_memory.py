@@ -208,7 +208,7 @@ def test_a_file_too_large_to_load(folder):
         told = {}
         for name in streams:
             refused = daemon.pull(name, check=False)
-            found = re.search(r"loading its files may take ([0-9.]+) MiB", refused.stderr.decode())
+            found = re.search(r"the daemon needs ([0-9.]+) MiB for a moment", refused.stderr.decode())
             assert found, refused.stderr
             told[name] = float(found[1])
         assert 5 < told["file"] < 200 and len(set(told.values())) == 1, told
@@ -247,7 +247,7 @@ def test_settings(folder):
                           timeout=HANG_S)
     assert done.returncode != 0 and b"bad.yaml:2:18: max_user_memory" in done.stderr, done.stderr
     for value, expected in (("lots", "expected a number of bytes, as 4096, 500MB or 4GiB"),
-                            ("1MiB", "is outside"), ("900TB", "iB of memory that the daemon may use")):
+                            ("1MiB", "is outside"), ("900TB", "iB of memory")):
         path = folder / "bad.yaml"
         path.write_text(f"memory_limit: {value}\nstreams: {{}}\n")
         done = subprocess.run([leat_harness.BIN / "leatd", "--config", path, "--socket-dir", folder],
@@ -369,7 +369,7 @@ def seeds_of_one_user(daemon, n=40):
             pull.terminate()
         texts = [pull.communicate()[1].decode() for pull in pulls]
     refused = [text for text in texts if "this user's part of memory_limit (" in text or
-               "loading its files" in text and "this user has only" in text]
+               "to load the files of this stream" in text and "MiB for this user" in text]
     others = [text for text in texts if text not in refused and text.strip() != "interrupted"]
     assert served + len(refused) == n and refused, (served, others)
     return served

@@ -57,7 +57,7 @@ def test_no_pipe_at_the_start(folder):
     daemon, _, pipes = scarce_daemon(folder)
     pipes.touch()
     status, said = start(daemon)
-    assert status == 1 and b"cannot make a pipe: Too many open files" in said, (status, said)
+    assert status == 1 and b"cannot create a pipe: Too many open files" in said, (status, said)
 
 
 def test_nothing_later(folder):

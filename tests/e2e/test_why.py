@@ -146,7 +146,7 @@ def test_silent_pipe(folder):
             answer = wait_for(daemon, "it waits for the pipe", is_bound_by("disk"), lambda answer: answer["n_batches"] == 0,
                               lambda answer: answer["trainers"] and answer["trainers"][0]["waited"] > 0.9)
             assert answer["trainers"][0]["waits_for"] == "disk" and answer["gains"]["disk"] is None, answer
-            says(daemon, "t: bounded by the program that writes into its source.\n")
+            says(daemon, "t: bounded by the program that writes the data.\n")
             assert b"in memory" not in daemon.ctl("why", "t").stdout
             end(process)
 

@@ -127,7 +127,7 @@ MUTANTS = {
         ("a wait that is cancelled is still wanted", "    wait->user->wanted_bytes = 0;\n    leat_budget_user_leave", "    leat_budget_user_leave"),
         ("copies are free", "window * (uint64_t)(plan->slot_bytes + plan->slot_bytes / 255 + 64)", "window * (uint64_t)0"),
         ("refusals for memory are not counted", "    leat_user_count_refusal(user);\n    describe_limit(&user->memory, is_part, limit, sizeof(limit));", "    describe_limit(&user->memory, is_part, limit, sizeof(limit));"),
-        ("files of a tokenizer are free", "    if (loading->need_bytes <= loading->room_bytes)\n        return 0;\n    return leat_error_set(err", "    if (true)\n        return 0;\n    return leat_error_set(err"),
+        ("files of a tokenizer are free", "    if (loading->need_bytes <= loading->room_bytes)\n        return 0;\n    return leat_error_set(", "    if (true)\n        return 0;\n    return leat_error_set("),
     ]),
     "daemon/fetch/server_block.c": ("e2e.prepared_store", [
         ("nothing is read ahead", "    return client->request.first % cache->block_bytes == 0 &&", "    return false && client->request.first % cache->block_bytes == 0 &&"),

@@ -133,7 +133,7 @@ static void test_limit_is_named(void **state) {
     leat_frame_decoder_init(&decoder, 4096);
     put(&decoder, head, sizeof(head));
     assert_int_equal(leat_frame_decoder_next(&decoder, &frame, &size, &err), -EPROTO);
-    assert_string_equal(err.message, "a frame of 4660 bytes is outside 1..4096");
+    assert_string_equal(err.message, "a frame has 4660 bytes, but its size must be in 1..4096");
     leat_frame_decoder_deinit(&decoder);
 }
 

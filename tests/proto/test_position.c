@@ -95,8 +95,8 @@ static void test_refused(void **state) {
     expect_refused("", "is not a position");
     expect_refused("leat2:spec=", "is not a position");
     expect_refused(GOOD "0000000000", "world=80000000000 is outside 1..4294967295");
-    expect_refused(GOOD "\n\n", "follows the position");
-    expect_refused(GOOD ":more=1", "follows the position");
+    expect_refused(GOOD "\n\n", "comes after the end of the position");
+    expect_refused(GOOD ":more=1", "comes after the end of the position");
     expect_refused("leat1:spec=0011", "has 4 digits");
     expect_refused("leat1:spec=00112233445566778899aabbccddeeff:data=ffeeddccbbaa998877665544332211"
                    "00:seed=18446744073709551616:epoch=3:step=5:world=8",

@@ -226,9 +226,9 @@ static void test_keys_without_values(void **state) {
     hostile.args.items = items;
     hostile.args.n_keys = 2;
     hostile.args.n_items = 1;
-    assert_refused(&hostile, "2 keys and 1 values");
+    assert_refused(&hostile, "2 keys but 1 values");
     hostile.args.n_keys = 0;
-    assert_refused(&hostile, "0 keys and 1 values");
+    assert_refused(&hostile, "0 keys but 1 values");
     hostile.args.n_keys = hostile.args.n_items = 2;
     assert_refused(&hostile, "the key a occurs twice");
 }
@@ -280,7 +280,7 @@ static void test_too_many_stages_on_the_wire(void **state) {
     hostile_init(&hostile);
     hostile.spec.stages = stages;
     hostile.spec.n_stages = LEAT_SPEC_MAX_STAGES + 1;
-    assert_refused(&hostile, "257 stages are more than 256");
+    assert_refused(&hostile, "257 stages, but at most 256 are allowed");
 }
 
 int main(void) {

@@ -54,30 +54,30 @@ function ofStages(sample) {
 }
 
 const CHARTS = [
-  { id: "batches", title: "Batches a second", format: count, lines: ofStreams(rate("batches")) },
-  { id: "tokens", title: "Tokens a second", format: count, lines: ofStreams(rate("tokens")) },
-  { id: "rows", title: "Rows a second", format: count, lines: ofStreams(rate("rows")) },
-  { id: "source", title: "Bytes read a second", format: bytes, base: 1024, lines: ofStreams(rate("bytes")) },
+  { id: "batches", title: "Batches per second", format: count, lines: ofStreams(rate("batches")) },
+  { id: "tokens", title: "Tokens per second", format: count, lines: ofStreams(rate("tokens")) },
+  { id: "rows", title: "Rows per second", format: count, lines: ofStreams(rate("rows")) },
+  { id: "source", title: "Bytes read per second", format: bytes, base: 1024, lines: ofStreams(rate("bytes")) },
   {
-    id: "wait", title: "Trainers waited for a batch, of their time", format: share, top: 1,
+    id: "wait", title: "Share of time that trainers waited for a batch", format: share, top: 1,
     lines: ofStreams((stream, sample) => Math.min(1, stream.wait / (sample.d * Math.max(1, stream.sessions)))),
   },
   {
-    id: "no_slot", title: "A batch waited for a slot: trainers are slow", format: share, top: 1,
+    id: "no_slot", title: "Share of time without a free slot, because trainers are slow", format: share, top: 1,
     lines: ofStreams((stream, sample) => Math.min(1, stream.no_slot / sample.d)),
   },
-  { id: "stages", title: "Threads busy, by stage", format: threads, palette: "stages", lines: ofStages },
+  { id: "stages", title: "Busy threads of each stage", format: threads, palette: "stages", lines: ofStages },
   {
-    id: "queue", title: "Slots that hold a batch", format: count,
+    id: "queue", title: "Slots with a batch", format: count,
     lines: ofStreams((stream) => stream.slots - stream.free),
   },
   { id: "blocks", title: "Blocks between source and batches", format: count, lines: ofStreams((stream) => stream.blocks) },
   {
     id: "memory", title: "Memory", format: bytes, base: 1024, palette: "memory",
-    lines: (sample) => [["resident", sample.rss], ["rings of batches", sample.ring], ["counted", sample.mem]],
+    lines: (sample) => [["resident", sample.rss], ["rings of batches", sample.ring], ["counted for memory_limit", sample.mem]],
   },
   {
-    id: "cpu", title: "CPUs used, and threads busy", format: threads, palette: "cpu",
+    id: "cpu", title: "CPUs in use, and busy threads", format: threads, palette: "cpu",
     lines: (sample) => [["CPUs", sample.cpu / sample.d], ["workers busy", sample.work / sample.d], ["loop busy", sample.loop / sample.d]],
   },
   { id: "sessions", title: "Trainers connected", format: count, palette: "sessions", lines: (sample) => [["trainers", sample.sessions]] },
@@ -255,7 +255,7 @@ function drawTiles() {
     tile(count(total("batches")), "batches/s"),
     tile(count(total("tokens")), "tokens/s"),
     tile(count(figures.n_sessions), "trainers"),
-    tile(share(Math.min(1, waited)), "trainers waited"),
+    tile(share(Math.min(1, waited)), "waiting time of trainers"),
     tile(last ? `${threads(last.work / last.d)} / ${figures.n_workers}` : "–", "workers busy"),
     tile(bytes(figures.rss_bytes), "memory"),
   );
@@ -273,7 +273,7 @@ function stageBar(name, busy, most, colour) {
 function drawBounds() {
   const read = state.latest.streams.filter((stream) => stream.verdict);
   const lines = read.map((stream) => make("li", {}, `${stream.name}: ${stream.verdict}`));
-  byId("bounds").replaceChildren(...(lines.length ? lines : [make("li", { class: "hint" }, "No stream is being read.")]));
+  byId("bounds").replaceChildren(...(lines.length ? lines : [make("li", { class: "hint" }, "No trainer reads a stream now.")]));
 }
 
 function drawStages() {
@@ -294,7 +294,7 @@ function drawStages() {
     rows.push(make("h3", {}, name));
     for (const [stage, busy] of stages) rows.push(stageBar(stage, busy / ns, most, 0));
   }
-  byId("stages").replaceChildren(...(rows.length ? rows : [make("span", { class: "hint" }, "Nothing ran in the last minute.")]));
+  byId("stages").replaceChildren(...(rows.length ? rows : [make("span", { class: "hint" }, "No stage ran in the last minute.")]));
 }
 
 // Columns come with the figures: those of one label are one column, the sum of their members.
@@ -338,10 +338,10 @@ function troubles() {
       const age = duration(Math.max(0, (state.latest.now_ms - ms) / 1000));
       found.push([streamName(stream), `failed at ${clock(ms, true)}, ${age} ago (${stream.failure.reason}): ${stream.failure.error}`]);
     }
-    if (stream.figures.n_stalled) found.push([streamName(stream), `${plural(stream.figures.n_stalled, "task")} older than worker_timeout`]);
+    if (stream.figures.n_stalled) found.push([streamName(stream), `stalled: ${plural(stream.figures.n_stalled, "task")} over worker_timeout; leatctl trace shows the task`]);
   }
-  if (!figures.is_reload_good) found.push(["configuration", "the last reload failed: leatctl reload --check says why"]);
-  if (figures.is_draining) found.push(["leatd", "leatd drains and takes no new trainers"]);
+  if (!figures.is_reload_good) found.push(["configuration", "the last reload failed: run leatctl reload --check to see the error"]);
+  if (figures.is_draining) found.push(["leatd", "the daemon drains, and accepts no new trainers"]);
   return found;
 }
 
@@ -361,7 +361,7 @@ function drawSummary() {
   const figures = state.latest.figures;
   const up = (state.latest.now_ms - figures.start_unix_ns / 1e6) / 1000;
   const parts = [`up ${duration(Math.max(0, up))}`, plural(figures.n_workers, "worker"), plural(figures.n_streams, "stream")];
-  if (figures.n_streams_other) parts.push(`${figures.n_streams_other} of them shown together`);
+  if (figures.n_streams_other) parts.push(`${figures.n_streams_other} of them as "other streams"`);
   if (figures.is_draining) parts.push("draining");
   byId("summary").textContent = parts.join(" · ");
   byId("version").textContent = `leatd ${state.latest.version}`;
@@ -406,7 +406,7 @@ function take(reply) {
   if (state.samples.length) state.after = state.samples[state.samples.length - 1].at;
   const from = (reply.now_ms || 0) - range.spanMs;
   while (state.samples.length && state.samples[0].t < from) state.samples.shift();
-  trouble(reply.is_stale ? "The daemon's loop has not answered for ten seconds: the daemon or its machine hangs." : "");
+  trouble(reply.is_stale ? "The daemon has not answered for ten seconds: the daemon or its machine hangs." : "");
 }
 
 // A token may come with the address, from where it is taken at once; it is kept while the tab is open.

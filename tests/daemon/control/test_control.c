@@ -119,7 +119,7 @@ static void test_why(void **state) {
     (void)state;
     (void)test_next_batch(trainer);
     send_why(fd, "numbers", 30001);
-    test_control_expect_error(fd, "30001 ms is above 30000");
+    test_control_expect_error(fd, "is 30001 ms, but it may be at most 30000");
     send_why(fd, "number", 0);
     test_control_expect_error(fd, "there is no stream \"number\"");
     for (int i = 0; i < 20; i++) {
@@ -171,8 +171,8 @@ static void test_wrong(void **state) {
         const char *says;
         bool ends;
     } cases[] = {
-        {{0, 0, 0, 0}, 4, "a frame of 0 bytes", true},
-        {{0xff, 0xff, 0xff, 0xff}, 4, "outside 1..1048576", true},
+        {{0, 0, 0, 0}, 4, "a frame has 0 bytes", true},
+        {{0xff, 0xff, 0xff, 0xff}, 4, "must be in 1..1048576", true},
         {{1, 0, 0, 0, 0x0a}, 5, "protobuf", false},
         {{4, 0, 0, 0, 0x08, 2, 0x12, 0}, 8, "version 1", false},
         {{2, 0, 0, 0, 0x08, 1}, 6, "does not know", false},
@@ -332,7 +332,7 @@ static void test_trace(void **state) {
 
     (void)state;
     ask_trace(fd, "", false);
-    test_control_expect_error(fd, "traces no stream");
+    test_control_expect_error(fd, "does not trace a stream yet");
     ask_trace(fd, "nosuch", false);
     test_control_expect_error(fd, "no stream \"nosuch\"");
     ask_trace(fd, "numbers", false);

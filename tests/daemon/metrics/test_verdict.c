@@ -229,7 +229,7 @@ static void test_unknown(void **state) {
     assert_int_equal(verdict.bound, LEAT_BOUND_DISK);
     assert_false(verdict.disk.is_known);
     leat_verdict_text("s", &facts, &verdict, &text);
-    assert_non_null(strstr(text.data, "bounded by the program that writes into its source"));
+    assert_non_null(strstr(text.data, "bounded by the program that writes the data"));
     assert_null(strstr(text.data, "files in memory"));
     free(text.data);
     assert_true(verdict.trainers.is_known && !verdict.cache.is_known);
@@ -311,7 +311,7 @@ static void test_slow_rank(void **state) {
     facts.trainers = rank_of(1, 0, 1, 10);
     facts.n_runs = 2; /* each has its own */
     expect_says(&facts, "s: bounded by rank 1 of 2 (python, pid 101, train.service, on gpu03).\n");
-    expect_says(&facts, "It waited 0 % of the time, and held as many as it may");
+    expect_says(&facts, "It waited 0 % of the time, and held as many batches as");
     expect_says(&facts, "  rank 0 of 2 (python, pid 100, train.service, on gpu03)\n  waited 93 % "
                         "of its time, for too few workers.\n");
     expect_says(

@@ -102,7 +102,7 @@ static void test_bad_hello(void **state) {
     hello.hello.minor = 4;
     fd = connect_trainer();
     test_send(fd, &hello, NULL);
-    expect_error(fd, "protocol 9.4");
+    expect_error(fd, "version 9.4 of the protocol");
 
     hello = test_hello();
     hello.hello.minor = 77; /* later minors are welcome */
