@@ -130,9 +130,10 @@ static int check_message(struct walk *walk, const ProtobufCMessageDescriptor *de
     uint64_t seen = 0;
 
     if (depth > LEAT_MESSAGE_MAX_DEPTH || ++walk->n_messages > LEAT_MESSAGE_MAX_COUNT)
-        return leat_error_set(walk->err, -EPROTO,
-                              "a message is nested deeper than %d or holds more than %d others",
-                              LEAT_MESSAGE_MAX_DEPTH, LEAT_MESSAGE_MAX_COUNT);
+        return leat_error_set(
+            walk->err, -EPROTO,
+            "a message is nested deeper than %d, or contains more than %d other messages",
+            LEAT_MESSAGE_MAX_DEPTH, LEAT_MESSAGE_MAX_COUNT);
     while (bytes.n > 0) {
         int r = check_field(walk, descriptor, &bytes, &seen, depth);
 

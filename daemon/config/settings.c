@@ -86,7 +86,7 @@ const struct leat_arg leat_settings_args[] = {
              "that are being sent.",
              .fallback = "8589934592", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_user_ring_bytes, INT,
-             "The limit for the memory of batches of one user's trainers.",
+             "The limit for the memory that the batches of one user's trainers take.",
              .fallback = "4294967296", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_streams, INT,
              "The maximum number of open streams that trainers describe themselves.",

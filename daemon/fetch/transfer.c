@@ -362,9 +362,9 @@ static int fail_status(const struct leat_transfer *transfer, long status, struct
     if (status == 412 || status == 416)
         return leat_error_set(err, -ESTALE, "changed since it was listed (HTTP %ld)", status);
     if (status >= 300 && status < 400)
-        return leat_error_set(err, -EIO, "is redirected (HTTP %ld) to %.200s: use that URL", status,
-                              transfer->answer.location[0] ? transfer->answer.location
-                                                           : "an unknown place");
+        return leat_error_set(err, -EIO, "is redirected (HTTP %ld)%s%.200s%s", status,
+                              transfer->answer.location[0] ? " to " : "", transfer->answer.location,
+                              transfer->answer.location[0] ? ": use that URL" : "");
     return leat_error_set(
         err, code, "HTTP %ld%s%s%s%.200s%s", status, cause.code[0] ? " " : "", cause.code,
         cause.message[0] ? ": " : "", cause.message,

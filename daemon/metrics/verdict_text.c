@@ -255,7 +255,7 @@ static void add_use(struct leat_text *text, const char *what, double share, cons
                     double part) {
     leat_text_add(text, "    %-16s %3.0f %%", what, percent(share));
     if (of)
-        leat_text_add(text, "   %s %.0f %%", of, percent(part));
+        leat_text_add(text, "   %.0f %% %s", percent(part), of);
     leat_text_add(text, "\n");
 }
 
@@ -270,10 +270,10 @@ static void add_uses(const struct leat_verdict_facts *facts, const struct leat_v
             "of the time without a free slot", verdict->no_slot);
     add_use(text, workers, verdict->workers, "for other streams", verdict->others);
     add_use(text, "reading", verdict->scan,
-            facts->comes_once ? "of that, waiting for the writer" : "of that, waiting for files",
+            facts->comes_once ? "of that waiting for the writer" : "of that waiting for files",
             verdict->scan_blocked);
     add_use(text, "the loop", verdict->loop, NULL, 0);
-    add_use(text, cpus, verdict->cpus, "with other processes", verdict->foreign_cpus);
+    add_use(text, cpus, verdict->cpus, "used by other processes", verdict->foreign_cpus);
     if (verdict->is_short > 0)
         add_use(text, "short of memory", verdict->is_short, NULL, 0);
 }

@@ -126,7 +126,7 @@ def test_names_of_what_is_elsewhere(folder):
     """A name that is no path gets an answer about what it is; what is there is read, whatever it is called."""
     for name, what in (("S3://b/{0..3}.txt", "an object in S3"),
                        ("gs://b/a.txt", "Google Cloud Storage"), ("HTTPS://x.org/a.txt", "a web address"),
-                       ("hf://datasets/o/n/a.txt", "Hugging Face hub"), ("file:///tmp/a.txt", "a URL"), ("r2://b/a.txt", "an address")):
+                       ("hf://datasets/o/n/a.txt", "Hugging Face Hub"), ("file:///tmp/a.txt", "a URL"), ("r2://b/a.txt", "an address")):
         text = told_of(folder, [name])
         assert what in text and "leat can read only local files" in text, text
         assert what in message("head", name + ".yaml", status=1), name

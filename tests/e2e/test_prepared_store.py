@@ -280,7 +280,7 @@ def test_faults_of_storing(folder):
         for faults in ([busy, busy], [lambda handler: handler.reset()], [conflict], [lost], [late]):
             attempt(faults)
             assert server.objects == {names[0]: good[names[0]]}, faults
-        for status, what in ((403, "HTTP 403"), (404, "HTTP 404"), (501, "HTTP 501"), (307, "redirects (HTTP 307)")):
+        for status, what in ((403, "HTTP 403"), (404, "HTTP 404"), (501, "HTTP 501"), (307, "is redirected (HTTP 307)")):
             def refuse(handler, status=status):
                 handler.rfile.read(int(handler.headers["Content-Length"]))
                 handler.error(status, f"Code{status}")
@@ -481,7 +481,7 @@ def test_service_stores_nothing(folder):
                 socket.send_fds(client, [head + b"s3://data/sets/web/x\0"], [file.fileno()])
                 reply = client.recv(65536)
             (code,) = struct.unpack_from("=i", reply)
-            assert code == -errno.EPERM and b"the service leat-fetch stores nothing" in reply, reply
+            assert code == -errno.EPERM and b"the service leat-fetch does not upload objects" in reply, reply
             assert not server.requests and not server.objects
             plain, _ = write(folder, "plain", n_rows=3000)
             prepare(plain, {**env, "LEAT_FETCH_SOCKET": str(folder / "fetch.sock")}, n=2)  # by one of its own

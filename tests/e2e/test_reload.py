@@ -465,7 +465,7 @@ BROKEN = [
     ("max_ring_bytes: 5\n", 1, 17, "outside"),
     ("max_ring_bytes: 999999999999999\n", 1, 17, "85 %"),
     ("memory_limit: 1MB\n", 1, 15, "outside"),
-    ("memory_limit: 900TB\n", 1, 15, "more than"),
+    ("memory_limit: 900TB\n", 1, 15, "too much"),
     ("memory_limit: much\n", 1, 15, ""),
     ("log: loud\n", 1, 6, "not one of"),
     ("log_level: [debug]\n", 1, 12, ""),
