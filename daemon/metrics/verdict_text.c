@@ -151,12 +151,11 @@ static void say_disk(const struct leat_verdict_facts *facts, const struct leat_v
                      struct leat_text *text) {
     leat_text_add(text, facts->comes_once ? "bounded by the program that writes the data.\n"
                                           : "bounded by the disk.\n");
-    leat_text_add(text,
-                  "  Reading takes %.0f %% of the time. It waits for %s for %.0f %% of that.\n",
+    leat_text_add(text, "  Reading takes %.0f %% of the time. Waiting for %s is %.0f %% of that.\n",
                   percent(verdict->scan), facts->comes_once ? "the writer" : "files",
                   percent(verdict->scan_blocked));
     if (verdict->map_blocked > 0.5)
-        leat_text_add(text, "  Workers wait for files for %.0f %% of their time.\n",
+        leat_text_add(text, "  Workers spend %.0f %% of their time waiting for files.\n",
                       percent(verdict->map_blocked));
 }
 

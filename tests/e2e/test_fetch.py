@@ -220,7 +220,7 @@ def test_refusals(folder):
             server.faults = {name: fault}
             text = failure(write(folder, [f"{server.url}/{name}"], f"{name}.yaml"))
             assert what in text and f"{server.url}/{name}" in text, (name, text)
-        for url, what in ((f"{server.url}/a*", "web servers list no files"), (f"{server.url}/a?token=secret-of-no-use", "a web server does not list its files"),
+        for url, what in ((f"{server.url}/a*", "web servers list no files"), (f"{server.url}/a?token=secret-of-no-use", "web servers list no files"),
                           ("http://me:secret-of-no-use@127.0.0.1/x", "names a user"), (f"{server.url}/a/../b", "a part . or .."),
                           ("s3://b", "no path"), ("s3://*/x", "a bucket and a slash"), ("http://nowhere.invalid/x", "nowhere.invalid")):
             text = run(write(folder, [url], "url.yaml"), check=False).stderr.decode()

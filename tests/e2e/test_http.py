@@ -615,7 +615,7 @@ def test_token_files(folder):
     for text, mode, uid, says in ((TOKEN, 0o644, 0, "chmod 0600"), (TOKEN, 0o604, 0, "chmod 0600"), (TOKEN, 0o620, 0, "chmod 0600"),
                                   (TOKEN, 0o600, 12345, "belongs to uid 12345"), ("short", 0o600, 0, "16 to 256"),
                                   ("x" * 257, 0o600, 0, "16 to 256"), (TOKEN + "\n" + TOKEN, 0o600, 0, "16 to 256"), ("", 0o600, 0, "16 to 256"),
-                                  (TOKEN + "\0", 0o600, 0, "16 to 256"), (None, 0, 0, "is not a file"), (TOKEN, 0o640, 0, None)):
+                                  (TOKEN + "\0", 0o600, 0, "16 to 256"), (None, 0, 0, "is not a regular file"), (TOKEN, 0o640, 0, None)):
         if uid and os.geteuid():
             note_skipped("a token that belongs to another user", "only root can give a file away")
             continue

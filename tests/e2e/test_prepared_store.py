@@ -320,7 +320,7 @@ def check_parts(server, large, env, busy):
         return fault
     attempt("PUT", "partNumber", None, [busy])
     attempt("PUT", "partNumber=2", "HTTP 403", [answer(403, b"")] * 2)
-    attempt("PUT", "partNumber=2", "gives a part no ETag", [answer(200, b"")])
+    attempt("PUT", "partNumber=2", "sends no ETag for an uploaded part", [answer(200, b"")])
     attempt("POST", "uploads", "names no upload", [answer(200, b"<a/>")])
     attempt("POST", "uploadId", "InternalError", [answer(200, b"<Error><Code>InternalError</Code></Error>")])
     attempt("POST", "uploadId", "does not say why", [answer(200, b"<Comp")])

@@ -112,7 +112,7 @@ static void test_numbers(void **state) {
     add_times(&values, "\x22\x00", 2, LEAT_MESSAGE_MAX_COUNT - 1);
     expect(VALUE, &values, NULL);
     add(&values, "\x22\x00", 2);
-    expect(VALUE, &values, "holds more than 16384 others");
+    expect(VALUE, &values, "contains more than 16384 other messages");
     free(values.data);
 
     add_times(&unknown, "\xa2\x06\x00", 3, LEAT_MESSAGE_MAX_FIELDS);

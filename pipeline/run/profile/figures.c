@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define LEAT_FAILURES_HELP                                                                         \
-    "The number of failures of the stream. The label reason is spec, data, file, changed, "      \
+    "The number of failures of the stream. The label reason is spec, data, file, changed, "        \
     "memory, program or other."
 #define NOWHERE LEAT_FIGURE_NOWHERE
 #define STATS   LEAT_FIGURE_STATS
