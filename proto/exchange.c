@@ -17,7 +17,8 @@ static int send_all(int fd, const uint8_t *bytes, size_t n_bytes, struct leat_er
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
+            return leat_error_set(err, -errno, "cannot write to the control socket: %s",
+                                  strerror(errno));
         bytes += n;
         n_bytes -= (size_t)n;
     }
@@ -30,8 +31,8 @@ int leat_exchange_send(int fd, const Leat__ControlRequest *request, struct leat_
     int r;
 
     if (n_bytes > LEAT_CONTROL_FRAME_MAX)
-        return leat_error_set(err, -E2BIG, "the request has %zu bytes, more than %u", n_bytes,
-                              LEAT_CONTROL_FRAME_MAX);
+        return leat_error_set(err, -E2BIG, "the request has %zu bytes, but it may have at most %u",
+                              n_bytes, LEAT_CONTROL_FRAME_MAX);
     frame = malloc(LEAT_FRAME_HEAD_BYTES + n_bytes);
     if (!frame)
         return leat_error_oom(err);
@@ -51,7 +52,8 @@ static int read_more(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
     int r = poll(&item, 1, timeout_ms);
 
     if (r < 0)
-        return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
+        return leat_error_set(err, -errno, "cannot wait for the control socket: %s",
+                              strerror(errno));
     if (r == 0)
         return leat_error_set(err, -ETIMEDOUT, "the daemon did not answer within %d ms",
                               timeout_ms);
@@ -59,7 +61,8 @@ static int read_more(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
         return leat_error_oom(err);
     n = recv(fd, space, size, 0);
     if (n < 0)
-        return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
+        return leat_error_set(err, -errno, "cannot read from the control socket: %s",
+                              strerror(errno));
     if (n == 0)
         return leat_error_set(err, -ECONNRESET, "the daemon closed the control socket");
     leat_frame_decoder_filled(decoder, (size_t)n);
@@ -80,7 +83,7 @@ int leat_exchange_receive(int fd, struct leat_frame_decoder *decoder, int timeou
     if (r < 0)
         return r;
     *ret_reply = leat_message_unpack(&leat__control_reply__descriptor, frame, size,
-                                     "the daemon's answer cannot be read", err);
+                                     "the daemon's answer is not a valid message", err);
     return *ret_reply ? 0 : err->code;
 }
 
@@ -141,7 +144,7 @@ int leat_exchange_ask(int fd, Leat__ControlRequest__VerbCase verb, void *message
     if (reply->error)
         leat_error_from_message(err, reply->error);
     else
-        leat_error_set(err, -EPROTO, "the daemon sent an unexpected answer");
+        leat_error_set(err, -EPROTO, "the daemon sent an answer to another request");
     leat__control_reply__free_unpacked(reply, NULL);
     return err->code;
 }
