@@ -179,14 +179,15 @@ static struct leat_task *take_task(struct leat_scheduler *scheduler, struct leat
 
 /* ---- room ---- */
 
-/* No user gets more threads than are then left for others. */
+/* No user gets more threads than are then left for others. Of slow tasks those count that do not
+ * wait for storage that hangs: the user's other streams go on. */
 static bool has_stand_in(const struct leat_scheduler *scheduler,
                          const struct leat_task_user *user) {
     return user->n_stand_ins < scheduler->max_stand_ins - scheduler->n_stand_ins;
 }
 
 static bool has_slow(const struct leat_scheduler *scheduler, const struct leat_task_user *user) {
-    return user->n_slow < scheduler->max_user_slow &&
+    return user->n_slow - user->n_slow_held < scheduler->max_user_slow &&
            user->n_slow < scheduler->max_slow - scheduler->n_slow;
 }
 
@@ -354,6 +355,7 @@ static void count_held(struct leat_scheduler *scheduler, const struct leat_task 
     bool is_in_pool = task->place == LEAT_TASK_IN_POOL;
 
     task->queue->n_held += n;
+    task->queue->user->n_slow_held += task->class == LEAT_TASK_SLOW ? n : 0;
     scheduler->n_map_held += task->class == LEAT_TASK_MAP ? n : 0;
     scheduler->n_pool_held += is_in_pool ? n : 0;
     scheduler->n_pool_short_held += is_in_pool && is_short(task) ? n : 0;

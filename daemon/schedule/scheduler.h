@@ -86,6 +86,7 @@ struct leat_task_user {
     struct leat_fair fair; /* between its queues */
     uint32_t n_waiting, n_out;
     uint32_t n_slow, n_stand_ins; /* on overflow threads */
+    uint32_t n_slow_held;         /* of the slow ones, those that take long */
     uint64_t worker_ns;           /* time of threads that it has used */
     struct {
         struct leat_task_list *first, **last;

@@ -140,6 +140,9 @@ MUTANTS = {
         ("a conflict ends the upload", "|| (status == 409 && is_writing(transfer));", ";"),
         ("an object that is there is replaced", "    if (transfer->request.is_new)\n        return add_header(transfer, \"If-None-Match\", \"*\");\n", ""),
     ]),
+    "daemon/schedule/scheduler.c": ("daemon.test_scheduler", [
+        ("an opening that hangs keeps the user's others waiting", "user->n_slow - user->n_slow_held <", "user->n_slow <"),
+    ]),
     "daemon/system/sandbox.c": ("daemon.test_sandbox e2e.sandbox", [
         ("namespaces are allowed", "UNLESS(BPF_JSET, NAMESPACES, 1),", "UNLESS(BPF_JSET, 0, 1),"),
         ("other architectures are allowed", "UNLESS(BPF_JEQ, ARCH, 2),\n        LOAD(nr),\n        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN, 0, 1),", "LOAD(nr),\n        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, UINT32_MAX, 0, 1),"),

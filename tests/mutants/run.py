@@ -104,7 +104,7 @@ class Copy:
                    if name.startswith(("LEAT_", "CMAKE_BUILD_TYPE:", "CMAKE_C_COMPILER:", "CMAKE_CXX_COMPILER:")) and value]
         self.must(["cmake", "-G", "Ninja", "-S", str(self.root), "-B", str(self.build), *options])
         self.targets = [line.partition(":")[0] for line in self.must(["ninja", "-t", "targets", "all"], self.build).splitlines()]
-        self.programs = [target for target in self.targets if target.startswith(PROGRAMS)]
+        self.programs = [target for target in self.targets if target.startswith(PROGRAMS) and "/CMakeFiles/" not in target]
         self.tests = {}
         for test in json.loads(self.must(["ctest", "--show-only=json-v1"], self.build))["tests"]:
             unbuilt = [str(self.build / "tests" / test["name"].replace(".", "_"))]  # of which ctest names no command

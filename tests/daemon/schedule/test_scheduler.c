@@ -244,6 +244,8 @@ static void test_bounds(void **state) {
     for (uint32_t n_workers = 1; n_workers <= 4; n_workers++) {
         begin(n_workers);
         test.nap_ms = 1; /* so that several run at once */
+        test.clock_ns = SECOND;
+        test.scheduler.now_ns = now_ns; /* it stands still: nothing takes long */
         for (unsigned i = 0; i < 60; i++) {
             add(&test.queues[1][0], LEAT_TASK_SLOW, 0);
             add(&test.queues[0][0], LEAT_TASK_MAP, 1);
@@ -309,6 +311,22 @@ static void test_one_user_cannot_take_all(void **state) {
     uv_sem_destroy(&semaphore);
 }
 
+/* Storage hangs under an opening: others of the same user go on, and those of others. */
+static void test_hung_opening(void **state) {
+    uv_sem_t semaphore;
+
+    (void)state;
+    assert_int_equal(uv_sem_init(&semaphore, 0), 0);
+    begin(1);
+    (void)add_waiting(&test.queues[0][0], LEAT_TASK_SLOW, 0, &semaphore);
+    for (unsigned i = 0; i < 10; i++) {
+        add(&test.queues[0][1], LEAT_TASK_SLOW, 1);
+        add(&test.queues[1][0], LEAT_TASK_SLOW, 1);
+    }
+    end_waiting(&semaphore, 1);
+    uv_sem_destroy(&semaphore);
+}
+
 /* Storage hangs under all threads of the pool: batches of others go on beside it. */
 static void test_hung_pool(void **state) {
     uv_sem_t semaphore;
@@ -338,7 +356,7 @@ int main(void) {
         cmocka_unit_test(test_busy),         cmocka_unit_test(test_queues_share),
         cmocka_unit_test(test_urgent_first), cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_held),         cmocka_unit_test(test_one_user_cannot_take_all),
-        cmocka_unit_test(test_hung_pool),
+        cmocka_unit_test(test_hung_pool),    cmocka_unit_test(test_hung_opening),
     };
 
     (void)setenv("UV_THREADPOOL_SIZE", "8", 1);
