@@ -348,15 +348,17 @@ class Pipeline(_stages.Stages):
 
 def _tokenizer_path(tokenizer: Any) -> Any:
     """The path of any tokenizer (see Tokenizer.of). An unknown name stays, for the daemon's error."""
-    from .tokenizer import model_cache
-
     if tokenizer is None or isinstance(tokenizer, os.PathLike):
         return tokenizer
     if not isinstance(tokenizer, str):
         from .tokenizer import path_of
 
         return path_of(tokenizer)
-    if os.path.exists(os.path.expanduser(tokenizer)) or not model_cache.is_name(tokenizer):
+    if os.path.exists(os.path.expanduser(tokenizer)):
+        return tokenizer
+    from .tokenizer import model_cache  # takes 2 MiB, with what it imports
+
+    if not model_cache.is_name(tokenizer):
         return tokenizer
     try:
         return os.fspath(model_cache.find_tokenizer(tokenizer))
