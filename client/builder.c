@@ -49,8 +49,9 @@ static int record_failure(struct leat_builder *builder, int code, const char *na
     if (code == -ENOMEM)
         return leat_error_oom(&builder->error);
     if (code == -EEXIST)
-        return leat_error_set(&builder->error, -EINVAL, "builder: \"%.64s\" occurs twice", name);
-    return leat_error_set(&builder->error, code, "builder: there are more than %d stages",
+        return leat_error_set(&builder->error, -EINVAL,
+                              "builder: you gave \"%.64s\" twice; give it once", name);
+    return leat_error_set(&builder->error, code, "builder: a stream has at most %d stages",
                           LEAT_SPEC_MAX_STAGES);
 }
 
@@ -59,10 +60,9 @@ static int begin_part(struct leat_builder *builder, const char *kind) {
     if (builder->error.code)
         return builder->error.code;
     if (builder->depth > 1)
-        return leat_error_set(&builder->error, -EINVAL,
-                              "builder: \"%.64s\" begins while a list or map is open; "
-                              "leat_builder_end() is missing",
-                              kind);
+        return leat_error_set(
+            &builder->error, -EINVAL,
+            "builder: a list or map is still open; call leat_builder_end() before \"%.64s\"", kind);
     builder->depth = 0;
     return 0;
 }
@@ -77,7 +77,9 @@ int leat_builder_source(struct leat_builder *builder, const char *kind) {
     if (r < 0)
         return r;
     if (builder->spec->source.kind)
-        return leat_error_set(&builder->error, -EINVAL, "builder: a second source \"%.64s\"", kind);
+        return leat_error_set(
+            &builder->error, -EINVAL,
+            "builder: the stream already has a source, so it cannot also have \"%.64s\"", kind);
     builder->spec->source.kind = strdup(kind);
     if (!builder->spec->source.kind)
         return leat_error_oom(&builder->error);
@@ -116,17 +118,19 @@ static int add_item(struct leat_builder *builder, const char *name, struct leat_
         return builder->error.code;
     if (builder->depth == 0)
         return leat_error_set(&builder->error, -EINVAL,
-                              "builder: \"%.64s\" comes before any source, stage or options",
+                              "builder: you gave \"%.64s\" too early; first call "
+                              "leat_builder_source(), _stage() or _options()",
                               name ? name : "");
     if (++builder->n_nodes > LEAT_VALUE_MAX_NODES)
-        return leat_error_set(&builder->error, -EINVAL, "builder: there are more than %d values",
+        return leat_error_set(&builder->error, -EINVAL, "builder: a stream has at most %d values",
                               LEAT_VALUE_MAX_NODES);
     parent = builder->open[builder->depth - 1];
     if (parent->kind == LEAT_VALUE_LIST ? name != NULL : name == NULL)
-        return leat_error_set(&builder->error, -EINVAL,
-                              name ? "builder: \"%.64s\" has a name, but is in a list"
-                                   : "builder: a value without a name outside a list%s",
-                              name ? name : "");
+        return leat_error_set(
+            &builder->error, -EINVAL,
+            name ? "builder: the value \"%.64s\" is in a list; give NULL as its name"
+                 : "builder: a value that is not in a list needs a name%s",
+            name ? name : "");
     r = name ? leat_value_insert(parent, name, ret_item) : leat_value_append(parent, ret_item);
     return r < 0 ? record_failure(builder, r, name) : 0;
 }
@@ -169,7 +173,7 @@ static int add_open(struct leat_builder *builder, const char *name, enum leat_va
 
     if (!builder->error.code && builder->depth + 1 >= LEAT_VALUE_MAX_DEPTH)
         return leat_error_set(&builder->error, -EINVAL,
-                              "builder: the values are nested deeper than %d",
+                              "builder: lists and maps can be nested at most %d deep",
                               LEAT_VALUE_MAX_DEPTH);
     r = add_item(builder, name, &item);
     if (r < 0)
@@ -191,7 +195,8 @@ int leat_builder_end(struct leat_builder *builder) {
     if (builder->error.code)
         return builder->error.code;
     if (builder->depth <= 1)
-        return leat_error_set(&builder->error, -EINVAL, "builder: no list or map is open");
+        return leat_error_set(&builder->error, -EINVAL,
+                              "builder: no list or map is open; leave out this leat_builder_end()");
     builder->depth--;
     return 0;
 }
@@ -213,9 +218,10 @@ int leat_builder_spec(const struct leat_builder *builder, const struct leat_spec
     }
     if (builder->depth > 1)
         return leat_error_set(err, -EINVAL,
-                              "builder: a list or map is open; leat_builder_end() is missing");
+                              "builder: a list or map is still open; call leat_builder_end()");
     if (!builder->spec->source.kind)
-        return leat_error_set(err, -EINVAL, "builder: the stream %.64s has no source",
+        return leat_error_set(err, -EINVAL,
+                              "builder: the stream %.64s has no source; call leat_builder_source()",
                               builder->spec->name);
     *ret_spec = builder->spec;
     return 0;

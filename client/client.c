@@ -58,13 +58,13 @@ static int read_options(const struct leat_open_options *given, struct leat_open_
         return 0;
     if (given->struct_size < sizeof(given->struct_size) || given->struct_size > 4096)
         return leat_error_set(err, -EINVAL,
-                              "options: struct_size is %zu; use leat_open_options_init()",
+                              "options: struct_size is %zu; set it with leat_open_options_init()",
                               given->struct_size);
     for (size_t i = n_known; i < given->struct_size; i++)
         if (((const uint8_t *)given)[i])
             return leat_error_set(err, -E2BIG,
                                   "options: this libleat " LEAT_VERSION
-                                  " is too old for an option that is set");
+                                  " is too old for an option that you set; use a newer libleat");
     memcpy(ret, given, given->struct_size < n_known ? given->struct_size : n_known);
     return 0;
 }
@@ -73,14 +73,13 @@ static int read_options(const struct leat_open_options *given, struct leat_open_
 static int take_position(struct leat_open_options *options, struct leat_position *ret_position,
                          struct leat_error *err) {
     if (options->accept_changes && !options->position)
-        return leat_error_set(err, -EINVAL,
-                              "options: accept_changes has an effect only with a position");
+        return leat_error_set(
+            err, -EINVAL, "options: accept_changes works only together with a position; give one");
     if (!options->position)
         return 0;
     if (options->first_epoch || options->first_step)
-        return leat_error_set(
-            err, -EINVAL,
-            "options: a position replaces first_epoch and first_step: give one or the other");
+        return leat_error_set(err, -EINVAL,
+                              "options: give either a position, or first_epoch and first_step");
     if (leat_position_read(options->position, ret_position, err) < 0) {
         leat_error_prefix(err, "options.position");
         return err->code;
@@ -92,12 +91,13 @@ static int take_position(struct leat_open_options *options, struct leat_position
 
 static int check_options(struct leat_open_options *options, struct leat_error *err) {
     if (options->delivery != LEAT_DELIVERY_SHARED && options->delivery != LEAT_DELIVERY_COPY)
-        return leat_error_set(err, -EINVAL,
-                              "options: delivery is %d, which is neither shared nor copy",
-                              options->delivery);
+        return leat_error_set(
+            err, -EINVAL,
+            "options: delivery is %d; give LEAT_DELIVERY_SHARED or LEAT_DELIVERY_COPY",
+            options->delivery);
     if (options->shuffle < LEAT_SHUFFLE_AS_DECLARED || options->shuffle > LEAT_SHUFFLE_OFF)
         return leat_error_set(err, -EINVAL,
-                              "options: shuffle is %d, which is neither as declared, on nor off",
+                              "options: shuffle is %d; give LEAT_SHUFFLE_AS_DECLARED, _ON or _OFF",
                               options->shuffle);
     if (options->open_timeout_ms == 0)
         options->open_timeout_ms = OPEN_TIMEOUT_MS;

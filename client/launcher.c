@@ -108,9 +108,10 @@ static int read_number(const char *name, uint32_t min, uint32_t max, uint32_t *r
                        struct leat_error *err) {
     if (parse_number(get_variable(name), max, ret_number) && *ret_number >= min)
         return 0;
-    return leat_error_set(err, -EINVAL,
-                          "the variable %s is \"%.32s\", not a whole number in %u..%u", name,
-                          get_variable(name), min, max);
+    return leat_error_set(
+        err, -EINVAL,
+        "the environment variable %s is \"%.32s\", but it must be a whole number in %u..%u", name,
+        get_variable(name), min, max);
 }
 
 /* Parses "4", or "4(x2)" of equal nodes. A list of unequal nodes is no hint. */
@@ -138,8 +139,8 @@ static int read_size(const struct launcher *launcher, struct leat_ranks *ranks, 
     if (given_size > 0)
         return 0;
     return leat_error_set(err, -EINVAL,
-                          "the variable %s is %.32s, but no variable gives the number of ranks: "
-                          "set %s, or give world_size (1: this is the only rank)",
+                          "the environment variable %s is %.32s, but no variable gives the number "
+                          "of ranks: set %s, or give world_size (1: this is the only rank)",
                           launcher->rank, get_variable(launcher->rank), launcher->sizes[0]);
 }
 
@@ -150,10 +151,11 @@ static int check_local(const struct launcher *launcher, struct leat_ranks *ranks
     if (ranks->local_rank < ranks->local_world_size && ranks->local_world_size <= ranks->world_size)
         return 0;
     if (!launcher->are_local_hints)
-        return leat_error_set(err, -EINVAL,
-                              "the variables %s (%u), %s (%u) and %s (%u) contradict each other",
-                              launcher->local_rank, ranks->local_rank, size,
-                              ranks->local_world_size, launcher->sizes[0], ranks->world_size);
+        return leat_error_set(
+            err, -EINVAL,
+            "the environment variables %s (%u), %s (%u) and %s (%u) contradict each other",
+            launcher->local_rank, ranks->local_rank, size, ranks->local_world_size,
+            launcher->sizes[0], ranks->world_size);
     ranks->local_rank = ranks->local_world_size = 0;
     return 0;
 }
@@ -188,7 +190,9 @@ static int check_own_size(const struct launcher *launcher, const struct leat_ran
         return 0;
     r = read_number(OWN_SIZE, 1, LEAT_LAUNCHER_MAX_WORLD, &own, err);
     if (r == 0 && own != ranks->world_size)
-        r = leat_error_set(err, -EINVAL, "the variable " OWN_SIZE " is %u, but %s says %u ranks",
+        r = leat_error_set(err, -EINVAL,
+                           "the environment variable " OWN_SIZE
+                           " is %u, but %s says that there are %u ranks",
                            own, launcher->name, ranks->world_size);
     return r;
 }
@@ -201,13 +205,13 @@ static int read_launcher(const struct launcher *launcher, uint32_t given_size,
     if (r == 0)
         r = read_size(launcher, ranks, given_size, err);
     if (r == 0 && given_size > 0 && ranks->world_size != given_size)
-        r = leat_error_set(err, -EINVAL, "world_size is %u, but %s says %u ranks", given_size,
-                           launcher->name, ranks->world_size);
+        r = leat_error_set(err, -EINVAL, "world_size is %u, but %s says that there are %u ranks",
+                           given_size, launcher->name, ranks->world_size);
     if (r == 0)
         r = check_own_size(launcher, ranks, err);
     if (r == 0 && ranks->rank >= ranks->world_size)
         r = leat_error_set(err, -EINVAL,
-                           "the variable %s is %u, but the number of ranks is %u (%s)",
+                           "the environment variable %s is %u, but there are only %u ranks (%s)",
                            launcher->rank, ranks->rank, ranks->world_size, launcher->name);
     return r < 0 ? r : read_local(launcher, ranks, err);
 }
@@ -225,7 +229,8 @@ static int check_given(const struct leat_ranks *given, struct leat_error *err) {
         return leat_error_set(err, -EINVAL, "rank %u is outside 0..%u (world_size %u)", given->rank,
                               given->world_size - 1, given->world_size);
     if (given->world_size == 0 && given->rank > 0 && given->rank != LEAT_RANK_LAUNCHER)
-        return leat_error_set(err, -EINVAL, "rank is %u, but world_size is missing", given->rank);
+        return leat_error_set(err, -EINVAL, "rank is %u, but world_size is missing: give both",
+                              given->rank);
     if ((size > 0 && given->local_rank >= size) || (size == 0 && given->local_rank > 0) ||
         (given->world_size > 0 && size > given->world_size))
         return leat_error_set(
@@ -271,8 +276,8 @@ static int take_no_launcher(const struct leat_ranks *given, struct leat_ranks *r
             "no launcher has set the rank: give a rank, or set LEAT_RANK and " OWN_SIZE);
     if (launcher)
         return leat_error_set(err, -EINVAL,
-                              "the variable %s is \"%.32s\", but no variable gives the rank: set "
-                              "%s, or give world_size (1: this is the only rank)",
+                              "the environment variable %s is \"%.32s\", but no variable gives the "
+                              "rank: set %s, or give world_size (1: this is the only rank)",
                               launcher->sizes[0], get_variable(launcher->sizes[0]), launcher->rank);
     *ranks = (struct leat_ranks){.world_size = 1, .source = ""};
     return 0;
@@ -299,6 +304,6 @@ int leat_launcher_complete(struct leat_ranks *ranks, struct leat_error *err) {
     return given.local_world_size <= ranks->world_size
                ? 0
                : leat_error_set(err, -EINVAL,
-                                "local_world_size is %u, but the number of ranks is %u (%s)",
+                                "local_world_size is %u, but there are only %u ranks (%s)",
                                 given.local_world_size, ranks->world_size, ranks->source);
 }

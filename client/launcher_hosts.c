@@ -131,6 +131,6 @@ int leat_launcher_read_hosts(const char *path, uint32_t *ret_n_hosts, struct lea
         (void)close(fd);
     if (r == -EINVAL)
         return leat_error_set(
-            err, r, "the host file %s is not a JSON list with an item for each rank", path);
+            err, r, "the host file %s must be a JSON list with one item for each rank", path);
     return r < 0 ? leat_error_set(err, r, "the host file %s: %s", path, strerror(-r)) : 0;
 }

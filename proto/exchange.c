@@ -55,8 +55,10 @@ static int read_more(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
         return leat_error_set(err, -errno, "cannot wait for the control socket: %s",
                               strerror(errno));
     if (r == 0)
-        return leat_error_set(err, -ETIMEDOUT, "the daemon did not answer within %d ms",
-                              timeout_ms);
+        return leat_error_set(
+            err, -ETIMEDOUT,
+            "the daemon did not answer within %d ms: check that it is not stopped or suspended",
+            timeout_ms);
     if (leat_frame_decoder_space(decoder, 4096, &space, &size) < 0)
         return leat_error_oom(err);
     n = recv(fd, space, size, 0);
@@ -64,7 +66,9 @@ static int read_more(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
         return leat_error_set(err, -errno, "cannot read from the control socket: %s",
                               strerror(errno));
     if (n == 0)
-        return leat_error_set(err, -ECONNRESET, "the daemon closed the control socket");
+        return leat_error_set(
+            err, -ECONNRESET,
+            "the daemon closed the control socket: check that leatd runs; its log says why");
     leat_frame_decoder_filled(decoder, (size_t)n);
     return 0;
 }

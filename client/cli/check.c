@@ -105,7 +105,8 @@ static void check_settings(struct check *check) {
     if (!text)
         add_line(check, "leatd: out of memory");
     else if (status == 127)
-        add_result(check, "settings", check->file, "skipped, because leatd was not found", &none);
+        add_result(check, "settings", check->file,
+                   "not checked, because leatctl did not find leatd", &none);
     else if (status == 0)
         add_result(check, "settings", check->file, "", &none);
     else

@@ -132,7 +132,7 @@ static void add_hint(struct leat_error *err) {
             leat_text_add(&suffixes, "%s%s", suffixes.n_bytes ? ", " : "", at->text);
     if (err->code != -ENOENT && !suffixes.failed)
         (void)snprintf(err->message + n, sizeof(err->message) - n,
-                       "; if it is data, its name must end in %s, compressed or not",
+                       "; if it is a data file, its name must end in %s (compressed or not)",
                        suffixes.data);
     free(suffixes.data);
 }
@@ -171,7 +171,7 @@ static const struct leat_cli_option describe_options[] = {
     LEAT_CLI_OPTION(NUMBER, "records", records, "read only the first N records (default: all)",
                     .letter = 'n', .value = "N", .min = 1, .max = UINT64_MAX),
     LEAT_CLI_OPTION(STRING, "after", after,
-                    "describe the records after this stage, as in `head` (default: the last)",
+                    "describe the records after this stage, as in `head` (default: the last stage)",
                     .value = "STAGE"),
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -182,15 +182,16 @@ const struct leat_cli_command leat_cli_describe_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "show types, values and lengths of a stream's columns",
     .description =
-        "Describes the columns of FILE's stream after its per-record stages. FILE may also be\n"
-        "a data file (.csv, .jsonl, .parquet, .txt or another suffix of a source, compressed\n"
-        "or not).\n"
+        "Describes the columns of a stream after its per-record stages. FILE is a file of\n"
+        "streams, or a data file (.csv, .jsonl, .parquet, .txt and others, compressed or\n"
+        "not).\n"
         "\n"
-        "For all records, it shows types, empty values, lengths, mean and standard deviation\n"
-        "of numbers, and a histogram of the tokens of `tokenize`. `normalize: {stats: FILE}`\n"
-        "reads the output of --json.\n"
+        "For each column it shows the type, the number of empty values, and the lengths. For\n"
+        "numbers it also shows mean and standard deviation, and for token ids a histogram.\n"
+        "The stage `normalize: {stats: FILE}` reads the output of --json.\n"
         "\n"
-        "It reads all data once, in constant memory. It counts bad records and skips them.",
+        "It reads all data once, and needs little memory for data of any size. It counts bad\n"
+        "records and skips them.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl describe titanic.yaml\n"

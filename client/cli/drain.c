@@ -26,7 +26,7 @@ static int drain_main(const struct leat_cli_arguments *arguments, struct leat_er
 
 static const struct leat_cli_option drain_options[] = {
     LEAT_CLI_OPTION(NUMBER, "timeout", timeout,
-                    "longest wait in seconds before the daemon stops (default 30)", .value = "S",
+                    "stop the daemon after S seconds at the latest (default 30)", .value = "S",
                     .max = 86400),
     LEAT_CLI_OPTION_END,
 };

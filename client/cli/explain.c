@@ -61,7 +61,7 @@ static int parse_ranks(const struct leat_cli_arguments *arguments,
     if (!arguments->ranks)
         return 0;
     if (world_size == 0)
-        return leat_error_set(err, -EINVAL, "--ranks is given without --world-size");
+        return leat_error_set(err, -EINVAL, "with --ranks, also give --world-size");
     n_fields = sscanf(arguments->ranks, "%9u%n-%9u%n", &first, &n_first, &last, &n_read);
     if (n_fields == 1) {
         last = first;
@@ -69,10 +69,10 @@ static int parse_ranks(const struct leat_cli_arguments *arguments,
     }
     if (n_fields < 1 || arguments->ranks[0] < '0' || arguments->ranks[0] > '9' ||
         arguments->ranks[n_read] || last < first || last >= world_size)
-        return leat_error_set(
-            err, -EINVAL,
-            "--ranks: \"%s\" is neither a rank nor a range such as 0-7, within 0 to %llu",
-            arguments->ranks, (unsigned long long)world_size - 1);
+        return leat_error_set(err, -EINVAL,
+                              "--ranks: \"%s\" is neither a rank such as 3 nor a range such as "
+                              "0-7; ranks go from 0 to %llu",
+                              arguments->ranks, (unsigned long long)world_size - 1);
     ret_ranks->first = first;
     ret_ranks->n = (uint64_t)last - first + 1;
     return 0;
@@ -164,17 +164,20 @@ static int explain_main(const struct leat_cli_arguments *arguments, struct leat_
 static const struct leat_cli_option explain_options[] = {
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION(CHOICE, "format", drawing,
-                    "output format: dot is for graphviz, svg is a picture", .value = "F",
+                    "output format; dot is for graphviz, svg is a picture", .value = "F",
                     .choices = drawings),
     LEAT_CLI_OPTION_NO_FUSE,
     LEAT_CLI_OPTION(FLAG, "measure", measure,
-                    "predict times even if that starts programs of `exec`", .is_of_file = true),
+                    "predict times even if the stream then starts programs (`exec`)",
+                    .is_of_file = true),
     LEAT_CLI_OPTION(FLAG, "no-measure", no_measure,
-                    "read only the head of the data, and predict no times", .is_of_file = true),
+                    "read only the beginning of the data, and predict no times",
+                    .is_of_file = true),
     LEAT_CLI_OPTION(NUMBER, "world-size", world_size,
-                    "show what one node needs in a world of this size", .value = "W", .min = 1,
-                    .max = UINT32_MAX, .is_of_file = true),
-    LEAT_CLI_OPTION(STRING, "ranks", ranks, "the node's ranks, such as 3 or 0-7 (default: 0)",
+                    "number of ranks in a cluster; show what one node of it needs", .value = "W",
+                    .min = 1, .max = UINT32_MAX, .is_of_file = true),
+    LEAT_CLI_OPTION(STRING, "ranks", ranks,
+                    "the ranks that run on this node, such as 3 or 0-7 (default: 0)",
                     .value = "A[-B]", .is_of_file = true),
     LEAT_CLI_OPTION_END,
 };
@@ -182,19 +185,19 @@ static const struct leat_cli_option explain_options[] = {
 const struct leat_cli_command leat_cli_explain_command = {
     .name = "explain",
     .group = LEAT_CLI_GROUP_DATA,
-    .summary = "show the plan of a stream: schema, fused stages, memory, time",
+    .summary = "show how leat runs a stream: fields, stages, memory, time",
     .description =
-        "Shows the plan of a FILE's stream, or of a STREAM of the running daemon: which\n"
-        "stages run where and why, the data between them, the tensors of a batch, and the\n"
-        "memory.\n"
+        "Shows how leat runs a stream of a FILE, or a STREAM of the running daemon. It shows\n"
+        "which stages run where and why, the data between them, the tensors of a batch, and\n"
+        "the memory.\n"
         "\n"
-        "For a FILE's stream it also predicts times: it runs the first 4 MiB of the data on\n"
-        "one thread, for at most 0.3 s. It skips this if the data comes through a FIFO, or if\n"
-        "the stream starts programs. The prediction holds for an idle machine, files in\n"
-        "memory, and a trainer that takes batches at once.\n"
+        "For a FILE, it also predicts times. To do so, it runs the first 4 MiB of the data on\n"
+        "one thread, for at most 0.3 s. It predicts nothing if the data comes through a FIFO,\n"
+        "or if the stream starts programs. The prediction assumes that the machine is idle,\n"
+        "the files are in memory, and the trainer takes each batch at once.\n"
         "\n"
-        "With --world-size it shows what one node of many needs: CPU, bytes, requests and\n"
-        "memory. It also suggests `lanes` of a shuffle for that world.",
+        "With --world-size, it shows what one node of a cluster needs: CPU, bytes, requests\n"
+        "and memory. It also suggests a number of `lanes` for the shuffle.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl explain titanic.yaml train\n"

@@ -72,7 +72,7 @@ static void print_bad(const struct leat_head_bad *bad) {
         return;
     (void)leat_error_print(&bad->first, line, sizeof(line));
     (void)fflush(stdout);
-    (void)fprintf(stderr, "leatctl: %llu bad record%s skipped; the first: %s\n",
+    (void)fprintf(stderr, "leatctl: skipped %llu bad record%s; the first: %s\n",
                   (unsigned long long)bad->n_skipped, bad->n_skipped == 1 ? " is" : "s are", line);
 }
 
@@ -110,12 +110,12 @@ static int head_main(const struct leat_cli_arguments *arguments, struct leat_err
 }
 
 static const struct leat_cli_option head_options[] = {
-    LEAT_CLI_OPTION(NUMBER, "records", records, "number of records (default 3)", .letter = 'n',
-                    .value = "N", .min = 1, .max = 1000000),
-    LEAT_CLI_OPTION(
-        STRING, "after", after,
-        "`source`, a stage, `pad[2]` for the second `pad`, or an index from 0 (default: the last)",
-        .value = "STAGE"),
+    LEAT_CLI_OPTION(NUMBER, "records", records, "number of records to print (default 3)",
+                    .letter = 'n', .value = "N", .min = 1, .max = 1000000),
+    LEAT_CLI_OPTION(STRING, "after", after,
+                    "print the records after this stage: `source`, `tokenize`, `pad[2]` for the "
+                    "second `pad`, or an index from 0 (default: the last stage)",
+                    .value = "STAGE"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -124,8 +124,8 @@ const struct leat_cli_command leat_cli_head_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "print the first records after a stage",
     .description =
-        "Runs the source and the per-record stages in this process. Stages that order or\n"
-        "batch do not change records.",
+        "Runs the source and the per-record stages in this process. It leaves out stages that\n"
+        "order or batch, because they do not change records.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl head titanic.yaml -n 3 --after tokenize\n"

@@ -13,7 +13,7 @@ static int take_number(const char *text, const char *what, int64_t max, uint64_t
     int64_t number;
 
     if (leat_parse_int(text, strlen(text), &number) < 0 || number < 0 || number > max)
-        return leat_error_set(err, -EINVAL, "leatctl kick: \"%.64s\" is not a %s", text, what);
+        return leat_error_set(err, -EINVAL, "leatctl kick: \"%.64s\" is not the %s", text, what);
     *ret_number = (uint64_t)number;
     return 0;
 }
@@ -22,7 +22,7 @@ static int take_user(const char *name, Leat__KickRequest *kick, struct leat_erro
     const struct passwd *entry = getpwnam(name);
     uint64_t uid = entry ? entry->pw_uid : 0;
 
-    if (!entry && take_number(name, "user name or number", UINT32_MAX - 1, &uid, err) < 0)
+    if (!entry && take_number(name, "name or number of a user", UINT32_MAX - 1, &uid, err) < 0)
         return err->code;
     kick->has_uid = true;
     kick->uid = (uint32_t)uid;
@@ -44,7 +44,8 @@ static int fill_request(const struct leat_cli_arguments *arguments, Leat__KickRe
     if (kick->session || kick->has_uid || kick->pid || kick->stream[0])
         return LEAT_CLI_OK;
     leat_error_set(err, -EINVAL,
-                   "leatctl kick: give SESSION, --pid, --user or --stream (leatctl kick --help)");
+                   "leatctl kick: say which sessions to end: give SESSION, --pid, --user or "
+                   "--stream (leatctl kick --help)");
     return LEAT_CLI_USAGE;
 }
 
@@ -75,7 +76,7 @@ static const struct leat_cli_option kick_options[] = {
     LEAT_CLI_OPTION(STRING, "user", user, "end the sessions of this user, by name or number",
                     .value = "USER"),
     LEAT_CLI_OPTION(STRING, "stream", stream, "end the sessions of this stream", .value = "NAME"),
-    LEAT_CLI_OPTION(STRING, "reason", reason, "reason for the trainer and the log",
+    LEAT_CLI_OPTION(STRING, "reason", reason, "reason, which the trainer's error and the log show",
                     .value = "TEXT"),
     LEAT_CLI_OPTION_END,
 };
@@ -85,9 +86,10 @@ const struct leat_cli_command leat_cli_kick_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "end sessions of trainers",
     .description =
-        "Ends the sessions that match all given options. The trainer gets an error with the\n"
-        "reason and does not reconnect by itself, but its user can start it again. Only\n"
-        "operators (admin_groups) may do this.",
+        "A session is one trainer's connection; `leatctl streams --trainers` lists them. The\n"
+        "command ends the sessions that match all options that you give. The trainer gets an\n"
+        "error with the reason, and does not reconnect by itself. Its user can start it\n"
+        "again. Only operators (admin_groups) may use this command.",
     .operand = "[SESSION]",
     .examples = "  leatctl kick 17 --reason 'the disk is needed'\n"
                 "  leatctl kick --user alice --stream titanic\n",

@@ -26,19 +26,21 @@ static int log_level_main(const struct leat_cli_arguments *arguments, struct lea
 }
 
 static const struct leat_cli_option log_level_options[] = {
-    LEAT_CLI_OPTION(STRING, "room", room, "only this room (default: all)", .value = "ROOM"),
+    LEAT_CLI_OPTION(STRING, "room", room, "show or set only this room (default: all)",
+                    .value = "ROOM"),
     LEAT_CLI_OPTION_END,
 };
 
 const struct leat_cli_command leat_cli_log_level_command = {
     .name = "log-level",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "show or set what the daemon logs, by room",
+    .summary = "show or set what the daemon logs",
     .description =
-        "LEVEL is error, warning, notice, info or debug: leatd logs events of this level and\n"
-        "above, until it ends. Rooms are daemon (start, stop, the machine), control (requests\n"
-        "of operators), session (trainers that connect, leave or are refused), stream, cache\n"
-        "and tuner. Only operators (admin_groups) may do this.",
+        "LEVEL is error, warning, notice, info or debug. leatd then logs events of this level\n"
+        "and of all levels before it in this list, until it ends. A room is a part of the\n"
+        "daemon: daemon (start, stop, the machine), control (requests of operators), session\n"
+        "(trainers that connect, leave or are refused), stream, cache and tuner. Only\n"
+        "operators (admin_groups) may use this command.",
     .operand = "[LEVEL]",
     .examples = "  leatctl log-level\n"
                 "  leatctl log-level info --room session\n",

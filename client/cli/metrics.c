@@ -44,9 +44,10 @@ const struct leat_cli_command leat_cli_metrics_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "print the daemon's metrics for Prometheus",
     .description =
-        "Prints the current metrics, as the listener of the setting http_listen serves them\n"
-        "at /metrics. On a machine without that listener, a timer can write them for the\n"
-        "textfile collector of node_exporter.",
+        "Prints the current metrics. They are the same as at /metrics of the daemon's HTTP\n"
+        "listener (setting http_listen). If your daemon has no such listener, run this\n"
+        "command from a timer, and write the output to a file for the textfile collector of\n"
+        "node_exporter.",
     .examples = "  leatctl metrics\n"
                 "  leatctl metrics --format prometheus | promtool check metrics\n",
     .asks_daemon = true,

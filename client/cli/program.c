@@ -42,7 +42,7 @@ static int unknown_command(const char *word) {
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         if (strcmp(places[i].name, word) != 0)
             continue;
-        fprintf(stderr, "leatctl: unknown command \"%s\": see %s\n", word, places[i].place);
+        fprintf(stderr, "leatctl: there is no command \"%s\"; see %s\n", word, places[i].place);
         return LEAT_CLI_USAGE;
     }
 
@@ -51,7 +51,7 @@ static int unknown_command(const char *word) {
         n++;
     }
     nearest = leat_nearest(word, names, n);
-    fprintf(stderr, "leatctl: unknown command \"%s\"%s%s%s (leatctl --help)\n", word,
+    fprintf(stderr, "leatctl: there is no command \"%s\"%s%s%s (leatctl --help)\n", word,
             nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
     return LEAT_CLI_USAGE;
 }
@@ -99,11 +99,11 @@ static int run_command(const struct leat_cli_command *command, int argc, char **
         print_error(&err, status != LEAT_CLI_USAGE &&
                               (arguments.json || arguments.format != LEAT_CLI_TEXT));
     if (fflush(stdout) != 0 && !leat_cli_interrupt_was_pipe() && status == LEAT_CLI_OK) {
-        fprintf(stderr, "leatctl: writing the output: %s\n", strerror(errno));
+        fprintf(stderr, "leatctl: cannot write the output: %s\n", strerror(errno));
         status = LEAT_CLI_FAILURE;
     }
     if (leat_cli_print_failed() && status == LEAT_CLI_OK) {
-        fprintf(stderr, "leatctl: out of memory: the output is incomplete\n");
+        fprintf(stderr, "leatctl: out of memory, so the output is incomplete\n");
         status = LEAT_CLI_FAILURE;
     }
     return status;

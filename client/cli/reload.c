@@ -31,7 +31,8 @@ static void add_text(struct leat_text *text, const void *message,
     }
     if (n_same > 0)
         leat_text_add(text, "%-10s %zu stream%s\n", "unchanged", n_same, n_same == 1 ? "" : "s");
-    add_names(text, arguments->check ? "settings that would change: " : "settings in force: ",
+    add_names(text,
+              arguments->check ? "settings that would change: " : "settings that have changed: ",
               reply->settings, reply->n_settings);
     add_names(text, "settings that need a restart: ", reply->at_start, reply->n_at_start);
     leat_text_add(text, arguments->check ? "the configuration has no errors\n" : "reloaded\n");
@@ -59,14 +60,14 @@ const struct leat_cli_command leat_cli_reload_command = {
     .summary = "reload the daemon's configuration",
     .description =
         "The daemon reads and checks the whole configuration before it uses any of it. If\n"
-        "there is an error, it prints the error with file, line and column, the exit status\n"
-        "is 3, and nothing changes.\n"
+        "there is an error, the command prints it with file, line and column. The exit status\n"
+        "is then 3, and nothing changes.\n"
         "\n"
-        "A stream whose digest and tokenizer contents are the same continues without\n"
-        "interruption. Trainers of a changed stream finish their epoch and then get the new\n"
-        "stream. With the stream's option `on_reload: tell`, they end at once with an error.\n"
-        "Trainers of a removed stream finish their epoch and end. Settings take effect at\n"
-        "once; `reload` lists those that need a restart.",
+        "A stream continues without interruption if its digest and the contents of its\n"
+        "tokenizer are the same. Trainers of a changed stream finish their epoch, and then\n"
+        "get the new stream. If the stream has the option `on_reload: tell`, they end at once\n"
+        "with an error. Trainers of a removed stream finish their epoch and end. Settings\n"
+        "take effect at once, except those that need a restart. `reload` lists these.",
     .examples = "  leatctl reload --check && leatctl reload\n"
                 "  leatctl reload --json\n",
     .asks_daemon = true,

@@ -203,10 +203,10 @@ const struct leat_cli_command leat_cli_spec_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "print a stream of a file as JSON",
     .description =
-        "For programs that read no YAML: prints the name, the source and the stages with\n"
-        "their arguments, and the options. Values have the type of their argument: number,\n"
-        "boolean or text. Paths are as in FILE, relative to its folder. The values of exec's\n"
-        "environment are null, since they may be secrets.",
+        "This is for programs that do not read YAML. It prints the name, the source and the\n"
+        "stages with their arguments, and the options. Each value has the type of its\n"
+        "argument: number, boolean or text. Paths are as in FILE, relative to its folder. It\n"
+        "prints null for the values of exec's environment, because they may be secrets.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl spec titanic.yaml\n"

@@ -13,7 +13,7 @@
 
 #define REFERENCE_MARKDOWN 2 /* of --format */
 #define OPTIONS_NAME       "options"
-#define OPTIONS_SUMMARY    "options of a stream, beside `source` and `stages`"
+#define OPTIONS_SUMMARY    "options of a stream, next to `source` and `stages`"
 
 static const char *const kind_names[] = {
     [LEAT_STAGE_SOURCE] = "source",
@@ -61,7 +61,7 @@ static void fill_entries(struct entries *entries) {
         entry = &entries->items[entries->n_items++];
         *entry = (struct entry){.name = arg->name,
                                 .kind = "option",
-                                .summary = "of a stream, beside `source` and `stages`",
+                                .summary = "of a stream, next to `source` and `stages`",
                                 .own = {*arg, LEAT_ARGS_END}};
         entry->args = entry->own;
     }
@@ -202,8 +202,8 @@ static void add_all(struct leat_text *text, const struct entries *entries,
         leat_text_add(text, "]\n");
     else if (!is_markdown(arguments))
         leat_text_add(text, "\n"
-                            "For the arguments of one, see `leatctl stages NAME`; for the options "
-                            "of a stream, `leatctl stages options`.\n");
+                            "`leatctl stages NAME` shows the arguments of a source or stage. "
+                            "`leatctl stages options` shows the options of a stream.\n");
 }
 
 static void add_entry(struct leat_text *text, const struct entry *entry,
@@ -229,7 +229,7 @@ static int add_one(struct leat_text *text, const struct entries *entries,
         }
     }
     nearest = leat_nearest(arguments->operand, names, entries->n_items);
-    leat_error_set(err, -ENOENT, "there is no source, stage or option \"%.64s\"%s%s%s",
+    leat_error_set(err, -ENOENT, "leat has no source, stage or option \"%.64s\"%s%s%s",
                    arguments->operand,
                    nearest ? "; did you mean \"" : "; `leatctl stages` lists them",
                    nearest ? nearest : "", nearest ? "\"?" : "");
@@ -255,15 +255,16 @@ static int stages_main(const struct leat_cli_arguments *arguments, struct leat_e
 
 static const char *const references[] = {"text", "json", "markdown", NULL};
 static const struct leat_cli_option stages_options[] = {
-    LEAT_CLI_OPTION(CHOICE, "format", reference, "output format: markdown is the reference page",
-                    .value = "F", .choices = references),
+    LEAT_CLI_OPTION(CHOICE, "format", reference,
+                    "output format; markdown gives the whole reference as one page", .value = "F",
+                    .choices = references),
     LEAT_CLI_OPTION_END,
 };
 
 const struct leat_cli_command leat_cli_stages_command = {
     .name = "stages",
     .group = LEAT_CLI_GROUP_DATA,
-    .summary = "reference of sources, stages and stream options",
+    .summary = "show all sources, stages and options of a stream",
     .operand = "[STAGE]",
     .examples = "  leatctl stages\n"
                 "  leatctl stages shuffle\n"

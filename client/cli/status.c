@@ -67,8 +67,9 @@ const struct leat_cli_command leat_cli_status_command = {
     .name = "status",
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "show the state of the daemon",
-    .description = "Also shows how many runs and openings of streams failed, how many streams are\n"
-                   "failing now, and the last error with its time.",
+    .description =
+        "It also shows how many times a run or the opening of a stream has failed. It shows\n"
+        "how many streams are failing now, and the last error with its time.",
     .examples = "  leatctl status\n"
                 "  leatctl status --json\n",
     .asks_daemon = true,

@@ -54,7 +54,7 @@ static void add_failures_text(struct leat_text *text, const Leat__Stream *stream
         return;
     for (size_t i = 0; i < stream->n_failures; i++)
         n += stream->failures[i]->n;
-    leat_text_add(text, "    %s %" PRIu64 "x; the last: ",
+    leat_text_add(text, "    %s %" PRIu64 " times; the last error: ",
                   stream->last_failure->is_over ? "failed" : "FAILED", n);
     leat_cli_failure_text(text, stream->last_failure);
     leat_text_add(text, "\n");
@@ -294,31 +294,32 @@ static int streams_main(const struct leat_cli_arguments *arguments, struct leat_
 }
 
 static const struct leat_cli_option streams_options[] = {
-    LEAT_CLI_OPTION(FLAG, "users", users,
-                    "list the users, with their use of the daemon and their limits"),
-    LEAT_CLI_OPTION(FLAG, "trainers", trainers, "list the trainers, and what they wait for"),
+    LEAT_CLI_OPTION(FLAG, "users", users, "list the users, with what they use and their limits"),
+    LEAT_CLI_OPTION(FLAG, "trainers", trainers, "list the trainers, with what they wait for"),
     LEAT_CLI_OPTION_END,
 };
 
 const struct leat_cli_command leat_cli_streams_command = {
     .name = "streams",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "list the daemon's streams, its trainers, its users",
+    .summary = "list the streams, the trainers or the users of the daemon",
     .description =
-        "Lists streams with their sessions and runs. Shows which streams stall, how often\n"
-        "each failed, and its last error with the time. A stream is FAILED if it has not\n"
-        "served a trainer since its last error.\n"
+        "Lists the streams. A session is one trainer's connection. A run makes batches for\n"
+        "one or more sessions. For each stream it shows if it stalls, how often it failed,\n"
+        "and its last error with the time. A stream is FAILED if it has served no trainer\n"
+        "since its last error.\n"
         "\n"
-        "--trainers: one line per session. `waits` is the share of its time in which it\n"
-        "wanted a batch and none was ready: leat is too slow for it. `holds all` is the share\n"
-        "in which it held as many batches as it may: the trainer is too slow. `unit` is the\n"
-        "systemd unit or control group of its process. A daemon that runs as a system service\n"
-        "often cannot see it. The process of a trainer in a container is unknown.\n"
+        "--trainers prints one line per session. `waits` is the share of time in which the\n"
+        "trainer waited for a batch: leat is too slow for it. `holds all` is the share of\n"
+        "time in which the trainer held as many batches as it may: the trainer is too slow.\n"
+        "`unit` is the systemd unit or control group of the trainer. A daemon that runs as a\n"
+        "system service often cannot see it. For a trainer in a container, the process is\n"
+        "unknown.\n"
         "\n"
-        "--users: one row per connected user: weight (`user_weights` in the settings), worker\n"
-        "time, sessions, memory of batches, streams that its trainers described, control\n"
-        "connections, and refusals. Each figure stands beside its limit. For a trainer in a\n"
-        "container, the kernel says which user it is.",
+        "--users prints one line per connected user: weight (`user_weights` in the settings),\n"
+        "worker time, sessions, memory of batches, streams that its trainers described,\n"
+        "control connections, and refusals. Each figure stands beside its limit. For a\n"
+        "trainer in a container, the kernel says which user it is.",
     .examples = "  leatctl streams\n"
                 "  leatctl streams --trainers --json | jq '.[] | select(.wait_ns > .age_ns / 2)'\n"
                 "  leatctl streams --users --json | jq '.users[] | {uid, worker_ns}'\n",

@@ -29,7 +29,7 @@ static int version_main(const struct leat_cli_arguments *arguments, struct leat_
 const struct leat_cli_command leat_cli_version_command = {
     .name = "version",
     .group = LEAT_CLI_GROUP_LEATCTL,
-    .summary = "show versions",
+    .summary = "show the versions of leatctl and of its protocol",
     .examples = "  leatctl version --json\n",
     .options = leat_cli_no_options,
     .run = version_main,

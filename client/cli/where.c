@@ -98,7 +98,7 @@ static int print_json(const struct leat_plan *plan, const struct leat_cli_argume
 static int print_places(const struct leat_plan *plan, const struct leat_cli_arguments *arguments,
                         const struct leat_places *places, struct leat_error *err) {
     if (arguments->row.is_given && arguments->row.value >= places->n_rows)
-        return leat_error_set(err, -ERANGE, "there is no row %llu: the batch has %u",
+        return leat_error_set(err, -ERANGE, "--row: there is no row %llu; the batch has %u rows",
                               (unsigned long long)arguments->row.value, places->n_rows);
     if (arguments->json)
         return print_json(plan, arguments, places, err);
@@ -156,23 +156,25 @@ static int where_of_stream(const struct leat_cli_arguments *arguments, struct le
 
 static int where_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     if (!arguments->step.is_given) {
-        leat_error_set(err, -EINVAL, "leatctl where: --step is missing; give --epoch E --step S");
+        leat_error_set(err, -EINVAL,
+                       "leatctl where: say which batch you mean: give --epoch E --step S");
         return LEAT_CLI_USAGE;
     }
     return arguments->is_file ? where_of_file(arguments, err) : where_of_stream(arguments, err);
 }
 
 static const struct leat_cli_option where_options[] = {
-    LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "from 0 (default 0)", .value = "E", .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "step", step, "step from 0, over all ranks", .value = "S",
+    LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "epoch of the batch, from 0 (default 0)", .value = "E",
                     .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "row", row, "only this row of the batch, from 0", .value = "R",
+    LEAT_CLI_OPTION(NUMBER, "step", step, "step of the batch, from 0, counted over all ranks",
+                    .value = "S", .max = UINT64_MAX),
+    LEAT_CLI_OPTION(NUMBER, "row", row, "show only this row of the batch, from 0", .value = "R",
                     .max = UINT32_MAX),
-    LEAT_CLI_OPTION(NUMBER, "seed", seed, "the trainer's seed, if it is not the stream's own",
+    LEAT_CLI_OPTION(NUMBER, "seed", seed, "seed of the trainer, if it is not the stream's own",
                     .value = "N", .max = UINT64_MAX),
     LEAT_CLI_OPTION(NUMBER, "world-size", world_size,
-                    "the world size, for a step that `uneven: pad` adds (default 1)", .value = "W",
-                    .min = 1, .max = 1048576),
+                    "number of ranks; needed only for a step that `uneven: pad` adds (default 1)",
+                    .value = "W", .min = 1, .max = 1048576),
     LEAT_CLI_OPTION_END,
 };
 
@@ -181,12 +183,13 @@ const struct leat_cli_command leat_cli_where_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "show where the records of a batch come from",
     .description =
-        "Prints a line for each row of a batch, and for each part of a packed row: the number\n"
-        "of the record (from 0, as for skip_records), its bytes in the file's text, and\n"
-        "file:line.\n"
+        "Prints a line for each row of a batch. It shows the number of the record (from 0, as\n"
+        "for skip_records), its bytes in the file's text, and file:line. A packed row has a\n"
+        "line for each of its parts.\n"
         "\n"
-        "This process computes the order again, and reads the data with your rights. For a\n"
-        "STREAM, the daemon sends the spec. `where` writes nothing, not even a cache.",
+        "`where` computes the order of the records again in its own process. It reads the\n"
+        "data with your permissions. For a STREAM, it gets the spec from the daemon. It\n"
+        "writes nothing, not even a cache.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl where titanic --epoch 3 --step 17\n"

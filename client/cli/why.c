@@ -22,27 +22,28 @@ static int why_main(const struct leat_cli_arguments *arguments, struct leat_erro
 }
 
 static const struct leat_cli_option why_options[] = {
-    LEAT_CLI_OPTION(NUMBER, "seconds", seconds, "seconds to look back (default 10)", .value = "S",
-                    .min = 1, .max = 30),
+    LEAT_CLI_OPTION(NUMBER, "seconds", seconds, "number of seconds to look back (default 10)",
+                    .value = "S", .min = 1, .max = 30),
     LEAT_CLI_OPTION_END,
 };
 
 const struct leat_cli_command leat_cli_why_command = {
     .name = "why",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "show what bounds a stream, and estimate gains",
+    .summary = "show what limits the speed of a stream, and what would help",
     .description =
-        "Shows what bounds the rate of a STREAM of the running daemon: its trainers, a stage,\n"
-        "the disk, memory_limit, the number of workers, the order, or other load on the\n"
-        "machine. It names slow trainers (rank, client, process, host) and the trainers that\n"
-        "wait for them. It shows how busy each part was. It estimates the gain from one more\n"
-        "worker or processor, a cache, files in memory, or an infinitely fast trainer.\n"
+        "Shows what limits the speed of a STREAM of the running daemon. This may be its\n"
+        "trainers, a stage, the disk, memory_limit, the number of workers, the order, or\n"
+        "other load on the machine. It names slow trainers (rank, client, process, host) and\n"
+        "the trainers that wait for them. It shows how busy each part was. It estimates what\n"
+        "you would gain from one more worker or CPU, a cache, files in memory, or an\n"
+        "infinitely fast trainer.\n"
         "\n"
         "The daemon samples its counters once a second. The answer covers the last S seconds,\n"
-        "or the time since the stream's first trainer came. A gain is an estimate by a model:\n"
-        "the busiest part bounds the rate. Parts without a measurement have no gain: a FIFO\n"
-        "has no files in memory, and some caches cannot be tried. If the stream stalls or has\n"
-        "failed, the error follows.",
+        "or the time since the stream's first trainer came. The estimates assume that the\n"
+        "busiest part limits the speed. Without a measurement there is no estimate: for\n"
+        "example, a FIFO cannot be in memory, and some caches cannot be tried. If the stream\n"
+        "stalls or has failed, the error comes last.",
     .operand = "STREAM",
     .examples = "  leatctl why titanic\n"
                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.low\n",

@@ -87,8 +87,8 @@ int leat_connection_drain(struct leat_connection *connection, struct leat_error 
         return 0;
     if (connection->n_held > 0 && leat_draining_is_on(&connection->draining))
         return leat_error_set(err, -EBUSY,
-                              "you hold %u batches of two sessions: release those of the first one "
-                              "before you seek again",
+                              "you still hold %u batches from before two seeks: release the oldest "
+                              "ones before you seek again",
                               connection->n_held + connection->draining.n_held);
     r = leat_connection_tell_releases(connection, err);
     if (r < 0)
@@ -174,7 +174,8 @@ static int greet_again(struct leat_connection *connection, struct leat_error *er
     }
     if (!leat_outage_is_late(&connection->outage))
         return 0;
-    leat_error_set(&failure, -ETIMEDOUT, "the daemon does not answer");
+    leat_error_set(&failure, -ETIMEDOUT,
+                   "the daemon does not answer: check that it is not stopped or suspended");
     return fail_attempt(connection, &failure, true, err);
 }
 
@@ -235,7 +236,8 @@ int leat_connection_tell_releases(struct leat_connection *connection, struct lea
         return 0;
     *err = LEAT_ERROR_INIT;
     return leat_error_set(err, -ETIMEDOUT,
-                          "the daemon takes no batch back: check that it is not suspended");
+                          "the daemon does not take back released batches: check that it is not "
+                          "stopped or suspended");
 }
 
 /* Waking the daemon costs more than a release, so releases are sent for a quarter of the window at

@@ -7,7 +7,7 @@
 #include "proto/packet.h"
 
 const char *leat_handshake_place(const struct leat_handshake *handshake) {
-    return handshake->phase == LEAT_PHASE_GREETING ? "during the greeting"
+    return handshake->phase == LEAT_PHASE_GREETING ? "at the start of the connection"
                                                    : "while opening the stream";
 }
 
@@ -19,9 +19,13 @@ static int explain_failure(const struct leat_handshake *handshake, int code,
     case 0:
     case -ECONNRESET:
     case -EPIPE:
-        return leat_error_set(err, -ECONNRESET, "the daemon closed the connection %s", place);
+        return leat_error_set(err, -ECONNRESET,
+                              "the daemon closed the connection %s; its log says why", place);
     case -EPROTO:
-        return leat_error_set(err, code, "the daemon sent a packet of the wrong size %s", place);
+        return leat_error_set(err, code,
+                              "the daemon sent a packet of the wrong size %s: check that leatd and "
+                              "libleat have the same version",
+                              place);
     default:
         return leat_error_set(err, code, "%s: %s", place, strerror(-code));
     }
@@ -58,7 +62,8 @@ static int take_welcome(struct leat_handshake *handshake, struct leat_wire *wire
     struct leat_packet packet = {.kind = LEAT_PACKET_OPEN};
 
     if (welcome->hello.magic != LEAT_PACKET_MAGIC)
-        return leat_error_set(err, -EPROTO, "the program that answers is not leatd");
+        return leat_error_set(
+            err, -EPROTO, "the program that answers is not leatd: check the address (LEAT_SOCKET)");
     if (welcome->hello.major != LEAT_PROTOCOL_MAJOR)
         return leat_error_set(
             err, -EPROTONOSUPPORT,
@@ -74,7 +79,9 @@ static int take_opened(struct leat_handshake *handshake, const struct leat_wire 
                        struct leat_error *err) {
     Leat__Opened *message =
         leat_message_unpack(&leat__opened__descriptor, wire->payload, wire->packet.payload_bytes,
-                            "the daemon's description of the stream is malformed", err);
+                            "libleat cannot read the daemon's description of the stream: check "
+                            "that leatd and libleat have the same version",
+                            err);
     int r;
 
     if (!message)
@@ -101,8 +108,10 @@ static int take_answer(struct leat_handshake *handshake, struct leat_wire *wire,
         return take_welcome(handshake, wire, request, err);
     if (kind == LEAT_PACKET_OPENED && handshake->phase == LEAT_PHASE_OPENING)
         return take_opened(handshake, wire, request, opened, err);
-    return leat_error_set(err, -EPROTO, "the daemon sent packet kind %u %s", kind,
-                          leat_handshake_place(handshake));
+    return leat_error_set(err, -EPROTO,
+                          "the daemon sent an unexpected packet (kind %u) %s: check that leatd and "
+                          "libleat have the same version",
+                          kind, leat_handshake_place(handshake));
 }
 
 int leat_handshake_advance(struct leat_handshake *handshake, struct leat_wire *wire,

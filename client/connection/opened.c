@@ -9,7 +9,8 @@
 
 static int check_message(const Leat__Opened *message, struct leat_error *err) {
     if (message->window == 0 || message->window > LEAT_MAX_WINDOW)
-        return leat_error_set(err, -EPROTO, "the daemon gives a window of %u, outside 1..%d",
+        return leat_error_set(err, -EPROTO,
+                              "the daemon gives a window of %u, which is outside 1..%d",
                               message->window, LEAT_MAX_WINDOW);
     if (message->n_tensors > LEAT_SLOT_MAX_TENSORS ||
         message->spec_digest.len != LEAT_DIGEST_BYTES ||
@@ -108,20 +109,21 @@ static int compare_message(const struct leat_opened *opened, const Leat__Opened 
     if (message->n_tensors != opened->n_tensors || message->batch_size != opened->batch_size)
         return leat_error_set(err, -ESTALE,
                               "the stream %.64s has changed: it had %zu tensors and batches of "
-                              "%llu, and has %zu and %llu now",
+                              "%llu rows, and now has %zu and %llu; open it again",
                               opened->name, opened->n_tensors,
                               (unsigned long long)opened->batch_size, message->n_tensors,
                               (unsigned long long)message->batch_size);
     for (size_t i = 0; i < opened->n_tensors; i++)
         if (!has_same_type(&opened->tensors[i], message->tensors[i]) ||
             !has_same_shape(&opened->tensors[i], message->tensors[i]))
-            return leat_error_set(
-                err, -ESTALE,
-                "the stream %.64s has changed: its tensor %.64s has another name, type or shape",
-                opened->name, opened->tensors[i].name);
+            return leat_error_set(err, -ESTALE,
+                                  "the stream %.64s has changed: its tensor %.64s now has another "
+                                  "name, type or shape; open it again",
+                                  opened->name, opened->tensors[i].name);
     if (message->window < opened->window)
         return leat_error_set(err, -ESTALE,
-                              "the daemon gives a window of %u now, but gave one of %u before",
+                              "the daemon now allows a window of %u batches, but allowed %u "
+                              "before; open the stream again",
                               message->window, opened->window);
     return 0;
 }
@@ -133,7 +135,7 @@ static int check_types(const struct leat_opened *opened, const Leat__Opened *mes
     if (message->n_tensors != opened->n_tensors)
         return leat_error_set(err, -ESTALE,
                               "a reload of the daemon's settings changed the stream %.64s: it had "
-                              "%zu tensors, and has %zu now",
+                              "%zu tensors, and now has %zu; open it again",
                               opened->name, opened->n_tensors, message->n_tensors);
     for (size_t i = 0; i < opened->n_tensors; i++) {
         const struct leat_tensor_info *info = &opened->tensors[i];
@@ -142,8 +144,8 @@ static int check_types(const struct leat_opened *opened, const Leat__Opened *mes
         if (!has_same_type(info, tensor))
             return leat_error_set(
                 err, -ESTALE,
-                "a reload of the daemon's settings changed the stream %.64s: its tensor %.64s of "
-                "%s with %u dimensions is %.64s of %.16s with %zu now",
+                "a reload of the daemon's settings changed the stream %.64s: its tensor %.64s was "
+                "%s with %u dimensions, and now is %.64s, %.16s with %zu; open it again",
                 opened->name, info->name, info->dtype_name, info->ndim, tensor->name, tensor->dtype,
                 tensor->n_shape);
     }
@@ -177,8 +179,8 @@ static int check_digest(const struct leat_opened *opened, const ProtobufCBinaryD
     leat_digest_hex(found->data, has);
     leat_digest_hex(wanted->data, want);
     return leat_error_set(err, -ESTALE,
-                          "the stream %.64s has changed: its spec has digest %.16s..., but that of "
-                          "the position is %.16s...",
+                          "the stream %.64s has changed: its spec has the digest %.16s..., but the "
+                          "position is from a spec with %.16s...",
                           opened->name, has, want);
 }
 

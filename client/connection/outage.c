@@ -126,7 +126,8 @@ bool leat_outage_is_hopeless(const struct leat_outage *outage, const struct leat
     if (now_ns < outage->limit_ns)
         return false;
     leat_error_set(err, -ECONNRESET,
-                   "no daemon answered for %.1f s (%u attempts) after batch (%llu, %llu) at %s: %s",
+                   "no daemon answered for %.1f s (%u attempts), after the batch of epoch %llu, "
+                   "step %llu, at %s: %s",
                    (double)(now_ns - outage->start_ns) / 1e9, outage->attempt,
                    (unsigned long long)outage->place.epoch, (unsigned long long)outage->place.step,
                    request->place.sun_path, outage->error.message);

@@ -45,8 +45,9 @@ int leat_request_init(struct leat_request *request, const Leat__OpenRequest *mes
         .on_notice_user = options->on_notice_user,
     };
     if (n_bytes > LEAT_PACKET_PAYLOAD_MAX - ROOM)
-        return leat_error_set(err, -E2BIG, "the stream's spec has %zu bytes, more than %d", n_bytes,
-                              LEAT_PACKET_PAYLOAD_MAX - ROOM);
+        return leat_error_set(
+            err, -E2BIG, "the stream's spec is too large: it has %zu bytes, and the limit is %d",
+            n_bytes, LEAT_PACKET_PAYLOAD_MAX - ROOM);
     request->message = copy_message(message, n_bytes);
     return request->message ? 0 : leat_error_oom(err);
 }

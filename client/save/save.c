@@ -30,7 +30,9 @@ static bool ends_with(const char *path, const char *ending) {
 int leat_save_format_of(const char *path, int32_t format, enum leat_save_format *ret_format,
                         struct leat_error *err) {
     if (format < 0 || format >= (int32_t)N_FORMATS)
-        return leat_error_set(err, -EINVAL, "%d is not a format to save in", (int)format);
+        return leat_error_set(err, -EINVAL,
+                              "%d is not a format for saved batches; give an enum leat_save_format",
+                              (int)format);
     *ret_format = (enum leat_save_format)format;
     for (size_t i = LEAT_SAVE_SAFETENSORS; format == LEAT_SAVE_BY_NAME && i < N_FORMATS; i++)
         if (ends_with(path, formats[i].ending))
@@ -38,7 +40,8 @@ int leat_save_format_of(const char *path, int32_t format, enum leat_save_format 
     if (*ret_format != LEAT_SAVE_BY_NAME)
         return 0;
     return leat_error_set(
-        err, -EINVAL, "\"%.300s\" does not end in .safetensors, .npz or .jsonl: give the format",
+        err, -EINVAL,
+        "\"%.300s\" does not end in .safetensors, .npz or .jsonl: give such a name, or the format",
         path);
 }
 
@@ -51,11 +54,14 @@ static int check_names(const struct leat_view *view, struct leat_error *err) {
         const char *name = view->tensors[i].name;
 
         if (!leat_utf8_is_valid(name, strlen(name)))
-            return leat_error_set(err, -EILSEQ,
-                                  "tensor %zu has a name that is not UTF-8: `rename` it", i);
+            return leat_error_set(
+                err, -EILSEQ, "the name of tensor %zu is not UTF-8: `rename` it in the pipeline",
+                i);
         for (size_t k = 0; k < i; k++)
             if (strcmp(view->tensors[k].name, name) == 0)
-                return leat_error_set(err, -EINVAL, "two tensors are called \"%s\"", name);
+                return leat_error_set(
+                    err, -EINVAL, "two tensors have the name \"%s\": `rename` one in the pipeline",
+                    name);
     }
     return 0;
 }
@@ -85,13 +91,13 @@ static int read_options(const struct leat_save_options *given, struct leat_save_
         return 0;
     if (given->struct_size < sizeof(given->struct_size) || given->struct_size > 4096)
         return leat_error_set(err, -EINVAL,
-                              "options: struct_size is %zu; use leat_save_options_init()",
+                              "options: struct_size is %zu; set it with leat_save_options_init()",
                               given->struct_size);
     for (size_t i = sizeof(*ret); i < given->struct_size; i++)
         if (((const uint8_t *)given)[i])
             return leat_error_set(err, -E2BIG,
                                   "options: this libleat " LEAT_VERSION
-                                  " is too old for an option that is set");
+                                  " is too old for an option that you set; use a newer libleat");
     memcpy(ret, given, given->struct_size < sizeof(*ret) ? given->struct_size : sizeof(*ret));
     if (ret->compression < 0 || ret->compression > MAX_COMPRESSION)
         return leat_error_set(err, -EINVAL, "options: compression %d is outside 0..%d",
@@ -102,13 +108,12 @@ static int read_options(const struct leat_save_options *given, struct leat_save_
 /* A forked child has no memory at the tensors' addresses. */
 static int check_batch(const struct leat_batch *batch, struct leat_error *err) {
     if (!batch->is_held)
-        return leat_error_set(err, -EINVAL, "the batch was released");
+        return leat_error_set(err, -EINVAL, "you have already released this batch");
     if (leat_connection_is_own(batch->connection))
         return 0;
-    return leat_error_set(err, -EPERM,
-                          "this batch came to process %d, before fork(), and cannot be read in the "
-                          "child",
-                          (int)batch->connection->pid);
+    return leat_error_set(
+        err, -EPERM, "this batch belongs to process %d, from before fork(): a child cannot read it",
+        (int)batch->connection->pid);
 }
 
 static int save_batch(const struct leat_batch *batch, const char *path,

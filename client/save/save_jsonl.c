@@ -234,8 +234,10 @@ static int check_sizes(const struct leat_view *view, struct leat_error *err) {
         const struct leat_tensor *tensor = &view->tensors[i];
 
         if (tensor->size_bytes == 0 && n_empty_lists(tensor) > n_lists)
-            return leat_error_set(err, -EINVAL, "tensor \"%s\" has more than %llu empty lists",
-                                  tensor->name, (unsigned long long)n_lists);
+            return leat_error_set(
+                err, -EINVAL,
+                "the tensor \"%s\" has more than %llu empty lists, too many for JSONL",
+                tensor->name, (unsigned long long)n_lists);
         is_bounded = is_bounded || tensor->size_bytes >= n_rows;
     }
     if (is_bounded)

@@ -54,13 +54,13 @@ static int check_name(const char *name, struct leat_error *err) {
 
     if (is_outside || (n >= 3 && strcmp(name + n - 3, "/..") == 0))
         return leat_error_set(err, -EINVAL,
-                              "a tensor with the name \"%s\" does not fit into .npz, where names "
-                              "are paths: `rename` it, or save safetensors",
+                              ".npz uses the names of tensors as paths, but \"%s\" cannot be one: "
+                              "`rename` the tensor in the pipeline, or save safetensors",
                               name);
     if (n >= 4 && strcmp(name + n - 4, ".npy") == 0)
         return leat_error_set(err, -EINVAL,
-                              "a tensor with the name \"%s\" would clash with another one's file "
-                              "in .npz: `rename` it, or save safetensors",
+                              "the tensor \"%s\" would have the same file in .npz as another "
+                              "tensor: `rename` one in the pipeline, or save safetensors",
                               name);
     return 0;
 }

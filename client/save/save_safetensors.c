@@ -64,7 +64,7 @@ int leat_save_safetensors(const struct leat_saving *saving, struct leat_saved_fi
     if (leat_view_find(view, METADATA))
         return leat_error_set(err, -EINVAL,
                               "a tensor has the name " METADATA
-                              ", which safetensors reserves: `rename` it");
+                              ", which safetensors reserves: `rename` it in the pipeline");
     make_header(&header, view);
     if (header.failed)
         leat_error_oom(err);

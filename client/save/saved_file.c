@@ -60,7 +60,7 @@ static int check_target(const char *path, struct leat_error *err) {
     struct stat status;
 
     if (!path[0] || path[strlen(path) - 1] == '/')
-        return leat_error_set(err, -EINVAL, "\"%s\" is not a name of a file", shorten_path(path));
+        return leat_error_set(err, -EINVAL, "\"%s\" is not the name of a file", shorten_path(path));
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return leat_error_set(err, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL,
                               "%s: cannot be written: it exists, and is %s", shorten_path(path),

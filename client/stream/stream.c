@@ -89,7 +89,7 @@ int leat_stream_check_process(struct leat_stream *stream) {
     stream->error = LEAT_ERROR_INIT;
     return leat_error_set(
         &stream->error, -EPERM,
-        "this stream was opened by process %d, before fork(): open it again in the child",
+        "this stream belongs to process %d, from before fork(): open it again in the child",
         (int)stream->connection.pid);
 }
 
@@ -100,7 +100,8 @@ static int check_expected(const struct leat_cursor *cursor, const struct leat_pa
     if (leat_cursor_expects(cursor, packet->batch.epoch, packet->batch.step))
         return 0;
     return leat_error_set(
-        err, -EPROTO, "the daemon sent batch (%llu, %llu) where (%llu, %llu) comes next",
+        err, -EPROTO,
+        "the daemon sent the batch of epoch %llu, step %llu, but epoch %llu, step %llu comes next",
         (unsigned long long)packet->batch.epoch, (unsigned long long)packet->batch.step,
         (unsigned long long)cursor->epoch, (unsigned long long)cursor->step);
 }
@@ -138,9 +139,9 @@ static int take_end(struct leat_stream *stream) {
     struct leat_cursor *cursor = &stream->cursor;
 
     if (packet->end.epoch != cursor->epoch)
-        return leat_error_set(&stream->error, -EPROTO, "the daemon ended epoch %llu in epoch %llu",
-                              (unsigned long long)packet->end.epoch,
-                              (unsigned long long)cursor->epoch);
+        return leat_error_set(
+            &stream->error, -EPROTO, "the daemon ended epoch %llu, but the stream is in epoch %llu",
+            (unsigned long long)packet->end.epoch, (unsigned long long)cursor->epoch);
     if (packet->end.is_last)
         stream->failure = LEAT_END;
     if (packet->end.is_last &&
@@ -222,8 +223,8 @@ static int receive_packet(struct leat_stream *stream) {
         return r;
     if (r == 0 || r == -ECONNRESET) {
         leat_error_set(&stream->error, -ECONNRESET,
-                       "the daemon closed the connection at batch (%llu, %llu): check that leatd "
-                       "runs; its log says why",
+                       "the daemon closed the connection at epoch %llu, step %llu: check that "
+                       "leatd runs; its log says why",
                        (unsigned long long)stream->cursor.epoch,
                        (unsigned long long)stream->cursor.step);
         return lose_connection(stream);
@@ -231,7 +232,7 @@ static int receive_packet(struct leat_stream *stream) {
     if (r == -EPROTO)
         leat_error_set(&stream->error, r, "the daemon sent a packet of the wrong size");
     else
-        leat_error_set(&stream->error, r, "receiving from the daemon: %s", strerror(-r));
+        leat_error_set(&stream->error, r, "cannot receive from the daemon: %s", strerror(-r));
     return leat_stream_fail(stream);
 }
 
@@ -249,7 +250,8 @@ static int check_next(struct leat_stream *stream) {
         stream->error = LEAT_ERROR_INIT;
     if (stream->n_held >= window)
         return leat_error_set(&stream->error, -ENOBUFS,
-                              "you hold all %u batches of the window: release one first", window);
+                              "you hold %u batches, which is the whole window: release one first",
+                              window);
     return 0;
 }
 
@@ -266,7 +268,7 @@ static int wait_for_packet(struct leat_stream *stream, int timeout_ms, uint64_t 
     if (r == -ETIMEDOUT)
         return leat_error_set(&stream->error, r, "no batch came within %d ms", timeout_ms);
     if (r < 0)
-        return leat_error_set(&stream->error, r, "waiting for a batch: %s", strerror(-r));
+        return leat_error_set(&stream->error, r, "cannot wait for a batch: %s", strerror(-r));
     return 0;
 }
 

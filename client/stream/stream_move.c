@@ -146,7 +146,7 @@ static int wait_for_session(struct leat_stream *stream, const struct leat_open_o
             return leat_error_set(err, r, "the daemon did not answer in time %s",
                                   leat_handshake_place(&connection->handshake));
         if (r < 0)
-            return leat_error_set(err, r, "waiting for the daemon: %s", strerror(-r));
+            return leat_error_set(err, r, "cannot wait for the daemon: %s", strerror(-r));
     }
     return r < 0 ? r : 0;
 }
@@ -165,7 +165,7 @@ static int wait_for_daemon(struct leat_stream *stream, const struct leat_open_op
     while (r == 0 && (r = leat_connection_advance(connection, err)) == 0) {
         r = leat_wire_wait(&connection->wire, POLLIN, -1, leat_connection_wake_ns(connection));
         if (r == -EINTR && !goes_on(options))
-            return leat_error_set(err, r, "waiting for the daemon: %s", strerror(-r));
+            return leat_error_set(err, r, "cannot wait for the daemon: %s", strerror(-r));
         r = 0;
     }
     leat_outage_end(&connection->outage);

@@ -112,8 +112,8 @@ static int fail_denied(const char *path, struct leat_error *err) {
     else
         (void)snprintf(name, sizeof(name), "#%u", (unsigned)geteuid());
     return leat_error_set(err, -EACCES,
-                          "%s is for the group %s: ask an operator to add you to it "
-                          "(usermod -aG %s %s), then log in again",
+                          "you may not use %s, because you are not in the group %s: ask an "
+                          "operator to add you (usermod -aG %s %s), then log in again",
                           path, group, group, name);
 }
 
@@ -125,8 +125,9 @@ static int try_place(struct search *search, const char *place, int *ret_fd,
     int r = socket_path(place, search->socket_name, &address);
 
     if (r < 0)
-        return leat_error_set(err, r, "the socket's path \"%.200s\" is longer than %zu bytes",
-                              place, sizeof(address.sun_path) - 1);
+        return leat_error_set(
+            err, r, "the path of the socket \"%.200s\" is too long: it may have at most %zu bytes",
+            place, sizeof(address.sun_path) - 1);
     r = connect_socket(&address, search->type, search->timeout_ms, ret_fd);
     if (r == -EAGAIN)
         r = -ETIMEDOUT;
@@ -136,8 +137,10 @@ static int try_place(struct search *search, const char *place, int *ret_fd,
     if (r == -EACCES || r == -EPERM)
         return fail_denied(address.sun_path, err);
     if (r == -EPROTOTYPE)
-        return leat_error_set(err, r, "%s is not the socket for this kind of delivery",
-                              address.sun_path);
+        return leat_error_set(
+            err, r,
+            "the socket %s is for another kind of delivery: give the folder of sockets instead",
+            address.sun_path);
     (void)snprintf(search->tried + n_tried, sizeof(search->tried) - n_tried, "%s%s (%s)",
                    n_tried ? ", " : "", address.sun_path, strerror(-r));
     search->code = r;
@@ -187,6 +190,6 @@ int leat_address_connect(const char *address, const char *socket_name, int type,
         return leat_error_set(err, search.code, "cannot connect to %s", search.tried);
     return leat_error_set(err, -ECONNREFUSED,
                           "no leatd answers at %s: start one (systemctl start leatd, or leatd "
-                          "--config FILE), or set LEAT_SOCKET to its folder of sockets",
+                          "--config FILE), or set LEAT_SOCKET to the folder of its sockets",
                           search.tried);
 }

@@ -52,8 +52,8 @@ static int check_pages(uint64_t slot_bytes, struct leat_error *err) {
     if (slot_bytes % (uint64_t)page_bytes == 0)
         return 0;
     return leat_error_set(err, -EPROTO,
-                          "the daemon's ring has slots of %llu bytes, which are not whole pages of "
-                          "%ld: open the stream without private_writes",
+                          "the slots of the daemon's ring have %llu bytes, which are not whole "
+                          "pages of %ld bytes: open the stream without private_writes",
                           (unsigned long long)slot_bytes, page_bytes);
 }
 

@@ -22,11 +22,12 @@ int leat_content_read(struct leat_content *content, const struct leat_packet *pa
         return r;
     if (header->epoch != packet->batch.epoch || header->step != packet->batch.step ||
         header->used_bytes != packet->batch.used_bytes)
-        return leat_error_set(
-            err, -EPROTO,
-            "the daemon announced batch (%llu, %llu), but its slot holds (%llu, %llu)",
-            (unsigned long long)packet->batch.epoch, (unsigned long long)packet->batch.step,
-            (unsigned long long)header->epoch, (unsigned long long)header->step);
+        return leat_error_set(err, -EPROTO,
+                              "the daemon announced the batch of epoch %llu, step %llu, but its "
+                              "slot holds that of epoch %llu, step %llu",
+                              (unsigned long long)packet->batch.epoch,
+                              (unsigned long long)packet->batch.step,
+                              (unsigned long long)header->epoch, (unsigned long long)header->step);
     content->packet = *packet;
     return 0;
 }

@@ -39,13 +39,16 @@ static int take_batch(struct leat_transport *transport, const struct leat_packet
     (void)transport;
     if (n_bytes == 0 || n_bytes > LZ4_MAX_INPUT_SIZE ||
         n_bytes > (uint64_t)packet->payload_bytes * LZ4_MAX_RATIO)
-        return leat_error_set(err, -EPROTO, "%u bytes of LZ4 cannot hold a batch of %llu bytes",
-                              packet->payload_bytes, (unsigned long long)n_bytes);
+        return leat_error_set(
+            err, -EPROTO,
+            "the daemon sent %u bytes of LZ4, which cannot hold a batch of %llu bytes",
+            packet->payload_bytes, (unsigned long long)n_bytes);
     if (reserve_memory(content, (size_t)n_bytes) < 0)
         return leat_error_oom(err);
     if (LZ4_decompress_safe(payload, content->memory, (int)packet->payload_bytes, (int)n_bytes) !=
         (int)n_bytes)
-        return leat_error_set(err, -EPROTO, "a batch of %llu bytes is not valid LZ4",
+        return leat_error_set(err, -EPROTO,
+                              "the daemon sent a batch of %llu bytes that is not valid LZ4",
                               (unsigned long long)n_bytes);
     return leat_content_read(content, packet, content->memory, err);
 }

@@ -39,13 +39,14 @@ static int check_slot(const struct leat_mapping *mapping, const struct leat_pack
     uint32_t slot = packet->batch.slot;
 
     if (slot >= mapping->n_slots || packet->batch.used_bytes > mapping->slot_bytes)
-        return leat_error_set(err, -EPROTO,
-                              "slot %u with %llu bytes lies outside the ring of %u slots of %llu "
-                              "bytes",
-                              slot, (unsigned long long)packet->batch.used_bytes, mapping->n_slots,
-                              (unsigned long long)mapping->slot_bytes);
+        return leat_error_set(
+            err, -EPROTO,
+            "the daemon announced slot %u with %llu bytes, but its ring has %u slots of %llu bytes",
+            slot, (unsigned long long)packet->batch.used_bytes, mapping->n_slots,
+            (unsigned long long)mapping->slot_bytes);
     if (mapping->is_held[slot])
-        return leat_error_set(err, -EPROTO, "slot %u was announced while it is held", slot);
+        return leat_error_set(err, -EPROTO,
+                              "the daemon announced slot %u, but the trainer still holds it", slot);
     return 0;
 }
 
@@ -59,7 +60,7 @@ static int take_batch(struct leat_transport *transport, const struct leat_packet
     while (mapping && mapping->generation != packet->batch.generation)
         mapping = mapping->older;
     if (!mapping)
-        return leat_error_set(err, -EPROTO, "a batch was announced in an unknown ring");
+        return leat_error_set(err, -EPROTO, "the daemon announced a batch in an unknown ring");
     r = check_slot(mapping, packet, err);
     if (r < 0)
         return r;

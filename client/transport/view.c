@@ -70,12 +70,14 @@ int leat_view_read(struct leat_view *view, const void *slot, size_t size_bytes,
     int r;
 
     if (size_bytes < sizeof(head.header))
-        return leat_error_set(err, -EPROTO, "a batch of %zu bytes is too short for its header",
-                              size_bytes);
+        return leat_error_set(
+            err, -EPROTO, "the daemon sent a batch of %zu bytes, which is too short for its header",
+            size_bytes);
     memcpy(&head.header, slot, sizeof(head.header));
     head_bytes = leat_slot_head_bytes(head.header.n_tensors);
     if (head_bytes > sizeof(head) || head_bytes > size_bytes)
-        return leat_error_set(err, -EPROTO, "a batch of %zu bytes cannot hold %u tensors",
+        return leat_error_set(err, -EPROTO,
+                              "the daemon sent a batch of %zu bytes, which cannot hold %u tensors",
                               size_bytes, head.header.n_tensors);
     memcpy(head.descriptors, (const uint8_t *)slot + sizeof(head.header),
            head_bytes - sizeof(head.header));

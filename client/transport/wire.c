@@ -173,7 +173,7 @@ int leat_wire_receive(struct leat_wire *wire) {
 int leat_wire_read_error(const struct leat_wire *wire, struct leat_error *err) {
     Leat__Error *message =
         leat_message_unpack(&leat__error__descriptor, wire->payload, wire->packet.payload_bytes,
-                            "the daemon sent a malformed error", err);
+                            "the daemon sent an error that libleat cannot read", err);
 
     if (!message)
         return err->code;

@@ -3,12 +3,12 @@ from scdoc import bold, definition, escape, inline, literal, page, paragraphs, s
 
 EXITS = {
     0: "The command succeeded.",
-    1: "The command failed. The last line on the standard error says why. `check` and `cache verify` end so if they find an "
-       "error.",
+    1: "The command failed. The last line on the standard error gives the reason. `check` and `cache verify` also end with 1 "
+       "if they find an error.",
     2: "The command line has an error.",
     3: "A configuration or data file has an error. The message gives the place.",
-    4: "No daemon answers: it does not run, or it has other sockets (see `LEAT_SOCKET` and `--socket`).",
-    5: "This user has no right to connect to the daemon, or to make this request.",
+    4: "No daemon answers. Start one, or give the folder of its sockets (see `LEAT_SOCKET` and `--socket`).",
+    5: "You may not connect to the daemon, or may not make this request.",
     130: "SIGINT or SIGTERM interrupted the command.",
 }
 
@@ -28,7 +28,7 @@ def options(command):
         if option.get("choices"):
             limits = f"One of {', '.join('`' + choice + '`' for choice in option['choices'])}."
         entries.append(definition(bold("--" + option["name"]) + value + letter, sentence(option["help"]), limits))
-    entries.append(definition("*--help*, *-h*", "Prints this page in short."))
+    entries.append(definition("*--help*, *-h*", "Prints a short form of this page."))
     return "\n".join(entries)
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# node.sh CONFIG COMMAND...: runs COMMAND on this node with a leatd beside it, which ends with it. Launchers start it once on each
-# node: torchrun.sh, mpi.sh and slurm.sh say how.
+# node.sh CONFIG COMMAND... starts a leatd on this node, runs COMMAND, and then ends the leatd. A launcher starts node.sh once on
+# each node: see torchrun.sh, mpi.sh and slurm.sh.
 set -eu
 config=$1
 shift
@@ -11,7 +11,7 @@ daemon=$!
 trap 'kill "$daemon" 2>/dev/null || true; wait "$daemon" || true; rm -rf "$LEAT_SOCKET"' EXIT
 trap 'exit 143' TERM INT
 until leatctl status >/dev/null 2>&1; do
-    kill -0 "$daemon" || exit 1 # it has said why
+    kill -0 "$daemon" || exit 1 # leatd has ended, and has printed the reason
     sleep 0.1
 done
 "$@"

@@ -1,9 +1,11 @@
 #!/bin/bash
-# sbatch slurm.sh: a leatd and a trainer on each of 4 nodes. leat takes rank and world size from srun. For several trainers a
-# node, let torchrun start them: srun node.sh train.yaml torchrun --nproc-per-node 8 --nnodes "$SLURM_NNODES" ... train.py
-# A job that is requeued goes on where your checkpoint's position says.
-# To train from an object store: leatctl prepare train.yaml --job slurm -o s3://bucket/sets/train/ > prepare.sh prints the job that
-# stores the set, and `cache: {prepared: "s3://bucket/sets/train/"}` in train.yaml reads it, with the credentials of ~/.aws.
+# Start this job with `sbatch slurm.sh`. It runs a leatd and a trainer on each of 4 nodes. leat takes rank and world size from
+# srun. For several trainers on a node, start them with torchrun:
+# srun node.sh train.yaml torchrun --nproc-per-node 8 --nnodes "$SLURM_NNODES" ... train.py
+# If Slurm requeues the job, training continues at the position in your checkpoint.
+# To train from an object store, first make a prepared set there. This command writes the job that makes it:
+# leatctl prepare train.yaml --job slurm -o s3://bucket/sets/train/ > prepare.sh
+# Then write `cache: {prepared: "s3://bucket/sets/train/"}` into train.yaml. leat takes the credentials from ~/.aws.
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=1
 #SBATCH --requeue

@@ -140,7 +140,7 @@ static void test_refused(void **state) {
         {"RANK=99999999999999999999 WORLD_SIZE=2", {0}, {"RANK"}},
         {"RANK=1 WORLD_SIZE=0", {0}, {"WORLD_SIZE is \"0\""}},
         {"RANK=1 WORLD_SIZE=1048577", {0}, {"WORLD_SIZE", "1..1048576"}},
-        {"RANK=2 WORLD_SIZE=2", {0}, {"RANK is 2", "ranks is 2", "torchrun"}},
+        {"RANK=2 WORLD_SIZE=2", {0}, {"RANK is 2", "only 2 ranks", "torchrun"}},
         {"RANK=0 WORLD_SIZE=2 LOCAL_RANK=2 LOCAL_WORLD_SIZE=2", {0}, {"LOCAL_RANK (2)"}},
         {"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=3", {0}, {"LOCAL_WORLD_SIZE (3)"}},
         {"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=a", {0}, {"LOCAL_WORLD_SIZE is \"a\""}},

@@ -83,7 +83,7 @@ def test_find(folder):
     result = bench(write(folder), "--find", "workers=1..2", "--batches", 20, "--repeat", 1, "--goal", "memory")
     assert [case["name"] for case in result["configurations"]] == ["workers=1", "workers=2"]
     assert result["found"].startswith("best for memory: workers="), result["found"]
-    assert "stopped: " in result["found"], result["found"]
+    assert "the search stopped because " in result["found"], result["found"]
 
 
 def test_refused(folder):
@@ -94,10 +94,10 @@ def test_refused(folder):
     assert "did you mean \"batch\"" in wrong(file, "--vary", "batsh.batch_size=8")
     assert "\"batsh_size\"; did you mean" in wrong(file, "--vary", "batch.batsh_size=8")
     assert "workers=9999: workers: 9999 is outside 1..1024" in wrong(file, "--vary", "workers=1,9999")
-    assert "400 combinations, at most 256" in wrong(file, "--vary", "seed=1..20", "--vary", "workers=1..20")
+    assert "400 combinations, but at most 256" in wrong(file, "--vary", "seed=1..20", "--vary", "workers=1..20")
     assert "records, tokens," in wrong(file, "--goal", "tokns")
-    assert "there is no stream \"t\"" in wrong(file, "t")
-    assert "give one of them" in wrong(file, "--seconds", 1, "--epochs", 1)
+    assert "the file has no stream \"t\"" in wrong(file, "t")
+    assert "give only one of" in wrong(file, "--seconds", 1, "--epochs", 1)
     (folder / "x.json").write_text("{}")
     assert "x.json" in wrong(folder / "x.json", "--compare", folder / "x.json")
     assert "no-such" in wrong(file, "--save", "/no-such/r.json")
@@ -138,7 +138,7 @@ def test_interrupted(folder):
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=HANG_S)
     assert run.returncode == 130, (run.returncode, err)
-    assert b"interrupted: these are the results" in out and b"workers=1 " in out, out
+    assert b"you interrupted the measurement: these are the results" in out and b"workers=1 " in out, out
     assert not list(folder.glob("leatctl-*")), "the daemon's folder is left"
 
 

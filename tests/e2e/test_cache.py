@@ -312,7 +312,7 @@ def test_commands(folder):
     ctl("cache", "rm", cached, "--key", key)
     assert listed(cached) == []
     for what in (["ls"], ["verify"], ["rm", "--all"]):  # an answer, and none that could be taken for a good one
-        assert ctl("cache", what[0], cached, *what[1:]).stdout.decode().endswith("caches: no caches\n")
+        assert ctl("cache", what[0], cached, *what[1:]).stdout.decode().endswith("caches: there are no caches\n")
 
 
 def test_shards(folder):
@@ -328,7 +328,7 @@ def test_shards(folder):
     refused = ctl("cache", "merge", cached, *(word for shard in sorted((folder / "shards").iterdir())[1:] for word in ("--shards", shard)),
                   check=False)
     assert refused.returncode == 1 and b"shard 0/5 is missing: `leatctl prepare " + str(cached).encode() + b" --shard 0/5 -o DIR` makes it" in refused.stderr
-    assert b": no caches, but 5 shards, which `leatctl cache merge` joins\n" in ctl("cache", "ls", folder / "shards").stdout
+    assert b": there are no caches, but 5 shards; `leatctl cache merge` makes a cache of shards\n" in ctl("cache", "ls", folder / "shards").stdout
     ctl("cache", "merge", cached, "--shards", folder / "shards")
     assert built.read_bytes() == whole
     assert leat_harness.run_digest(cached) == leat_harness.run_digest(plain)

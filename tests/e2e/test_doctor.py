@@ -42,9 +42,9 @@ def test_well(folder):
         assert not wrong, wrong
         for key in [("kernel", "sealed memory"), ("kernel", "openat2"), ("sockets", "control.sock"),
                     ("sockets", "trainer.sock"), ("sockets", "copy.sock"), ("daemon", "version"), ("daemon", "state"),
-                    ("configuration", "file"), ("configuration", "as it is read")]:
+                    ("configuration", "file"), ("configuration", "reload")]:
             assert found[key]["state"] == "ok", found[key]
-        assert found["kernel", "openat2"]["text"].endswith("the daemon has it"), found["kernel", "openat2"]
+        assert found["kernel", "openat2"]["text"].endswith("the daemon can use it"), found["kernel", "openat2"]
         assert ", 0 trainers, 0 refused" in found["daemon", "state"]["text"], found["daemon", "state"]
         assert found["folders", "cache"]["state"] in ("ok", "warn"), found["folders", "cache"]  # little space is left
         assert str(folder / "state" / "leat") in found["folders", "state"]["text"], found["folders", "state"]
@@ -58,7 +58,7 @@ def test_no_daemon(folder):
     found = findings(ctl("doctor", "--json", env={"LEAT_SOCKET": str(folder)}, check=False))
     control = found["sockets", "control.sock"]
     assert control["state"] == "fail" and str(folder) in control["text"] and "systemctl start" in control["mend"], control
-    assert "leatctl (no daemon answers) has it" in found["kernel", "openat2"]["text"], found["kernel", "openat2"]
+    assert "leatctl (no daemon answers) can use it" in found["kernel", "openat2"]["text"], found["kernel", "openat2"]
     assert found["kernel", "version"]["state"] == "ok" and found["daemon", "state"]["state"] == "unseen"
 
 
@@ -68,7 +68,7 @@ def test_broken_configuration(folder):
         well = daemon.config.read_text()
         daemon.config.write_text("workerz: 1\n" + well)
         found = examine(daemon)
-        for name in ("file", "as it is read"):
+        for name in ("file", "reload"):
             wrong = found["configuration", name]
             assert wrong["state"] == "fail" and f"{daemon.config}:1:1" in wrong["text"], wrong
         other = folder / "other.yaml"
@@ -142,7 +142,7 @@ def test_stranger(folder):
                               env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         found = findings(done)
         trainer, right = found["sockets", "trainer.sock"], found["sockets", "right to look"]
-        assert trainer["state"] == "fail" and "is for the group" in trainer["text"], trainer
+        assert trainer["state"] == "fail" and "not in the group" in trainer["text"], trainer
         assert right["state"] == "fail" and "leat-clients" in right["text"] + right["mend"], right
 
 

@@ -42,11 +42,11 @@ def test_array_jobs(folder):
                 {**slurm, "LEAT_SHARDS": "8"}):
         prepare(config, shards, "auto", env)
     assert shards_of(shards) == ["0-of-4.leat", "1-of-4.leat", "3-of-4.leat", "6-of-8.leat"]
-    for env, what in (({}, b"this is not a task of a job array"), ({"JOB_COMPLETION_INDEX": "0"}, b"LEAT_SHARDS is not set"),
+    for env, what in (({}, b"this is no task of a job array"), ({"JOB_COMPLETION_INDEX": "0"}, b"LEAT_SHARDS is not set"),
                       ({"JOB_COMPLETION_INDEX": "x", "LEAT_SHARDS": "4"}, b'JOB_COMPLETION_INDEX is "x", not a number'),
-                      ({"JOB_COMPLETION_INDEX": "4", "LEAT_SHARDS": "4"}, b'"4/4" is not i/n'),
+                      ({"JOB_COMPLETION_INDEX": "4", "LEAT_SHARDS": "4"}, b'"4/4" is not I/N'),
                       ({**slurm, "SLURM_ARRAY_TASK_MIN": "7"}, b"SLURM_ARRAY_TASK_MIN is not in 0..6"),
-                      ({**slurm, "SLURM_ARRAY_TASK_ID": "9"}, b'"4/4" is not i/n')):
+                      ({**slurm, "SLURM_ARRAY_TASK_ID": "9"}, b'"4/4" is not I/N')):
         refused = prepare(config, folder / "none", "auto", env, check=False)
         assert refused.returncode == 2 and what in refused.stderr, (env, refused.stderr)
     assert not (folder / "none").exists()
@@ -97,7 +97,7 @@ def test_attempts(folder):
     assert len(list(shards.iterdir())) <= 2, "only the killed attempt may have left something"
     inode, whole = shard.stat().st_ino, shard.read_bytes()
     os.utime(next(folder.glob("*.csv")))
-    assert b"was there before" in prepare(config, shards, "1/2").stdout
+    assert b"already complete" in prepare(config, shards, "1/2").stdout
     assert shard.stat().st_ino == inode
     shard.write_bytes(whole[:-100])
     prepare(config, shards, "1/2")
@@ -132,7 +132,7 @@ def test_end_with(folder):
     owner.kill()
     owner.wait()
     _, told = attempt.communicate(timeout=leat_harness.HANG_S)
-    assert attempt.returncode == 130 and b"interrupted; another attempt starts from the beginning" in told, told
+    assert attempt.returncode == 130 and b"interrupted; the next attempt starts from the beginning" in told, told
     assert not list(shards.iterdir())
     refused = subprocess.run(command, capture_output=True)
     assert refused.returncode == 1 and b"there is no such process" in refused.stderr, refused

@@ -149,7 +149,7 @@ def test_same_as_in_a_folder(folder):
         posts = [headers for method, _, _, headers in server.requests if method == "PUT"]
         assert [headers.get("If-None-Match") for headers in posts] == ["*"] * 4 + [None], "only set.json is replaced"
         failed = ctl("prepare", plain, "--shard", "0/4", "-o", f"{server.url}/data/sets/web", env=env, check=False)
-        assert failed.returncode == 2 and b"is a web server" in failed.stderr
+        assert failed.returncode == 2 and b", a web server" in failed.stderr
         with_path, _ = write(folder, "path", cache={"path": SET})
         assert "`prepared`" in failure("run", with_path, "--no-daemon", env=env)
 

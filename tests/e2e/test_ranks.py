@@ -146,7 +146,7 @@ def test_where(folder):
     left = rows_of(file, "--epoch", 1, "--step", 5)
     assert [place["record"] for place in left["places"]] == [
         place["record"] for place in found["places"] if place["row"] != 3]
-    assert "where: --step is missing" in ctl("where", file, check=False).stderr.decode()
+    assert "where: say which batch you mean" in ctl("where", file, check=False).stderr.decode()
 
 
 if __name__ == "__main__":

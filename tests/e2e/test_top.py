@@ -125,7 +125,7 @@ def test_restart(folder):
         with top(daemon) as screen:
             screen.wait_for(has_all("alpha"), "a picture")
             daemon.stop()
-            screen.wait_for(has_all("looking for the daemon", "alpha"), "that it is away")
+            screen.wait_for(has_all("waiting for a daemon", "alpha"), "that it is away")
             daemon.start()
             screen.wait_for(has_all("alpha", "q quit"), "the next daemon")
             screen.type(b"q")

@@ -35,7 +35,7 @@ STREAMS = ("numbers", "text", "cached", "helped")
 RUN_S = 4 * HANG_S  # of a run, however often its daemon is killed: more is a hang
 MEMORY_SLACK, FDS_SLACK = 48 << 20, 8
 # What a run may be refused for while limits change and daemons come and go, whose sockets are opened to all a moment after.
-ALLOWED = ("is for the group", "limit", "max_", "shutting down", "draining", "no daemon", "cannot connect", "connection", "kick", "operator ended", "did not answer", "no leatd answers",
+ALLOWED = ("not in the group", "limit", "max_", "shutting down", "draining", "no daemon", "cannot connect", "connection", "kick", "operator ended", "did not answer", "no leatd answers",
            "memory", "too many", "closed")
 
 

@@ -111,7 +111,7 @@ MUTANTS = {
         ("float64 of MLX is float32", 'if tensor.dtype == "float64":  # mx', "if False:  # mx"),
     ]),
     "client/python/leat/cursor.py": ("python.stream python.aio python.fork", [
-        ("a closed stream opens again", '        if self._is_closed:\n            raise errors.Error("the stream is closed"', '        if False:\n            raise errors.Error("the stream is closed"'),
+        ("a closed stream opens again", '        if self._is_closed:\n            raise errors.Error("the stream is closed: open it again"', '        if False:\n            raise errors.Error("the stream is closed: open it again"'),
         ("a session that is given away forgets its place", "                self._position = session.native.position\n", "                pass\n"),
         ("limits begin anew", "self.limits.less(0, self._n_taken)", "self.limits"),
         ("tasks are not woken at the end", "            self.waiting.wake()\n        self.native.close()", "            pass\n        self.native.close()"),

@@ -42,9 +42,9 @@ def test_wide_numbers() -> None:
         assert leat.convert(leat.convert(wide, target), "numpy").tolist() == wide.tolist()
     assert str(leat.convert(numpy.array([0.1]), "mlx").dtype) == "mlx.core.float64"
     assert leat.convert(numpy.array([-1, 5]), "jax").tolist() == [-1, 5]
-    with pytest.raises(errors.DataError, match="an array of int64: 1099511627776 is no int32"):
+    with pytest.raises(errors.DataError, match="an array of int64: 1099511627776 does not fit into int32"):
         leat.convert(wide, "jax")
-    with pytest.raises(errors.DataError, match="4294967296 is no uint32"):
+    with pytest.raises(errors.DataError, match="4294967296 does not fit into uint32"):
         leat.convert(numpy.array([1 << 32], numpy.uint64), "jax")
 
 
@@ -88,15 +88,15 @@ def test_shared_memory() -> None:
     assert leat.convert(tensor, "numpy", copy=False).ctypes.data == array.ctypes.data
     assert leat.convert(jax.numpy.ones(4), "numpy", copy=False).tolist() == [1, 1, 1, 1]
     for value, target, words in (
-        (array, "mlx", "MLX shares"), (array.astype(">i4"), "torch", "torch cannot share this array of numpy"),
+        (array, "mlx", "MLX cannot share"), (array.astype(">i4"), "torch", "torch cannot share this array of numpy"),
         (tensor.bfloat16(), "numpy", "numpy cannot share"),
     ):
         with pytest.raises(errors.SpecError, match=words):
             leat.convert(value, target, copy=False)
-    with pytest.raises(errors.SpecError, match="stays where it is"):
+    with pytest.raises(errors.SpecError, match="keeps an array where it is"):
         leat.convert(array, "torch", device="cpu", copy=False)
     with pytest.raises(errors.SpecError, match="'tensorflow' is not one of"):
         leat.convert(array, "tensorflow")
     for target in ("numpy", "mlx"):
-        with pytest.raises(errors.SpecError, match="not .*cuda"):
+        with pytest.raises(errors.SpecError, match="leave out device=.cuda"):
             leat.convert(array, target, device="cuda")

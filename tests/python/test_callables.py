@@ -106,7 +106,7 @@ if __name__ == "__main__":
 
 def test_a_pipeline_with_one() -> None:
     np = pytest.importorskip("numpy")
-    with pytest.warns(callables.CostWarning, match="a Python function costs"):
+    with pytest.warns(callables.CostWarning, match="a Python function takes"):
         pipeline = leat.csv("train.csv").map(
             lambda record: {"n": len(record["Name"]), "v": [1.0, len(record["Sex"])], "ok": True}
         )
@@ -184,12 +184,12 @@ def test_refused() -> None:
         big = "x" * 10_000_000 + os.urandom(60000).hex()
         lock = __import__("threading").Lock()
         for function, says in (
-            (7, "takes a function"),
-            (lambda record: None, "expected a dict"),
-            (lambda record: {}, "expected a dict"),
-            (lambda record: {"n": None}, "no type fits None"),
-            (lambda record: {"n": []}, "no type fits"),
-            (lambda record: {"n": big}, "put it into a module"),
+            (7, "needs a function"),
+            (lambda record: None, "must return a dict"),
+            (lambda record: {}, "must return a dict"),
+            (lambda record: {"n": None}, "leat has no type for None"),
+            (lambda record: {"n": []}, "leat has no type for"),
+            (lambda record: {"n": big}, "put the function into a module"),
             (lambda record: {"n": lock.locked()}, "cannot be sent to another process"),
         ):
             with pytest.raises(errors.SpecError, match=says):
@@ -210,7 +210,7 @@ def test_answers() -> None:
     assert answer(lambda record: record, a="é") == {"_leat": tag, "a": "é"}
     assert "ZeroDivisionError" in answer(lambda record: {"n": 1 // 0})["error"]
     assert "not JSON compliant" in answer(lambda record: {"n": float("nan")})["error"]
-    assert "is not a value of a record" in answer(lambda record: {"n": object()})["error"]
+    assert "a record cannot hold" in answer(lambda record: {"n": object()})["error"]
     assert answer(lambda record: {"_leat": "other", "n": 1})["_leat"] == tag
 
 
@@ -255,7 +255,7 @@ def test_what_cannot_be_loaded_is_told_at_once(tmp_path: pathlib.Path, monkeypat
     monkeypatch.setenv("ONLY_HERE", "1")
     import here_alone  # type: ignore[import-not-found]
 
-    with pytest.raises(errors.SpecError, match="cannot be loaded in another process: AssertionError: only here"):
+    with pytest.raises(errors.SpecError, match="another process cannot load the function: AssertionError: only here"):
         leat.csv("train.csv").map(here_alone.work, warn=False)
     local_enum = __import__("enum").Enum("Kind", "A B")
     local_enum.__module__, local_enum.__qualname__ = "__main__", "Kind"
@@ -275,7 +275,7 @@ def test_arrays_have_their_dtype_and_length() -> None:
     }
     assert schema(lambda record: {"v": np.arange(len(record["Name"])), "l": [1, 2]}) == {"v": "int64[]", "l": "int64[]"}
     assert schema(lambda record: {"n": 1}, schema={"n": np.int16}) == {"n": "int16"}
-    with pytest.raises(errors.SpecError, match=r"2 dimensions is not a field.*v.reshape\(-1\)"):
+    with pytest.raises(errors.SpecError, match=r"2 dimensions cannot be a field.*v.reshape\(-1\)"):
         schema(lambda record: {"v": np.zeros((2, 2))})
     with leat.csv("train.csv").map(lambda record: {"v": np.full(4, 2.5)}, warn=False).select("v").batch(3) as batches:
         assert batches.schema["v"] == ("float64", (-1, 4))

@@ -260,7 +260,7 @@ def test_programs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(programs, "_PACKAGE", str(tmp_path))
     monkeypatch.setenv("LEAT_BIN", "/nowhere")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(errors.NotFoundError, match="there is no leatd in /nowhere, .*LEAT_BIN"):
+    with pytest.raises(errors.NotFoundError, match="leat did not find leatd in /nowhere, .*LEAT_BIN"):
         programs.find("leatd")
     with pytest.raises(LookupError):
         programs.leatctl("stages")

@@ -166,9 +166,9 @@ def test_pandas_columns() -> None:
     coded = recognise.keep(found, ["kind"], {"kind": "codes"})
     assert [row["kind"] for row in rows_of(coded)] == [0, 1, 0]
     assert coded.columns is not None and coded.columns["kind"].classes == ("x", "y")
-    with pytest.raises(errors.DataError, match="'mixed' cannot be read: it holds what Arrow"):
+    with pytest.raises(errors.DataError, match="'mixed' cannot be read, because it holds values that Arrow"):
         recognise.keep(found, ["mixed"])
-    with pytest.raises(errors.DataError, match="'raw' cannot be read: it holds bytes"):
+    with pytest.raises(errors.DataError, match="'raw' cannot be read, because it holds bytes"):
         recognise.keep(found, ["raw"])
     with pytest.raises(errors.DataError, match="cannot be read"):
         recognise.keep(found)
@@ -189,7 +189,7 @@ def test_polars_columns() -> None:
     assert second == {"c": "y", "l": [3], "a": [3.0, 4.0], "d": 2.0}
     assert [row["e"] for row in rows_of(kept(frame, ["e"], {"e": "codes"}))] == [1, 0]
     assert [row["s"] for row in rows_of(kept(frame, ["s"], {"s": "json"}))] == ['{"k":1}', '{"k":2}']
-    with pytest.raises(errors.DataError, match=r"'s' cannot be read: it holds nested values \(struct"):
+    with pytest.raises(errors.DataError, match=r"'s' cannot be read, because it holds nested values \(struct"):
         kept(frame)
 
 
@@ -248,7 +248,7 @@ def test_datasets_classes_and_media(saved: Any) -> None:
     table = pa.table({"text": ["a"], "image": [{"bytes": b"x", "path": "x"}]})
     pictures = datasets.Dataset(table.cast(features.arrow_schema), info=datasets.DatasetInfo(features=features))
     assert rows_of(kept(pictures, ["text"])) == [{"text": "a"}]
-    with pytest.raises(errors.DataError, match="'image' cannot be read: it holds image files"):
+    with pytest.raises(errors.DataError, match="'image' cannot be read, because it holds image files"):
         kept(pictures)
 
 
@@ -293,7 +293,7 @@ def test_json_of_files(tmp_path: pathlib.Path) -> None:
     (tmp_path / "chats.jsonl").write_text("{}\n")
     files = kept(tmp_path / "chats.jsonl", [], {"messages": "json"})
     assert files.arguments == {"fields": {"messages": "json"}}
-    with pytest.raises(errors.SpecError, match=r"name the other fields of files besides those as JSON: columns=\[..\]"):
+    with pytest.raises(errors.SpecError, match=r"with json=, also give the other columns that you want: columns=\[..\]"):
         kept(tmp_path / "chats.jsonl", None, {"messages": "json"})
 
 
@@ -330,22 +330,22 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("thing", "text"),
     [
-        (3, "type builtins.int is not known"),
-        (b"text", "type builtins.bytes is not known"),
-        ({"a": 1}, "a row alone is"),
+        (3, "type builtins.int is not one that leat knows"),
+        (b"text", "type builtins.bytes is not one that leat knows"),
+        ({"a": 1}, "for a single row, give"),
         ([1, 2], "row 0 is a builtins.int"),
         ([{"a": 1}, {"a": "x"}], "values of different kinds: int64, text"),
         ([{"a": "\ud800"}], "row 0 is not Unicode text"),
         ([{"a": 1 << 70}], "not a 64-bit integer"),
-        ([{"a": None}], "nothing but nulls"),
+        ([{"a": None}], "only nulls"),
         ([{"a": b"x"}], "it holds bytes"),
         ([{"a": {"b": 1}}], "nested values"),
         ([{"a": object()}], "objects of the type builtins.object"),
         ([{"a": "x", "n" * 64: 1}], "must have 1 to 63 bytes"),
         ([{"": 1}], "must have 1 to 63 bytes"),
-        ({"a": [1], "b": [1, 2]}, "differ in length: a has 1, b has 2"),
-        (Indexed([{"a": 1}] * 1000 + [{"a": 0.5}]), "'a' of row 1,000 is float64, those before are int64"),
-        ([("a", "b")], r"rows are dicts, texts, named tuples, or \(text, label\)"),
+        ({"a": [1], "b": [1, 2]}, "different lengths: a has 1, b has 2"),
+        (Indexed([{"a": 1}] * 1000 + [{"a": 0.5}]), "'a' is float64 in row 1,000, but int64 in the rows before it"),
+        ([("a", "b")], r"a row must be a dict, a text, a named tuple or \(text, label\)"),
     ],
 )
 def test_refused(thing: Any, text: str) -> None:
@@ -387,11 +387,11 @@ def test_folder_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [os.path.getsize(os.path.join(store.folder(), name)) for name in in_folder()]
     assert len(sizes) == 3 and sum(sizes) <= 3 * 1024 + max(sizes)
     assert os.path.basename(path) in in_folder()
-    with pytest.raises(errors.DataError, match="more than the 3,072 bytes"):
+    with pytest.raises(errors.DataError, match="is larger than 3,072 bytes"):
         kept([{"text": "x" * 5000}])
     assert len(in_folder()) == 3
     monkeypatch.setenv("LEAT_DATA_SIZE", "much")
-    with pytest.raises(errors.SpecError, match="'much', which is not a size such as 50GiB"):
+    with pytest.raises(errors.SpecError, match="'much', but it must be a size such as 50GiB"):
         kept([{"text": "another"}])
 
 

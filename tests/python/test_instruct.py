@@ -202,7 +202,7 @@ def test_prompt_and_completion_of_messages(tmp_path: pathlib.Path, monkeypatch: 
         assert rows_of(instructions(data, QWEN, template="chatml", batch_size=6, **options)) == expected
     mixed = [{"prompt": row["prompt"], "completion": "Yes"} for row in rows]
     for data in (mixed, write(tmp_path, mixed, "mixed.jsonl")):
-        with pytest.raises(SpecError, match="'prompt' is a list and 'completion' is text: prompt and completion are both"):
+        with pytest.raises(SpecError, match="'prompt' is a list and 'completion' is text, but prompt and completion must be two"):
             instructions(data, QWEN, template="chatml")
     lists = [{"prompt": "[1] is", "completion": "[2]"}]
     assert len(rows_of(instructions(write(tmp_path, lists, "lists.jsonl"), GPT2, batch_size=1))) == 1
@@ -288,12 +288,12 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
         ("no column 'q' for 'prompt'; there are prompt", path, {"columns": {"prompt": "q", "completion": "prompt"}}),
         ("make no known format; name messages", path, {"columns": {"prompt": "prompt"}}),
         ("give template, one of chatml", talks, {}),
-        ("'mine' is not one of chatml", talks, {"template": "mine"}),
-        ("are for conversations", path, {"template": "chatml"}),
+        ("'mine' is not a template of leat; give one of chatml", talks, {"template": "mine"}),
+        ("are only for conversations", path, {"template": "chatml"}),
         ("give batch_size", path, {"drop_last": True}),
         ("needs max_length", path, {"batch_size": 2, "padding": "max_length"}),
-        ("neither 'longest' nor", path, {"batch_size": 2, "padding": "wide"}),
-        ("name theirs in braces", path, {"prompt": "{prompt}", "columns": {"prompt": "prompt"}}),
+        ("must be 'longest' or", path, {"batch_size": 2, "padding": "wide"}),
+        ("the names of the columns in braces", path, {"prompt": "{prompt}", "columns": {"prompt": "prompt"}}),
     ):
         with pytest.raises(SpecError, match=match):
             instructions(data, QWEN, **options)
@@ -301,7 +301,7 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
         instructions(path, QWEN, prompt="{prompt} {nothing}", response="{completion}", batch_size=2).check()
     with pytest.raises(Error, match="is empty"):
         instructions(write(tmp_path, [], "empty.jsonl"), QWEN)
-    with pytest.raises(DataError, match="there are no rows in the data"):
+    with pytest.raises(DataError, match="the data has no rows"):
         instructions([], QWEN)
     assert path_of(QWEN) == QWEN
 

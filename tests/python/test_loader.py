@@ -327,11 +327,11 @@ def test_categoricals(fast: Any) -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "text"),
     [
-        ([{"a": "x", "b": "y"}], {}, "several columns of texts: say which is meant, text='a'; there are a, b"),
-        ([{"a": 1, "b": 0.5}], {}, r"no column of texts; there are a \(int64\), b \(float64\)"),
-        ([{"a": "x"}], {"text": "b"}, "no column 'b'; there are a"),
+        ([{"a": "x", "b": "y"}], {}, "several columns of texts, a, b: choose one, text='a'"),
+        ([{"a": 1, "b": 0.5}], {}, r"no column of texts; it has a \(int64\), b \(float64\)"),
+        ([{"a": "x"}], {"text": "b"}, "no column 'b'; the data has a"),
         ([{"a": "x"}], {"text": "{b}"}, "no column 'b'"),
-        ([{"a": "x"}], {"text": "{a!r}"}, "braces must hold only the name of a column, at 'a'"),
+        ([{"a": "x"}], {"text": "{a!r}"}, "braces must hold only the name of a column, but they hold 'a'"),
         ([{"a": "x"}], {"text": "{a"}, "the text '{a' is malformed"),
         ([{"a": "x"}], {"text": "{}"}, "the text '{}' is malformed"),
         ([{"a": "x"}], {"text": ("a", "a", "a")}, "a pair of columns, not 3: use a text"),
@@ -347,7 +347,7 @@ def test_categoricals(fast: Any) -> None:
 def test_refused(tokenizer_json: str, rows: list[dict[str, Any]], options: dict[str, Any], text: str) -> None:
     with pytest.raises((errors.SpecError, ValueError), match=text):
         leat.dataloader(rows, tokenizer_json, **options)
-    with pytest.raises(errors.SpecError, match="a `text` needs a tokenizer"):
+    with pytest.raises(errors.SpecError, match="with `text`, also give a tokenizer"):
         leat.dataloader(rows, None, text="a")
 
 
@@ -465,7 +465,7 @@ def test_length_of_what_was_not_counted(tokenizer_json: str, tmp_path: pathlib.P
 
 @pytest.mark.parametrize("rows", [[], (row for row in ROWS[:0]), {"text": []}, np.empty(0, str)])
 def test_no_rows(tokenizer_json: str, rows: Any) -> None:
-    with pytest.raises(errors.DataError, match="there are no rows in the data"):
+    with pytest.raises(errors.DataError, match="the data has no rows"):
         leat.dataloader(rows, tokenizer_json)
 
 
@@ -474,7 +474,7 @@ def test_no_rows_of_others(tokenizer_json: str) -> None:
     features = datasets.Features({"text": datasets.Value("string")})
     nothing = datasets.IterableDataset.from_generator(lambda: iter(()), features=features)
     for rows in (pandas.DataFrame({"text": []}), datasets.Dataset.from_dict({"text": []}), nothing):
-        with pytest.raises(errors.DataError, match="there are no rows in the data"):
+        with pytest.raises(errors.DataError, match="the data has no rows"):
             leat.dataloader(rows, tokenizer_json)
 
 
@@ -572,7 +572,7 @@ def test_gaps_and_what_can_be_done(tmp_path: pathlib.Path) -> None:
     for one in data:
         with pytest.raises(errors.DataError) as caught:
             list(leat.dataloader(one, None, columns=["n"], labels=False, batch_size=2))
-        assert "'n' has no value in this row: fill it before" in str(caught.value) and "default" not in str(caught.value)
+        assert "'n' has no value in this row: fill the column first" in str(caught.value) and "default" not in str(caught.value)
         assert (caught.value.line, caught.value.file is not None) == (3 if one is file else 2, True)
         skip = {"on_error": "skip"}
         batches = list(leat.dataloader(one, None, columns=["n"], labels=False, batch_size=2, options=skip))

@@ -68,7 +68,7 @@ def test_numbers_that_are_none(rows: leat.Pipeline) -> None:
             with pytest.raises(IndexError, match=f"no item {index} in an epoch of pipeline, which has 15"):
                 batches[index]
         for index in ("0", 1.5, slice(2), None):
-            with pytest.raises(TypeError, match="an index is an integer, not"):
+            with pytest.raises(TypeError, match="an index must be an integer, not"):
                 batches[index]  # type: ignore[index]
         batches.stream.close()
         with pytest.raises(errors.Error, match="closed"):

@@ -148,7 +148,7 @@ def test_text_chart(tmp_path: pathlib.Path) -> None:
 
 
 def test_text_chart_of_little() -> None:
-    assert "nothing" in chart.draw([], [], title="RSS")
+    assert "no samples" in chart.draw([], [], title="RSS")
     assert "█" not in chart.draw([0.0, 1.0], [0, 0], title="RSS")
     stairs = chart.draw([0.0, 1.0, 2.0, 3.0], [0, 100, 50, 100], title="x", width=4, height=2)
     assert [line[11:] for line in stairs.split("\n")[1:3]] == [" █ █", " ███"]

@@ -65,7 +65,7 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     ),
     # batches
     (f'next(iter({LABELS}.batch(2)))["label"]', KeyError, ["no tensor 'label'", "'labels'"]),
-    (f"list({LABELS}.batch(2))", leat.HeldError, ["batches of the window: release() them, make copies"]),
+    (f"list({LABELS}.batch(2))", leat.HeldError, ["batches, which is the whole window: release() some, make copies"]),
     (f'{LABELS}.batch(2).to("tensorflow")', leat.SpecError, ["'tensorflow' is not one of numpy, torch, jax, mlx"]),
     # what needs more than there is
     ('leat.Tokenizer("model")', TypeError, ["leat.Tokenizer.from_pretrained(", "'model'"]),
@@ -127,7 +127,7 @@ def test_the_source_is_no_package(folder: pathlib.Path) -> None:
     """`import leat` in client/python finds the source."""
     source = ROOT / "client" / "python"
     (line,) = alone('leat.csv("a.csv")', source, PYTHONPATH="")
-    assert line.startswith(f"ImportError: {source / 'leat'} is leat's source") and "pip install . in a checkout" in line
+    assert line.startswith(f"ImportError: {source / 'leat'} is the source of leat") and "`pip install .` in the checkout" in line
 
 
 def test_without_programs(folder: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -135,7 +135,7 @@ def test_without_programs(folder: pathlib.Path, tmp_path: pathlib.Path) -> None:
     paths = {"PYTHONPATH": str(tmp_path), "LEAT_BIN": str(tmp_path / "bin"), "PATH": str(tmp_path)}
     for code, name in (("head()", "leatctl"), ("check()", "leatctl"), ("batch(2).open()", "leatd")):
         (line,) = alone(f'leat.csv("titanic.csv").{code}', folder, **paths)
-        assert f"there is no {name} in" in line and "install leat's wheel" in line and "LEAT_BIN" in line
+        assert f"leat did not find {name} in" in line and "install leat's wheel" in line and "LEAT_BIN" in line
 
 
 def test_help(folder: pathlib.Path) -> None:

@@ -227,7 +227,7 @@ def test_nothing_to_watch_and_nothing_seen() -> None:
     seen = Monitor(memory_interval=None).summary()
     assert seen.training == Phase() and seen.training.samples_per_s is None and seen.training.waited_share is None
     assert "-" in str(seen)
-    with pytest.raises(ValueError, match="one run"):
+    with pytest.raises(ValueError, match="at least one Monitor"):
         leat.compare()
 
 

@@ -94,7 +94,7 @@ def test_jax_wraps_no_number_around() -> None:
     if jax.config.jax_enable_x64:
         pytest.skip("JAX has int64 here")
     assert load([{"x": 2**31 - 1}], "jax")["x"].tolist() == [2**31 - 1]
-    with pytest.raises(errors.DataError, match=f"x: {2**31} is no int32.*jax_enable_x64"):
+    with pytest.raises(errors.DataError, match=f"x: {2**31} does not fit into int32.*jax_enable_x64"):
         load([{"x": 2**31}], "jax")
 
 

@@ -118,7 +118,7 @@ def test_whatever_is_a_tokenizer(tmp_path: pathlib.Path, monkeypatch: pytest.Mon
     assert path("some/model") == str(snapshot)
     assert path(leat.Tokenizer.from_file("modernbert")) == path("./modernbert") == str(tmp_path / "modernbert")
     assert path("not/here") == str(tmp_path / "not" / "here")  # the daemon may see it
-    with pytest.raises(errors.SpecError, match="object is no tokenizer"):
+    with pytest.raises(errors.SpecError, match="object is not a tokenizer"):
         path(object())
 
 
@@ -175,7 +175,7 @@ def test_records() -> None:
     assert any(math.isnan(record["age"]) for record in records)
     records[0]["ids"][0] = 7  # the caller's own
     assert [record["PassengerId"] for record in pipeline] == [record["PassengerId"] for record in records]
-    with pytest.raises(errors.SpecError, match="has no records: iterate it"):
+    with pytest.raises(errors.SpecError, match="gives no records: loop over"):
         titanic().records()
 
 
@@ -275,9 +275,9 @@ def test_options() -> None:
     wrong: list[tuple[Any, str]] = [
         ({"window": 100000}, "max_window"),
         ({"open_timeout": -1}, "seconds"),
-        ({"epochs": 0}, "epochs: 0 is less than 1"),
-        ({"steps": 0}, "steps: 0 is less than 1"),
-        ({"window": 0}, "window: 0 is less than 1"),
+        ({"epochs": 0}, "epochs: this must be at least 1"),
+        ({"steps": 0}, "steps: this must be at least 1"),
+        ({"window": 0}, "window: this must be at least 1"),
         ({"nonsense": 1}, "there is no option"),
     ]
     for options, says in wrong:
@@ -300,7 +300,7 @@ def test_wrong_arguments() -> None:
         (lambda: leat.csv("-"), "standard input"),
         (lambda: leat.source("cvs"), 'no source "cvs"'),
         (lambda: leat.csv("a").stage("pad", {"input": b"x"}), "pad.input"),
-        (lambda: leat.concat(leat.csv("a").take(1)), "put `take`, and the stages after it, after concat"),
+        (lambda: leat.concat(leat.csv("a").take(1)), "move `take`, and the stages after it, behind concat"),
         (lambda: leat.mix([leat.csv("a").options(seed=1)], weights=[1]), r"without options \(seed\)"),
         (lambda: leat.mix("a.csv"), "takes pipelines"),  # type: ignore[arg-type]
         (lambda: leat.csv("a").replace("x", "\ud800", "").to_yaml(), "surrogate"),

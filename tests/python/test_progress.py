@@ -83,5 +83,5 @@ def test_of_a_notebook_and_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     shell.config.clear()  # a terminal of IPython
     assert not progress.is_wanted(True)
     monkeypatch.setenv("LEAT_PROGRESS", "yes")
-    with pytest.raises(errors.SpecError, match="LEAT_PROGRESS is 'yes': it is 0 or 1"), leat.csv("rows.csv").cast("n", dtype="int32").batch(2) as batches:
+    with pytest.raises(errors.SpecError, match="LEAT_PROGRESS is 'yes', but it must be 0 or 1"), leat.csv("rows.csv").cast("n", dtype="int32").batch(2) as batches:
         next(iter(batches))

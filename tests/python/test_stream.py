@@ -142,7 +142,7 @@ class TestEpochs:
             assert stream.native.n_batches == 10 and stream.native.waited_ns > 0 and not stream.native.is_closed
 
     def test_a_length_that_is_not_known(self, numbers: Leatd) -> None:
-        with numbers.open("some") as stream, pytest.raises(TypeError, match="of some is not known: .+"):
+        with numbers.open("some") as stream, pytest.raises(TypeError, match="does not know the number of steps of some: .+"):
             len(stream)
 
     def test_progress(self, numbers: Leatd, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +185,7 @@ class TestPositions:
         """They do not wrap around."""
         with numbers.open("rows") as stream:
             for go in (lambda: stream.set_epoch(-1), lambda: stream.seek(2**64), lambda: stream.seek(0, -1)):
-                with pytest.raises(leat.SpecError, match=r"is outside 0\.\.18446744073709551615"):
+                with pytest.raises(leat.SpecError, match=r"must be in 0\.\.18446744073709551615|is outside 0\.\."):
                     go()
             with pytest.raises(TypeError):
                 stream.seek(1.5)  # type: ignore[arg-type]
@@ -235,7 +235,7 @@ class TestPositions:
             native.seek(4)
             second = native.next()
             for go in (lambda: native.seek(5), native.pause, native.skip_epoch):
-                with pytest.raises(leat.HeldError, match="you hold 2 batches of two sessions"):
+                with pytest.raises(leat.HeldError, match="you still hold 2 batches from before two seeks"):
                     go()
             assert [s["client_name"] for s in numbers.sessions()].count("two") == 2
             first.release()
@@ -454,7 +454,7 @@ class TestErrors:
         def reconnect(*event: Any) -> None:
             told.append(event)
             if event[0] == "lost":
-                with pytest.raises(RuntimeError, match="already in use"):
+                with pytest.raises(RuntimeError, match="is still running"):
                     take(stream)
 
         with daemon.open("rows", n_epochs=20, window=8, reconnect=reconnect) as stream:

@@ -15,10 +15,10 @@
 #define HELP_COLUMN 26
 
 const struct leat_cli_option leat_cli_global_options[] = {
-    LEAT_CLI_OPTION(
-        STRING, "socket", socket,
-        "folder of the daemon's sockets (default: $LEAT_SOCKET, $XDG_RUNTIME_DIR/leat, /run/leat)",
-        .value = "DIR"),
+    LEAT_CLI_OPTION(STRING, "socket", socket,
+                    "folder of the daemon's sockets (default: $LEAT_SOCKET, else "
+                    "$XDG_RUNTIME_DIR/leat, else /run/leat)",
+                    .value = "DIR"),
     LEAT_CLI_OPTION(FLAG, "json", json, "print JSON"),
     LEAT_CLI_OPTION_END,
 };
@@ -170,7 +170,7 @@ static int add_string(struct parser *parser, const struct leat_cli_option *optio
         strings->items[strings->n_items++] = value;
         return 0;
     }
-    (void)snprintf(wanted, sizeof(wanted), "accepted: %d of these are the limit",
+    (void)snprintf(wanted, sizeof(wanted), "accepted: give this option at most %d times",
                    LEAT_CLI_STRINGS_MAX);
     return fail_value(parser, option, value, wanted);
 }
@@ -211,10 +211,10 @@ static int set_option(struct parser *parser, const struct leat_cli_option *optio
 static int take_option(struct parser *parser, const struct leat_cli_option *option,
                        const char *attached) {
     if (option->kind == LEAT_CLI_FLAG)
-        return attached ? fail_usage(parser, "a flag takes no value:", option->name, NULL)
+        return attached ? fail_usage(parser, "this option takes no value:", option->name, NULL)
                         : set_option(parser, option, NULL);
     if (!attached && parser->at == parser->argc)
-        return fail_usage(parser, "a value is missing after", parser->argv[parser->at - 1], NULL);
+        return fail_usage(parser, "give a value after", parser->argv[parser->at - 1], NULL);
     return set_option(parser, option, attached ? attached : parser->argv[parser->at++]);
 }
 
@@ -225,7 +225,7 @@ static int take_long(struct parser *parser, const char *word) {
     if (!option)
         return fail_option(parser, word);
     if (!leat_cli_has_option(parser->command, option))
-        return fail_usage(parser, "this command asks no daemon and takes no", "--socket", NULL);
+        return fail_usage(parser, "this command asks no daemon, so leave out", "--socket", NULL);
     return take_option(parser, option, word[2 + n] ? word + 2 + n + 1 : NULL);
 }
 
@@ -264,7 +264,8 @@ static int settle_format(struct parser *parser) {
     if (strcmp(format->choices[*index], "json") == 0)
         parser->arguments->json = true;
     else if (parser->arguments->json)
-        return fail_usage(parser, "--json contradicts --format", format->choices[*index], NULL);
+        return fail_usage(parser, "leave out --json, because it contradicts --format",
+                          format->choices[*index], NULL);
     return 0;
 }
 
@@ -279,12 +280,11 @@ static int settle_operand(struct parser *parser) {
         return 0;
     arguments->is_file = !arguments->socket && leat_cli_is_stream_file(arguments->operand);
     if (!arguments->is_file && takes_stream(command) && arguments->stream)
-        return fail_usage(
-            parser, "unexpected argument after a STREAM of the daemon:", arguments->stream, NULL);
+        return fail_usage(parser, "after a STREAM of the daemon, leave out the argument",
+                          arguments->stream, NULL);
     if (!arguments->is_file && parser->of_file)
-        return fail_usage(parser,
-                          "only for a FILE, not for a STREAM of the daemon:", parser->of_file->name,
-                          NULL);
+        return fail_usage(parser, "this option is for a FILE, not for a STREAM of the daemon:",
+                          parser->of_file->name, NULL);
     return 0;
 }
 
@@ -329,7 +329,7 @@ static void add_option_help(const struct leat_cli_option *option, struct leat_te
         (void)snprintf(left + n, sizeof(left) - (size_t)n, ", -%c", option->letter);
     leat_text_add(text, "%-*s %s", HELP_COLUMN, left, option->help);
     for (size_t i = 0; option->choices && option->choices[i]; i++)
-        leat_text_add(text, "%s%s", i ? ", " : ": ", option->choices[i]);
+        leat_text_add(text, "%s%s", i ? ", " : "; one of ", option->choices[i]);
     leat_text_add(text, "\n");
 }
 
@@ -357,7 +357,7 @@ void leat_cli_help(const struct leat_cli_command *command, bool is_coloured,
     for (const struct leat_cli_option *option = leat_cli_global_options; option->name; option++)
         if (leat_cli_has_option(command, option))
             add_option_help(option, text);
-    leat_text_add(text, "%-*s this text\n", HELP_COLUMN, "  --help, -h");
+    leat_text_add(text, "%-*s show this help\n", HELP_COLUMN, "  --help, -h");
     if (command->examples)
         leat_text_add(text, "\n%sexamples:%s\n%s", on, off, command->examples);
     leat_text_add(text, "\n%sexit status:%s", on, off);

@@ -100,8 +100,9 @@ struct leat_cli_option {
 extern const char *const leat_cli_deliveries[]; /* NULL-terminated */
 
 #define LEAT_CLI_OPTION_WORKERS                                                                    \
-    LEAT_CLI_OPTION(NUMBER, "workers", workers, "worker threads (default: as in the file)",        \
-                    .value = "N", .min = 1, .max = 1024, .is_of_file = true)
+    LEAT_CLI_OPTION(NUMBER, "workers", workers,                                                    \
+                    "number of worker threads (default: as in the file)", .value = "N", .min = 1,  \
+                    .max = 1024, .is_of_file = true)
 #define LEAT_CLI_OPTION_NO_PROGRESS                                                                \
     LEAT_CLI_OPTION(FLAG, "no-progress", no_progress, "do not show progress on a terminal",        \
                     .letter = 'q')
@@ -115,21 +116,21 @@ extern const char *const leat_cli_deliveries[]; /* NULL-terminated */
                     .choices = leat_cli_deliveries)
 /* Which batches of a stream are pulled. */
 #define LEAT_CLI_OPTIONS_CHOOSING                                                                  \
-    LEAT_CLI_OPTION(NUMBER, "epochs", epochs, "epochs to pull (default 1; 0: without end)",        \
+    LEAT_CLI_OPTION(NUMBER, "epochs", epochs, "number of epochs to pull (default 1; 0: no limit)", \
                     .value = "N", .max = UINT64_MAX),                                              \
-        LEAT_CLI_OPTION(NUMBER, "batches", batches, "stop after that many batches", .value = "N",  \
+        LEAT_CLI_OPTION(NUMBER, "batches", batches, "stop after N batches", .value = "N",          \
                         .min = 1, .max = UINT64_MAX),                                              \
         LEAT_CLI_OPTION(NUMBER, "rank", rank,                                                      \
-                        "pull the steps of this rank (default: the launcher's)", .value = "R",     \
+                        "pull the steps of this rank (default: from the launcher)", .value = "R",  \
                         .max = UINT32_MAX - 1),                                                    \
         LEAT_CLI_OPTION(NUMBER, "world-size", world_size,                                          \
-                        "number of ranks (default: the launcher's, or 1)", .value = "W", .min = 1, \
-                        .max = UINT32_MAX),                                                        \
-        LEAT_CLI_OPTION(NUMBER, "seed", seed, "use this seed in place of the stream's own",        \
+                        "number of ranks (default: from the launcher, else 1)", .value = "W",      \
+                        .min = 1, .max = UINT32_MAX),                                              \
+        LEAT_CLI_OPTION(NUMBER, "seed", seed, "use this seed instead of the stream's own",         \
                         .value = "N", .max = UINT64_MAX),                                          \
         LEAT_CLI_OPTION(                                                                           \
             STRING, "position", position,                                                          \
-            "start at this position, with its seed; fail if spec or data have changed",            \
+            "start at this position, with its seed; it is an error if spec or data have changed",  \
             .value = "TEXT|@FILE"),                                                                \
         LEAT_CLI_OPTION(FLAG, "accept-changes", accept_changes,                                    \
                         "start at --position even if spec or data have changed")

@@ -40,7 +40,7 @@ int leat_cli_checkpoint_read(const struct leat_cli_arguments *arguments,
     if (given[0] == '@')
         r = read_file(given + 1, ret_text, err);
     else if (strlen(given) >= LEAT_POSITION_TEXT_SIZE)
-        r = leat_error_set(err, -EINVAL, "the file has more than %d bytes",
+        r = leat_error_set(err, -EINVAL, "a position has at most %d bytes, but the file is larger",
                            LEAT_POSITION_TEXT_SIZE - 1);
     else
         memcpy(ret_text, given, strlen(given) + 1);
@@ -82,8 +82,8 @@ static int take_position(const char *text, bool accepts_changes, struct leat_cla
         return r;
     if (options->has_seed && options->seed != position.seed && !accepts_changes)
         return leat_error_set(err, -ESTALE,
-                              "the position has the seed %llu, not %llu: leave --seed out or add "
-                              "--accept-changes",
+                              "the position has the seed %llu, but --seed is %llu: leave out "
+                              "--seed, or add --accept-changes",
                               (unsigned long long)position.seed, (unsigned long long)options->seed);
     claim->has_spec = claim->has_data = true;
     memcpy(claim->spec, position.spec, sizeof(claim->spec));

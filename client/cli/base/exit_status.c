@@ -8,7 +8,7 @@ const struct leat_cli_exit leat_cli_exits[] = {
     {LEAT_CLI_USAGE, "usage"},
     {LEAT_CLI_DATA, "a file has an error"},
     {LEAT_CLI_NO_DAEMON, "no daemon answers"},
-    {LEAT_CLI_NO_RIGHT, "no right to ask"},
+    {LEAT_CLI_NO_RIGHT, "permission denied"},
     {LEAT_CLI_INTERRUPTED, "interrupted"},
     {0, NULL},
 };

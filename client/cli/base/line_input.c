@@ -34,14 +34,14 @@ static int read_more(struct leat_cli_lines *lines, struct leat_error *err) {
     ssize_t n;
 
     if (fflush(stdout) != 0)
-        return leat_error_set(err, -errno, "writing the output: %s", strerror(errno));
+        return leat_error_set(err, -errno, "cannot write the output: %s", strerror(errno));
     if (make_room(lines, err) < 0)
         return -ENOMEM;
     do
         n = read(lines->fd, lines->data + lines->end, lines->capacity - lines->end);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        return leat_error_set(err, -errno, "reading the standard input: %s", strerror(errno));
+        return leat_error_set(err, -errno, "cannot read the standard input: %s", strerror(errno));
     lines->has_ended = n == 0;
     lines->end += (size_t)n;
     memset(lines->data + lines->end, 0, LEAT_CLI_LINE_PADDING);
@@ -58,7 +58,8 @@ static int take_line(struct leat_cli_lines *lines, size_t n, size_t n_behind, co
 }
 
 static int fail_length(struct leat_cli_lines *lines, struct leat_error *err) {
-    leat_error_set(err, -E2BIG, "the line is longer than %u bytes", LEAT_CLI_LINE_MAX);
+    leat_error_set(err, -E2BIG, "the line is too long: it may have at most %u bytes",
+                   LEAT_CLI_LINE_MAX);
     leat_cli_lines_locate(lines, err);
     return -E2BIG;
 }
@@ -118,7 +119,7 @@ int leat_cli_request_parse(struct leat_json *json, const char *line, size_t n_by
     int r = leat_json_parse(json, line, n_bytes, n_bytes + LEAT_JSON_PADDING, ret_object, err);
 
     if (r == 0 && leat_json_kind(*ret_object) != LEAT_JSON_OBJECT)
-        r = leat_error_set(err, -EINVAL, "%s, but a line must be an object",
+        r = leat_error_set(err, -EINVAL, "the line is %s, but it must be an object",
                            leat_json_kind_name(leat_json_kind(*ret_object)));
     return r;
 }
@@ -134,7 +135,7 @@ int leat_cli_request_member(struct leat_json_node object, const char *key, enum 
         return 0;
     if (found == kind)
         return 1;
-    leat_error_set(err, -EINVAL, "%s, but it must be %s", leat_json_kind_name(found),
+    leat_error_set(err, -EINVAL, "it is %s, but it must be %s", leat_json_kind_name(found),
                    wanted_name(kind));
     leat_error_prefix(err, "%s", key);
     return -EINVAL;
@@ -147,7 +148,8 @@ int leat_cli_request_required(struct leat_json_node object, const char *key,
 
     if (r != 0)
         return r < 0 ? r : 0;
-    return leat_error_set(err, -EINVAL, "\"%s\" is missing: it must be %s", key, wanted_name(kind));
+    return leat_error_set(err, -EINVAL, "the member \"%s\" is missing; give %s", key,
+                          wanted_name(kind));
 }
 
 int leat_cli_request_bool(struct leat_json_node object, const char *key, bool *value,

@@ -53,7 +53,7 @@ static void add_slowest(struct leat_text *text, const Leat__StreamStats *stats) 
 
     if (!stage)
         return;
-    leat_text_add(text, "%s takes %.0f %% of the busy time", stage->name,
+    leat_text_add(text, "the stage %s takes %.0f %% of the busy time", stage->name,
                   100 * share_of(stage->busy_ns, all_ns));
     if (stats->lifetime_ns >= MIN_LIFETIME_NS)
         leat_text_add(text, " (%.1f threads were busy on average)",
@@ -78,7 +78,8 @@ static void add_verdict(struct leat_text *text, const Leat__StreamStats *stats) 
         break;
     case LEAT_SLOWER_NEITHER:
         leat_text_add(text,
-                      "neither waits much: trainers %.0f %% of the time, the pipeline %.0f %%; ",
+                      "trainers waited %.0f %% of the time, and the pipeline %.0f %%, so neither "
+                      "is much slower; ",
                       100 * waited, 100 * no_slot);
         break;
     case LEAT_N_SLOWER:

@@ -24,7 +24,7 @@ static int check_ranks(const struct leat_cli_arguments *arguments, struct leat_r
                        struct leat_error *err) {
     *ret_ranks = given_ranks(arguments);
     if (arguments->rank.is_given && !arguments->world_size.is_given) {
-        leat_error_set(err, -EINVAL, "--rank %llu needs --world-size",
+        leat_error_set(err, -EINVAL, "with --rank %llu, also give --world-size",
                        (unsigned long long)arguments->rank.value);
         return LEAT_CLI_USAGE;
     }

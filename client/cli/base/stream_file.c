@@ -72,11 +72,12 @@ const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *str
             return streams->specs[i];
     list_names(streams, names, sizeof(names));
     if (streams->n_specs == 0)
-        leat_error_set(err, -ENOENT, "there are no streams; write some under \"streams:\"");
+        leat_error_set(err, -ENOENT, "the file has no streams; add one under \"streams:\"");
     else if (name)
-        leat_error_set(err, -ENOENT, "there is no stream \"%.64s\"; there are: %s", name, names);
+        leat_error_set(err, -ENOENT, "the file has no stream \"%.64s\"; it has: %s", name, names);
     else
-        leat_error_set(err, -EINVAL, "there are %zu streams; name one after the file: %s",
+        leat_error_set(err, -EINVAL,
+                       "the file has %zu streams; write the name of one after the file: %s",
                        streams->n_specs, names);
     leat_error_locate(err, file, 0, 0);
     return NULL;
@@ -133,7 +134,9 @@ static int fail_stage(const struct leat_spec *spec, const char *after, struct le
         names[n++] = spec->stages[i].kind;
     nearest = leat_nearest(after, names, n);
     leat_error_set(err, -EINVAL, "--after: the stream %s has no stage \"%.64s\"%s%s%s", spec->name,
-                   after, nearest ? "; did you mean \"" : "; give a name, name[2] or an index",
+                   after,
+                   nearest ? "; did you mean \""
+                           : "; give a name such as pad, pad[2] for the second one, or an index",
                    nearest ? nearest : "", nearest ? "\"?" : "");
     return LEAT_CLI_USAGE;
 }

@@ -73,7 +73,8 @@ static int add_combinations(struct leat_bench *bench, const struct leat_cli_argu
         n *= axes[i].n_values;
         if (n > LEAT_BENCH_MAX_CASES)
             return leat_error_set(
-                err, -E2BIG, "--vary: %zu combinations, at most %d are allowed; give fewer values",
+                err, -E2BIG,
+                "--vary: these are %zu combinations, but at most %d are allowed; give fewer values",
                 n, LEAT_BENCH_MAX_CASES);
     }
     for (size_t c = 0; c < n; c++) {
@@ -135,7 +136,7 @@ static int save_text(struct leat_text *text, const char *path, struct leat_error
     leat_cli_print_to(text, file);
     failed |= ferror(file) != 0;
     failed |= fclose(file) != 0;
-    return failed ? leat_error_set(err, -EIO, "%s: the results could not be written", path) : 0;
+    return failed ? leat_error_set(err, -EIO, "%s: cannot write the results", path) : 0;
 }
 
 static void print_results(const struct leat_bench *bench,
@@ -215,7 +216,8 @@ static int compare_saved(struct leat_bench *bench, const struct leat_cli_argumen
             break;
         }
     if (r == 0 && text.n_bytes == 0)
-        r = leat_error_set(err, -EINVAL, "%s and %s have no configuration in common",
+        r = leat_error_set(err, -EINVAL,
+                           "%s and %s have no configuration in common, so they cannot be compared",
                            arguments->operand, arguments->compare);
     leat_cli_print(&text);
     return r;
@@ -244,11 +246,12 @@ static int take_options(struct leat_bench *bench, const struct leat_cli_argument
     bench->hides_progress = arguments->no_progress;
     bench->goal = goal_figures[arguments->goal];
     if (n_lengths > 1)
-        return leat_error_set(err, -EINVAL, "--seconds, --batches, --epochs: give one of them");
+        return leat_error_set(err, -EINVAL, "give only one of --seconds, --batches and --epochs");
     if (!!arguments->compare + !!arguments->find + (arguments->vary.n_items > 0) > 1)
-        return leat_error_set(err, -EINVAL, "--vary, --find, --compare: give one of them");
+        return leat_error_set(err, -EINVAL, "give only one of --vary, --find and --compare");
     if (arguments->json && arguments->save)
-        return leat_error_set(err, -EINVAL, "--json prints what --save writes: give one of them");
+        return leat_error_set(err, -EINVAL,
+                              "give only one of --json and --save; they give the same result");
     return 0;
 }
 
@@ -280,15 +283,12 @@ static const struct leat_cli_option bench_options[] = {
                     "try each of these values; repeat the option to try all combinations",
                     .value = "PATH=V1,V2,.."),
     LEAT_CLI_OPTION(STRING, "compare", compare,
-                    "compare with this file, or compare two saved results (.json)",
+                    "also measure this file and compare both; or compare two saved results (.json)",
                     .value = "FILE"),
-    LEAT_CLI_OPTION(CHOICE, "goal", goal,
-                    "the figure to optimise: records (the default), tokens, batches, source, "
-                    "bytes, cpu, memory, "
-                    "first_batch, wall",
+    LEAT_CLI_OPTION(CHOICE, "goal", goal, "the figure to optimise (default: records)",
                     .value = "WHAT", .choices = goals),
     LEAT_CLI_OPTION(STRING, "find", find,
-                    "find the best whole number, and the smallest one within 5 % of it",
+                    "find the best value, and the smallest value that is at most 5 % worse",
                     .value = "PATH[=LO..HI]"),
     LEAT_CLI_OPTION(NUMBER, "seconds", seconds, "length of each run in seconds (default 3)",
                     .value = "N", .min = 1, .max = 86400),
@@ -297,15 +297,15 @@ static const struct leat_cli_option bench_options[] = {
     LEAT_CLI_OPTION(NUMBER, "epochs", epochs,
                     "length of each run in epochs, from the first batch to the last", .value = "N",
                     .min = 1, .max = UINT32_MAX),
-    LEAT_CLI_OPTION(NUMBER, "repeat", repeat, "runs of each configuration, in turns (default 3)",
+    LEAT_CLI_OPTION(NUMBER, "repeat", repeat, "number of runs of each configuration (default 3)",
                     .value = "N", .min = 1, .max = LEAT_BENCH_REPEAT_MAX),
-    LEAT_CLI_OPTION(
-        STRING, "save", save,
-        "save the JSON that --json prints: all figures of all runs, with machine and options",
-        .value = "FILE"),
+    LEAT_CLI_OPTION(STRING, "save", save,
+                    "save all figures of all runs to FILE, as the JSON that --json prints",
+                    .value = "FILE"),
     LEAT_CLI_OPTION_WORKERS,
-    LEAT_CLI_OPTION(NUMBER, "window", window, "batches held at once (default: the daemon's)",
-                    .value = "N", .min = 1, .max = 4096),
+    LEAT_CLI_OPTION(NUMBER, "window", window,
+                    "number of batches to hold at once (default: the daemon's)", .value = "N",
+                    .min = 1, .max = 4096),
     LEAT_CLI_OPTION_DELIVERY,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -317,25 +317,28 @@ const struct leat_cli_command leat_cli_bench_command = {
     .summary = "measure a stream: records/s, tokens/s, memory, CPU",
     .description =
         "Runs the stream as `run` does, with a new daemon for each run and a trainer that\n"
-        "reads every byte. Each run warms up before it measures. Configurations take turns,\n"
-        "several times each, and the table shows the medians. At the end of the data the\n"
-        "stream starts again.\n"
+        "reads every byte. Each run warms up before it measures. At the end of the data the\n"
+        "stream starts again. If there are several configurations, they run in turns, several\n"
+        "times each, and the table shows the medians.\n"
         "\n"
-        "Records are rows of batches. Tokens are elements of lists, without padding, masks,\n"
-        "labels and token types. Memory is the daemon's VmHWM, rings included. Waited is the\n"
-        "share of time in which the trainer had no batch.\n"
+        "In the table, records are rows of batches. Tokens are elements of lists, without\n"
+        "padding, masks, labels and token types. Memory is the highest memory use of the\n"
+        "daemon (VmHWM), with its batches. Waited is the share of time in which the trainer\n"
+        "had no batch.\n"
         "\n"
-        "PATH is STAGE.ARG, STAGE[2].ARG for the second stage of that name, source.ARG, an\n"
-        "option of the stream (block_bytes), or a setting of the daemon (workers,\n"
-        "memory_limit). ARG alone is enough if only one stage has it.\n"
+        "PATH says which value to change. It is STAGE.ARG, STAGE[2].ARG for the second stage\n"
+        "of that name, source.ARG, an option of the stream (block_bytes), or a setting of the\n"
+        "daemon (workers, memory_limit). If only one stage has the argument, you may write\n"
+        "ARG alone.\n"
         "\n"
-        "Values are YAML. 1..16 means all whole numbers from 1 to 16, 16..64+16 goes in steps\n"
-        "of 16, and 1..64*2 doubles. `bench` checks all values before the first run. It runs\n"
-        "at most 256 configurations.\n"
+        "Values are YAML. For ranges, 1..16 means all whole numbers from 1 to 16. The range\n"
+        "16..64+16 means 16, 32, 48 and 64. The range 1..64*2 means 1, 2, 4, 8, 16, 32 and\n"
+        "64. `bench` checks all values before the first run. It runs at most 256\n"
+        "configurations.\n"
         "\n"
-        "--find doubles the value while that helps, then tries values between the best ones.\n"
-        "The default range starts at 1 and ends at the first value that the stream refuses.\n"
-        "For workers, it ends at twice the number of CPUs.",
+        "--find doubles the value as long as this helps, and then tries values between the\n"
+        "best ones. By default the range starts at 1, and ends at the first value that the\n"
+        "stream refuses. For workers, it ends at twice the number of CPUs.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl bench titanic.yaml\n"

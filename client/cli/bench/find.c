@@ -31,9 +31,9 @@ static int set_range(struct finder *finder, const char *range) {
                                                          : MAX_VALUE;
     else if (!dots || leat_parse_bytes(range, (size_t)(dots - range), &low) < 0 ||
              leat_parse_bytes(dots + 2, strlen(dots + 2), &high) < 0 || low < 1 || low > high)
-        return leat_error_set(finder->err, -EINVAL,
-                              "--find: \"%.64s\" is not a range LOW..HIGH of whole numbers from 1",
-                              range);
+        return leat_error_set(
+            finder->err, -EINVAL,
+            "--find: \"%.64s\" is not a range such as 1..64, of whole numbers from 1", range);
     finder->search.low = (uint64_t)low;
     finder->search.high = (uint64_t)high;
     return 0;
@@ -103,11 +103,12 @@ static void fill_found(const struct finder *finder) {
     if (!best)
         return;
     if (smallest != best)
-        (void)snprintf(also, sizeof(also), "; the smallest within %.0f %% of it: %" PRIu64 ", %s",
-                       100 * LEAT_BENCH_NEARLY, smallest->value,
-                       print_score(bench, smallest, value));
+        (void)snprintf(
+            also, sizeof(also), "; the smallest value at most %.0f %% worse: %" PRIu64 ", %s",
+            100 * LEAT_BENCH_NEARLY, smallest->value, print_score(bench, smallest, value));
     (void)snprintf(bench->found, sizeof(bench->found),
-                   "best for %s: %.48s=%" PRIu64 ", %s%s\nstopped: %s",
+                   "best for %s: %.48s=%" PRIu64 ", %s%s\n"
+                   "the search stopped because %s",
                    leat_bench_figures[bench->goal].label, finder->axis.path, best->value,
                    print_score(bench, best, value), also,
                    bench->was_interrupted ? "interrupted" : finder->search.reason);

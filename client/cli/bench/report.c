@@ -65,7 +65,7 @@ const char *leat_bench_print(double value, enum leat_bench_unit unit,
 /* ---- cells ---- */
 
 static const char *name_of(const struct leat_bench_case *item) {
-    return item->name[0] ? item->name : "as written";
+    return item->name[0] ? item->name : "unchanged";
 }
 
 static void add_value(struct leat_cli_grid *grid, double value, enum leat_bench_unit unit) {
@@ -176,13 +176,13 @@ static void add_head(const struct leat_bench *bench, struct leat_text *text) {
     }
     leat_text_add(text, "%" PRIu64 " run%s of ", bench->n_repeat, bench->n_repeat == 1 ? "" : "s");
     if (bench->n_batches > 0)
-        leat_text_add(text, "%" PRIu64 " batches, after a tenth of that to warm up",
+        leat_text_add(text, "%" PRIu64 " batches, after a warm-up of a tenth of that",
                       bench->n_batches);
     else if (bench->n_epochs > 0)
-        leat_text_add(text, "%" PRIu64 " epoch%s, from the first batch on", bench->n_epochs,
-                      bench->n_epochs == 1 ? "" : "s");
+        leat_text_add(text, "%" PRIu64 " epoch%s, measured from the first batch on",
+                      bench->n_epochs, bench->n_epochs == 1 ? "" : "s");
     else
-        leat_text_add(text, "%" PRIu64 " s, after %.4g s to warm up", bench->n_seconds,
+        leat_text_add(text, "%" PRIu64 " s, after a warm-up of %.4g s", bench->n_seconds,
                       bench->n_seconds < 4 ? (double)bench->n_seconds / 4 : 1.0);
     leat_text_add(text, "\nleat %s; ", leat_version());
     add_machine(text);
@@ -204,7 +204,7 @@ static void add_warnings(const struct leat_bench *bench, struct leat_text *text)
                       "(--seconds), more runs (--repeat) or a quieter machine\n",
                       name_of(noisiest), 100 * noise, leat_bench_figures[bench->goal].label);
     if (bench->was_interrupted)
-        leat_text_add(text, "interrupted: these are the results so far\n");
+        leat_text_add(text, "you interrupted the measurement: these are the results so far\n");
 }
 
 /* ---- cases ---- */
@@ -224,7 +224,7 @@ static void add_best(const struct leat_bench *bench, struct leat_text *text) {
         leat_bench_print(leat_bench_case_summary(best, bench->goal).median, info->unit, value),
         ratios.median, name_of(other));
     if (ratios.n_values < 2)
-        leat_text_add(text, "one pair of runs does not prove it\n");
+        leat_text_add(text, "but one pair of runs is too few to be sure\n");
     else
         leat_text_add(text, "%.3g to %.3g in %zu pairs of runs%s\n", ratios.low, ratios.high,
                       ratios.n_values,
@@ -305,11 +305,10 @@ void leat_bench_comparison(const struct leat_bench *bench, const struct leat_ben
         leat_cli_grid_add(&grid, judge_ratios(&ratios, figures[i]));
     }
     leat_cli_grid_print(&grid, text);
-    leat_text_add(
-        text, "%s",
-        are_paired
-            ? "\n"
-            : "\n"
-              "note: these runs did not take turns, so the load of the machine may differ\n");
+    leat_text_add(text, "%s",
+                  are_paired ? "\n"
+                             : "\n"
+                               "note: these runs were made at different times, so the load of the "
+                               "machine may have been different\n");
     add_warnings(bench, text);
 }

@@ -204,7 +204,8 @@ int leat_bench_run(const struct leat_bench *bench, struct leat_bench_case *item,
     if (r < 0)
         return r;
     if (run.now.n_batches == 0)
-        return leat_error_set(err, -ENODATA, "%s: the stream %s has no batches to measure",
+        return leat_error_set(err, -ENODATA,
+                              "%s: the stream %s gave no batches, so there is nothing to measure",
                               item->file, item->stream);
     if (item->n_samples < LEAT_BENCH_REPEAT_MAX)
         take_sample(&run, item->samples[item->n_samples++]);

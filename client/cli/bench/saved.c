@@ -97,9 +97,10 @@ static int read_runs(struct leat_json_node runs, struct leat_bench_case *item,
         enum leat_json_kind kind = leat_json_kind(run);
 
         if (item->n_samples == LEAT_BENCH_REPEAT_MAX)
-            return leat_error_set(err, -E2BIG, "more than %d runs", LEAT_BENCH_REPEAT_MAX);
+            return leat_error_set(err, -E2BIG, "the file has more than %d runs",
+                                  LEAT_BENCH_REPEAT_MAX);
         if (kind != LEAT_JSON_OBJECT)
-            return leat_error_set(err, -EINVAL, "a run is %s, but it must be an object",
+            return leat_error_set(err, -EINVAL, "a run must be an object, but it is %s",
                                   leat_json_kind_name(kind));
         for (int i = 0; i < LEAT_BENCH_N_FIGURES; i++) {
             const char *key = leat_bench_figures[i].key;
@@ -124,10 +125,11 @@ static int read_case(struct leat_json_node object, struct leat_bench *bench,
     int r;
 
     if (leat_json_kind(object) != LEAT_JSON_OBJECT)
-        return leat_error_set(err, -EINVAL, "%s, but it must be an object",
+        return leat_error_set(err, -EINVAL, "it is %s, but it must be an object",
                               leat_json_kind_name(leat_json_kind(object)));
     if (bench->n_cases == 2 * LEAT_BENCH_MAX_CASES)
-        return leat_error_set(err, -E2BIG, "more than %d of them", 2 * LEAT_BENCH_MAX_CASES);
+        return leat_error_set(err, -E2BIG, "there are more than %d of them",
+                              2 * LEAT_BENCH_MAX_CASES);
     r = leat_cli_request_required(object, "runs", LEAT_JSON_ARRAY, &runs, err);
     if (r == 0)
         r = leat_cli_request_required(object, "name", LEAT_JSON_STRING, &name, err);
@@ -159,7 +161,7 @@ static int read_cases(struct leat_json_node root, struct leat_bench *bench,
         leat_json_kind(object) != LEAT_JSON_INT || leat_json_int(object) != LEAT_BENCH_JSON_FORMAT)
         return leat_error_set(
             err, -EINVAL,
-            "not a result that `leatctl bench --json` saved (\"leat_bench\": %d is missing)",
+            "this is not a file of `leatctl bench --save` (\"leat_bench\": %d is missing)",
             LEAT_BENCH_JSON_FORMAT);
     r = leat_cli_request_required(root, "configurations", LEAT_JSON_ARRAY, &cases, err);
     if (r < 0)

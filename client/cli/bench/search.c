@@ -72,12 +72,12 @@ static int go_up(struct leat_bench_search *search, uint64_t value) {
             return r;
         n_vain = r ? 0 : n_vain + 1;
         if (search->points[search->n_points - 1].score <= 0)
-            return snprintf(search->reason, size, "%" PRIu64 " is refused", value);
+            return snprintf(search->reason, size, "the stream refuses %" PRIu64, value);
         if (value == search->high)
             return snprintf(search->reason, size, "%" PRIu64 " is the limit", value);
         if (n_vain == MAX_VAIN)
-            return snprintf(search->reason, size,
-                            "doubling gained less than %.0f %% up to %" PRIu64, 100 * GAIN, value);
+            return snprintf(search->reason, size, "doubling gains less than %.0f %% up to %" PRIu64,
+                            100 * GAIN, value);
         value = value > search->high / 2 ? search->high : value * 2;
     }
 }
@@ -159,7 +159,7 @@ int leat_bench_search(struct leat_bench_search *search, uint64_t start) {
     if (r >= 0 && leat_bench_search_best(search))
         r = go_smallest(search);
     if (r == -ENOSPC)
-        (void)snprintf(search->reason, sizeof(search->reason), "%d values were tried",
+        (void)snprintf(search->reason, sizeof(search->reason), "it tried %d values",
                        LEAT_BENCH_SEARCH_MAX);
     return r == -ENOSPC || r > 0 ? 0 : r;
 }

@@ -18,7 +18,7 @@ struct range {
 /* Returns the error; NULL: none. */
 static const char *add_value(struct leat_bench_axis *axis, const char *value, size_t n) {
     if (axis->n_values == LEAT_BENCH_MAX_CASES)
-        return "more than 256 values";
+        return "these are more than 256 values";
     axis->values[axis->n_values] = strndup(value, n);
     if (!axis->values[axis->n_values])
         return "out of memory";
@@ -45,11 +45,11 @@ static const char *add_range(struct leat_bench_axis *axis, const struct range *r
     const char *wrong = NULL;
 
     if (range->low > range->high)
-        return "the end of a range is below its start";
+        return "the end of the range is below its start";
     if (range->multiplies && (range->step < 2 || range->low < 1))
-        return "a factor must be at least 2, and the range must not start at 0";
+        return "the factor must be at least 2, and the range must start at 1 or more";
     if (range->step < 1)
-        return "a step must be at least 1";
+        return "the step must be at least 1";
     for (uint64_t value = (uint64_t)range->low; !wrong && value <= high;) {
         char text[24];
 
@@ -97,7 +97,7 @@ static const char *add_values(struct leat_bench_axis *axis, const char *text) {
 
         while (n_value > 0 && value[n_value - 1] == ' ')
             n_value--;
-        wrong = n_value == 0                          ? "a value is missing"
+        wrong = n_value == 0                          ? "there is no value after a comma or ="
                 : parse_range(value, n_value, &range) ? add_range(axis, &range)
                                                       : add_value(axis, value, n_value);
         if (wrong || !text[n])
@@ -177,10 +177,10 @@ int leat_bench_axis_resolve(struct leat_bench_axis *axis, const char *option,
     }
     if (n_owners > 1) {
         axis->arg = NULL;
-        return leat_error_set(
-            err, -EINVAL,
-            "%s \"%.64s\": %u stages of the stream %s have this argument; name one: STAGE.%.64s",
-            option, axis->path, n_owners, spec->name, axis->path);
+        return leat_error_set(err, -EINVAL,
+                              "%s \"%.64s\": %u stages of the stream %s have this argument; write "
+                              "which one: STAGE.%.64s",
+                              option, axis->path, n_owners, spec->name, axis->path);
     }
     if (asprintf(&axis->full, "%s%s%s%s%s%s", is_setting ? "" : "streams.",
                  is_setting ? "" : spec->name, is_setting ? "" : ".", owner, owner[0] ? "." : "",

@@ -59,9 +59,9 @@ static void print_built(const struct leat_cli_built *built, const char *folder) 
            leat_cli_bytes(built->stats.n_cache_total_bytes, source),
            ratio_of(built->n_bytes, built->stats.n_cache_total_bytes));
     if (built->stats.counts.figures.n_source_records == 0)
-        printf("  was there before\n");
+        printf("  it was already complete\n");
     else
-        printf("  %s of them new, in %s (%.0f records/s)\n",
+        printf("  %s of them are new, made in %s (%.0f records/s)\n",
                leat_cli_count(built->stats.counts.figures.n_source_records, made),
                leat_cli_duration(built->elapsed_ns, time),
                ratio_of(built->stats.counts.figures.n_source_records * 1000000,
@@ -145,8 +145,8 @@ static struct leat_plan *make_plan(const struct leat_spec *spec, bool may_be_ind
     if (leat_pipeline_open(spec, &leat_opener_operator, &plan, err) < 0 ||
         plan->options.cache.path || (may_be_index && leat_index_folder(plan, NULL)))
         return plan;
-    leat_error_set(err, -EINVAL, "has no `cache`: {path: FOLDER}%s",
-                   may_be_index ? ", and no `index`: FOLDER" : "");
+    leat_error_set(err, -EINVAL, "the stream has no `cache`: {path: FOLDER}%s",
+                   may_be_index ? ", and no `index`: FOLDER; add one of them" : "");
     leat_error_prefix(err, "streams.%s", spec->name);
     leat_error_locate(err, spec->file, spec->line, spec->column);
     return leat_plan_unref(plan);
@@ -195,7 +195,7 @@ static void print_sealed(const struct leat_sealed_counts *counts, const char *fo
             &text, "  %llu shards, %s records, %s\n", (unsigned long long)counts->n_shards,
             leat_cli_count(counts->n_records, count), leat_cli_bytes(counts->n_bytes, bytes));
         if (index)
-            leat_text_add_line(&text, "%s: the index of the source", index);
+            leat_text_add_line(&text, "%s: made the index of the source", index);
         leat_cli_print(&text);
         return;
     }
@@ -303,21 +303,23 @@ static int prepare_main(const struct leat_cli_arguments *arguments, struct leat_
     struct leat_run_options options = {.only_builds = true};
 
     if (!arguments->output) {
-        leat_error_set(err, -EINVAL, "leatctl prepare: -o DIR is missing (leatctl prepare --help)");
+        leat_error_set(
+            err, -EINVAL,
+            "leatctl prepare: give -o DIR, the folder of the shards (leatctl prepare --help)");
         return LEAT_CLI_USAGE;
     }
     if (leat_elsewhere_is_object(arguments->output) &&
         strncmp(arguments->output, "s3://", 5) != 0) {
         leat_error_set(err, -EINVAL,
-                       "leatctl prepare: -o: %.256s is a web server, and nothing is stored there; "
+                       "leatctl prepare: -o: leat cannot store anything at %.256s, a web server; "
                        "give a folder or s3://BUCKET/FOLDER/",
                        arguments->output);
         return LEAT_CLI_USAGE;
     }
     if ((arguments->shard != NULL) + arguments->seal + (arguments->job > 0) != 1) {
         leat_error_set(err, -EINVAL,
-                       "leatctl prepare: give --shard I/N, --seal once all shards exist, or --job; "
-                       "`leatctl cache warm` builds a cache without shards");
+                       "leatctl prepare: give one of --shard I/N, --seal (after all shards exist) "
+                       "and --job; to make a cache without shards, use `leatctl cache warm`");
         return LEAT_CLI_USAGE;
     }
     if (arguments->job > 0)
@@ -337,7 +339,7 @@ static void print_merged(const struct leat_cache_merged *merged, const char *fol
 
     if (!as_json) {
         leat_text_add_line(&text, "%s/%s: %s", folder, merged->name,
-                           merged->was_there ? "was there before" : "complete");
+                           merged->was_there ? "it was already complete" : "complete");
         leat_text_add(&text, "  %s records, %s\n", leat_cli_count(merged->n_records, count),
                       leat_cli_bytes(merged->n_bytes, bytes));
         leat_cli_print(&text);
@@ -369,7 +371,7 @@ static int cache_merge_main(const struct leat_cli_arguments *arguments, struct l
 
     if (arguments->shards.n_items == 0) {
         leat_error_set(err, -EINVAL,
-                       "leatctl cache merge: --shards is missing; give the folder of the shards");
+                       "leatctl cache merge: give --shards and the folder of the shards");
         return LEAT_CLI_USAGE;
     }
     plan = open_plan(arguments, NULL, false, err);
@@ -394,9 +396,9 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
     .summary = "build the cache or the index of a stream without a trainer",
     .description =
         "Runs the source and the per-record stages in this process. It continues an\n"
-        "unfinished cache, and leaves a complete one as it is. For a stream without `cache`\n"
-        "but with a folder for its `index`, it builds the index. With an index, each of many\n"
-        "nodes makes only its own rows from the first epoch on.",
+        "unfinished cache, and leaves a complete cache as it is. If the stream has no\n"
+        "`cache`, but a folder for its `index`, the command builds the index. With an index,\n"
+        "each node of a cluster makes only its own rows, already in the first epoch.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache warm train.yaml --workers 8\n",
@@ -406,18 +408,18 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
 
 static const struct leat_cli_option prepare_options[] = {
     LEAT_CLI_OPTION(STRING, "shard", shard,
-                    "part I of N, from 0; auto: the part of this task of a job array",
+                    "make shard I of N, from 0; auto takes I and N from the job array",
                     .value = "I/N|auto"),
     LEAT_CLI_OPTION(FLAG, "seal", seal,
                     "check that DIR has all shards, and write set.json; `cache: {prepared: DIR}` "
-                    "then reads the shards in place of the source"),
-    LEAT_CLI_OPTION(CHOICE, "job", job, "print a job that prepares and seals all shards",
+                    "can then read the set"),
+    LEAT_CLI_OPTION(CHOICE, "job", job, "print a batch job that makes all shards and seals the set",
                     .value = "KIND", .choices = leat_cli_job_kinds),
     LEAT_CLI_OPTION(STRING, "output", output,
-                    "the folder of the shards, which may be s3://BUCKET/FOLDER/", .letter = 'o',
+                    "the folder for the shards; it may be s3://BUCKET/FOLDER/", .letter = 'o',
                     .value = "DIR"),
-    LEAT_CLI_OPTION(NUMBER, "end-with", pid, "give up when that process ends, for whatever reason",
-                    .value = "PID", .min = 1, .max = INT32_MAX),
+    LEAT_CLI_OPTION(NUMBER, "end-with", pid, "give up when the process PID ends", .value = "PID",
+                    .min = 1, .max = INT32_MAX),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -432,21 +434,21 @@ const struct leat_cli_command leat_cli_prepare_command = {
     .name = "prepare",
     .group = LEAT_CLI_GROUP_RUN,
     .description =
-        "For batch jobs, on any machine that has the data. The shards cut all files, one\n"
-        "after the other, at blocks into parts of about equal size. A shard appears under its\n"
-        "name when it is complete. Any number of attempts may run at once, and an attempt at\n"
-        "a complete shard succeeds at once.\n"
+        "This command is for batch jobs. It runs on any machine that has the data. It divides\n"
+        "the data, file after file, into N shards of about equal size. A shard appears under\n"
+        "its name only when it is complete. Several attempts at a shard may run at once. If a\n"
+        "shard is already complete, an attempt succeeds at once.\n"
         "\n"
-        "DIR may be s3://BUCKET/FOLDER/: a shard is stored when it is complete, unless it is\n"
-        "there: leat-fetch(8).\n"
+        "DIR may be s3://BUCKET/FOLDER/. A shard is then stored when it is complete, unless\n"
+        "the store already has it. See leat-fetch(8).\n"
         "\n"
-        "--seal completes the set. `cache: {prepared: DIR}` reads it without the source.\n"
-        "For a stream without `cache` but with a folder for its `index`, it makes the index.\n"
-        "`leatctl cache merge` joins the shards to a cache instead.\n"
+        "--seal completes the set. `cache: {prepared: DIR}` then reads the set without the\n"
+        "source. If the stream has no `cache`, but a folder for its `index`, --seal also\n"
+        "makes the index. To join the shards into a cache instead, use `leatctl cache merge`.\n"
         "\n"
         "--shard auto takes I and N from the job array: SLURM_ARRAY_TASK_ID, _COUNT and _MIN,\n"
-        "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE, or JOB_COMPLETION_INDEX of Kubernetes. If\n"
-        "LEAT_SHARDS is set, it is N, and tasks count from 0.",
+        "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE, or JOB_COMPLETION_INDEX of Kubernetes. If you\n"
+        "set LEAT_SHARDS, it is N, and tasks count from 0.",
     .examples = "  leatctl prepare train.yaml --shard 0/64 -o shards/\n"
                 "  leatctl prepare train.yaml --shard auto -o shards/\n"
                 "  leatctl prepare train.yaml --seal -o shards/\n"
@@ -458,13 +460,13 @@ const struct leat_cli_command leat_cli_cache_prepare_command = {
     PREPARE,
     .name = "cache prepare",
     .group = LEAT_CLI_GROUP_CACHES,
-    .description = "The same as `leatctl prepare`.",
+    .description = "This is another name of `leatctl prepare`.",
     .examples = "  leatctl cache prepare train.yaml --shard 0/64 -o shards/\n",
 };
 
 static const struct leat_cli_option cache_merge_options[] = {
     LEAT_CLI_OPTION(LIST, "shards", shards,
-                    "a folder of shards, or one shard; may be given several times",
+                    "a folder of shards, or one shard; you may repeat this option",
                     .value = "PATH"),
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -473,10 +475,11 @@ static const struct leat_cli_option cache_merge_options[] = {
 const struct leat_cli_command leat_cli_cache_merge_command = {
     .name = "cache merge",
     .group = LEAT_CLI_GROUP_CACHES,
-    .summary = "join shards to the cache of a stream",
+    .summary = "join shards into the cache of a stream",
     .description =
-        "The shards may come from other machines, if the same per-record stages made them\n"
-        "from the same bytes. The result is the file that `leatctl cache warm` makes.",
+        "The shards may come from other machines. The same per-record stages must have made\n"
+        "them from the same bytes. The result is the same file as that of `leatctl cache\n"
+        "warm`.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache merge train.yaml --shards shards/\n",

@@ -121,8 +121,8 @@ static int drive_loop(struct build *build, struct leat_error *err) {
     if (build->was_interrupted)
         return leat_error_set(err, -EINTR,
                               build->is_shard
-                                  ? "interrupted; another attempt starts from the beginning"
-                                  : "interrupted; another attempt continues here");
+                                  ? "interrupted; the next attempt starts from the beginning"
+                                  : "interrupted; the next attempt continues here");
     if (leat_run_error(build->run)) {
         *err = *leat_run_error(build->run);
         return err->code;

@@ -32,10 +32,10 @@ static void add_none(struct leat_text *text, const struct leat_cli_caches *cache
         size_t n = leat_cache_shards_count(caches->folders[i]);
 
         leat_text_add_shown(text, caches->folders[i]);
-        leat_text_add(text, ": no caches");
+        leat_text_add(text, ": there are no caches");
         if (n > 0)
-            leat_text_add(text, ", but %zu shard%s, which `leatctl cache merge` joins", n,
-                          n == 1 ? "" : "s");
+            leat_text_add(text, ", but %zu shard%s; `leatctl cache merge` makes a cache of shards",
+                          n, n == 1 ? "" : "s");
         leat_text_add(text, "\n");
     }
 }
@@ -186,7 +186,9 @@ static void add_table(struct leat_text *text, const void *reply,
 
     (void)arguments;
     if (caches->n_caches == 0)
-        leat_text_add(text, "no stream of the daemon has a `cache`: {path: FOLDER}\n");
+        leat_text_add(
+            text,
+            "no stream of the daemon has a cache; a stream gets one by `cache: {path: FOLDER}`\n");
     else
         leat_cli_members_table(text, members, (const void *const *)caches->caches,
                                caches->n_caches);
@@ -235,10 +237,11 @@ static void add_damage(struct verdict *verdict, const struct leat_cache_frame *f
         leat_json_add_uint(&verdict->list, "n_records", span->n_records);
         leat_json_close(&verdict->list, '}');
     } else
-        leat_text_add(&verdict->list,
-                      "  byte %llu: a damaged block: %u records of file %u from line %llu on\n",
-                      (unsigned long long)frame->position, span->n_records, span->file,
-                      (unsigned long long)span->line);
+        leat_text_add(
+            &verdict->list,
+            "  byte %llu: this block is damaged; it has %u records of file %u, from line %llu on\n",
+            (unsigned long long)frame->position, span->n_records, span->file,
+            (unsigned long long)span->line);
 }
 
 static void verify_blocks(struct verification *verification, struct verdict *verdict,
@@ -293,7 +296,7 @@ static bool verify_cache(struct verification *verification, const struct leat_cl
             leat_cli_count(verdict.n_blocks, count), leat_cli_bytes(verdict.n_bytes, bytes),
             verdict.error.code      ? verdict.error.message
             : is_good               ? "good"
-            : verdict.n_damaged > 0 ? "damaged blocks; the next run makes them again"
+            : verdict.n_damaged > 0 ? "some blocks are damaged; the next run makes them again"
                                     : "its index is damaged; the next run makes it again");
         leat_text_add(text, "%s", verdict.list.data ? verdict.list.data : "");
     }
@@ -356,7 +359,8 @@ static int cache_rm_main(const struct leat_cli_arguments *arguments, struct leat
     int status;
 
     if ((arguments->keys.n_items == 0) != arguments->all) {
-        leat_error_set(err, -EINVAL, "leatctl cache rm: give --key for each cache, or --all");
+        leat_error_set(err, -EINVAL,
+                       "leatctl cache rm: give --key KEY for each cache to remove, or --all");
         return LEAT_CLI_USAGE;
     }
     status = leat_cli_caches_load(arguments, &caches, err);
@@ -378,11 +382,13 @@ static int cache_rm_main(const struct leat_cli_arguments *arguments, struct leat
     return status;
 }
 
-#define CACHE_TEXT "For the cache folders of FILE's streams (`cache: {path: ..}`), or for DIR."
+#define CACHE_TEXT                                                                                 \
+    "Works on the cache folders of the streams of FILE (`cache: {path: ..}`), or on the cache\n"   \
+    "folder DIR."
 
 #define KEY                                                                                        \
     LEAT_CLI_OPTION(LIST, "key", keys,                                                             \
-                    "only the cache whose key starts with KEY; may be given several times",        \
+                    "only the cache whose key starts with KEY; you may repeat this option",        \
                     .value = "KEY")
 static const struct leat_cli_option cache_ls_options[] = {KEY, LEAT_CLI_OPTION_END};
 
@@ -390,9 +396,8 @@ const struct leat_cli_command leat_cli_cache_ls_command = {
     .name = "cache ls",
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "list the caches of a folder, or of the daemon",
-    .description = CACHE_TEXT
-    " Without an\n"
-    "operand, for the cache folders of the daemon's streams; the daemon reads them for you.",
+    .description = CACHE_TEXT " Without an argument, it lists the caches of the running daemon's\n"
+                              "streams. The daemon reads these for you.",
     .operand = "[FILE|DIR]",
     .more = "[STREAM]",
     .examples = "  leatctl cache ls\n"
@@ -413,8 +418,8 @@ const struct leat_cli_command leat_cli_cache_verify_command = {
     .description = CACHE_TEXT
     "\n"
     "\n"
-    "The exit status is 1 if a block is damaged. You need not repair it: runs make a\n"
-    "damaged block again from the source.",
+    "The exit status is 1 if a block is damaged. You need not repair it: the next run\n"
+    "makes the block again from the source.",
     .operand = "FILE|DIR",
     .more = "[STREAM]",
     .examples = "  leatctl cache verify train.yaml\n",
@@ -424,7 +429,7 @@ const struct leat_cli_command leat_cli_cache_verify_command = {
 
 static const struct leat_cli_option cache_rm_options[] = {
     KEY,
-    LEAT_CLI_OPTION(FLAG, "all", all, "all caches that are not in use"),
+    LEAT_CLI_OPTION(FLAG, "all", all, "remove all caches that are not in use"),
     LEAT_CLI_OPTION_END,
 };
 

@@ -58,8 +58,9 @@ static int add_folders_of_file(struct leat_cli_caches *caches,
             r = add_folder_of(caches, streams.specs[i], err);
     leat_cli_streams_deinit(&streams);
     if (r == 0 && caches->n_folders == 0)
-        r = leat_error_set(err, -EINVAL, "%s: no stream has a `cache`: {path: FOLDER}",
-                           arguments->operand);
+        r = leat_error_set(
+            err, -EINVAL, "%s: no stream has a cache; a stream gets one by `cache: {path: FOLDER}`",
+            arguments->operand);
     return r;
 }
 
@@ -105,10 +106,11 @@ static int select_named(struct leat_cli_caches *caches, const struct leat_cli_ar
         }
         if (n_found != 1 || !key[0]) {
             free(items);
-            return leat_error_set(err, n_found ? -EINVAL : -ENOENT,
-                                  n_found ? "\"%.64s\" is the start of %zu keys; give more digits"
-                                          : "there is no cache whose key starts with \"%.64s\"",
-                                  key, n_found);
+            return leat_error_set(
+                err, n_found ? -EINVAL : -ENOENT,
+                n_found ? "--key: \"%.64s\" is the start of %zu keys; give more digits"
+                        : "--key: there is no cache whose key starts with \"%.64s\"",
+                key, n_found);
         }
     }
     free(caches->items);
@@ -124,7 +126,7 @@ int leat_cli_caches_load(const struct leat_cli_arguments *arguments,
 
     *ret_caches = (struct leat_cli_caches){.n_items = 0};
     if (stat(arguments->operand, &info) == 0 && S_ISDIR(info.st_mode) && arguments->stream)
-        r = leat_error_set(err, -EINVAL, "%s: a folder of caches has no streams",
+        r = leat_error_set(err, -EINVAL, "%s is a folder of caches; leave out the stream after it",
                            arguments->operand);
     else if (stat(arguments->operand, &info) == 0 && S_ISDIR(info.st_mode))
         r = add_folder(ret_caches, strdup(arguments->operand), err);

@@ -23,17 +23,17 @@ static int read_number(const char *name, int64_t *ret_value, struct leat_error *
 
     if (text && leat_parse_int(text, strlen(text), ret_value) == 0)
         return 0;
-    return leat_error_set(err, -EINVAL, "leatctl prepare: --shard auto: %s is %s%.32s%s", name,
-                          text ? "\"" : "not set", text ? text : "",
-                          text ? "\", not a number" : "");
+    return leat_error_set(
+        err, -EINVAL, "leatctl prepare: --shard auto: the variable %s is %s%.32s%s", name,
+        text ? "\"" : "not set", text ? text : "", text ? "\", not a number" : "");
 }
 
 static int check(int64_t shard, int64_t n, const char *name, uint32_t *ret_shard,
                  uint32_t *ret_n_shards, struct leat_error *err) {
     if (n < 2 || n > LEAT_CACHE_SHARDS_MAX || shard < 0 || shard >= n)
         return leat_error_set(err, -EINVAL,
-                              "leatctl prepare: --shard: \"%.32s\" is not i/n, with n in 2..%d and "
-                              "i in 0..n-1, as 0/8 to 7/8",
+                              "leatctl prepare: --shard: \"%.32s\" is not I/N such as 0/8, with N "
+                              "in 2..%d and I from 0 to N-1",
                               name, LEAT_CACHE_SHARDS_MAX);
     *ret_shard = (uint32_t)shard;
     *ret_n_shards = (uint32_t)n;
@@ -51,8 +51,8 @@ static int parse_auto(uint32_t *ret_shard, uint32_t *ret_n_shards, struct leat_e
         i++;
     if (i == sizeof(schedulers) / sizeof(schedulers[0]))
         return leat_error_set(err, -EINVAL,
-                              "leatctl prepare: --shard auto: this is not a task of a job array: "
-                              "%s, %s and %s are not set",
+                              "leatctl prepare: --shard auto: this is no task of a job array, "
+                              "because %s, %s and %s are not set; give --shard I/N",
                               schedulers[0].index, schedulers[1].index, schedulers[2].index);
     r = read_number(schedulers[i].index, &shard, err);
     if (r == 0)
@@ -62,7 +62,8 @@ static int parse_auto(uint32_t *ret_shard, uint32_t *ret_n_shards, struct leat_e
     if (r < 0)
         return r;
     if (first < 0 || first > shard)
-        return leat_error_set(err, -EINVAL, "leatctl prepare: --shard auto: %s is not in 0..%lld",
+        return leat_error_set(err, -EINVAL,
+                              "leatctl prepare: --shard auto: the variable %s is not in 0..%lld",
                               schedulers[i].first, (long long)shard);
     (void)snprintf(name, sizeof(name), "%lld/%lld", (long long)(shard - first), (long long)n);
     return check(shard - first, n, name, ret_shard, ret_n_shards, err);

@@ -52,12 +52,12 @@ static bool try_socket(struct leat_doctor *doctor, const char *name, int type, c
     if (leat_address_connect(NULL, name, type, LEAT_CLI_CONTROL_TIMEOUT_MS, &fd, &place, &err) <
         0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "sockets", name, "%s", err.message);
-        leat_doctor_mend(
-            doctor, "%s",
-            err.code == -EACCES
-                ? "join that group, then log in again"
-                : "systemctl start leatd.socket leatd-copy.socket leatd-control.socket, or leatd "
-                  "--config FILE; if it runs, set LEAT_SOCKET to the folder of its sockets");
+        leat_doctor_mend(doctor, "%s",
+                         err.code == -EACCES
+                             ? "ask an operator to add you to this group, then log in again"
+                             : "start a daemon: systemctl start leatd.socket leatd-copy.socket "
+                               "leatd-control.socket, or leatd --config FILE; if one runs already, "
+                               "set LEAT_SOCKET to the folder of its sockets");
         return false;
     }
     add_socket(doctor, name, place.sun_path, what);
@@ -77,8 +77,9 @@ static void ask_status(struct leat_doctor *doctor) {
     }
     leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "sockets", "right to look", "%s", err.message);
     leat_doctor_mend(doctor, "%s",
-                     err.code == -EACCES ? "usermod -aG leat-clients USER, then log in again"
-                                         : "journalctl -u leatd: is it stuck, or overloaded?");
+                     err.code == -EACCES
+                         ? "usermod -aG leat-clients USER, then log in again"
+                         : "see in journalctl -u leatd if the daemon is stuck or overloaded");
 }
 
 void leat_doctor_sockets(struct leat_doctor *doctor) {
@@ -88,7 +89,8 @@ void leat_doctor_sockets(struct leat_doctor *doctor) {
         return;
     ask_status(doctor); /* before this process counts as a trainer by connecting like one */
     (void)try_socket(doctor, LEAT_SOCKET_TRAINER, SOCK_SEQPACKET, "trainers may connect");
-    (void)try_socket(doctor, LEAT_SOCKET_COPY, SOCK_STREAM, "trainers that copy may connect");
+    (void)try_socket(doctor, LEAT_SOCKET_COPY, SOCK_STREAM,
+                     "trainers with delivery: copy may connect");
 }
 
 /* ---- groups ---- */
@@ -119,18 +121,18 @@ static void examine_group(struct leat_doctor *doctor, const char *name, const ch
         (void)snprintf(user, sizeof(user), "%s", entry->pw_name);
     if (!group) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "rights", name,
-                        "this group does not exist; leat's package creates it");
+                        "this group does not exist; leat's package would create it");
     } else if (is_active(group->gr_gid) || geteuid() == 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "rights", name, "%s may %s", user, what);
     } else if (is_listed(group, user)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "rights", name,
-                        "%s is a member, but this login is older", user);
+                        "%s is a member, but this login began before that", user);
         leat_doctor_mend(doctor, "log in again, or `newgrp %s`", name);
     } else {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "rights", name,
-                        "%s is not a member; only the daemon's own user may %s without it", user,
+                        "%s is not a member; without it, only the daemon's own user may %s", user,
                         what);
-        leat_doctor_mend(doctor, "if you need it: usermod -aG %s %s, then log in again", name,
+        leat_doctor_mend(doctor, "if you need this: usermod -aG %s %s, then log in again", name,
                          user);
     }
 }
@@ -147,9 +149,11 @@ static void examine_version(struct leat_doctor *doctor) {
     bool is_same = strcmp(doctor->status->version, own) == 0;
 
     leat_doctor_add(doctor, is_same ? LEAT_DOCTOR_OK : LEAT_DOCTOR_WARN, "daemon", "version",
-                    is_same ? "%s, the same as this leatctl" : "%s, and this leatctl is %s",
+                    is_same ? "%s, the same as this leatctl"
+                            : "the daemon is %s, but this leatctl is %s",
                     doctor->status->version, own);
-    leat_doctor_mend(doctor, "upgrade both, then `systemctl restart leatd`; trainers continue");
+    leat_doctor_mend(doctor,
+                     "upgrade both, then `systemctl restart leatd`; trainers continue after it");
 }
 
 static void examine_state(struct leat_doctor *doctor) {
@@ -161,14 +165,14 @@ static void examine_state(struct leat_doctor *doctor) {
         "daemon", "state", "process %u, up for %s, %u streams, %u trainers, %" PRIu64 " refused%s",
         status->pid, leat_cli_duration(status->uptime_ns, up), status->n_streams,
         status->n_sessions, status->n_refused,
-        status->is_draining ? "; it is draining"
-        : status->n_stalled ? "; tasks stall"
+        status->is_draining ? "; it is draining, so it takes no new trainers"
+        : status->n_stalled ? "; some tasks stall"
                             : "");
     if (status->is_draining)
-        leat_doctor_mend(doctor, "an operator stopped it; start the next daemon");
+        leat_doctor_mend(doctor, "an operator has stopped this daemon; start the next one");
     else
-        leat_doctor_mend(doctor, "`leatctl streams` shows which stream stalls; its disk, FIFO or "
-                                 "program does not answer");
+        leat_doctor_mend(doctor, "find the stream that stalls with `leatctl streams`, and check "
+                                 "its disk, FIFO or program");
 }
 
 static void examine_memory(struct leat_doctor *doctor) {
@@ -177,12 +181,13 @@ static void examine_memory(struct leat_doctor *doctor) {
     uint64_t n_used = status->memory_used_bytes, n_limit = status->memory_limit_bytes;
 
     if (n_limit == 0) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_OK, "daemon", "memory", "%s, without a memory_limit",
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, "daemon", "memory",
+                        "%s are used; there is no memory_limit",
                         leat_cli_bytes(status->rss_bytes, used));
         return;
     }
     leat_doctor_add(doctor, n_used > n_limit / 10 * 9 ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "daemon",
-                    "memory", "%s of memory_limit %s", leat_cli_bytes(n_used, used),
+                    "memory", "%s are used, and memory_limit is %s", leat_cli_bytes(n_used, used),
                     leat_cli_bytes(n_limit, limit));
     leat_doctor_mend(doctor, "raise memory_limit, use fewer streams, or lower block_bytes");
 }
@@ -209,7 +214,7 @@ static void examine_files(struct leat_doctor *doctor) {
 
     if (n_most == 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "open files",
-                        "%u; the limit is unknown", n);
+                        "%u are open; the limit is unknown", n);
         return;
     }
     leat_doctor_add(doctor, n > n_most / 5 * 4 ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "daemon",
@@ -224,18 +229,19 @@ static void examine_stream(struct leat_doctor *doctor, const Leat__Stream *strea
 
     if (stream->stalled_ns > 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "streams", stream->name,
-                        "stalls: a worker has been at one task for %.0f s",
+                        "it stalls: a worker has been at one task for %.0f s",
                         (double)stream->stalled_ns / 1e9);
-        leat_doctor_mend(doctor, "find the disk, FIFO or program that does not answer: journalctl "
-                                 "-u leatd, event stalled");
+        leat_doctor_mend(doctor, "find the disk, FIFO or program that does not answer, in the "
+                                 "event `stalled` of journalctl -u leatd");
     }
     if (!failure || failure->is_over)
         return;
     leat_cli_failure_text(&text, failure);
     leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "streams", stream->name, "failed: %s",
                     text.failed ? failure->error : text.data);
-    leat_doctor_mend(doctor, "correct what the error says, then restart the trainers; `leatctl "
-                             "check` reads a whole stream beforehand");
+    leat_doctor_mend(
+        doctor,
+        "correct what the error says, try it with `leatctl check FILE`, then restart the trainers");
     free(text.data);
 }
 
@@ -256,14 +262,14 @@ static void examine_streams(struct leat_doctor *doctor) {
         examine_stream(doctor, reply->streams->streams[i]);
     if (doctor->n_findings == n_before)
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "streams", "failures",
-                        "no stream fails or stalls now; %" PRIu64 " failures before",
+                        "no stream fails or stalls now; there were %" PRIu64 " failures before",
                         doctor->status->n_failures);
     leat__control_reply__free_unpacked(reply, NULL);
 }
 
 void leat_doctor_daemon(struct leat_doctor *doctor) {
     if (!doctor->status) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "state", "none answers");
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "state", "no daemon answers");
         return;
     }
     examine_version(doctor);
@@ -312,7 +318,7 @@ void leat_doctor_unit(struct leat_doctor *doctor) {
 
     if (!leat_doctor_read_unit("leatd.service", &unit)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "systemd", "leatd.service",
-                        "systemd does not run here, or does not answer");
+                        "systemd does not run or does not answer here");
         return;
     }
     if (strcmp(unit.load, "loaded") != 0) {
@@ -327,10 +333,11 @@ void leat_doctor_unit(struct leat_doctor *doctor) {
                     has_failed ? LEAT_DOCTOR_FAIL
                     : is_odd   ? LEAT_DOCTOR_WARN
                                : LEAT_DOCTOR_OK,
-                    "systemd", "leatd.service", "%s, %s restarts by itself%s", unit.active,
-                    unit.restarts, strcmp(unit.reload, "yes") == 0 ? "; its file has changed" : "");
+                    "systemd", "leatd.service", "it is %s; systemd has restarted it %s times%s",
+                    unit.active, unit.restarts,
+                    strcmp(unit.reload, "yes") == 0 ? "; its unit file has changed since" : "");
     if (strcmp(unit.reload, "yes") == 0)
         leat_doctor_mend(doctor, "systemctl daemon-reload && systemctl restart leatd");
     else
-        leat_doctor_mend(doctor, "see why in journalctl -u leatd");
+        leat_doctor_mend(doctor, "find the reason in journalctl -u leatd");
 }

@@ -74,7 +74,7 @@ static void add_finding(const struct leat_doctor_finding *finding, bool has_colo
                   has_colour ? "\033[0m" : "", finding->name);
     leat_text_add_line(text, "%s", finding->text);
     if (finding->mend[0])
-        leat_text_add_line(text, "          mend: %s", finding->mend);
+        leat_text_add_line(text, "          to repair: %s", finding->mend);
 }
 
 static void add_findings(const struct leat_doctor *doctor, bool has_colour,
@@ -144,16 +144,18 @@ static int doctor_main(const struct leat_cli_arguments *arguments, struct leat_e
 const struct leat_cli_command leat_cli_doctor_command = {
     .name = "doctor",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "find what prevents leat from working here, with the remedy",
+    .summary = "find out why leat does not work here, and how to repair it",
     .description =
-        "Checks everything that leat needs: kernel, limits, memory, sockets and your rights,\n"
-        "the daemon with its streams and its unit, tunnels, the configuration (or FILE), and\n"
-        "the folders of caches and state. If FILE is a stunnel.conf (NAME.conf), it checks\n"
-        "only that tunnel.\n"
+        "Checks everything that leat needs. It looks at the kernel, limits, memory, sockets\n"
+        "and your permissions. It asks the daemon for its streams, and systemd for the\n"
+        "daemon's unit. It checks tunnels, the configuration (or FILE), and the folders of\n"
+        "caches and state. If FILE is a configuration of stunnel (NAME.conf), it checks only\n"
+        "that tunnel.\n"
         "\n"
-        "Each line is ok, warn (works, but not well or not for long), fail (does not work) or\n"
-        "unseen (you may not see it; root often can). The next line is the remedy. `doctor`\n"
-        "changes nothing. The exit status is 1 if anything fails.",
+        "Each line begins with a state. `ok` means that it works. `warn` means that it works,\n"
+        "but badly or not for long. `fail` means that it does not work. `unseen` means that\n"
+        "you may not see it, but root often can. The next line says how to repair it.\n"
+        "`doctor` changes nothing. The exit status is 1 if anything fails.",
     .operand = "[FILE]",
     .examples = "  leatctl doctor\n"
                 "  leatctl doctor /etc/leat/stunnel.conf\n"

@@ -35,17 +35,17 @@ static void check_by_daemon(struct leat_doctor *doctor) {
     reply = leat_cli_control(NULL, LEAT__CONTROL_REQUEST__VERB_RELOAD, &reload, RELOAD_TIMEOUT_MS,
                              &status, &err);
     if (reply) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_OK, "configuration", "as it is read",
-                        "the daemon accepts it: %zu streams", reply->reload->n_streams);
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, "configuration", "reload",
+                        "the daemon accepts the file, with %zu streams", reply->reload->n_streams);
         leat__control_reply__free_unpacked(reply, NULL);
         return;
     }
     (void)leat_error_print(&err, line, sizeof(line));
     leat_doctor_add(doctor, err.code == -EACCES ? LEAT_DOCTOR_UNSEEN : LEAT_DOCTOR_FAIL,
-                    "configuration", "as it is read", "%s", line);
+                    "configuration", "reload", "%s", line);
     if (err.code != -EACCES)
-        leat_doctor_mend(doctor, "correct that place, then `leatctl reload`; until then, the old "
-                                 "configuration stays in force");
+        leat_doctor_mend(doctor, "correct this place, then run `leatctl reload`; until then the "
+                                 "daemon uses the old configuration");
 }
 
 /* cwd: a link to the folder that a relative path starts from. */
@@ -88,19 +88,23 @@ void leat_doctor_configuration(struct leat_doctor *doctor) {
     find_file(doctor);
     if (!doctor->file) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "configuration", "file",
-                        "none; to check one, run leatctl doctor FILE");
+                        "there is no configuration at the usual place; to check yours, run leatctl "
+                        "doctor FILE");
         return;
     }
     status = leat_cli_daemon_check(doctor->file, NULL, 0, text, sizeof(text));
     text[strcspn(text, "\n")] = '\0';
-    leat_doctor_add(doctor,
-                    status == 0     ? LEAT_DOCTOR_OK
-                    : status == 127 ? LEAT_DOCTOR_UNSEEN
-                                    : LEAT_DOCTOR_FAIL,
-                    "configuration", "file", "%s%s", status == 0 ? doctor->file : text,
-                    status == 127 ? "there is no leatd beside leatctl" : "");
+    leat_doctor_add(
+        doctor,
+        status == 0     ? LEAT_DOCTOR_OK
+        : status == 127 ? LEAT_DOCTOR_UNSEEN
+                        : LEAT_DOCTOR_FAIL,
+        "configuration", "file", "%s%s", status == 0 ? doctor->file : text,
+        status == 127
+            ? "there is no leatd in the folder of leatctl, so doctor cannot check the file"
+            : "");
     if (status != 0 && status != 127)
-        leat_doctor_mend(doctor, "correct that place; `leatctl check %s` lists all errors",
+        leat_doctor_mend(doctor, "correct this place; `leatctl check %s` lists all errors",
                          doctor->file);
     if (doctor->is_the_daemons)
         check_by_daemon(doctor);
@@ -164,8 +168,8 @@ static void add_space(struct leat_doctor *doctor, const char *name, const char *
                                             : LEAT_DOCTOR_OK,
                     "folders", name, "%s: %s free", folder, leat_cli_bytes(n_free, bytes));
     leat_doctor_mend(doctor,
-                     "`leatctl cache ls %s` lists the caches, `leatctl cache rm` removes unused "
-                     "ones, `max_size` limits them",
+                     "free some space: `leatctl cache ls %s` lists the caches, and `leatctl cache "
+                     "rm` removes unused ones; `max_size` limits a cache",
                      folder);
 }
 
@@ -183,11 +187,12 @@ static void examine_folder(struct leat_doctor *doctor, const char *name, const c
         code = errno;
     if (code == EACCES || code == EPERM) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "folders", name,
-                        "%s: %s; try as its owner, or as root", folder, strerror(code));
+                        "%s: %s; run doctor as the owner of the folder, or as root", folder,
+                        strerror(code));
     } else if (code != 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "folders", name, "%s: %s", folder,
                         strerror(code));
-        leat_doctor_mend(doctor, "name an existing folder, or one that leatd can create");
+        leat_doctor_mend(doctor, "choose a folder that exists, or that leatd can create");
     } else if (space.f_flag & ST_RDONLY) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "folders", name, "%s: read-only%s", folder,
                         writer.root[0] ? " for the daemon" : "");
@@ -198,7 +203,8 @@ static void examine_folder(struct leat_doctor *doctor, const char *name, const c
     } else if (!may_write(&writer, path, &status)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "folders", name, "%s: uid %u may not write to %s",
                         folder, (unsigned)writer.uid, path + strlen(writer.root));
-        leat_doctor_mend(doctor, "chown it to the daemon's user, or name another folder");
+        leat_doctor_mend(doctor,
+                         "make the daemon's user its owner (chown), or choose another folder");
     } else {
         add_space(doctor, name, folder, space.f_bavail * space.f_frsize);
     }

@@ -16,7 +16,7 @@
 #define LEAST_FILES   1024
 #define LITTLE_MEMORY (UINT64_C(512) << 20)
 #define FORBIDDEN_MEND                                                                             \
-    "allow it in the seccomp filter of the container or unit, or use Linux %s or newer"
+    "allow this call in the seccomp filter of the container or unit, or use Linux %s or newer"
 
 static void examine_version(struct leat_doctor *doctor) {
     unsigned major = 0, minor = 0;
@@ -44,13 +44,13 @@ static void examine_need(struct leat_doctor *doctor, const struct leat_kernel_ne
     const char *whose = told >= 0 ? "the daemon" : "leatctl (no daemon answers)";
 
     if (code == 0) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s: %s has it", need->what,
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s: %s can use it", need->what,
                         whose);
     } else if (need->instead) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "denied to %s (%s): %s", whose,
-                        strerror(code), need->instead);
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s cannot use it (%s): %s",
+                        whose, strerror(code), need->instead);
     } else {
-        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, need->name, "%s: denied to %s: %s",
+        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, need->name, "%s: not allowed for %s: %s",
                         need->what, whose, strerror(code));
         leat_doctor_mend(doctor, FORBIDDEN_MEND, need->since);
     }
@@ -87,10 +87,10 @@ static void examine_files_limit(struct leat_doctor *doctor) {
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return;
     leat_doctor_add(doctor, limit.rlim_max < LEAST_FILES ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK,
-                    "limits", "open files", "%s, %s at most", leat_cli_count(limit.rlim_cur, now),
-                    leat_cli_count(limit.rlim_max, most));
+                    "limits", "open files", "the limit is %s, and can be raised to %s",
+                    leat_cli_count(limit.rlim_cur, now), leat_cli_count(limit.rlim_max, most));
     leat_doctor_mend(doctor,
-                     "a daemon needs some for each trainer and file: raise `ulimit -Hn` to %d, or "
+                     "a daemon opens several files for each trainer: raise `ulimit -Hn` to %d, or "
                      "nofile in /etc/security/limits.conf",
                      4 * LEAST_FILES);
 }
@@ -106,7 +106,8 @@ static void examine_address_limit(struct leat_doctor *doctor) {
     else
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "limits", "address space", "%s",
                         leat_cli_bytes(limit.rlim_cur, bytes));
-    leat_doctor_mend(doctor, "trainers map the memory of all their batches: `ulimit -v unlimited`");
+    leat_doctor_mend(doctor,
+                     "trainers map the memory of all their batches, so run `ulimit -v unlimited`");
 }
 
 static void examine_locked_limit(struct leat_doctor *doctor) {
@@ -118,7 +119,8 @@ static void examine_locked_limit(struct leat_doctor *doctor) {
     if (limit.rlim_cur != RLIM_INFINITY)
         (void)leat_cli_bytes(limit.rlim_cur, bytes);
     leat_doctor_add(doctor, LEAT_DOCTOR_OK, "limits", "locked memory",
-                    "%s; leat needs none, but pinning batches for a GPU may", bytes);
+                    "the limit is %s; leat needs none, but pinning batches for a GPU may need some",
+                    bytes);
 }
 
 /* Reads a line of /proc/meminfo such as "MemAvailable:   123 kB". */

@@ -25,7 +25,7 @@
 #define SOON       "1209600" /* seconds: 14 days */
 #define NO_PROGRAM 127
 #define VERIFY_MEND                                                                                \
-    "set verifyChain = yes and CAfile = /etc/leat/tls/ca.pem in %s, as in the example"
+    "set verifyChain = yes and CAfile = /etc/leat/tls/ca.pem in %s, as in config/tunnel"
 
 static int read_conf(const char *path, struct leat_stunnel_conf *ret_conf) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold it up */
@@ -114,27 +114,31 @@ static void examine_certificate(struct leat_doctor *doctor, const char *path,
 
     is_there = code == 0 && conf->cert[0] && S_ISREG(status.st_mode) ? run_openssl(look) : 1;
     if (!conf->cert[0])
-        what = "no certificate is set; the other side refuses this one";
+        what = "no certificate is set, so the other side refuses the connection";
     else if (code != 0)
         what = strerror(code);
     else if (access(conf->cert, R_OK) < 0 || is_there == NO_PROGRAM) {
         state = LEAT_DOCTOR_UNSEEN;
-        what = is_there == NO_PROGRAM ? "openssl is not installed, and doctor needs it to read this"
-                                      : "you may not read it";
+        what = is_there == NO_PROGRAM
+                   ? "doctor needs openssl to read this file, but it is not installed"
+                   : "you may not read this file";
     } else if (is_there != 0)
-        what = "it is not a certificate in PEM";
+        what = "this file is not a certificate in PEM format";
     else if (run_openssl(ends) != 0)
-        what = "it has expired";
+        what = "the certificate has expired";
     else if (conf->ca_file[0] && run_openssl(verify) != 0)
-        what = "it is not signed by the CA in CAfile, or not valid yet";
+        what = "the certificate is not signed by the CA in CAfile, or is not valid yet";
     else {
         state = run_openssl(ends_soon) != 0 ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK;
-        what = state == LEAT_DOCTOR_OK ? "it is valid" : "it expires within 14 days";
+        what = state == LEAT_DOCTOR_OK ? "the certificate is valid"
+                                       : "the certificate expires within 14 days";
     }
     leat_doctor_add(doctor, state, AREA, "certificate", "%s: %s",
                     conf->cert[0] ? conf->cert : "cert", what);
     leat_doctor_mend(
-        doctor, "get a new one from the CA, put it at `cert` of %s, and restart the unit", path);
+        doctor,
+        "get a new certificate from the CA, put it at the path `cert` of %s, and restart the unit",
+        path);
 }
 
 static void examine_verification(struct leat_doctor *doctor, const char *path,
@@ -144,19 +148,22 @@ static void examine_verification(struct leat_doctor *doctor, const char *path,
                         strcasecmp(conf->require_cert, "no") != 0;
 
     if (!has_verified || (!conf->ca_file[0] && !conf->ca_path[0])) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, "verification",
-                        is_client ? "%s: it accepts any machine as the daemon's"
-                                  : "%s: everybody that reaches the port gets batches",
-                        path);
+        leat_doctor_add(
+            doctor, LEAT_DOCTOR_FAIL, AREA, "verification",
+            is_client
+                ? "%s: the tunnel would trust any machine that answers in place of the daemon's"
+                : "%s: everybody who can reach the port gets batches",
+            path);
         leat_doctor_mend(doctor, VERIFY_MEND, path);
     } else if (is_client && !is_yes(conf->verify_peer) && !conf->check_host[0] &&
                !conf->check_ip[0]) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, AREA, "verification",
-                        "%s: it accepts any certificate of the CA as the daemon's", path);
+                        "%s: the tunnel would trust any machine with a certificate of the CA",
+                        path);
         leat_doctor_mend(doctor, "set checkHost = HOST in %s", path);
     } else {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, "verification",
-                        "%s: it verifies the other side", path);
+                        "%s: the tunnel verifies the other side", path);
     }
 }
 
@@ -165,12 +172,14 @@ static void examine_running(struct leat_doctor *doctor, const char *name) {
 
     if (!leat_doctor_read_unit(name, &unit)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, AREA, name,
-                        "systemd does not run here, or does not answer");
+                        "systemd does not run or does not answer here");
         return;
     }
     leat_doctor_add(doctor, strcmp(unit.active, "active") == 0 ? LEAT_DOCTOR_OK : LEAT_DOCTOR_FAIL,
-                    AREA, name, "%s, %s restarts by itself", unit.active, unit.restarts);
-    leat_doctor_mend(doctor, "systemctl enable --now %s; see why it ended in journalctl -u %s",
+                    AREA, name, "it is %s; systemd has restarted it %s times", unit.active,
+                    unit.restarts);
+    leat_doctor_mend(doctor,
+                     "start it with systemctl enable --now %s; find the reason in journalctl -u %s",
                      name, name);
 }
 
@@ -184,7 +193,7 @@ void leat_doctor_tunnel(struct leat_doctor *doctor, const char *path) {
     if (r < 0) {
         leat_doctor_add(doctor, r == -EACCES ? LEAT_DOCTOR_UNSEEN : LEAT_DOCTOR_FAIL, AREA,
                         "configuration", "%s: %s", path, strerror(-r));
-        leat_doctor_mend(doctor, "start with an example from config/tunnel");
+        leat_doctor_mend(doctor, "write this file from an example of config/tunnel");
         return;
     }
     if (dash)

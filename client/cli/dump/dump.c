@@ -93,7 +93,7 @@ static int check_arguments(struct dump *dump, struct leat_error *err) {
 
     if (status == LEAT_CLI_OK && arguments->position &&
         (arguments->epoch.is_given || arguments->step.is_given)) {
-        leat_error_set(err, -EINVAL, "leatctl dump: give --position, or --epoch and --step");
+        leat_error_set(err, -EINVAL, "leatctl dump: give either --position, or --epoch and --step");
         return LEAT_CLI_USAGE;
     }
     return status == LEAT_CLI_OK ? leat_cli_pulling_check(&dump->pulling, err) : status;
@@ -118,16 +118,18 @@ static int dump_main(const struct leat_cli_arguments *arguments, struct leat_err
 static const char *const save_formats[] = {"auto", "safetensors", "npz", "jsonl", NULL};
 static const struct leat_cli_option dump_options[] = {
     LEAT_CLI_OPTION(STRING, "output", output,
-                    "a folder or NAME.jsonl; for one batch, also NAME.safetensors or NAME.npz "
-                    "(default: print JSONL)",
+                    "where to write: a folder, or NAME.jsonl; for one batch also NAME.safetensors "
+                    "or NAME.npz (default: print JSONL)",
                     .letter = 'o', .value = "PATH"),
-    LEAT_CLI_OPTION(CHOICE, "format", save_format,
-                    "file format; auto: by the suffix of PATH, in folders safetensors",
-                    .value = "F", .choices = save_formats),
+    LEAT_CLI_OPTION(
+        CHOICE, "format", save_format,
+        "file format; auto goes by the suffix of PATH, and takes safetensors for a folder",
+        .value = "F", .choices = save_formats),
     LEAT_CLI_OPTION(FLAG, "compress", compress, "compress the arrays in .npz"),
-    LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "first epoch, from 0 (default 0)", .value = "E",
-                    .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "step", step, "first step, from 0, over all ranks (default 0)",
+    LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "epoch of the first batch, from 0 (default 0)",
+                    .value = "E", .max = UINT64_MAX),
+    LEAT_CLI_OPTION(NUMBER, "step", step,
+                    "step of the first batch, from 0, counted over all ranks (default 0)",
                     .value = "S", .max = UINT64_MAX),
     LEAT_CLI_OPTIONS_CHOOSING,
     LEAT_CLI_OPTION_DELIVERY,
@@ -140,14 +142,14 @@ const struct leat_cli_command leat_cli_dump_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .summary = "write batches as safetensors, .npz or JSONL",
     .description =
-        "Writes batches of a stream: with FILE from a private daemon as `run` does, with\n"
-        "STREAM from the running daemon. A folder gets one file per batch, such as\n"
-        "epoch-0000-step-00000017.safetensors. NAME.jsonl gets all batches. A file appears\n"
-        "only when it is complete.\n"
+        "Writes the batches of a stream. For a FILE, a private daemon makes them, as with\n"
+        "`run`. For a STREAM, they come from the running daemon. If PATH is a folder, each\n"
+        "batch gets its own file, such as epoch-0000-step-00000017.safetensors. If PATH is\n"
+        "NAME.jsonl, this file gets all batches. A file appears only when it is complete.\n"
         "\n"
-        "Each line of JSONL is a row: {\"_epoch\": 0, \"_step\": 17, \"_row\": 3, ...} and the\n"
-        "values by the names of their tensors. NaN and infinities become null. In .npz,\n"
-        "bfloat16 has the type \"V2\", which .view(ml_dtypes.bfloat16) reads.",
+        "In JSONL, each line is a row: {\"_epoch\": 0, \"_step\": 17, \"_row\": 3, ...} and\n"
+        "the values of all tensors by name. NaN and infinities become null. In .npz, bfloat16\n"
+        "has the dtype \"V2\"; .view(ml_dtypes.bfloat16) gives the numbers.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl dump titanic.yaml --batches 1\n"

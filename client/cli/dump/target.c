@@ -68,23 +68,26 @@ int leat_cli_dump_target_init(struct leat_cli_dump_target *target,
     if (target->kind == LEAT_CLI_DUMP_FOLDER && unknown_ending(target->path)) {
         leat_error_set(err, -EINVAL,
                        "leatctl dump: unknown suffix \"%.32s\"; give NAME.jsonl for all batches, "
-                       "NAME.safetensors or NAME.npz for one, a folder (%.200s/) for one file each",
+                       "NAME.safetensors or NAME.npz for one batch, or a folder (%.200s/) with a "
+                       "file for each batch",
                        unknown_ending(target->path), target->path);
         return LEAT_CLI_USAGE;
     }
     if (target->kind == LEAT_CLI_DUMP_PRINTED && target->options.format != LEAT_SAVE_JSONL) {
-        leat_error_set(err, -EINVAL, "leatctl dump: leatctl prints only JSONL; for files, give -o");
+        leat_error_set(err, -EINVAL,
+                       "leatctl dump: only JSONL can be printed; to write other formats to files, "
+                       "give -o PATH");
         return LEAT_CLI_USAGE;
     }
     if (target->kind == LEAT_CLI_DUMP_SINGLE && arguments->batches.value != 1) {
-        leat_error_set(
-            err, -EINVAL,
-            "leatctl dump: \"%.300s\" can hold one batch: add --batches 1, or name a folder",
-            target->path);
+        leat_error_set(err, -EINVAL,
+                       "leatctl dump: the file \"%.300s\" can hold only one batch: add --batches "
+                       "1, or give a folder",
+                       target->path);
         return LEAT_CLI_USAGE;
     }
     if (arguments->compress && target->options.format != LEAT_SAVE_NPZ) {
-        leat_error_set(err, -EINVAL, "leatctl dump: --compress needs .npz");
+        leat_error_set(err, -EINVAL, "leatctl dump: --compress works only for .npz");
         return LEAT_CLI_USAGE;
     }
     return LEAT_CLI_OK;
@@ -96,7 +99,7 @@ static int open_folder(struct leat_cli_dump_target *target, struct leat_error *e
     target->has_made_folder = mkdir(target->path, 0777) == 0;
     if (target->has_made_folder || errno == EEXIST)
         return 0; /* if it is not a folder, the first file fails */
-    return leat_error_set(err, -errno, "%.300s: the folder cannot be created: %s", target->path,
+    return leat_error_set(err, -errno, "cannot create the folder %.300s: %s", target->path,
                           strerror(errno));
 }
 

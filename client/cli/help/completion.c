@@ -129,8 +129,10 @@ static int completion_main(const struct leat_cli_arguments *arguments, struct le
         return LEAT_CLI_OK;
     }
     if (strcmp(shell, "bash") != 0 && strcmp(shell, "zsh") != 0) {
-        leat_error_set(err, -EINVAL, "leatctl completion: \"%.64s\" is neither bash nor zsh",
-                       shell);
+        leat_error_set(
+            err, -EINVAL,
+            "leatctl completion: \"%.64s\" is not a shell that leatctl knows; give bash or zsh",
+            shell);
         return LEAT_CLI_USAGE;
     }
     if (arguments->json) {
@@ -151,14 +153,14 @@ const struct leat_cli_command leat_cli_completion_command = {
     .group = LEAT_CLI_GROUP_LEATCTL,
     .summary = "print the completion script of bash or zsh",
     .description =
-        "Packages install the script where the shell finds it. Otherwise, source it in the\n"
-        "shell's startup file. SHELL is bash or zsh.\n"
+        "If a package has installed leat, your shell already has this script. Otherwise, load\n"
+        "it in the shell's startup file, as in the examples. SHELL is bash or zsh.\n"
         "\n"
-        "The scripts call `leatctl completion words -- WORD...` for the candidates of the\n"
-        "last WORD: commands, options and their values, stages, streams, rooms and session\n"
-        "numbers. It asks the running daemon for names and waits at most half a second. The\n"
-        "first line of the output says what the shell adds: words (nothing), files, folders\n"
-        "or users.",
+        "The script calls `leatctl completion words -- WORD...`. This prints the words that\n"
+        "can complete the last WORD: commands, options and their values, stages, streams,\n"
+        "rooms and session numbers. It asks the running daemon for names, and waits at most\n"
+        "half a second. The first line of the output says what else the shell adds: words\n"
+        "(nothing), files, folders or users.",
     .operand = "SHELL",
     .more = "[WORD...]",
     .examples = "  source <(leatctl completion bash)\n"

@@ -46,7 +46,7 @@ static const struct {
     [LEAT_CLI_GROUP_RUN] = {"run", NULL},
     [LEAT_CLI_GROUP_DAEMON] = {"daemon", NULL},
     [LEAT_CLI_GROUP_CACHES] = {"caches", "files that make the next run faster"},
-    [LEAT_CLI_GROUP_TOKENIZERS] = {"tokenizers", "texts to token ids, and back"},
+    [LEAT_CLI_GROUP_TOKENIZERS] = {"tokenizers", "turn texts into token ids, and back"},
     [LEAT_CLI_GROUP_LEATCTL] = {"leatctl", NULL},
 };
 
@@ -89,8 +89,9 @@ static void add_all(struct leat_text *text, const struct leat_cli_command *const
     const char *off = leat_cli_colour(is_coloured, LEAT_CLI_PLAIN);
 
     leat_text_add(text,
-                  "leat feeds training with a daemon, leatd. leatctl tries streams of a file and "
-                  "controls leatd.\n\n"
+                  "leat prepares batches for training. leatctl tries out streams, and controls the "
+                  "daemon leatd.\n"
+                  "\n"
                   "%susage:%s leatctl [--socket DIR] [--json] COMMAND [ARGUMENT...]\n",
                   on, off);
     for (unsigned group = 0; group < LEAT_CLI_N_GROUPS; group++)
@@ -202,7 +203,8 @@ static int help_of(const struct leat_cli_arguments *arguments, struct leat_error
     if (!command && leat_cli_help_group(arguments->commands, words[0], stdout))
         return LEAT_CLI_OK;
     if (!command) {
-        leat_error_set(err, -ENOENT, "there is no command \"%.64s\"; `leatctl help` lists them",
+        leat_error_set(err, -ENOENT,
+                       "there is no command \"%.64s\"; `leatctl help` lists all commands",
                        words[0]);
         return LEAT_CLI_USAGE;
     }
@@ -234,8 +236,8 @@ const struct leat_cli_command leat_cli_help_command = {
     .group = LEAT_CLI_GROUP_LEATCTL,
     .summary = "list the commands, or describe one",
     .description =
-        "--json prints all commands with their options, for programs. The manual pages are\n"
-        "made from it.",
+        "With --json it prints all commands with their options, for programs. The manual\n"
+        "pages are made from this output.",
     .operand = "[COMMAND]",
     .more = "[COMMAND]",
     .examples = "  leatctl help cache warm\n"

@@ -158,14 +158,17 @@ static const char *const formats[] = {"text", "json", "jsonl", NULL};
 /* Options of both `run` and `pull`. */
 #define PULLING                                                                                    \
     LEAT_CLI_OPTIONS_CHOOSING,                                                                     \
-        LEAT_CLI_OPTION(STRING, "save-position", save_position,                                    \
-                        "write the last position to FILE, for --position", .value = "FILE"),       \
-        LEAT_CLI_OPTION(NUMBER, "window", window, "batches held at once (default: the daemon's)",  \
-                        .value = "N", .min = 1, .max = 4096),                                      \
+        LEAT_CLI_OPTION(                                                                           \
+            STRING, "save-position", save_position,                                                \
+            "write the last position to FILE; continue there later with --position @FILE",         \
+            .value = "FILE"),                                                                      \
+        LEAT_CLI_OPTION(NUMBER, "window", window,                                                  \
+                        "number of batches to hold at once (default: the daemon's)", .value = "N", \
+                        .min = 1, .max = 4096),                                                    \
         LEAT_CLI_OPTION_DELIVERY,                                                                  \
         LEAT_CLI_OPTION(FLAG, "digest", digest,                                                    \
-                        "print a hash of names, dtypes, shapes, bytes and order of all batches "   \
-                        "(BLAKE2b-256)"),                                                          \
+                        "print a hash (BLAKE2b-256) of all batches: of their names, dtypes, "      \
+                        "shapes, bytes and order"),                                                \
         LEAT_CLI_OPTION(CHOICE, "format", format, "output format", .value = "F",                   \
                         .choices = formats)
 static const struct leat_cli_option run_options[] = {
@@ -184,8 +187,9 @@ const struct leat_cli_command leat_cli_run_command = {
     .summary = "start a private daemon for a file and pull its batches",
     .description =
         "Starts a private leatd, pulls batches as a trainer does, prints a summary, and stops\n"
-        "the daemon. leatd is the one beside leatctl, else $LEAT_LEATD, else the one on the\n"
-        "PATH. `run` writes no file beside FILE.",
+        "this leatd. It starts the leatd in the folder of leatctl. If there is none, it\n"
+        "starts $LEAT_LEATD, or else the leatd on the PATH. `run` writes no files next to\n"
+        "FILE.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl run titanic.yaml --digest\n"
@@ -198,9 +202,10 @@ const struct leat_cli_command leat_cli_run_command = {
 
 static const struct leat_cli_option pull_options[] = {
     PULLING,
-    LEAT_CLI_OPTION(NUMBER, "reconnect", reconnect,
-                    "seconds to wait for a daemon that has gone (default 60; 0: do not wait)",
-                    .value = "S", .max = 1000000),
+    LEAT_CLI_OPTION(
+        NUMBER, "reconnect", reconnect,
+        "if the daemon ends, wait for another one for S seconds (default 60; 0: do not wait)",
+        .value = "S", .max = 1000000),
     LEAT_CLI_OPTION_END,
 };
 

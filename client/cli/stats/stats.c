@@ -35,7 +35,7 @@ static void add_knob_text(struct leat_text *text, const Leat__KnobStats *knob) {
     leat_text_add(text, "   %s %" PRIu64, knob->name, knob->value);
     if (knob->current != knob->value)
         leat_text_add(text, " (trying %" PRIu64 ")", knob->current);
-    leat_text_add(text, "%s", knob->is_pinned ? " (by hand)" : "");
+    leat_text_add(text, "%s", knob->is_pinned ? " (set by you)" : "");
 }
 
 static void add_tuners(struct leat_text *text, const Leat__StreamStats *stats) {
@@ -178,9 +178,10 @@ static int read_since(const char *text, uint64_t *ret_seconds, struct leat_error
 
 static int check(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     if (arguments->watch && arguments->since)
-        leat_error_set(err, -EINVAL, "leatctl stats: give --watch or --since, not both");
+        leat_error_set(err, -EINVAL, "leatctl stats: give either --watch or --since");
     else if (!arguments->watch && (arguments->interval.is_given || arguments->updates.is_given))
-        leat_error_set(err, -EINVAL, "leatctl stats: --interval and --updates need --watch");
+        leat_error_set(err, -EINVAL,
+                       "leatctl stats: with --interval or --updates, also give --watch");
     return err->code ? LEAT_CLI_USAGE : LEAT_CLI_OK;
 }
 
@@ -197,15 +198,16 @@ static int stats_main(const struct leat_cli_arguments *arguments, struct leat_er
 }
 
 static const struct leat_cli_option stats_options[] = {
-    LEAT_CLI_OPTION(FLAG, "watch", watch, "repeat until interrupted", .letter = 'w'),
+    LEAT_CLI_OPTION(FLAG, "watch", watch, "print again and again, until you press Ctrl-C",
+                    .letter = 'w'),
     LEAT_CLI_OPTION(NUMBER, "interval", interval,
                     "with --watch: seconds between two updates (default 2)", .value = "S", .min = 1,
                     .max = 60),
     LEAT_CLI_OPTION(NUMBER, "updates", updates,
-                    "with --watch: number of updates (default: until interrupted)", .letter = 'n',
-                    .value = "N", .min = 1, .max = UINT64_MAX),
+                    "with --watch: number of updates (default: until you press Ctrl-C)",
+                    .letter = 'n', .value = "N", .min = 1, .max = UINT64_MAX),
     LEAT_CLI_OPTION(STRING, "since", since,
-                    "one line per second or ten seconds, since that long ago: 60, 90s, 10m, 6h",
+                    "show the past, from this time ago until now: 60, 90s, 10m, 6h",
                     .value = "TIME"),
     LEAT_CLI_OPTION_END,
 };
@@ -213,24 +215,25 @@ static const struct leat_cli_option stats_options[] = {
 const struct leat_cli_command leat_cli_stats_command = {
     .name = "stats",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "show counters of streams, and what takes their time",
+    .summary = "show counters of streams, and where the time goes",
     .description =
-        "For each stream: its counters, whether trainers or leat wait, and the busy time of\n"
-        "each stage.\n"
+        "For each stream it shows counters, the time that trainers and leat wait, and how\n"
+        "busy each stage is.\n"
         "\n"
-        "The busy time adds up all threads. The table shows each stage's share of it, and the\n"
-        "times of single blocks or jobs: mean, minimum, maximum, median and 99th percentile.\n"
-        "Percentiles are exact to a sixteenth.\n"
+        "The busy time is the sum over all threads. The table shows the share of each stage\n"
+        "in it. It also shows how long single blocks or jobs take: mean, minimum, maximum,\n"
+        "median and 99th percentile. Percentiles are exact to a sixteenth.\n"
         "\n"
-        "`scan` reads and cuts. The source's line is parsing. `order` is shuffling and\n"
-        "batching on the daemon's single loop. `collate` writes batches. --json has all\n"
-        "figures; with --watch it prints one line each time.\n"
+        "`scan` reads the data and finds where records begin. The source's own line is\n"
+        "parsing. `order` shuffles and batches, on one thread. `collate` writes batches.\n"
+        "--json prints all figures. With --watch, it prints one line for each update.\n"
         "\n"
-        "--since prints one line per second for the last ten minutes, and one per ten seconds\n"
-        "for the six hours before. It keeps less if many streams are busy. The figures are\n"
-        "batches, rows, tokens and bytes per second, and how long trainers waited for a batch\n"
-        "and batches for a slot. They cover all streams, or STREAM. Busy workers and memory\n"
-        "are those of the whole daemon. --json adds the stages.",
+        "--since prints one line per second for the last ten minutes, and one line per ten\n"
+        "seconds for the six hours before. The daemon keeps less if many streams are busy.\n"
+        "The figures are batches, rows, tokens and bytes per second, the time that trainers\n"
+        "waited for a batch, and the time that batches waited for a slot. They are those of\n"
+        "all streams, or of STREAM. Busy workers and memory are those of the whole daemon.\n"
+        "--json adds the stages.",
     .operand = "[STREAM]",
     .examples = "  leatctl stats titanic\n"
                 "  leatctl stats --watch --interval 5\n"

@@ -41,8 +41,8 @@ static int bad_id(const char *line, const char *word, const char *end, struct le
 
     while (word + n < end && n < 32 && !is_blank(word[n]))
         n++;
-    leat_error_set(err, -EINVAL, "\"%.*s\" is not a token id, a whole number in 0..%d", n, word,
-                   INT32_MAX);
+    leat_error_set(err, -EINVAL, "\"%.*s\" is not a token id; ids are whole numbers in 0..%d", n,
+                   word, INT32_MAX);
     err->column = (uint32_t)(word - line) + 1;
     return -EINVAL;
 }
@@ -83,8 +83,8 @@ static int read_array(struct decoder *self, struct leat_json_node array, struct 
             leat_json_int(item) <= INT32_MAX)
             r = add_id(self, (int32_t)leat_json_int(item), err);
         else
-            r = leat_error_set(err, -EINVAL, "this is not a token id, a whole number in 0..%d",
-                               INT32_MAX);
+            r = leat_error_set(err, -EINVAL,
+                               "this is not a token id; ids are whole numbers in 0..%d", INT32_MAX);
     }
     if (r < 0)
         leat_error_prefix(err, "ids[%zu]", index - 1);
@@ -120,7 +120,7 @@ static int print_text(struct decoder *self, const char *text, size_t n, struct l
     if (out->failed)
         return leat_error_oom(err);
     if (fwrite(out->data, 1, out->n_bytes, stdout) != out->n_bytes)
-        return leat_error_set(err, -errno, "writing the output: %s", strerror(errno));
+        return leat_error_set(err, -errno, "cannot write the output: %s", strerror(errno));
     return 0;
 }
 
@@ -169,7 +169,7 @@ static int tokenizer_decode_main(const struct leat_cli_arguments *arguments,
 static const struct leat_cli_option tokenizer_decode_options[] = {
     LEAT_CLI_OPTION(FLAG, "skip-special", skip_special, "leave out special tokens"),
     LEAT_CLI_OPTION(FLAG, "jsonl", jsonl,
-                    "each line is {\"ids\": [ids]}; \"skip_special\" is optional"),
+                    "each input line is {\"ids\": [ids]}; \"skip_special\" is optional"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -178,11 +178,11 @@ const struct leat_cli_command leat_cli_tokenizer_decode_command = {
     .group = LEAT_CLI_GROUP_TOKENIZERS,
     .summary = "turn lines of token ids into text",
     .description = TOKENIZER_TEXT
-    "Reads ids, separated by blanks, from each line of the standard input. Prints their\n"
-    "text and a line end. Unknown ids are left out.\n"
+    "Reads lines of token ids, separated by blanks, from the standard input. For each\n"
+    "line it prints the text and a line end. It leaves out unknown ids.\n"
     "\n"
-    "Texts may contain line ends: with --jsonl, a line is {\"ids\": [...], \"skip_special\":\n"
-    "true} and the answer is {\"t\": text}.",
+    "A text may contain line ends itself. Then use --jsonl: each input line is {\"ids\":\n"
+    "[...], \"skip_special\": true}, and each answer is {\"t\": text}.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer encode gpt2/ < a.txt | leatctl tokenizer decode gpt2/\n"
                 "  echo '{\"ids\": [101, 7592, 102], \"skip_special\": true}' |\n"

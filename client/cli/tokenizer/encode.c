@@ -113,7 +113,7 @@ static int print_encoding(struct encoder *self, const struct request *request,
     if (out->failed)
         return leat_error_oom(err);
     if (fwrite(out->data, 1, out->n_bytes, stdout) != out->n_bytes)
-        return leat_error_set(err, -errno, "writing the output: %s", strerror(errno));
+        return leat_error_set(err, -errno, "cannot write the output: %s", strerror(errno));
     return 0;
 }
 
@@ -216,11 +216,12 @@ static int tokenizer_encode_main(const struct leat_cli_arguments *arguments,
 static const struct leat_cli_option tokenizer_encode_options[] = {
     LEAT_CLI_OPTION(FLAG, "special", special, "add the tokenizer's special tokens"),
     LEAT_CLI_OPTION(FLAG, "offsets", offsets,
-                    "print JSON with the start and end of each token in its text, in characters"),
-    LEAT_CLI_OPTION(FLAG, "type-ids", type_ids, "print JSON with the number of each token's text"),
-    LEAT_CLI_OPTION(
-        FLAG, "jsonl", jsonl,
-        "each line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" are optional"),
+                    "print JSON, with the start and end of each token in characters"),
+    LEAT_CLI_OPTION(FLAG, "type-ids", type_ids,
+                    "print JSON, with 0 for tokens of the text and 1 for tokens of its pair"),
+    LEAT_CLI_OPTION(FLAG, "jsonl", jsonl,
+                    "each input line is {\"t\": text}; \"pair\", \"special\", \"off\" and "
+                    "\"type_ids\" are optional"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -229,14 +230,15 @@ const struct leat_cli_command leat_cli_tokenizer_encode_command = {
     .group = LEAT_CLI_GROUP_TOKENIZERS,
     .summary = "turn lines of text into token ids",
     .description = TOKENIZER_TEXT
-    "Reads a text from each line of the standard input, and prints its token ids on one\n"
-    "line, separated by blanks. The ids are those of Hugging Face tokenizers for the same\n"
-    "file, with its truncation and padding. Bytes that are not UTF-8 become U+FFFD.\n"
+    "Reads lines of text from the standard input. For each line it prints the token ids\n"
+    "on one line, separated by blanks. The ids equal those of Hugging Face tokenizers for\n"
+    "the same file, with the truncation and padding of that file. Bytes that are not\n"
+    "UTF-8 become U+FFFD.\n"
     "\n"
-    "With --jsonl, a line is an object: {\"t\": text, \"pair\": second text, \"special\": true,\n"
-    "\"off\": true, \"type_ids\": true}. All members but t are optional. The answer is\n"
-    "{\"ids\": [...], \"type_ids\": [...], \"off\": [[start, end], ...]} with the requested\n"
-    "members.",
+    "With --jsonl, each line is an object: {\"t\": text, \"pair\": second text, \"special\":\n"
+    "true, \"off\": true, \"type_ids\": true}. Only t is required. The answer is {\"ids\":\n"
+    "[...], \"type_ids\": [...], \"off\": [[start, end], ...]}, with the members that you\n"
+    "asked for.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer encode gpt2/ < corpus.txt > corpus.ids\n"
                 "  leatctl tokenizer encode tokenizer.json --special --offsets < corpus.txt\n"

@@ -2,5 +2,5 @@
 #pragma once
 
 #define TOKENIZER_TEXT                                                                             \
-    "TOKENIZER is a tokenizer.json, a vocab.txt, a vocab.json beside its merges.txt, or the "      \
-    "folder of one of these.\n\n"
+    "TOKENIZER is a tokenizer.json, a vocab.txt, a vocab.json with a merges.txt in the same\n"     \
+    "folder, or the folder of one of these.\n\n"

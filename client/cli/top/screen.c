@@ -64,7 +64,7 @@ int leat_screen_open(struct leat_screen *screen, struct leat_error *err) {
 
     *screen = (struct leat_screen){.signals = -1};
     if (tcgetattr(STDIN_FILENO, &before) < 0)
-        return leat_error_set(err, -errno, "the terminal: %s", strerror(errno));
+        return leat_error_set(err, -errno, "cannot use the terminal: %s", strerror(errno));
     signal_set(&set);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     screen->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -73,7 +73,7 @@ int leat_screen_open(struct leat_screen *screen, struct leat_error *err) {
     if (!is_registered)
         is_registered = atexit(leave) == 0;
     if (enter() < 0)
-        return leat_error_set(err, -errno, "the terminal: %s", strerror(errno));
+        return leat_error_set(err, -errno, "cannot use the terminal: %s", strerror(errno));
     leat_screen_resize(screen);
     return 0;
 }

@@ -150,7 +150,7 @@ static void go_away(struct top *top, const struct leat_error *err) {
     char line[LEAT_ERROR_PRINT_MAX];
 
     (void)leat_error_print(err, line, sizeof(line));
-    (void)snprintf(top->notice, sizeof(top->notice), "looking for the daemon: %s", line);
+    (void)snprintf(top->notice, sizeof(top->notice), "waiting for a daemon: %s", line);
     leat_top_source_close(&top->source);
     top->is_away = true;
 }
@@ -284,13 +284,14 @@ const struct leat_cli_command leat_cli_top_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "watch streams, stages and trainers at work",
     .description =
-        "A live view of the daemon: workers, processors and memory; streams with their rates\n"
-        "and waiting times; the load of each stage; the trainers, and what they wait for. It\n"
+        "Shows the daemon live: workers, CPUs and memory; the streams with their speed and\n"
+        "waiting times; the load of each stage; and the trainers, with what they wait for. It\n"
         "fits terminals of any size. From 80x24 on, it shows all tables at once.\n"
         "\n"
-        "Keys: tab for the next table, arrows to choose a stream or to scroll, s for another\n"
-        "sort order, ? for what the columns mean, q to quit. Without a terminal it prints\n"
-        "once, as with --once. --json prints one line per interval; with --once, one line.",
+        "Press tab for the next table, arrows to choose a stream or to scroll, s to change\n"
+        "the sort order, ? to see what the columns mean, and q to quit. Without a terminal it\n"
+        "prints once, as with --once. --json prints one line per interval. With --once, it\n"
+        "prints one line and ends.",
     .examples = "  leatctl top\n"
                 "  leatctl top --once\n"
                 "  leatctl top --json --interval 10 | jq -c '.streams[] | [.name, "

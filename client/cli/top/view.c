@@ -368,12 +368,12 @@ static void draw_help(const struct leat_top_view *view, struct leat_top_picture 
         "q            quit",
         "?            back",
         "",
-        "used           busy share of the threads that may run the stage",
-        "trainers wait  share of time without a ready batch: leat is slow",
-        "no slot free   share of time without a free slot: trainers are slow",
-        "in use         slots of batches in use, of all slots",
+        "used           how busy the threads of the stage are",
+        "trainers wait  share of time without a ready batch: leat is too slow",
+        "no slot free   share of time without a free slot: trainers are too slow",
+        "in use         slots that hold a batch, of all slots",
         "holds all      share of time at the trainer's batch limit",
-        "For what bounds a stream, run `leatctl why STREAM`.",
+        "To see what limits a stream, run `leatctl why STREAM`.",
     };
 
     for (size_t i = 0; i < sizeof(help) / sizeof(*help) && picture->n_lines + 1 < view->n_rows;

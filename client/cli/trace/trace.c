@@ -204,11 +204,11 @@ static void print_report(const struct tracer *tracer) {
         leat_cli_print_to(&text, out);
         return;
     }
-    fprintf(out, "%s: %s events, %s batches, %u threads, %s; for https://ui.perfetto.dev\n",
+    fprintf(out, "%s: %s events, %s batches, %u threads, %s; open it at https://ui.perfetto.dev\n",
             output_of(tracer), leat_cli_count(json->n_events, events),
             leat_cli_count(json->n_batches, batches), json->n_threads, leat_cli_duration(ns, time));
     if (json->n_dropped > 0)
-        fprintf(out, "%s more events came too fast and were dropped\n",
+        fprintf(out, "the daemon dropped %s more events, which came too fast\n",
                 leat_cli_count(json->n_dropped, events));
 }
 
@@ -271,11 +271,11 @@ static const struct leat_cli_option trace_options[] = {
                     "file of the trace (default: trace.json; -: standard output)", .letter = 'o',
                     .value = "FILE"),
     LEAT_CLI_OPTION(NUMBER, "seconds", seconds,
-                    "longest trace in seconds (default: 10, unless you give --batches)",
-                    .value = "S", .min = 1, .max = 86400),
-    LEAT_CLI_OPTION(NUMBER, "batches", batches, "stop after that many batches", .value = "N",
-                    .min = 1, .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "epochs", epochs, "stop after that many epochs (default 1; 0: never)",
+                    "stop after S seconds (default: 10, unless you give --batches)", .value = "S",
+                    .min = 1, .max = 86400),
+    LEAT_CLI_OPTION(NUMBER, "batches", batches, "stop after N batches", .value = "N", .min = 1,
+                    .max = UINT64_MAX),
+    LEAT_CLI_OPTION(NUMBER, "epochs", epochs, "stop after N epochs (default 1; 0: do not stop)",
                     .value = "N", .max = UINT64_MAX, .is_of_file = true),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_FUSE,
@@ -287,12 +287,13 @@ const struct leat_cli_command leat_cli_trace_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .summary = "record events of a stream for Perfetto",
     .description =
-        "With FILE, traces a stream while a private daemon serves it. With STREAM, watches\n"
-        "the running daemon. Writes Chrome's trace events (JSON) for https://ui.perfetto.dev:\n"
-        "a track for each worker thread with jobs and stages, one for the daemon's loop, one\n"
-        "for delivered batches, and counters of blocks, free slots and bytes.\n"
+        "For a FILE, a private daemon serves the stream, and `trace` records it. For a\n"
+        "STREAM, `trace` records the running daemon. The result is JSON in the format of\n"
+        "Chrome's trace events. Open it at https://ui.perfetto.dev. It has a track for each\n"
+        "worker thread with jobs and stages. Other tracks show the daemon's main loop and the\n"
+        "delivered batches. Counters show blocks, free slots and bytes.\n"
         "\n"
-        "Tracing does not change batches. The daemon keeps a limited number of events; the\n"
+        "Tracing does not change batches. The daemon keeps a limited number of events. The\n"
         "summary says how many it dropped.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",

@@ -1,10 +1,10 @@
-"""A set of data that Dask prepares in shards, and a look at what trainers read from it.
+"""Dask makes a prepared set in shards, and this program then trains on it.
 
     python dask_prepare.py                           # two workers on this machine
-    python dask_prepare.py tcp://scheduler:8786      # those of a cluster: all hosts see the file, its data and the set
+    python dask_prepare.py tcp://scheduler:8786      # the workers of a cluster, where all hosts see the file, its data and the set
 
-Any other executor will do in place of Dask's: concurrent.futures.ProcessPoolExecutor(), MPIPoolExecutor() of
-mpi4py.futures, submitit.AutoExecutor("jobs"), or executor="ray".
+You can use another executor in place of Dask's: concurrent.futures.ProcessPoolExecutor(),
+MPIPoolExecutor() of mpi4py.futures, submitit.AutoExecutor("jobs"), or executor="ray".
 """
 
 from __future__ import annotations

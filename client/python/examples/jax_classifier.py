@@ -1,10 +1,10 @@
-"""Who survived the Titanic, by text: a classifier in JAX, on a table that one holds.
+"""Predicts from texts who survived the Titanic: a classifier in JAX, on a table in memory.
 
     python jax_classifier.py
 
-`leat.dataloader` takes data frames, data sets, lists of dicts, or paths, and a tokenizer of
-Hugging Face's kind. Token ids are kept in ~/.cache/leat: a second run reads neither texts nor
-tokenizer. All batches have one shape, so that `jit` compiles once.
+`leat.dataloader` takes a data frame, a data set, a list of dicts, or paths, and a tokenizer of
+Hugging Face's kind. leat keeps the token ids in ~/.cache/leat, so a second run need not tokenize.
+All batches have one shape, so `jit` compiles only once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def make_weights(key: jax.Array, n_tokens: int, n_classes: int = 2, width: int =
 
 
 def loss_of(weights: Weights, batch: Batch) -> jax.Array:
-    """The mean loss of a classifier that is a mean of embeddings, and a layer on it."""
+    """The mean loss of a classifier: a mean of embeddings, and one layer."""
     mask = batch["attention_mask"][..., None]
     mean = (weights["embedding"][batch["input_ids"]] * mask).sum(1) / mask.sum(1)
     likelihood = jax.nn.log_softmax(mean @ weights["head"] + weights["bias"])
@@ -44,7 +44,7 @@ def loss_of(weights: Weights, batch: Batch) -> jax.Array:
 
 @jax.jit
 def step(weights: Weights, batch: Batch) -> tuple[Weights, jax.Array]:
-    """One step down the gradient; the weights behind it, and the loss before it."""
+    """Takes one gradient step. Returns the new weights, and the loss before the step."""
     loss, gradients = jax.value_and_grad(loss_of)(weights, batch)
     return jax.tree.map(lambda weight, gradient: weight - LEARNING_RATE * gradient, weights, gradients), loss
 

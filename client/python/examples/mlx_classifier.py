@@ -1,10 +1,10 @@
-"""Who survived the Titanic, by text: a classifier in MLX, on a stream that a file describes.
+"""Predicts from texts who survived the Titanic: a classifier in MLX, on a stream from a YAML file.
 
     python mlx_classifier.py
 
-`config/titanic.yaml` is a configuration of leatd: an operator serves it to many, and
-`leat.open("titanic")` takes it from there. Here it is read as a pipeline, so that no daemon
-needs to run; the batches are the same, byte for byte.
+`config/titanic.yaml` is a configuration of leatd. If an operator's daemon serves it,
+`leat.open("titanic")` gives you its batches. This program reads the file as a pipeline instead, so
+it needs no running daemon. The batches are exactly the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ N_EPOCHS = 10
 
 
 class Classifier(nn.Module):
-    """A mean of embeddings, and a layer on it."""
+    """A mean of embeddings, and one layer."""
 
     def __init__(self, n_tokens: int, n_classes: int = 2, width: int = 32) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Classifier(nn.Module):
 
 
 def loss_of(model: Classifier, batch: dict[str, mx.array]) -> tuple[mx.array, mx.array]:
-    """The mean loss of the batch, and how many of its rows the model has right."""
+    """The mean loss of the batch, and the number of rows that the model predicts right."""
     logits = model(batch["input_ids"], batch["attention_mask"])
     n_right = (logits.argmax(1) == batch["labels"]).sum()
     return nn.losses.cross_entropy(logits, batch["labels"], reduction="mean"), n_right

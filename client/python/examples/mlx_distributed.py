@@ -1,11 +1,10 @@
-"""Data-parallel training in MLX: two ranks, gradients averaged over MLX's ring.
+"""Data-parallel training in MLX: two ranks average their gradients over MLX's ring.
 
     python mlx_distributed.py
     mlx.launch -n 2 mlx_distributed.py                # does the same
 
-MLX takes its ranks from what mlx.launch leaves in the environment, and so does leat: each
-process is given its own share of the steps, and all of them equally many. No row comes twice,
-which is checked below.
+MLX and leat both take the rank from the environment variables of mlx.launch. Each process gets its
+own share of the steps, and all get the same number. No row comes twice; the program checks this.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ N_EPOCHS = 8
 
 
 def passengers() -> leat.Pipeline:
-    """This rank's share: input_ids, attention_mask int32 [32, 64], labels int32 [32], and each passenger's number."""
+    """This rank's share: input_ids and attention_mask int32 [32, 64], labels int32 [32], and the
+    number of each passenger."""
     return (
         leat.csv(CONFIG / "titanic.csv")
         .cast("PassengerId", "passenger", dtype="int32")
@@ -45,7 +45,7 @@ def passengers() -> leat.Pipeline:
 
 
 class Classifier(nn.Module):
-    """A mean of embeddings, and a layer on it."""
+    """A mean of embeddings, and one layer."""
 
     def __init__(self, n_tokens: int, n_classes: int = 2, width: int = 32) -> None:
         super().__init__()
@@ -63,13 +63,13 @@ def loss_of(model: Classifier, batch: dict[str, mx.array]) -> mx.array:
 
 
 def check_disjoint(seen: mx.array, world: mx.distributed.Group) -> None:
-    """That no passenger came to two ranks, or twice to one."""
+    """Checks that no passenger came to two ranks, or twice to one rank."""
     rows = mx.distributed.all_gather(seen).tolist()
     assert len(set(rows)) == len(rows) == len(seen) * world.size(), "a row came twice"
 
 
 def check_equal(model: nn.Module, world: mx.distributed.Group) -> None:
-    """That all ranks have the same weights."""
+    """Checks that all ranks have the same weights."""
     weights = mx.concatenate([weight.flatten() for _, weight in tree_flatten(model.parameters())])
     every = mx.distributed.all_gather(weights[None])
     assert every.shape[0] == world.size() and bool((every == every[:1]).all()), "the ranks have different weights"
@@ -99,7 +99,8 @@ def train(world: mx.distributed.Group) -> None:
 
 
 def launch() -> int:
-    """This program as each of the ranks, as mlx.launch does it, which does not tell whether one of them failed."""
+    """Starts this program once for each rank. mlx.launch does the same, but does not say if a rank
+    has failed."""
     port = 20000 + os.getpid() % 5000 * N_PROCESSES  # and those behind it: another run takes others
     with tempfile.NamedTemporaryFile("w", suffix=".json") as hosts:
         json.dump([[f"127.0.0.1:{port + rank}"] for rank in range(N_PROCESSES)], hosts)

@@ -1,8 +1,8 @@
-"""Ray prepares a set of data, and Ray Data reads its epochs: each task makes a range of steps, and
-a task that is repeated elsewhere gives the same rows.
+"""Ray makes a prepared set, and Ray Data reads its epochs. Each task makes a range of steps. If Ray
+repeats a task on another node, it gives the same rows.
 
     python ray_data.py                              # on this machine
-    RAY_ADDRESS=auto python ray_data.py             # on a cluster: all nodes see the file, its data and the set
+    RAY_ADDRESS=auto python ray_data.py             # on a cluster, where all nodes see the file, its data and the set
 """
 
 from __future__ import annotations

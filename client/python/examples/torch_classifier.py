@@ -1,10 +1,10 @@
-"""Who survived the Titanic, by text: a classifier in PyTorch.
+"""Predicts from texts who survived the Titanic: a classifier in PyTorch.
 
     python torch_classifier.py
 
-A row of the CSV file becomes a text, "Passenger class: 3 Name: .. Sex: male ..", and the text
-token ids, in leat's daemon, which is started with the first batch and ends with this process.
-The model is a mean of embeddings, and a layer on it: a few seconds on a CPU.
+leat makes a text of each row of the CSV file, "Passenger class: 3 Name: .. Sex: male ..", and token
+ids of the text. It does so in a daemon, which starts with the first batch and ends with this
+process. The model is a mean of embeddings and one layer. It trains in a few seconds on a CPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ N_EPOCHS = 10
 
 
 def passengers(part: Literal["train", "validation"]) -> leat.Pipeline:
-    """Batches of that part of the rows: input_ids, attention_mask int32 [32, 64], labels int64 [32]."""
+    """Batches of this part of the rows: input_ids and attention_mask int32 [32, 64], labels int64
+    [32]."""
     return (
         leat.csv(CONFIG / "titanic.csv")
         # A passenger without a known age has no "Age: " in the text either.
@@ -62,7 +63,7 @@ def accuracy(model: nn.Module, batches: leat.Pipeline) -> float:
 
 
 def train_epoch(model: nn.Module, optimizer: torch.optim.Optimizer, batches: Any) -> float:
-    """The mean loss of its batches."""
+    """Trains on all batches of an epoch, and returns their mean loss."""
     losses = []
     for batch in batches:  # one epoch; the next loop is the next one, shuffled anew
         logits = model(batch["input_ids"], batch["attention_mask"])

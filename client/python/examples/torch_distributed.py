@@ -1,12 +1,12 @@
-"""Data-parallel training by hand: torch.distributed, two processes, gradients averaged over
-gloo.
+"""Data-parallel training without a framework: two processes of torch.distributed average their
+gradients with gloo.
 
     python torch_distributed.py
-    torchrun --nproc-per-node 2 torch_distributed.py      # is what the first does
+    torchrun --nproc-per-node 2 torch_distributed.py      # does the same
 
-leat asks torch.distributed which rank this is: each process is given its own share of the
-steps, and all of them equally many. No sampler, no DataLoader, and no row twice, which is
-checked below.
+leat takes the rank from torch.distributed. Each process gets its own share of the steps, and all
+get the same number. You need no sampler and no DataLoader. No row comes twice; the program checks
+this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ N_EPOCHS = 5
 
 
 def passengers() -> leat.Pipeline:
-    """This rank's share: features float32 [32, 6], labels int64 [32], and each passenger's number."""
+    """This rank's share: features float32 [32, 6], labels int64 [32], and the number of each
+    passenger."""
     return (
         leat.csv(CONFIG / "titanic.csv")
         .cast("PassengerId", "passenger", dtype="int64")
@@ -55,7 +56,7 @@ def average_gradients(model: nn.Module) -> None:
 
 
 def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """That of each rank."""
+    """Returns the objects of all ranks."""
     every = [torch.empty_like(tensor) for _ in range(dist.get_world_size())]
     dist.all_gather(every, tensor)
     return every
@@ -64,7 +65,7 @@ def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
 def train_epoch(
     model: nn.Module, optimizer: torch.optim.Optimizer, batches: leat.Pipeline
 ) -> tuple[float, torch.Tensor]:
-    """The mean loss over all ranks, and the passengers that this rank has seen."""
+    """Returns the mean loss over all ranks, and the passengers that came to this rank."""
     losses, seen = [], []
     for batch in batches.to("torch"):
         loss = nn.functional.cross_entropy(model(batch["features"]), batch["labels"])

@@ -1,11 +1,11 @@
-"""transformers.Trainer on two processes: who survived the Titanic, by a BERT made from scratch.
+"""transformers.Trainer in two processes: a new BERT predicts who survived the Titanic.
 
     python trainer.py
-    torchrun --nproc-per-node 2 trainer.py                # is what the first does
+    torchrun --nproc-per-node 2 trainer.py                # does the same
 
-`leat.TorchDataset` is an IterableDataset, of rows here, which Trainer's DataLoader puts
-together and Accelerate divides among the processes: leat knows how it does that, so no row
-comes twice, which is checked below.
+`leat.TorchDataset` is an IterableDataset. Here it gives single rows. Trainer's DataLoader makes
+batches of them, and Accelerate divides these among the processes. leat knows how Accelerate does
+this, so no row comes twice; the program checks this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ N_EPOCHS = 4
 
 
 def passengers() -> leat.Pipeline:
-    """input_ids, attention_mask int32 [32, 48], labels, passenger int64 [32]."""
+    """input_ids and attention_mask int32 [32, 48], labels, and the number of each passenger, int64
+    [32]."""
     return (
         leat.csv(CONFIG / "titanic.csv")
         .cast("PassengerId", "passenger", dtype="int64")
@@ -71,14 +72,15 @@ def make_model() -> Classifier:
 
 
 def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """That of each rank."""
+    """Returns the tensors of all ranks."""
     every = [torch.empty_like(tensor) for _ in range(dist.get_world_size())]
     dist.all_gather(every, tensor)
     return every
 
 
 def check(model: Classifier) -> None:
-    """That no passenger came twice in an epoch, to two ranks or to one; and that all have the same weights."""
+    """Checks that no passenger came twice in an epoch, to one rank or to two, and that all ranks
+    have the same weights."""
     for epoch, seen in enumerate(torch.cat(model.seen).chunk(N_EPOCHS)):
         rows = torch.cat(gather(seen))
         assert len(rows.unique()) == len(rows), "a row came twice"

@@ -1,4 +1,4 @@
-"""leat carries batches to trainers: exact, resumable, and without a copy.
+"""leat gives your training loop batches of token ids. You can resume at any step, and batches are not copied.
 
     import leat
 
@@ -11,12 +11,11 @@
         .shuffle(1000, seed=42)
         .batch(32)
     )
-    for batch in batches:               # one epoch; the next loop is the next epoch
+    for batch in batches:               # each loop is one epoch
         tensors = batch.to("torch")     # {"input_ids": int32 [32, 128], "labels": int64 [32], ...}
 
-help(leat.Pipeline) lists all stages and their arguments, help(leat.Batch) what you can do with a batch,
-help(leat.errors.Error) what can go wrong. A name is loaded at its first use: `import leat` alone imports neither NumPy nor a
-framework.
+help(leat.Pipeline) lists all stages and their arguments. help(leat.Batch) shows what you can do with a batch. help(leat.errors)
+lists the errors. `import leat` is fast: it imports neither NumPy nor a framework before you use a function that needs it.
 """
 
 from __future__ import annotations
@@ -87,9 +86,11 @@ def _import(place: str) -> object:
     except ModuleNotFoundError as error:
         if error.name not in ("leat._leat", "leat._stages"):
             raise
-        what = f"{__path__[0]} is leat's source, without what is compiled ({error.name})"
-        how = "pip install . in a checkout, and start Python in another folder than client/python"
-        raise ImportError(f"{what}: {how}; or, in a tree that is built, PYTHONPATH=build/python", name=error.name) from None
+        what = f"{__path__[0]} is the source of leat, where the compiled module {error.name} is missing"
+        how = "run `pip install .` in the checkout, and start Python in another folder"
+        raise ImportError(
+            f"{what}: {how}; or, after a build with cmake, set PYTHONPATH=build/release/python", name=error.name
+        ) from None
 
 
 def __getattr__(name: str) -> object:

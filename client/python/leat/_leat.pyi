@@ -1,7 +1,7 @@
-"""The extension: libleat and libleat-tokenizer as Python sees them. `Stream.next` is the one hot call.
+"""The extension: libleat and libleat-tokenizer for Python. Only `Stream.next` must be fast.
 
-Threads: any thread may use and drop the objects; the GIL is released during waits. Fork: a child can only drop its parent's
-objects; everything else raises ForkedError.
+Threads: any thread may use and delete the objects. Waits release the GIL. Fork: a child can only delete its parent's objects;
+everything else raises ForkedError.
 """
 
 import os
@@ -10,13 +10,13 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self, final
 
-END_EPOCH: int  # 1: an epoch ended, the next one follows
-END: int  # 2: nothing follows
-NO_RECONNECT: int  # a reconnect_timeout_ms: do not reconnect
+END_EPOCH: int  # 1: an epoch has ended, and the next one follows
+END: int  # 2: the last epoch has ended
+NO_RECONNECT: int  # as reconnect_timeout_ms: do not connect again
 
 def version() -> str: ...
 def position_parse(text: str) -> tuple[int, int, int, int]:
-    """Returns (epoch, step, seed, world_size) of a position. SpecError: it is none."""
+    """Returns (epoch, step, seed, world_size) of a position. Raises SpecError if it is not a position."""
 
 # A stream built in code: {"name": str, "source": [kind, {argument: value}], "stages": [[kind, {...}], ...], "options": {...}}.
 # Values are str, os.PathLike, bool, int, float, lists and dicts of those (sources in sources are [kind, {...}] pairs as {kind: {...}}).
@@ -25,17 +25,17 @@ Spec = dict[str, Any]
 @final
 class Client:
     def __new__(cls, address: str | None = None) -> Client:
-        """The address of a daemon: its socket directory, or a socket in it; None: libleat searches. Does not connect."""
+        """`address` is the folder of the daemon's sockets, or one of these sockets. None: libleat searches. Does not connect."""
     def open(self, name: str, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream:
         """Opens a declared stream, within open_timeout_ms.
 
-        options: the members of struct leat_open_options by name; None is the default (delivery: "shared" or "copy"; rank: a
-        number or "launcher"; private_writes: True). reconnect: callable(kind: "lost", "trying" or "back", attempt: int,
-        waited_s: float,
-        reason: str), which must not use the stream; sys.unraisablehook gets its exceptions. batch_type: the class of the
-        batches, which is not called."""
+        options: the members of struct leat_open_options by name; None is the default. delivery is "shared" or "copy", rank a
+            number or "launcher", and private_writes is True by default.
+        reconnect: a function of (kind: "lost", "trying" or "back", attempt: int, waited_s: float, reason: str). It must not
+            use the stream. sys.unraisablehook gets its exceptions.
+        batch_type: the class of the batches. It is not called."""
     def open_built(self, spec: Spec, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream:
-        """Opens a stream that was built in code."""
+        """Opens a stream that you built in code."""
 
 @final
 class Stream:
@@ -60,22 +60,22 @@ class Stream:
     n_ends: int  # ends of epochs that next() returned
     is_closed: bool
     def next(self, timeout: float | None = None, n_ends: int = ...) -> Batch | int:
-        """The next batch, or END_EPOCH, or END; also END_EPOCH if `n_ends` has changed from the given one. timeout in seconds;
-        None: without limit; 0: TimedOutError at once. An exception of a signal handler ends the wait."""
+        """Returns the next batch, END_EPOCH or END. It also returns END_EPOCH if `n_ends` is no longer the given number.
+        timeout is in seconds. None: no limit. 0: TimedOutError at once. An exception of a signal handler ends the wait."""
     def seek(self, epoch: int, step: int = 0) -> None:
-        """The next batch is this rank's first one at or after that step. Waiting threads get END_EPOCH."""
+        """The next batch is this rank's first batch at or after this step. Waiting threads get END_EPOCH."""
     def pause(self) -> None:
         """Ends the session. next() opens another one at the same place."""
     def skip_epoch(self) -> None:
         """Skips the rest of the epoch: the next batch is the first of the next one. Waiting threads get END_EPOCH."""
     def fileno(self) -> int:
-        """A descriptor that is readable when next(0) would get further."""
+        """A descriptor for event loops. When it is readable, call next(0)."""
     def close(self) -> None:
-        """Ends the session. Held batches stay readable."""
+        """Ends the session. You can still read the batches that you hold."""
 
 class Batch:
-    """A mapping of names to Tensors, in the order of the stream. It holds a slot of the ring until release(), and until no
-    array looks into it."""
+    """A mapping of names to Tensors, in the order of the stream. It holds a slot of shared memory until you release it and no
+    array views it any more."""
 
     epoch: int
     step: int  # over all ranks
@@ -91,18 +91,18 @@ class Batch:
     def items(self) -> tuple[tuple[str, Tensor], ...]: ...
     def get(self, name: str, default: Any = None, /) -> Any: ...
     def release(self) -> bool:
-        """Returns the slot at once, and True, if no array looks into it; else when the last such array is gone, and False. The
-        batch itself cannot be read any more."""
+        """Gives the slot back to the daemon. You cannot read the batch after that. Returns True if the slot goes back at once.
+        Returns False if arrays still view it: the slot then goes back when the last of them is gone."""
     def ring(self) -> tuple[int, int, int]:
-        """(address, bytes, number) of the shared read-only mapping that holds the batch, to register it with a device. The
-        number is unique in this process. ValueError: it lies in memory of this process (delivery "copy")."""
+        """Returns (address, bytes, number) of the shared read-only memory that holds the batch, so that you can register it
+        with a device. The number is unique in this process. Raises ValueError with delivery "copy"."""
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None: ...
 
 @final
 class Tensor:
-    """A row-major array in the batch's slot, with the buffer protocol (read-only; any dtype but bfloat16) and DLPack (both
-    kinds of capsules). What you write through DLPack stays in this process, and is gone with the slot."""
+    """A row-major array in the slot of its batch. It supports the buffer protocol (read-only, any dtype except bfloat16) and
+    DLPack (both kinds of capsules). If you write through DLPack, only this process sees it, until the slot goes back."""
 
     name: str
     dtype: str  # "int32"

@@ -1,12 +1,12 @@
-"""All ranks compare what they are about to train on, so that one whose data, spec, seed or place differs fails all of them.
+"""All ranks compare what they will read. If the data, spec, seed or place of one rank differs, all of them raise an error.
 
-They do so before the first batch of a stream, before the first one after `load_state_dict`, `seek` or `set_epoch`, and at each
-`state_dict`. Messages go through what the program has initialised: torch.distributed's store, JAX's coordination service, or
-MPI by mpi4py. They do not use collectives, so no rank waits longer than `agree_timeout`. Rank 0 collects a fingerprint of each
-rank, and sends a verdict to each. MLX has only collectives, and does not tell if it is initialised; so it is used only if you
-give its group.
+They compare before the first batch of a stream, before the first batch after `load_state_dict`, `seek` or `set_epoch`, and at
+each `state_dict`. Messages go through the framework that the program has initialised: torch.distributed's store, JAX's
+coordination service, or MPI by mpi4py. These are not collectives, so no rank waits longer than `agree_timeout`. Rank 0 collects
+a fingerprint of each rank, and sends a verdict to each. MLX has only collectives, and does not say if it is initialised. So
+leat uses it only if you give its group.
 
-If a rank does not come, because it has `agree=False`, the others fail after `agree_timeout`.
+If a rank does not come, for example because it has `agree=False`, the other ranks fail after `agree_timeout`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Line(Protocol):
 
     def send(self, to: int, key: str, text: str) -> None: ...
     def poll(self, source: int, key: str) -> str | None:
-        """The message of that rank, or None if it did not come yet."""
+        """Returns the message of this rank, or None if it has not come yet."""
 
 
 # ---- torch.distributed, JAX ----
@@ -195,7 +195,7 @@ class _Mlx:
         self._group = group
 
     def exchange(self, text: str, timeout: float) -> list[str] | None:
-        """The texts of all ranks; None: not all of them came in time."""
+        """Returns the texts of all ranks. None: not all of them came in time."""
         found: list[list[str]] = []
         mx = sys.modules["mlx.core"]
         mx.synchronize()  # what the trainer has begun goes first
@@ -217,7 +217,7 @@ class _Mlx:
 
 
 def find(agree: Agree, rank: int, world_size: int) -> Line | _Mlx | None:
-    """What these ranks can compare through. None: nothing that is initialised has the same ranks."""
+    """Finds a way for these ranks to compare. Returns None if no initialised framework has the same ranks."""
     line = _automatic() if agree is True or isinstance(agree, str) else _of_group(agree)
     return line if line is not None and (line.rank, line.size) == (rank, world_size) else None
 
@@ -241,14 +241,15 @@ def _of_group(group: Any) -> Line | _Mlx:
         return _Torch(group, group.rank(), group.size())
     if type(group).__module__.partition(".")[0] == "mlx":
         return _Mlx(group)
-    raise SpecError(f'agree is a bool, "auto", a group of torch.distributed or MLX, or a communicator of mpi4py, not {group!r}')
+    kinds = 'True, False, "auto", a group of torch.distributed or MLX, or a communicator of mpi4py'
+    raise SpecError(f"agree is {group!r}, but it must be {kinds}")
 
 
 # ---- comparing ----
 
 
 class _Member:
-    """What a rank told."""
+    """What a rank reported."""
 
     def __init__(self, rank: int, text: str) -> None:
         told = json.loads(text)
@@ -260,19 +261,19 @@ class _Member:
 
     @property
     def fields(self) -> dict[str, str]:
-        """What must be equal, by name."""
+        """The values that must be equal on all ranks, by name."""
         parts = (part.partition("=") for part in self.fingerprint.split(":"))
         return {"stream": self.comparison, **{name: value for name, _, value in parts}}
 
 
 class Agreement:
-    """The comparisons of one stream. Any thread."""
+    """The comparisons of one stream. Any thread may use it."""
 
     def __init__(self, agree: Agree, timeout: float | None, native: _leat.Stream) -> None:
         self._agree = agree
         self._timeout = TIMEOUT_S if timeout is None else float(timeout)
         if not self._timeout > 0:
-            raise SpecError(f"{timeout!r} is no number of seconds above 0", path="agree_timeout")
+            raise SpecError(f"{timeout!r} must be a number of seconds above 0", path="agree_timeout")
         if not (isinstance(agree, bool) or agree == "auto"):
             _of_group(agree)
         self._rank, self._world_size = native.rank, native.world_size
@@ -285,19 +286,19 @@ class Agreement:
         self._failure: AgreementError | None = None
 
     def expect(self) -> None:
-        """The stream goes elsewhere: its next first batch is preceded by a comparison."""
+        """The stream moves to another place, so the ranks compare before the next batch."""
         self._is_due = True
 
     def before_first(self, cursor: Cursor) -> None:
-        """Compares, if the stream is new or went elsewhere."""
+        """Compares if the stream is new or has moved."""
         with self._lock:
             self._raise_failure()
             if self._is_due:
-                self._compare(cursor.position, cursor.native, "before a first batch")
+                self._compare(cursor.position, cursor.native, "before the first batch")
                 self._is_due = False
 
     def at_state(self, position: str, native: _leat.Stream) -> None:
-        """Compares what a checkpoint is to hold."""
+        """Compares the position that a checkpoint will hold."""
         with self._lock:
             self._raise_failure()
             self._compare(position, native, "at state_dict()")
@@ -324,23 +325,25 @@ class Agreement:
             self._failure = error
             raise
         except Exception as error:  # of a store whose rank is gone
-            self._failure = AgreementError(f"comparing the stream {what} by {line.name} failed: {error}")
+            self._failure = AgreementError(f"the ranks could not compare the stream {what}, by {line.name}: {error}")
             raise self._failure from error
 
     def _tell_nothing(self) -> None:
         """Says once that ranks are not compared."""
         global _has_warned
         why = (
-            f"nothing compares what the {self._world_size} ranks read: no torch.distributed, JAX or mpi4py is initialised with "
-            "just these ranks"
+            f"the {self._world_size} ranks cannot compare what they read, because torch.distributed, JAX or mpi4py is not "
+            "initialised with these ranks"
         )
         if self._agree != "auto":
-            raise SpecError(f"{why}, though agree is {self._agree!r}", path="agree")
+            raise SpecError(
+                f"{why}, but agree is {self._agree!r}: initialise one of them first, or give agree=False", path="agree"
+            )
         if not _has_warned and self._rank == 0 and not _worker():
             _has_warned = True
             from .pipeline import outside
 
-            warnings.warn(f"{why}; agree=False says that this is meant", RuntimeWarning, stacklevel=outside())
+            warnings.warn(f"{why}; agree=False ends this warning", RuntimeWarning, stacklevel=outside())
 
 
 def _new_key(stream: str) -> str:
@@ -361,7 +364,7 @@ class _Comparison:
         self._files = files
 
     def run(self, fingerprint: str) -> None:
-        """Returns if all ranks told the same. AgreementError: they did not, or one did not come."""
+        """Returns if all ranks reported the same. Raises AgreementError if they did not, or if one did not come."""
         own = json.dumps({"host": socket.gethostname(), "comparison": self._key, "fingerprint": fingerprint})
         line = self._line
         if isinstance(line, _Mlx):

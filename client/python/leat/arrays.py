@@ -17,14 +17,14 @@ _CLASSES = {"torch": ("torch", "Tensor"), "numpy": ("numpy", "ndarray"), "jax": 
 
 
 def convert(arrays: Any, framework: str, device: Any = None, copy: bool | None = None) -> Any:
-    """Makes arrays of "torch", "jax", "mlx" or "numpy" of those of another, also in dicts, lists and tuples at any depth.
+    """Converts arrays of one framework to arrays of "torch", "jax", "mlx" or "numpy", also inside dicts, lists and tuples.
 
-    arrays: torch tensors, arrays of NumPy, JAX and MLX, tensors of leat; a batch becomes a dict. What is no array stays as it is.
-    device: as in Batch.to().
-    copy: None or True: copies, on that device; gradients are not carried over. False: arrays that share the memory, and what you
-        write to one is in the other. SpecError: the two cannot share it.
-    Shapes and types stay, bfloat16 too. JAX makes int32 of int64 and float32 of float64 unless jax_enable_x64 is set. DataError:
-    a number does not fit then.
+    arrays: torch tensors, arrays of NumPy, JAX or MLX, tensors of leat. A batch becomes a dict. Other objects stay as they are.
+    device: the same as in Batch.to().
+    copy: None or True makes copies on the device, without gradients. False makes arrays that share the memory: if you write to
+        one, the other changes too. It raises SpecError if the two frameworks cannot share the array.
+    Shapes and dtypes stay the same, bfloat16 too. But unless jax_enable_x64 is set, JAX turns int64 into int32 and float64 into
+    float32. Raises DataError if a number does not fit.
     """
     if isinstance(arrays, _leat.Batch):
         return frameworks.convert(arrays, framework, device, copy)
@@ -56,14 +56,17 @@ def _shared(value: Any, origin: str, framework: str, device: Any) -> Any:
     if origin == framework and device is None:
         return value
     if device is not None:
-        raise SpecError(f"an array that shares memory stays where it is: leave copy=False out, or device={device!r}")
+        raise SpecError(
+            "copy=False keeps an array where it is, so it cannot move to another device: leave out copy=False, or"
+            f" device={device!r}"
+        )
     if "mlx" in (origin, framework):
-        raise SpecError("MLX shares its memory with no other framework: leave copy=False out")
+        raise SpecError("MLX cannot share its memory with other frameworks: leave out copy=False")
     place = {"torch": "torch", "numpy": "numpy", "jax": "jax.dlpack"}[framework]
     try:
         return module(place).from_dlpack(value.detach() if origin == "torch" else value)
     except (BufferError, TypeError, ValueError, RuntimeError) as error:
-        raise SpecError(f"{framework} cannot share this array of {origin}: {error}; leave copy=False out") from error
+        raise SpecError(f"{framework} cannot share this array of {origin}: {error}; leave out copy=False") from error
 
 
 # ---- copies
@@ -73,7 +76,9 @@ def _bfloat16() -> Any:
     try:
         return module("ml_dtypes").bfloat16
     except ImportError as error:
-        raise SpecError("bfloat16 goes through NumPy, which lacks it: install ml_dtypes, or convert it to float32 first") from error
+        raise SpecError(
+            "leat converts bfloat16 through NumPy, which does not have it: install ml_dtypes, or convert to float32 first"
+        ) from error
 
 
 def _to_numpy(value: Any, origin: str) -> Any:

@@ -1,7 +1,7 @@
-"""A batch: a mapping of names to tensors, in a slot of the ring.
+"""A batch: a mapping of names to tensors in shared memory.
 
-The extension has the mapping, its tensors and their lifetimes. The methods here load the modules that convert, save and check
-a batch at their first use.
+The extension has the mapping, its tensors and their lifetimes. The methods here load the modules that convert, save and check a
+batch at their first use.
 """
 
 from __future__ import annotations
@@ -19,36 +19,38 @@ Tensor = _leat.Tensor
 
 
 class Batch(_leat.Batch):
-    """A collections.abc.Mapping of names to Tensors, in the order of the stream.
+    """A mapping of names to Tensors, in the order of the stream.
 
-    It holds one slot of the window until you release() it, or until the batch and all arrays that look into it are gone. As a
-    context manager it releases itself at the end of the block.
+    It holds one slot of the window until you call release(), or until the batch and all arrays that view it are gone. `with
+    batch:` releases it at the end of the block.
     """
 
     __slots__ = ("__weakref__",)
 
     def to(self, framework: str, device: Any = None, copy: bool | None = None) -> dict[str, Any]:
-        """The tensors as arrays of "torch", "jax", "mlx" or "numpy".
+        """Returns the tensors as a dict of arrays of "torch", "jax", "mlx" or "numpy".
 
-        copy None: on the CPU writable copies, which do not hold the slot; on "cuda" an asynchronous copy from the ring.
-        copy False: arrays that look into the slot. SpecError if the framework cannot have them.
+        copy: None makes writable copies on the CPU, which do not hold the slot. For "cuda", the GPU makes the copy, and your
+            program does not wait for it. False makes arrays that view the slot, or raises SpecError if the framework cannot
+            have such arrays.
         """
         from . import frameworks
 
         return frameworks.convert(self, framework, device=device, copy=copy)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Writes the batch as "safetensors", "npz" or "jsonl"; format None: by the path's suffix.
+        """Writes the batch as "safetensors", "npz" or "jsonl". If format is None, the suffix of the path decides.
 
-        The file is whole, or as it was before. SpecError: no such format, or names that it cannot hold. OSError: the file
-        system fails. `leat.saving.save` can compress .npz.
+        The write is complete, or it leaves the old file as it was. Raises SpecError for an unknown format or a name that it
+        cannot hold, and OSError if the file system fails. `leat.saving.save` can also compress .npz.
         """
         from . import saving
 
         saving.save(self, path, format)
 
     def check(self, vocab_size: int | None = None, pad_id: int | None = None) -> Report:
-        """Looks for NaN, infinities, ids out of range and rows of padding only. The report is true if it found none."""
+        """Looks for NaN, infinities, ids out of range, and rows that have only padding. The report counts as true if it found
+        nothing."""
         from . import checking
 
         return checking.check(self, vocab_size=vocab_size, pad_id=pad_id)

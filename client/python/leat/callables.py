@@ -33,13 +33,13 @@ _START_S = 300.0
 _BATCH_MAX = 4096
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR")  # as `exec` does, beside LC_*
 _COST = (
-    "a Python function costs some 10 to 100 us a record, as each goes to another process and back as JSON; stages of leat "
-    "cost about 1 us. Where there is a stage that does it, take that; else raise `processes`. (warn=False: not this warning)"
+    "a Python function takes 10 to 100 us per record, because each record goes to another process and back as JSON; a stage of "
+    "leat takes about 1 us. Use a stage if one does the same, or raise `processes`. (warn=False ends this warning)"
 )
 
 
 class CostWarning(UserWarning):
-    """What you asked for works, but is slow."""
+    """Your pipeline works, but this part of it is slow."""
 
 
 # ---- types ----
@@ -52,8 +52,8 @@ def _type_of(name: str, value: Any) -> tuple[str, int | None]:
         dtype = {"uint32": "int64", "uint64": "int64"}.get(dtype, dtype)
         shape = tuple(getattr(value, "shape", ()))
         if len(shape) > 1:
-            hint = f"a field is a number or a list of them: flatten it, as {name}.reshape(-1)"
-            raise SpecError(f"an array of {len(shape)} dimensions is not a field: {hint}", path=f"map.{name}")
+            hint = f"a field can only be a number or a flat list of numbers: give {name}.reshape(-1)"
+            raise SpecError(f"an array of {len(shape)} dimensions cannot be a field: {hint}", path=f"map.{name}")
         if dtype not in ("object",) and not dtype.startswith("str"):
             return dtype, shape[0] if shape else None
     if isinstance(value, bool):
@@ -66,7 +66,7 @@ def _type_of(name: str, value: Any) -> tuple[str, int | None]:
         return "text", None
     if isinstance(value, (list, tuple)) and value and not isinstance(value[0], str):
         return _type_of(name, max(value, key=lambda item: isinstance(item, float)))[0], -1
-    raise SpecError(f"no type fits {value!r}: give `schema`, as schema={{{name!r}: \"int64[]\"}}", path=f"map.{name}")
+    raise SpecError(f"leat has no type for {value!r}: give `schema`, as schema={{{name!r}: \"int64[]\"}}", path=f"map.{name}")
 
 
 def _type_of_all(name: str, values: list[Any]) -> str:
@@ -84,7 +84,9 @@ def _sample(pipeline: Pipeline, function: Function, inputs: list[str] | None, ba
     """Returns the function's answers to the first records, without the records that it drops."""
     records = pipeline.head(_SAMPLE_RECORDS)
     if not records:
-        raise SpecError("there is no record to find out what the function returns: give `schema`", path="map.schema")
+        raise SpecError(
+            "the data has no record with which leat could find out what the function returns: give `schema`", path="map.schema"
+        )
     given = [dict(record) if inputs is None else {name: record[name] for name in inputs} for record in records]
     answers: list[Any] = [] if batch_size else [function(record) for record in given]
     for first in range(0, len(given), batch_size) if batch_size else ():
@@ -92,7 +94,7 @@ def _sample(pipeline: Pipeline, function: Function, inputs: list[str] | None, ba
     found = [answer for answer in answers if answer is not None]
     wrong = next((answer for answer in found if not isinstance(answer, Mapping) or not answer), None)
     if wrong is not None or not found:
-        raise SpecError(f"the function returned {wrong!r}: expected a dict of the fields that it makes", path="map")
+        raise SpecError(f"the function must return a dict of the fields that it makes, but it returned {wrong!r}", path="map")
     return found
 
 
@@ -135,11 +137,11 @@ def stage(
     batch_size: int = 256,
     drops: bool | None = None,
 ) -> dict[str, Any]:
-    """The arguments of the `exec` stage that runs the function."""
+    """Makes the arguments of the `exec` stage that runs the function."""
     if not callable(function):
-        raise SpecError(f"map takes a function, not {function!r}", path="map")
+        raise SpecError(f"map() needs a function, not {function!r}", path="map")
     if not 1 <= batch_size <= _BATCH_MAX:
-        raise SpecError(f"{batch_size} is outside 1..{_BATCH_MAX}", path="map.batch_size")
+        raise SpecError(f"{batch_size} must be in 1..{_BATCH_MAX}", path="map.batch_size")
     names = None if inputs is None else [inputs] if isinstance(inputs, str) else list(inputs)
     if warn:
         warnings.warn(_COST, CostWarning, stacklevel=3)
@@ -170,7 +172,7 @@ def _try(command: list[str], path: str) -> None:
     )
     if done.returncode != 0:
         words = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
-        raise SpecError(f"the function cannot be loaded in another process: {words}", path="map")
+        raise SpecError(f"another process cannot load the function: {words}", path="map")
 
 
 # ---- the helper ----
@@ -179,7 +181,9 @@ def _try(command: list[str], path: str) -> None:
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"a {type(value).__name__} is not a value of a record")
+    raise TypeError(
+        f"a record cannot hold a {type(value).__name__}: return texts, numbers, booleans, and lists or arrays of them"
+    )
 
 
 class _Column(list[Any]):
@@ -210,14 +214,14 @@ def _rows_of(answer: Mapping[str, Any], given: dict[str, list[Any]], n: int) -> 
     rows = [int(row) for row in answer.get(ROW, range(n))]
     sizes = {name: len(value) for name, value in answer.items()}
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"the columns of the answer differ in length: {sizes}")
+        raise ValueError(f"the function returned columns of different lengths: {sizes}")
     m = next(iter(sizes.values()), 0)
     if ROW in answer or m == n:
         if len(set(rows)) != len(rows) or not all(0 <= row < n for row in rows):
-            raise ValueError(f"{ROW!r} names rows that the function did not get, or a row twice")
+            raise ValueError(f"the returned column {ROW!r} has a row twice, or a row that the function did not get")
         return rows
     if m > n:
-        raise ValueError(f"the function returned {m} rows of {n}: it may return this many, or fewer")
+        raise ValueError(f"the function got {n} rows and returned {m}: it may return {n} or fewer")
     return _rows_by_value(answer, given, m, n)
 
 
@@ -247,7 +251,7 @@ def _answer_batch(function: Function, records: list[dict[str, Any]]) -> list[dic
     if answer is None:
         return [None] * n
     if not isinstance(answer, Mapping):
-        raise TypeError(f"the function returned {answer!r}: expected a dict of columns")
+        raise TypeError(f"the function must return a dict of columns, but it returned {answer!r}")
     found: list[dict[str, Any] | None] = [None] * n
     names = [name for name in answer if name != ROW]
     for at, row in enumerate(_rows_of(answer, given, n)):

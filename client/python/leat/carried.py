@@ -1,7 +1,7 @@
-"""Functions and objects as text, for another process of the same Python: `Pipeline.map` carries them so.
+"""Functions and objects as text, for another process of the same Python. `Pipeline.map` sends them in this form.
 
-Importable objects are carried by name, as pickle does. Functions and classes of `__main__`, lambdas and nested functions are
-carried by value: a function as its code, its closure and the globals that it uses; a class as its bases and members.
+Importable objects are sent by name, as pickle does. Functions and classes of `__main__`, lambdas and nested functions are sent
+by value: a function as its code, its closure and the globals that it uses; a class as its bases and members.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 def pack(thing: Any) -> str:
-    """SpecError: it uses something that cannot be carried."""
+    """Packs an object as text. Raises SpecError if it uses something that cannot be sent."""
     file = io.BytesIO()
     try:
         _Pickler(file).dump((thing, _digest(thing)))
@@ -43,8 +43,8 @@ def pack(thing: Any) -> str:
     text = base64.urlsafe_b64encode(zlib.compress(file.getvalue())).decode()
     if len(text) > TEXT_MAX:
         raise SpecError(
-            f"{thing!r} with all that it uses is {len(text)} bytes, more than {TEXT_MAX}: put it into a module "
-            "that loads the large data",
+            f"{thing!r} and the objects that it uses have {len(text)} bytes, but the limit is {TEXT_MAX}: put the function "
+            "into a module that loads the large data",
             path="map",
         )
     return text

@@ -31,22 +31,22 @@ _THOUGHTS = ("reasoning_content", "thinking", "reasoning")
 
 
 def choose(name: str | None, jinja: Any = None, argument: str = "chat_template") -> str:
-    """Returns the name if it is that of a template. SpecError: it is not, or None; `jinja`, the model's own template, gives a
-    hint.
+    """Returns the name if it is the name of a template. Raises SpecError if it is not, or is None. `jinja`, the model's own
+    template, gives a hint.
     """
     if name in TEMPLATES:
         return name
     if name is not None:
         short = name if len(name) < 40 else name[:37] + "..."
-        raise SpecError(f"{argument}: {short!r} is not one of {', '.join(TEMPLATES)}")
+        raise SpecError(f"{argument}: {short!r} is not a template of leat; give one of {', '.join(TEMPLATES)}")
     guess = guess_of(jinja)
-    hint = f"; that of the model looks like {argument}={guess!r}" if guess else ""
+    hint = f"; the model's own template looks like {argument}={guess!r}" if guess else ""
     raise SpecError(f"give {argument}, one of {', '.join(TEMPLATES)}{hint}")
 
 
 def guess_of(jinja: Any) -> str | None:
-    """Guesses which of leat's templates a Jinja template resembles. Models add system messages, dates and tools of their
-    own."""
+    """Guesses which of leat's templates a Jinja template is most like. The model's template may add system messages, dates and
+    tools."""
     if not isinstance(jinja, str):
         return None
     return next((name for name, sign in _SIGNS.items() if sign in jinja and name in TEMPLATES), None)
@@ -111,11 +111,11 @@ def _messages_of(conversation: Sequence[Mapping[str, Any]], system: str | None) 
 
 
 def is_batch(conversation: Sequence[Any]) -> bool:
-    """True for several conversations, False for one. SpecError: neither."""
+    """Returns True for several conversations, and False for one. Raises SpecError if it is neither."""
     if isinstance(conversation, (str, bytes, Mapping)) or not isinstance(conversation, Sequence):
-        raise SpecError(f"a conversation is {type(conversation).__name__}; a list of messages was expected")
+        raise SpecError(f"a conversation must be a list of messages, but this one is {type(conversation).__name__}")
     if not conversation:
-        raise SpecError("a conversation is empty")
+        raise SpecError("a conversation must have at least one message")
     return not isinstance(conversation[0], Mapping)
 
 

@@ -27,9 +27,9 @@ _MAX_SHOWN = 8  # rows, in a text
 class Problem:
     """One kind of fault in one tensor.
 
-    kind: "nan", "inf", "range" (ids) or "padding" (rows).
-    count: of faulty values, or rows.
-    first: index of the first one, for `tensor[first]`; (row,) for rows.
+    kind: "nan", "inf", "range" (of ids) or "padding" (of rows).
+    count: the number of faulty values, or of rows.
+    first: the index of the first one, so that `tensor[first]` gives it; (row,) for rows.
     """
 
     kind: Kind
@@ -44,7 +44,7 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The faults of a batch; true if there are none. It prints one line per problem."""
+    """The faults of a batch. It counts as true if there are none. It prints one line per fault."""
 
     epoch: int
     step: int
@@ -64,27 +64,32 @@ class Report:
         return self.problems[at]
 
     def of(self, kind: Kind) -> tuple[Problem, ...]:
-        """The problems of that kind."""
+        """Returns the problems of this kind."""
         return tuple(problem for problem in self.problems if problem.kind == kind)
 
     def __str__(self) -> str:
         head = f"batch (epoch {self.epoch}, step {self.step}), {self.n_rows} rows: "
         if not self.problems:
-            return head + "nothing is wrong"
-        return head + f"{len(self.problems)} wrong" + "".join(f"\n  {problem}" for problem in self.problems)
+            return head + "no faults"
+        return (
+            head
+            + f"{len(self.problems)} {'fault' if len(self.problems) == 1 else 'faults'}"
+            + "".join(f"\n  {problem}" for problem in self.problems)
+        )
 
 
 def check(batch: _leat.Batch, vocab_size: int | None = None, pad_id: int | None = None) -> Report:
     """Checks all values of the batch.
 
-    Tensors of floats are searched for NaN and infinities. The integers of `input_ids`, of `.._input_ids`, and of `labels` with
-    two dimensions or more (except -100) are ids: they must be in 0..vocab_size - 1, or not negative if vocab_size is None. A
-    row of ids is padding only if its row of `attention_mask` is all 0 or, without a mask, if all its ids are pad_id.
+    In tensors of floats it looks for NaN and infinities. The integers in `input_ids`, in `.._input_ids`, and in `labels` with
+    two dimensions or more are ids (except -100 in labels). Ids must be in 0..vocab_size - 1. If vocab_size is None, they only
+    must not be negative. A row of ids is padding if its row of `attention_mask` is all 0. Without a mask, it is padding if all
+    its ids are pad_id.
 
-    ValueError: the batch was released, or (SpecError) vocab_size is below 1.
+    Raises ValueError if you have released the batch, and SpecError if vocab_size is below 1.
     """
     if vocab_size is not None and operator.index(vocab_size) < 1:
-        raise SpecError(f"vocab_size={vocab_size} is not a number of tokens: give at least 1")
+        raise SpecError(f"vocab_size is {vocab_size}, but it must be at least 1")
     problems: list[Problem] = []
     for name, tensor in batch.items():
         values = _values_of(tensor)
@@ -137,7 +142,7 @@ def _padding(
         rows = values.rows_of(pad_id)
     if rows:
         shown = ", ".join(map(str, rows[:_MAX_SHOWN])) + (", .." if len(rows) > _MAX_SHOWN else "")
-        text = f"{len(rows)} {'row' if len(rows) == 1 else 'rows'} of padding only: {shown}"
+        text = f"{len(rows)} {'row' if len(rows) == 1 else 'rows'} with only padding: {shown}"
         yield Problem("padding", name, len(rows), (rows[0],), text)
 
 

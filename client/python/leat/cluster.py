@@ -1,10 +1,10 @@
-"""Sets of data that many machines prepare: `leat.cluster.prepare`.
+"""Prepared sets that many machines make together: `leat.cluster.prepare`.
 
     with ProcessPoolExecutor() as pool:
         leat.cluster.prepare("train.yaml", "/shared/set", shards=64, executor=pool)
 
-The set is then read by `cache: {prepared: /shared/set}`, with the same batches and positions, without the source. A shard gets
-its name when it is complete, so any number of attempts at it do no harm, and shards that are complete stay.
+After that, `cache: {prepared: /shared/set}` reads the set without the source, with the same batches and positions. A shard gets
+its name only when it is complete. So you may repeat an attempt at a shard at any time, and complete shards stay.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _log = logging.getLogger("leat.cluster")
 
 
 class Executor(Protocol):
-    """What submits a call to another process: any of concurrent.futures, or one with jobs as submitit's, which have `done()`,
-    `result()` and `cancel()`."""
+    """An executor that runs a call in another process: one of concurrent.futures, or one whose jobs have `done()`, `result()`
+    and `cancel()`, as in submitit."""
 
     def submit(self, function: Any, /, *arguments: Any) -> Any: ...
 
 
 class PreparedSet(NamedTuple):
-    """A sealed set. `n_bytes`: of its shards."""
+    """A sealed set. `n_bytes` is the size of its shards."""
 
     folder: str
     n_shards: int
@@ -48,7 +48,7 @@ class PreparedSet(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """What an attempt came to: on which host, and leatctl's answer, or its error."""
+    """The result of an attempt: the host, and leatctl's answer or its error."""
 
     host: str
     answer: dict[str, Any]
@@ -65,20 +65,22 @@ def prepare(
     attempts: int = 5,
     workers: int = 1,
 ) -> PreparedSet:
-    """Prepares a stream of a file in shards, one task for each, and seals the set.
+    """Prepares a stream of a file in shards, with one task for each shard, and then seals the set.
 
-    Each host of the executor needs leat, and `file`, its data and the folder `output` under the same paths; `output` may be
-    s3://bucket/folder/, and each host has the credentials.
+    Each host of the executor needs leat. `file`, its data and the folder `output` must have the same paths on all hosts.
+    `output` may also be s3://bucket/folder/; then each host needs the credentials.
 
-    executor: of concurrent.futures, Dask's `client.get_executor()`, mpi4py's `MPIPoolExecutor`, one of submitit, which makes a
-        job array; "ray": tasks of Ray, with `workers` CPUs each. It is not shut down.
-    stream: its name in the file (default: the only one).
-    attempts: at a shard, each of which may come to another host. What is wrong with the stream or the data fails at the first.
-    workers: threads for a shard.
+    executor: an executor of concurrent.futures, Dask's `client.get_executor()`, mpi4py's `MPIPoolExecutor`, or an executor of
+        submitit, which makes a job array. "ray" runs tasks of Ray with `workers` CPUs each. leat does not shut the executor
+        down.
+    stream: the name of the stream in the file (default: the only one).
+    attempts: how many times leat tries a shard. Each attempt may run on another host. If the stream or the data is wrong, leat
+        does not try again.
+    workers: the number of threads for a shard.
 
-    An error names the shard and the host, and is the first one of the shard that failed; then, as after an exception such as
-    Ctrl-C, the other tasks are cancelled, and the set is not sealed. A task that runs already is ended if the executor can do
-    that, else it completes its shard.
+    The error of a shard that fails is the error of its first attempt; it names the shard and the host. leat then cancels the
+    other tasks, and does not seal the set. It does the same after an exception such as Ctrl-C. A task that already runs is
+    ended if the executor can do so, and otherwise it completes its shard.
     """
     n_shards, n_attempts = _number("shards", shards, 2, 100000), _number("attempts", attempts, 1, 1000)
     words = ["-o", _place(output), os.path.abspath(file), *([stream] if stream else [])]
@@ -100,7 +102,7 @@ def _place(output: str | os.PathLike[str]) -> str:
 def _number(name: str, given: int, least: int, most: int) -> int:
     number = operator.index(given)
     if not least <= number <= most:
-        raise SpecError(f"{number} is outside {least}..{most}", path=name)
+        raise SpecError(f"{number} must be in {least}..{most}", path=name)
     return number
 
 
@@ -110,7 +112,7 @@ def _executor(given: Executor | Literal["ray"], workers: int) -> Executor:
 
         return Tasks(workers)
     if not callable(getattr(given, "submit", None)):
-        raise SpecError(f'"ray" or an executor with submit() was expected, not {given!r}', path="executor")
+        raise SpecError(f'executor must be "ray" or an object with submit(), not {given!r}', path="executor")
     return given
 
 
@@ -118,7 +120,7 @@ def _executor(given: Executor | Literal["ray"], workers: int) -> Executor:
 
 
 def _attempt(words: Sequence[str]) -> _Report:
-    """Makes a shard, or seals. leatctl ends with this process."""
+    """Makes a shard, or seals the set. leatctl ends if this process ends."""
     host = socket.gethostname()
     try:
         answer = programs.leatctl("prepare", *words, "--json", "--end-with", str(os.getpid()))
@@ -145,7 +147,7 @@ class _Task:
         return pool.submit(_attempt, self.words)
 
     def take(self, job: Any) -> dict[str, Any] | None:
-        """The answer of a job that is done; None: it failed."""
+        """Returns the answer of a job that is done. None: it failed."""
         self.is_told = False
         try:
             report = _Report(*job.result())
@@ -160,7 +162,7 @@ class _Task:
         return None
 
     def begin_again(self, pool: Executor, n_attempts: int) -> Any:
-        """Begins another attempt. The first error is raised if that is of no use, or not possible."""
+        """Begins another attempt. Raises the first error if another attempt cannot help, or is not possible."""
         assert self.first is not None
         if self.n_attempts >= n_attempts or isinstance(self.first, _LASTING):
             raise self.first
@@ -175,8 +177,8 @@ class _Task:
 
 
 def _run_all(pool: Executor, tasks: Mapping[str, Sequence[str]], n_attempts: int) -> dict[str, dict[str, Any]]:
-    """The answers, by the names of the tasks. Also fails after so many errors of leatctl in all tasks before any of them has
-    succeeded: the others would fail, too."""
+    """Returns the answers, by the names of the tasks. If the first tasks all fail with an error of leatctl, it gives up,
+    because the others would fail, too."""
     answers: dict[str, dict[str, Any]] = {}
     running: dict[Any, _Task] = {}
     n_told = 0

@@ -57,7 +57,9 @@ class Feeder:
         if copy.is_registered or self._has_warned:
             return
         self._has_warned = True
-        _log.warning("%s: the batches' memory is not registered with CUDA; copies are several times slower", self.device.name)
+        _log.warning(
+            "%s: leat cannot register the memory of batches with CUDA, so copies are several times slower", self.device.name
+        )
 
 
 def feeder(ordinal: int) -> Feeder:

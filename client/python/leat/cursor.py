@@ -1,4 +1,4 @@
-"""The place of a loop in a stream, and the session that it takes batches from."""
+"""The position of a loop in a stream, and the session that gives it batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _known_steps: dict[tuple[str, int], int] = {}  # the steps of an epoch that was 
 
 
 class Limits(NamedTuple):
-    """How many epochs and batches of this rank are left. None: without end."""
+    """How many epochs and batches of this rank are left. None: no limit."""
 
     epochs: int | None = None
     steps: int | None = None
@@ -44,19 +44,19 @@ Opener = Callable[[str, Limits, bool], _leat.Stream]
 
 
 class LeftError(Exception):
-    """The cursor was abandoned during a wait, since its stream moved."""
+    """The cursor was abandoned during a wait, because its stream has moved."""
 
 
 class Waiting:
-    """The tasks of event loops that wait for a batch of a session, without a thread. asyncio (4 MiB, 40 ms) is loaded by the
-    first."""
+    """The tasks of event loops that wait for a batch of a session, without a thread. The first task loads asyncio (4 MiB, 40
+    ms)."""
 
     def __init__(self, native: _leat.Stream) -> None:
         self.native = native
         self._tasks: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
 
     async def until_readable(self) -> None:
-        """Returns when the session has something, or after wake()."""
+        """Returns when the session has something to read, or after wake()."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -112,10 +112,10 @@ class Session:
 
 
 class Cursor:
-    """A place in an epoch of a stream, and the session that stands there.
+    """A place in an epoch of a stream, and the session that is there.
 
-    The session is opened at the first use. A cursor that gave its session away keeps its position, and opens another session
-    there if it is used again. Threads may share a cursor: each batch goes to one of them, and the end of the epoch to all.
+    The first use opens the session. A cursor that gave its session away keeps its position. If it is used again, it opens
+    another session there. Threads may share a cursor: each batch goes to one of them, and the end of the epoch to all.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Cursor:
 
     @property
     def native(self) -> _leat.Stream:
-        """The native stream of the session, which is opened if there is none."""
+        """The native stream of the session. If there is no session, this opens one."""
         return self._opened().native
 
     def _opened(self) -> Session:
@@ -155,14 +155,14 @@ class Cursor:
             return self.session
 
     def check_open(self) -> None:
-        """Error: the stream is closed."""
+        """Raises Error if the stream is closed."""
         if self._is_closed:
-            raise errors.Error("the stream is closed", code=-errno.EBADF)
+            raise errors.Error("the stream is closed: open it again", code=-errno.EBADF)
 
     def _open(self) -> _leat.Stream:
         self.check_open()
         if self._opener is None:
-            raise errors.Error("this stream was made of one session, and cannot open another")
+            raise errors.Error("this stream has only one session, and cannot open another one")
         step = _leat.position_parse(self._position)[1]
         return self._opener(self._position, self.limits.less(0, self._n_taken), step == 0)
 
@@ -171,7 +171,7 @@ class Cursor:
         self.session = session
 
     def give(self) -> Session | None:
-        """Gives the session away. None: there is none, or the stream is closed."""
+        """Gives the session away. Returns None if there is none, or if the stream is closed."""
         with self._lock:
             session = self.session
             if session is None or self._is_closed:
@@ -183,13 +183,13 @@ class Cursor:
             return session
 
     def leave(self) -> None:
-        """Ends the session, and keeps the place."""
+        """Ends the session, and keeps the position."""
         session = self.give()
         if session is not None:
             session.close()
 
     def pause(self) -> None:
-        """Lets the daemon stop preparing batches."""
+        """Tells the daemon to stop preparing batches."""
         session = self.session
         if session is None or session.native.is_closed:
             return
@@ -199,12 +199,12 @@ class Cursor:
             self.leave()
 
     def abandon(self) -> Session | None:
-        """As give(), for good. A thread that waits for a batch gets LeftError once the session is used."""
+        """Like give(), but forever. A thread that waits for a batch gets LeftError when the session is used."""
         self._is_abandoned = True
         return self.give()
 
     def close(self) -> None:
-        """Ends the session. The cursor can still tell its place."""
+        """Ends the session. The cursor still knows its position."""
         with self._lock:
             self._is_closed = True
             session = self.session
@@ -212,8 +212,8 @@ class Cursor:
             session.close()
 
     def follow(self, has_reader: bool) -> Cursor:
-        """Makes the cursor of the next epoch, with this session unless `has_reader`: then a reader goes on with this cursor,
-        which keeps its session until it is over."""
+        """Makes the cursor of the next epoch. It gets this session, unless `has_reader`: then a reader still uses this cursor,
+        which keeps its session until the epoch is over."""
         with self._lock:
             limits = _NO_LIMITS if self.limits == _NO_LIMITS else self.limits.less(1, self._n_all)
             session = self.give() if self.is_over or not has_reader or self.is_interrupted else None
@@ -248,13 +248,15 @@ class Cursor:
         got = native.next(None, self._n_ends)
         if not isinstance(got, int):
             got.release()
-            raise errors.Error(f"an epoch of {native.name} has more steps than the {native.n_steps} that were announced")
+            raise errors.Error(
+                f"the daemon announced {native.n_steps} steps in an epoch of {native.name}, but the epoch has more"
+            )
         self._end(session)
 
     # ---- batches
 
     def next(self, timeout: float | None = None) -> Batch | None:
-        """The next batch; None at the end of the epoch. LeftError: the cursor was abandoned."""
+        """Returns the next batch, or None at the end of the epoch. Raises LeftError if the cursor was abandoned."""
         self.is_used = True
         session = self.session
         if session is None:
@@ -291,7 +293,7 @@ class Cursor:
         return self.next(timeout)
 
     async def next_async(self) -> Batch | None:
-        """As next(), for an event loop. Several tasks may wait at once."""
+        """Like next(), for an event loop. Several tasks may wait at once."""
         if self.before_first is not None:
             await self._prepare()
         while True:
@@ -320,7 +322,7 @@ class Cursor:
 
     @property
     def is_over(self) -> bool:
-        """True if the epoch has ended, or all its batches were returned."""
+        """True if the epoch has ended, or if all its batches were returned."""
         session = self.session
         return self.is_ended or (session is not None and not session.native.is_closed and self._is_all_given(session.native))
 
@@ -330,7 +332,7 @@ class Cursor:
 
     @property
     def position(self) -> str:
-        """Where to go on: behind the last batch that was returned."""
+        """The position at which to continue: after the last batch that was returned."""
         session = self.session
         return self.given or (self._position if session is None else session.native.position)
 
@@ -344,7 +346,7 @@ class Cursor:
 
 
 def steps_of(native: _leat.Stream) -> int | None:
-    """The steps of an epoch over all ranks; None: unknown, and this process has read no epoch to its end."""
+    """Returns the steps of an epoch over all ranks. None: unknown, because this process has read no epoch to its end."""
     return _known_steps.get(_identity(native)) if native.n_steps is None else native.n_steps
 
 
@@ -353,22 +355,22 @@ def _identity(native: _leat.Stream) -> tuple[str, int]:
 
 
 def bound_part(position: str) -> str:
-    """The part of a position that must be equal to go on there: all but epoch, step and world size."""
+    """Returns the part of a position that must be equal to continue there: all except epoch, step and world size."""
     return ":".join(part for part in position.split(":") if not part.startswith(("epoch", "step", "world")))
 
 
 def elsewhere(position: str, epoch: int, step: int) -> str:
-    """The position of another epoch and step. SpecError: there is no such epoch or step."""
+    """Returns the position of another epoch and step. Raises SpecError if there is no such epoch or step."""
     numbers = {"epoch": operator.index(epoch), "step": operator.index(step)}
     for name, number in numbers.items():
         if not 0 <= number < 2**64:
-            raise errors.SpecError(f"{name} is {number}, which is outside 0..{2**64 - 1}")
+            raise errors.SpecError(f"{name} is {number}, but it must be in 0..{2**64 - 1}")
     parts = (part.partition("=") for part in position.split(":"))
     return ":".join(f"{name}{equals}{numbers.get(name, value)}" for name, equals, value in parts)
 
 
 def settle_copies(is_waiting: bool) -> None:
-    """Returns slots that a GPU has read; is_waiting: waits until it has read all."""
+    """Returns slots that a GPU has read. With is_waiting, it waits until the GPU has read all."""
     cuda = sys.modules.get(f"{__package__}.cuda")
     if cuda is not None:
         cuda.settle(is_waiting)

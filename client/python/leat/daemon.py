@@ -1,10 +1,10 @@
 """The daemon that makes the batches of this process's pipelines.
 
-A running daemon of this user is used: at $LEAT_SOCKET, else in $XDG_RUNTIME_DIR/leat. Otherwise the first use starts an
-embedded daemon, with sockets in a private folder, for this process and its forked children. It watches this process (`leatd
---end-with`), so that it ends with it in any case, and removes its sockets and the folder.
+If a daemon of this user is running, leat uses it: at $LEAT_SOCKET, or else in $XDG_RUNTIME_DIR/leat. Otherwise the first use
+starts a daemon for this process and its forked children, with sockets in a private folder. This daemon watches the process
+(`leatd --end-with`). So it always ends with the process, and removes its sockets and the folder.
 
-Any thread may call; a lock prevents a second daemon.
+Any thread may call these functions. A lock prevents a second daemon.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _user_daemon() -> str | None:
     if place and _own_user_answers(place):
         return place
     if given:
-        _log.warning("no daemon of this user answers at LEAT_SOCKET=%s: one is started for this process", given)
+        _log.warning("none of your daemons answers at LEAT_SOCKET=%s, so leat starts one for this process", given)
     return None
 
 
@@ -79,7 +79,9 @@ def _make_folder() -> str:
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):
         if parent and len(os.fsencode(parent)) < 60 and os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
             return tempfile.mkdtemp(prefix=f"leat-{os.getpid()}-", dir=parent)
-    raise DaemonError("cannot make a folder for sockets: neither XDG_RUNTIME_DIR, TMPDIR nor /tmp can be written to")
+    raise DaemonError(
+        "cannot make a folder for sockets, because XDG_RUNTIME_DIR, TMPDIR and /tmp are not writable: make one of them writable"
+    )
 
 
 def _log_line(line: bytes) -> None:
@@ -184,14 +186,14 @@ class Embedded:
         raise DaemonError(f"leatd was not ready within {_START_TIMEOUT_S:.0f} s")
 
     def is_alive(self) -> bool:
-        """True if it runs. A forked child, which cannot wait for it, asks its socket."""
+        """True if it runs. A forked child cannot wait for it, so it asks its socket."""
         return self.process.poll() is None if self.owner == os.getpid() else _own_user_answers(self.folder)
 
     def revive(self) -> None:
-        """Starts it again in the same folder if it has ended, so that streams go on."""
+        """If it has ended, starts it again in the same folder, so that streams continue."""
         if self.owner != os.getpid() or self.is_alive():
             return
-        _log.warning("leatd ended with status %d: it is started again", self.process.returncode)
+        _log.warning("leatd ended with status %d, so leat starts it again", self.process.returncode)
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         self.process = self._start()
 
@@ -222,7 +224,8 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def embedded() -> Embedded:
-    """The embedded daemon, which is started if there is none. A forked child uses its parent's while that runs."""
+    """The daemon that leat starts for this process. If there is none, this starts one. A forked child uses its parent's as long
+    as that runs."""
     global _embedded
     with _lock:
         if _embedded is not None and not _embedded.is_alive():
@@ -236,7 +239,7 @@ def embedded() -> Embedded:
 
 
 class Place:
-    """A daemon to open streams at. `address`: its folder of sockets; None: libleat searches, for declared streams."""
+    """A daemon at which to open streams. `address` is its folder of sockets. None: libleat searches, for declared streams."""
 
     def __init__(self, address: str | None, daemon: Embedded | None = None) -> None:
         self.address = address
@@ -275,20 +278,21 @@ def for_declared() -> Place:
 
 
 def connect(address: str | os.PathLike[str] | None = None) -> str | None:
-    """Sets the daemon for all streams that this process opens from now on: its socket directory, or a socket in it. None: the
-    default. It does not connect yet, and open streams stay. Returns the address before.
+    """Sets the daemon for all streams that this process opens from now on. `address` is the folder of its sockets, or one of
+    these sockets. None sets the default again. This does not connect yet, and open streams stay as they are. Returns the
+    address that was set before.
     """
     global _address
     new = None if address is None else os.fspath(address)
     if new is not None and not new:
-        raise SpecError("the address of a daemon is empty: expected its socket directory")
+        raise SpecError("the address of the daemon is empty: give the folder of its sockets")
     before, _address = _address, None if new is None else os.path.abspath(new)
     return before
 
 
 def shutdown() -> None:
-    """Ends the embedded daemon, if there is one; its streams fail from then on, and the next pipeline starts another. The end
-    of the process does the same.
+    """Ends the daemon that leat started for this process, if there is one. Its open streams then fail, and the next pipeline
+    starts a new daemon. The end of the process does the same.
     """
     global _embedded
     with _lock:

@@ -1,11 +1,11 @@
-"""One loop over a stream. All objects of leat that you can iterate follow these rules:
+"""One loop over a stream. These rules hold for all objects of leat that you can iterate:
 
-- `iter(x)` begins a fresh epoch of x, whatever earlier loops did. Each `iter()` takes the next epoch number; `set_epoch(n)`
-  makes the next one n, and after `load_state_dict` the next one goes on in the middle. An iterator that is dropped before its
-  first batch did not begin its epoch, and the next iterator does. So a framework may try whether it can iterate.
-- Each iterator has a cursor and a session of its own, so two of them do not disturb each other.
-- After its end, an iterator's session goes on with the next epoch and its prefetched batches. If a loop is left in the middle,
-  its session ends with the iterator.
+- `iter(x)` begins a new epoch of x, even if you left an earlier loop in the middle. Each `iter()` takes the next epoch number.
+  `set_epoch(n)` makes the next number n. After `load_state_dict`, the next `iter()` continues in the middle of an epoch. An
+  iterator that you drop before its first batch does not use up its epoch. So a framework may test if it can iterate.
+- Each iterator has its own position and its own session, so two iterators do not disturb each other.
+- After its end, the session of an iterator continues with the next epoch and its prefetched batches. If you leave a loop in the
+  middle, its session ends with the iterator.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger("leat")
 
 class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
     """The batches of one epoch, for `for` or `async for`. Threads and tasks may share it: each batch goes to one of them, and
-    the loops of all end with the epoch."""
+    all their loops end with the epoch."""
 
     def __init__(self, stream: Stream, cursor: Cursor) -> None:
         self._stream = stream
@@ -48,7 +48,8 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
         return batch
 
     def next(self, timeout: float | None = None) -> Batch | None:
-        """The next batch; None at the end of the epoch. timeout in seconds; 0: TimedOutError at once if none is ready."""
+        """Returns the next batch, or None at the end of the epoch. `timeout` is in seconds. With 0, it raises TimedOutError at
+        once if no batch is ready."""
         return self._pass_on(self.cursor.next(timeout))
 
     def __aiter__(self) -> Epoch:
@@ -67,11 +68,11 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
 
     @property
     def position(self) -> str:
-        """Where to go on: behind the last batch that it returned."""
+        """The position after the last batch that it returned."""
         return self.cursor.position
 
     def state_dict(self) -> dict[str, Any]:
-        """As Stream.state_dict(), of this iterator."""
+        """Like Stream.state_dict(), for this iterator."""
         return self._stream.state_at(self.position)
 
     def hold_position(self) -> None:

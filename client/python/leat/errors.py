@@ -1,8 +1,8 @@
 """The exceptions of leat.
 
-Each tells its place: `file`, `line`, `column` (in bytes, from 1; None if unknown) and `path`, the place in the configuration
-("stages[5].shuffle.buffer_size"). `str(error)` is "file:line:column: path: message". The classes are subclasses of Python's
-own exceptions that you would catch for such errors.
+An error says where it happened: in `file`, `line`, `column` (in bytes, from 1) and `path`, the place in the configuration
+("stages[5].shuffle.buffer_size"). An attribute is None if it is not known. `str(error)` is "file:line:column: path: message".
+Each class is also a subclass of one of Python's own exceptions.
 """
 
 from __future__ import annotations
@@ -46,31 +46,31 @@ class SpecError(Error, ValueError):
 
 
 class DataError(Error, ValueError):
-    """The data does not fit the pipeline; `file` and `line` say where."""
+    """The data does not fit the pipeline. `file` and `line` say where."""
 
 
 class NotFoundError(Error, LookupError):
-    """There is no such stream, file or tensor; the message names the nearest."""
+    """The stream, file or tensor does not exist. The message suggests the nearest name."""
 
 
 class DaemonError(Error, ConnectionError):
-    """No daemon answers, it is gone for longer than the timeout, or its answer makes no sense."""
+    """No daemon answers, no daemon came back before the timeout, or its answer makes no sense."""
 
 
 class PermissionDeniedError(Error, PermissionError):
-    """The daemon does not permit that to this user."""
+    """The daemon does not allow you to do this."""
 
 
 class PositionError(Error, ValueError):
-    """The position is of another stream; the message says what differs."""
+    """The position belongs to another stream, other data or another seed. The message says what differs."""
 
 
 class AgreementError(Error, RuntimeError):
-    """The ranks do not read the same, or one did not come to compare; the message names ranks, hosts and files."""
+    """The ranks do not read the same data, or a rank did not come to compare. The message names ranks, hosts and files."""
 
 
 class HeldError(Error, BufferError):
-    """All batches that you may hold at once are held: release some, or drop the arrays that look into them."""
+    """You hold as many batches as the window allows. Release some, or delete the arrays that view them."""
 
 
 class TimedOutError(Error, TimeoutError):
@@ -78,7 +78,7 @@ class TimedOutError(Error, TimeoutError):
 
 
 class ForkedError(Error, RuntimeError):
-    """A forked child used a stream of its parent. Open it anew in the child."""
+    """A forked child used a stream, a batch or a device of its parent. Open it again in the child."""
 
 
 _OF_CODE: dict[int, type[Error]] = {
@@ -116,7 +116,7 @@ def from_code(
 
 
 def in_data(error: Error) -> Error:
-    """Moves the data's file from the message to `file`, if a path of a pipeline without a file leads nowhere."""
+    """Moves the name of a data file from the message to `file`, if a path of the pipeline names no file."""
     found = re.fullmatch(r"(.+): (No such file or directory|no file matches|holds no file.*)", error.message, re.DOTALL)
     if found and error.file is None and re.search(r"\bpaths\[\d+\]$", error.path or ""):
         error.file, error.message = found.groups()
@@ -126,7 +126,7 @@ def in_data(error: Error) -> Error:
 def from_run(
     code: int, message: str, file: str | None, line: int | None, column: int | None, path: str | None
 ) -> Error:
-    """The same for an error that ended a running stream: a faulty file is a DataError."""
+    """Makes the exception for an error that ended a running stream. If a file is faulty, it is a DataError."""
     kind = DataError if file and -code in _WRONG_VALUES else _OF_CODE.get(-code, Error)
     return kind(message, code=code, file=file, line=line, column=column, path=path)
 

@@ -1,8 +1,8 @@
 """Batches as arrays of PyTorch, JAX, MLX and NumPy.
 
-`convert` is Batch.to(). On the CPU it copies once, into memory of the framework, so that the arrays are writable and the slot
-is returned; with copy=False they look into the slot. To CUDA it is one asynchronous copy from the ring (see `cuda`).
-`Converted` and `to_device` do that for a whole stream, on a GPU one batch ahead of the step.
+`convert` is Batch.to(). On the CPU it copies once, into memory of the framework. So the arrays are writable, and the slot goes
+back. With copy=False they view the slot. To CUDA it makes one asynchronous copy from shared memory (see `cuda`). `Converted`
+and `to_device` do this for a whole stream. On a GPU they copy one batch ahead of the step.
 
 A framework is imported at its first use.
 """
@@ -31,12 +31,12 @@ def module(name: str) -> Any:
 
 
 def convert(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> dict[str, Any]:
-    """Converts the batch's tensors to arrays of that framework, in the order of the stream.
+    """Converts the tensors of a batch to arrays of a framework, in the order of the stream.
 
-    device: None: the CPU (JAX: its default device); "cpu", "cuda", "cuda:1", or the framework's own (torch.device, jax.Device
-        or Sharding).
-    copy: None or True: copies, writable if the framework has such arrays. False: arrays that look into the slot and hold it;
-        what you write to them stays in this process. SpecError: the framework cannot do that.
+    device: None for the CPU (for JAX, its default device), "cpu", "cuda", "cuda:1", or an object of the framework
+        (torch.device, jax.Device or Sharding).
+    copy: None or True makes copies, which are writable if the framework has writable arrays. False makes arrays that view the
+        slot and hold it; only this process sees what you write to them. Raises SpecError if the framework cannot do this.
     """
     return begin(batch, framework, device, copy)()
 
@@ -69,9 +69,9 @@ def _to_numpy(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, A
 
 
 def check_numpy_device(device: Any) -> None:
-    """SpecError: NumPy has no such device."""
+    """Raises SpecError if NumPy has no such device."""
     if device not in (None, "cpu"):
-        raise SpecError(f"NumPy's arrays are on the CPU, not on {device!r}")
+        raise SpecError(f"NumPy's arrays are on the CPU: leave out device={device!r}")
 
 
 def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
@@ -80,7 +80,7 @@ def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
     if tensor.dtype != "bfloat16":
         return numpy.asarray(tensor) if copy is False else numpy.array(tensor)
     if copy is False:
-        raise SpecError(f"{tensor.name}: NumPy has no bfloat16: leave copy=False out, or cast it to float32 first")
+        raise SpecError(f"{tensor.name}: NumPy has no bfloat16: leave out copy=False, or cast it to float32 first")
     try:
         ml_dtypes = module("ml_dtypes")
     except ImportError as error:
@@ -96,7 +96,9 @@ def array_of(tensor: _leat.Tensor, dtype: Any = None, copy: bool | None = None) 
     it is not."""
     needs_copy = tensor.dtype == "bfloat16" or dtype is not None and module("numpy").dtype(dtype).name != tensor.dtype
     if needs_copy and copy is False:
-        raise ValueError(f"{tensor.name}: {tensor.dtype} becomes {dtype or 'an array of NumPy'} only by a copy")
+        raise ValueError(
+            f"{tensor.name}: {tensor.dtype} can become {dtype or 'an array of NumPy'} only with a copy: leave out copy=False"
+        )
     array = _numpy_array(tensor, bool(copy) or tensor.dtype == "bfloat16")
     return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -180,7 +182,7 @@ def _check_narrowed(tensors: Iterable[_leat.Tensor]) -> None:
 
 
 def check_narrowed(name: str, numbers: Any) -> None:
-    """DataError: JAX makes 32-bit integers of an array of NumPy, and one of its numbers does not fit."""
+    """Raises DataError if JAX makes 32-bit integers of an array of NumPy, and one of its numbers does not fit."""
     narrow = {"int64": "int32", "uint64": "uint32"}.get(numbers.dtype.name)
     if narrow is None or not numbers.size:
         return
@@ -188,7 +190,7 @@ def check_narrowed(name: str, numbers: Any) -> None:
     worst = max(int(numbers.max()), int(numbers.min()), key=abs)
     if not limits.min <= worst <= limits.max:
         wide = numbers.dtype.name
-        raise DataError(f"{name}: {worst} is no {narrow}, which JAX makes of {wide} unless jax_enable_x64 is set")
+        raise DataError(f"{name}: {worst} does not fit into {narrow}, to which JAX converts {wide}: set jax_enable_x64")
 
 
 def jax_place(device: Any) -> Any:
@@ -216,7 +218,8 @@ def _jax_array(tensor: _leat.Tensor, place: Any, copy: bool | None) -> Any:
         raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
     if tensor.itemsize == 8 and not jax.config.jax_enable_x64:
         raise SpecError(
-            f"{tensor.name}: JAX has {tensor.dtype} only with jax_enable_x64; leave copy=False out, or cast it in the pipeline"
+            f"{tensor.name}: JAX has {tensor.dtype} only with jax_enable_x64: set it, leave out copy=False, or cast the tensor"
+            " in the pipeline"
         )
     return jax.dlpack.from_dlpack(tensor)
 
@@ -229,14 +232,16 @@ def _to_mlx(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any
 
     check_mlx_device(device)
     if copy is False:
-        raise SpecError("MLX always copies: leave copy=False out")
+        raise SpecError("MLX always copies: leave out copy=False")
     return {name: _mlx_array(tensor, mx) for name, tensor in batch.items()}
 
 
 def check_mlx_device(device: Any) -> None:
-    """SpecError: it is no device of MLX, whose arrays belong to none."""
+    """Raises SpecError for a device, because MLX's arrays belong to none."""
     if device not in (None, "cpu") and not isinstance(device, module("mlx.core").Device):
-        raise SpecError(f"MLX's arrays belong to no device: give None, not {device!r}, and name the device in your computation")
+        raise SpecError(
+            f"MLX's arrays belong to no device: leave out device={device!r}, and name the device in your computation"
+        )
 
 
 def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
@@ -253,10 +258,11 @@ def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
 
 
 class Converted(Generic[B]):
-    """The epochs of a stream or a pipeline as dicts of arrays; Stream.to() returns it.
+    """The epochs of a stream or a pipeline as dicts of arrays. Stream.to() returns it.
 
-    Each `iter()` is a new iterator over the next epoch of the source. On CUDA one batch is copied while the step computes; it
-    does not count as seen: state_dict() is behind the last batch that you got. The batches themselves are released."""
+    Each `iter()` begins the next epoch of the source. On CUDA, leat copies one batch ahead while your step computes.
+    state_dict() gives the position after the last batch that you got, without the batch ahead. leat releases the batches
+    itself."""
 
     def __init__(
         self,
@@ -274,8 +280,9 @@ class Converted(Generic[B]):
         self._kind = kind
 
     def into(self, kind: type[T]) -> Converted[T]:
-        """The same batches as objects of that type: a TypedDict, a dataclass or a NamedTuple, whose fields are names of tensors.
-        Tensors that it does not name are left out. SpecError, of this call: it names one that the batches lack."""
+        """Gives the same batches as objects of a type: a TypedDict, a dataclass or a NamedTuple, whose fields are names of
+        tensors. Leaves out tensors that the type does not name. Raises SpecError if the type names a tensor that the batches do
+        not have."""
         made = typed.Kind(kind)
         made.check(self.source.schema)
         return Converted(self.source, self.framework, self.device, self.copy, made)
@@ -287,16 +294,16 @@ class Converted(Generic[B]):
         return len(self.source)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator begins that epoch."""
+        """The next iterator begins with this epoch."""
         self.source.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """As Stream.state_dict(): behind the last batch that you got."""
+        """Like Stream.state_dict(): the position after the last batch that you got."""
         state: dict[str, Any] = self.source.state_dict()
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iterator goes on there."""
+        """The next iterator continues at this position."""
         self.source.load_state_dict(state)
 
     def close(self) -> None:
@@ -339,7 +346,7 @@ class _Ahead(Iterator[B]):
         return finish()
 
     def state_dict(self) -> dict[str, Any]:
-        """As Stream.state_dict(): behind the last batch that you got."""
+        """Like Stream.state_dict(): the position after the last batch that you got."""
         state: dict[str, Any] = self.source.state_dict()
         return state
 
@@ -385,11 +392,11 @@ class _Ahead(Iterator[B]):
 
 
 def to_device(data: Any, device: Any, framework: str | None = None) -> Any:
-    """Moves a batch, or each batch of an iterable, to that device.
+    """Moves a batch, or each batch of an iterable, to a device.
 
-    A leat.Batch becomes a dict of arrays of `framework` (None: the device's, else "torch"); a stream or pipeline becomes a
-    `Converted`. In anything else, such as a DataLoader's batches, the torch tensors are moved, in dicts, lists and tuples at
-    any depth. An iterable is moved to CUDA on a stream of its own, one batch ahead.
+    A leat.Batch becomes a dict of arrays of `framework` (None: the framework of the device, or else "torch"). A stream or a
+    pipeline becomes a `Converted`. For other data, such as the batches of a DataLoader, leat moves the torch tensors in dicts,
+    lists and tuples. It moves an iterable to CUDA one batch ahead.
     """
     framework = framework or _framework_of(device)
     if isinstance(data, _leat.Batch):
@@ -397,7 +404,7 @@ def to_device(data: Any, device: Any, framework: str | None = None) -> Any:
     if hasattr(type(data), "native") or hasattr(data, "spec"):
         return Converted(data, framework, device)
     if framework != "torch":
-        raise SpecError(f"for {framework} a leat.Batch, a stream or a pipeline is needed, not {type(data).__name__}")
+        raise SpecError(f"for {framework}, give a leat.Batch, a stream or a pipeline, not {type(data).__name__}")
     if isinstance(data, Mapping) or not isinstance(data, Iterable) or hasattr(data, "data_ptr"):
         return _map_tensors(data, lambda tensor: tensor.to(device))
     return _Moved(data, device)

@@ -1,8 +1,7 @@
-"""Fills in inputs that you left out, from the arguments of earlier stages.
+"""Fills in inputs that you leave out, from the arguments of earlier stages.
 
-`pad(128)` means every list that `tokenize` made; so do `pack`, `chunk` and `bucket`. The daemon, which knows all fields, fills
-in
-the rest: the text for `tokenize`, the fields that fit into a batch.
+`pad(128)` pads every list that `tokenize` made. `pack`, `chunk` and `bucket` use these lists, too. The daemon knows all fields
+and fills in the rest: the text for `tokenize`, and the fields that fit into a batch.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def token_lists(stages: Sequence[Stage]) -> list[TokenList]:
 
 
 def _none_there(kind: str, argument: str) -> SpecError:
-    text = f"no earlier stage makes a list of tokens: name the list, {kind}(.., {argument}=..)"
+    text = f"no earlier stage makes a list of tokens: give the name of the list, {kind}(.., {argument}=..)"
     return SpecError(text, path=f"{kind}.{argument}")
 
 

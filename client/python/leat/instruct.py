@@ -1,10 +1,10 @@
-"""Batches for instruction tuning: prompts with their answers, or conversations, with -100 for tokens without loss.
+"""Batches for instruction tuning: prompts with their answers, or conversations. Labels are -100 for tokens without loss.
 
     for batch in leat.instructions("alpaca.jsonl", "./model", max_length=512, batch_size=8, shuffle=True):
         model(**batch.to("torch"))      # input_ids, labels, attention_mask
 
-It is a pipeline of the stages `instruction` or `chat`, `tokenize`, `causal_labels`, `shuffle`, `pad` and `batch`. The names of
-the columns, and the first record, tell the format of the data.
+The result is a pipeline of the stages `instruction` or `chat`, `tokenize`, `causal_labels`, `shuffle`, `pad` and `batch`. leat
+finds the format of the data by the names of the columns and by the first record.
 """
 
 from __future__ import annotations
@@ -89,27 +89,33 @@ def instructions(
     padding: Literal["longest", "max_length"] = "longest",
     pad_to_multiple_of: int | None = None,
 ) -> Pipeline:
-    """A pipeline of input_ids (int32), labels (int64; -100 where no loss is due) and, in batches, attention_mask (int32).
+    """Makes a pipeline for instruction tuning. It has input_ids (int32), labels (int64; -100 for tokens without loss) and, in
+    batches, attention_mask (int32).
 
-    data: paths, a Pipeline, a data set of Hugging Face, a data frame or a list of dicts, with the columns of a format:
-        instruction, input (optional) and output, which become Alpaca's text; prompt and completion, which are joined, or are
-        both lists of messages, as in TRL; or messages, a conversation [{"role": "user", "content": "Hi"}, ..] or ShareGPT's.
+    data: paths, a Pipeline, a data set of Hugging Face, a data frame or a list of dicts. It has the columns of one of these
+        formats. (1) instruction, input (optional) and output: leat writes Alpaca's text. (2) prompt and completion: two texts
+        that leat joins, or two lists of messages, as in TRL. (3) messages: a conversation [{"role": "user", "content": "Hi"},
+        ..], or one of ShareGPT.
     tokenizer: a path, a name in the local Hugging Face cache, a leat.Tokenizer, or a fast tokenizer of transformers.
-    columns: the data's names of these columns, {"instruction": "question", "output": "answer"} (default: known names).
-    template: of conversations: "auto", the model's own Jinja template (the default if its folder has one), or one of
-        leat.chats.TEMPLATES, which must be the model's.
-    prompt, response: texts with {columns} in place of Alpaca's: prompt="Q: {question}\\nA:", response=" {answer}".
-    system: a system message for conversations without one. roles: the data's names of the roles.
-    eos: the token after a response, which the model learns too (default: the tokenizer's eos_token); "": none.
-    loss_on: the "completion" (the last answer of a conversation), all that the "assistant" says (the default for
-        conversations; prompt and completion as lists of messages always have loss in the completion alone), or "all" tokens.
-    without_loss: "fail": a truncated record without a token with loss is a bad one.
-    max_length: tokens at most; longer texts are cut at their end (or where the tokenizer cuts).
-    batch_size: None: the pipeline ends with the labels, for stages of your own, as in `pack(2048).batch(4)`.
-    shuffle: True (10,000 records are mixed at a time) or a number of records; another `seed` gives another order.
-    padding: to the longest row of a batch, up to a multiple of pad_to_multiple_of; or all rows to max_length.
+    columns: the names of these columns in your data, {"instruction": "question", "output": "answer"} (default: usual names).
+    template: the chat template of conversations. "auto" is the model's own Jinja template, which is the default if its folder
+        has one. Otherwise give one of leat.chats.TEMPLATES; the model must have been trained with it.
+    prompt, response: texts with {columns} instead of Alpaca's text: prompt="Q: {question}\nA:", response=" {answer}".
+    system: a system message for conversations that have none.
+    roles: the names of the roles in your data.
+    eos: the token after a response, which the model learns too (default: the tokenizer's eos_token). "" means no token.
+    loss_on: the tokens with loss. "assistant" means everything that the assistant says, and is the default for conversations.
+        "completion" means only the last answer of a conversation. "all" means all tokens. If prompt and completion are lists of
+        messages, only the completion has loss.
+    without_loss: "fail" makes a text a bad record if truncation leaves no token with loss.
+    max_length: the greatest number of tokens. Longer texts are cut at their end, or at the side where the tokenizer cuts.
+    batch_size: None ends the pipeline with the labels, so that you can add stages such as `pack(2048).batch(4)`.
+    shuffle: True shuffles within a buffer of 10,000 records. A number sets the size of the buffer. `seed` chooses the order.
+    padding: "longest" pads to the longest row of a batch, and rounds up to a multiple of pad_to_multiple_of. "max_length" pads
+        all rows to max_length.
 
-    SpecError: the columns have no known format, or an argument does not fit. DataError, NotFoundError: there is no data.
+    Raises SpecError if the columns have no known format, or if an argument does not fit. Raises DataError or NotFoundError if
+    there is no data.
     """
     model = Tokenizer.of(tokenizer)
     is_own = template == "auto" or template is None and _has_template(model)
@@ -124,7 +130,9 @@ def instructions(
     if prompt is not None:
         _warn_of_blank(model, prompt, response or "")
     if not form.has_messages and (template or system or roles):
-        raise SpecError(f"template, system and roles are for conversations; this data has {', '.join(form.columns.values())}")
+        raise SpecError(
+            f"template, system and roles are only for conversations, but this data has {', '.join(form.columns.values())}"
+        )
     ids = texts.tokenize(
         path_of(tokenizer),
         input="text",
@@ -138,7 +146,7 @@ def instructions(
     shuffled = _shuffled(labels, shuffle, seed)
     if batch_size is None:
         if padding != "longest" or pad_to_multiple_of or drop_last:
-            raise SpecError("padding, pad_to_multiple_of and drop_last are for batches: give batch_size")
+            raise SpecError("padding, pad_to_multiple_of and drop_last are only for batches: give batch_size")
         return shuffled
     return _padded(shuffled, model, padding, max_length, pad_to_multiple_of).batch(batch_size, drop_last=drop_last or None)
 
@@ -256,7 +264,7 @@ def _padded(
             raise SpecError("padding='max_length' needs max_length, and no pad_to_multiple_of")
         return pipeline.pad(max_length, value=value, side=side)
     if padding != "longest":
-        raise SpecError(f"padding={padding!r} is neither 'longest' nor 'max_length'")
+        raise SpecError(f"padding={padding!r} must be 'longest' or 'max_length'")
     if multiple_of:
         return pipeline.pad(multiple_of=multiple_of, value=value, side=side)
     return pipeline.pad(longest=True, value=value, side=side)
@@ -271,7 +279,7 @@ def _find(
     """The source, with the needed columns, and its format."""
     if prompt is not None or response is not None:
         if columns:
-            raise SpecError("columns are for known formats; prompt and response name theirs in braces")
+            raise SpecError("give either columns=, or prompt= and response= with the names of the columns in braces")
         return _whole(data), _Format("completion", {})
     if isinstance(data, Pipeline):
         return data, _of_records(_first(data), columns)
@@ -303,7 +311,7 @@ def _completion(columns: Mapping[str, str], are_lists: Sequence[bool]) -> _Forma
     """Prompt and completion, both texts or both lists of messages."""
     if any(are_lists) and not all(are_lists):
         told = " and ".join(f"{name!r} is {'a list' if is_list else 'text'}" for name, is_list in zip(columns.values(), are_lists))
-        raise SpecError(f"{told}: prompt and completion are both texts, or both lists of messages")
+        raise SpecError(f"{told}, but prompt and completion must be two texts, or two lists of messages")
     return _Format("dialogue" if all(are_lists) else "completion", columns)
 
 
@@ -392,7 +400,7 @@ def _check_tools(form: _Format, is_own: bool) -> None:
 def _first(source: Pipeline) -> dict[str, Any]:
     rows = source.head(1)
     if not rows:
-        raise DataError("there is no record in the data")
+        raise DataError("the data has no record")
     return rows[0]
 
 

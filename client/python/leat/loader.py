@@ -1,7 +1,7 @@
-"""leat.dataloader(): batches of token ids of your data, in one call.
+"""leat.dataloader(): batches of token ids from your data, in one call.
 
-The data becomes a source (see `data`), and the rest is a pipeline that you could write yourself: tokenize, pad, cast, shuffle,
-batch. A token cache keeps the ids for the next epoch and the next process. `DataLoader.pipeline` is that pipeline.
+leat makes a source from the data (see `data`), and a pipeline that you could also write yourself: tokenize, pad, cast, shuffle,
+batch. A token cache keeps the ids for the next epoch and the next process. `DataLoader.pipeline` is this pipeline.
 """
 
 from __future__ import annotations
@@ -75,32 +75,37 @@ def dataloader(
     cache: bool | str | os.PathLike[str] | Mapping[str, Any] = True,
     options: Mapping[str, Any] | None = None,
 ) -> DataLoader:
-    """Batches of `data`: {"input_ids": int32 [rows, length], "attention_mask": int32 [rows, length], "labels": [rows]}.
+    """Makes batches of `data`: {"input_ids": int32 [rows, length], "attention_mask": int32 [rows, length], "labels": [rows]}.
 
-    data: data sets, data frames, lists, paths; see leat.data.as_source.
-    tokenizer: a path (tokenizer.json, or the directory of a model), a leat.Tokenizer, or a fast tokenizer of transformers.
-        None: batches have no texts, and all columns of numbers, unless `columns` names some.
+    data: a data set, a data frame, a list or paths; see leat.data.as_source.
+    tokenizer: a path (a tokenizer.json, or the folder of a model), a leat.Tokenizer, or a fast tokenizer of transformers. None:
+        batches have all columns of numbers and no texts. `columns` can choose some of them.
     text: the column of texts; a pair of columns, which are tokenized as a pair; or a text with columns in braces, "{question}
-        {answer}". None: the only column of texts, or the one named "text". A missing text is empty.
-    labels: a column, several, or {column: name in the batch}. None: "labels" or "label" if there is one, as "labels". False:
-        none. Integers and booleans become int64, others float32, or `labels_dtype`; categoricals their codes; texts need
-        `classes`, the names in the order of their numbers. Lists are padded to the longest of the batch with -100 (integers),
-        on the tokenizer's padding_side.
-    columns: further columns of numbers: integers become int64, fractions float32, booleans bool; or {column: dtype}, as in
-        {"price": "float64"}. Lists are padded with 0. An integer that float32 would round is an error, unless you gave a
-        dtype. The first 100 rows of a CSV tell whether a column holds integers, fractions or texts.
-    max_length: of a row, with special tokens. None: the tokenizer's model_max_length, else the limit of its file.
-    padding: to the longest row of the batch (a multiple of `pad_to_multiple_of`), or to max_length.
-    token_type_ids: None: if the tokenizer is one of transformers that makes them.
-    shuffle: True: all rows, anew in each epoch. A number: within a buffer of so many rows. `seed` gives another order.
-    drop_last: drops the last batch of an epoch if it is smaller.
-    framework: of the arrays, which are writable and your own. None: "torch" if it was imported, else "numpy". device: as in
-        batch.to().
-    epochs: of one `for`.
-    cache: True: keeps the ids below $XDG_CACHE_HOME/leat/tokens; or a folder, or the members of the option `cache`; False: no.
-    options: of the stream, such as {"on_error": "skip"}.
+        {answer}". None: the column "text", or the only column of texts. A missing text becomes an empty text.
+    labels: a column, several columns, or {column: name in the batch}. None: the column "labels" or "label" if there is one,
+        under the name "labels". False: no labels. Integers and booleans become int64, other numbers float32, or `labels_dtype`.
+        A categorical column gives its codes. For texts, give `classes`: their names in the order of their numbers. Lists are
+        padded to the longest of the batch, on the tokenizer's padding_side, with -100 for integers.
+    columns: further columns of numbers, which become int64, float32 or bool. {"price": "float64"} sets the dtype. Lists are
+        padded with 0. An integer that float32 would round is an error, unless you give the dtype. The first 100 rows of a CSV
+        file decide if a column holds integers, fractions or texts.
+    max_length: the greatest length of a row, with special tokens. None: the tokenizer's model_max_length, or else the limit in
+        its file.
+    padding: "longest" pads to the longest row of the batch (to a multiple of `pad_to_multiple_of`), "max_length" to max_length.
+    token_type_ids: None adds them if the tokenizer is one of transformers that makes them.
+    shuffle: True shuffles all rows, in a new order each epoch. A number shuffles within a buffer of this many rows. `seed`
+        chooses the order.
+    drop_last: drops the last batch of an epoch if it is smaller than the others.
+    framework: the framework of the arrays. They are writable, and you may keep them. None: "torch" if it is imported, or else
+        "numpy".
+    device: the same as in batch.to().
+    epochs: the number of epochs in one `for` loop.
+    cache: True keeps the token ids below $XDG_CACHE_HOME/leat/tokens. You may also give a folder, or a dict for the option
+        `cache`. False keeps nothing.
+    options: options of the stream, such as {"on_error": "skip"}.
 
-    SpecError, NotFoundError, DataError: raised before anything is read, or with the batch if a record is faulty.
+    Raises SpecError, NotFoundError or DataError before it reads all data. If a record is faulty, it raises the error with the
+    batch.
     """
     thing = recognise.find_columns(recognise.recognise(data))
     recognise.require_rows(thing)
@@ -149,7 +154,7 @@ def _choose(
     named = _labels_of(columns, labels)
     if not has_texts:
         if text is not None:
-            raise SpecError("a `text` needs a tokenizer")
+            raise SpecError("with `text`, also give a tokenizer")
         every = [column.name for column in columns.values() if column.is_number or column.is_list]
         return _Wanted((), (), named, tuple(numbers or (name for name in every if name not in named)))
     if isinstance(text, str) and text not in columns and "{" in text:
@@ -179,7 +184,10 @@ def _has_values(column: Column) -> bool:
     """Not so in a set to be predicted. SpecError: there are labels, and none that can be read."""
     if column.kind or column.refusal == kinds.NO_VALUES:
         return bool(column.kind)
-    raise SpecError(f"the labels in {column.name!r} cannot be read: they are {column.refusal}; labels=False leaves them out")
+    raise SpecError(
+        f"the labels in {column.name!r} cannot be read: they are {column.refusal}: give another column, or labels=False for no"
+        " labels"
+    )
 
 
 def _only_text(columns: Mapping[str, Column], labels: Mapping[str, str], is_untyped: bool) -> str:
@@ -190,8 +198,8 @@ def _only_text(columns: Mapping[str, Column], labels: Mapping[str, str], is_unty
     if len(texts) == 1 or "text" in texts:
         return texts[0] if len(texts) == 1 else "text"
     if not texts:
-        raise SpecError(f"there is no column of texts; there are {', '.join(map(str, columns.values())) or 'none at all'}")
-    raise SpecError(f"there are several columns of texts: say which is meant, text={texts[0]!r}; there are {', '.join(texts)}")
+        raise SpecError(f"the data has no column of texts; it has {', '.join(map(str, columns.values())) or 'no columns'}")
+    raise SpecError(f"the data has several columns of texts, {', '.join(texts)}: choose one, text={texts[0]!r}")
 
 
 def _parts_of(template: str) -> list[tuple[str, bool]]:
@@ -200,7 +208,7 @@ def _parts_of(template: str) -> list[tuple[str, bool]]:
     try:
         for text, column, spec, conversion in string.Formatter().parse(template):
             if spec or conversion or column == "":
-                raise ValueError(f"braces must hold only the name of a column, at {column!r}")
+                raise ValueError(f"braces must hold only the name of a column, but they hold {column!r}")
             parts += [(text, False)] if text else []
             parts += [(column, True)] if column else []
     except ValueError as error:
@@ -242,7 +250,7 @@ def _width(padding: str, max_length: int | None, multiple: int | None) -> dict[s
     if padding == "longest":
         return {"multiple_of": multiple} if multiple else {"longest": True}
     if padding != "max_length":
-        raise SpecError(f"padding is {padding!r}: it is 'longest' or 'max_length'")
+        raise SpecError(f"padding is {padding!r}, but it must be 'longest' or 'max_length'")
     if max_length is None:
         raise SpecError("padding to 'max_length' needs `max_length`: the tokenizer has no model_max_length")
     return {"length": -(-max_length // (multiple or 1)) * (multiple or 1)}
@@ -250,7 +258,7 @@ def _width(padding: str, max_length: int | None, multiple: int | None) -> dict[s
 
 def _padded(pipeline: Pipeline, names: Sequence[str], model: ModelTokenizer, width: Mapping[str, Any]) -> Pipeline:
     if model.pad_id is None:
-        raise SpecError("the tokenizer has no token to pad with: set one, as tokenizer.pad_token = tokenizer.eos_token")
+        raise SpecError("the tokenizer has no pad token: set one, for example tokenizer.pad_token = tokenizer.eos_token")
     values = {"input_ids": model.pad_id, "token_type_ids": model.pad_type_id}
     for name in names:
         mask = "attention_mask" if name == "input_ids" else None
@@ -273,7 +281,9 @@ def _labelled(
     are_texts = column.is_text or is_untyped and all(kinds.spells_number(text) for text in classes or ())
     texts = {text: str(number) for number, text in enumerate(classes or ())} if are_texts else {}
     if column.is_text and not texts and not is_untyped:
-        raise SpecError(f"the labels in {column.name!r} are texts: give `classes`, their names in the order of their numbers")
+        raise SpecError(
+            f"the labels in {column.name!r} are texts: give `classes`, a list of the names in the order of their numbers"
+        )
     if is_untyped and column.kind == "bool" and not texts:
         pipeline = pipeline.stage("cast", {"input": column.name, "dtype": "bool"})
     dtype = given or ("float32" if "float" in column.kind and not texts else "int64")
@@ -326,8 +336,8 @@ def _advised(error: DataError) -> DataError:
         error.message += f": columns={{{name!r}: 'float32'}} takes fractions, too; labels have labels_dtype and `classes`"
     elif "is empty; give `default`" in error.message or "the value is missing or null" in error.message:
         error.message = (
-            f"the column {name!r} has no value in this row: fill it before, as data[{name!r}].fillna(0) of pandas does, or "
-            'leave such rows out with options={"on_error": "skip"}'
+            f"the column {name!r} has no value in this row: fill the column first (with pandas: data[{name!r}].fillna(0)), or "
+            'leave out such rows with options={"on_error": "skip"}'
         )
     return error
 
@@ -367,11 +377,13 @@ class _Epochs:
 
 
 class DataLoader:
-    """Batches as dicts of arrays. Each `iter()` is a new iterator over the next epoch (or the next `epochs`).
+    """Batches as dicts of arrays. Each `iter()` begins the next epoch, or the next `epochs` epochs.
 
-    pipeline: the leat.Pipeline behind it. framework, device: of the arrays. n_rows: of the data; None: unknown. classes: names
-    of the labels, in the order of their numbers, if known. The first use opens the stream; close() or the end of the process
-    ends it. Each of several processes gets its rank's share.
+    pipeline: the leat.Pipeline that makes the batches.
+    framework, device: those of the arrays.
+    n_rows: the number of rows of the data, or None if it is not known.
+    classes: the names of the labels in the order of their numbers, if they are known.
+    The first use opens the stream. close() or the end of the process ends it. With several ranks, each rank gets its share.
     """
 
     def __init__(
@@ -386,9 +398,9 @@ class DataLoader:
     ) -> None:
         """batch_size and drop_last: of the pipeline, for len()."""
         if epochs < 1:
-            raise SpecError(f"epochs is {epochs}: it is at least 1")
+            raise SpecError(f"epochs is {epochs}, but it must be at least 1")
         if framework not in (None, *_FRAMEWORKS):
-            raise SpecError(f"framework is {framework!r}: it is one of {', '.join(_FRAMEWORKS)}")
+            raise SpecError(f"framework is {framework!r}, but it must be one of {', '.join(_FRAMEWORKS)}")
         self.pipeline = pipeline
         self.framework = framework or ("torch" if "torch" in sys.modules else "numpy")
         self.device = device
@@ -401,7 +413,7 @@ class DataLoader:
 
     @property
     def stream(self) -> Stream:
-        """The leat.Stream of `pipeline`, opened at the first use."""
+        """The leat.Stream of `pipeline`. The first use opens it."""
         return self.pipeline.stream
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -409,13 +421,14 @@ class DataLoader:
         return _Loop(self.stream.to(self.framework, device=self.device), self._epochs)
 
     def __getitem__(self, index: SupportsIndex) -> dict[str, Any]:
-        """The batch of that number in the first epoch: what its iteration gives. No loop moves. See `Stream.__getitem__`."""
+        """Returns this batch of the first epoch, as a loop gives it. It does not affect your loops. See `Stream.__getitem__`."""
         refuse_loaders(index, "a leat.DataLoader", "loader.pipeline")
         with self.stream.lookup.find(index) as batch:
             return batch.to(self.framework, device=self.device)
 
     def __len__(self) -> int:
-        """Batches of one `for`, for this rank. TypeError: unknown before an epoch was read; the message says why."""
+        """The number of batches of one `for` loop, for this rank. Raises TypeError with the reason if leat does not know it
+        before it has read an epoch."""
         try:
             return self.epochs * len(self.stream)
         except TypeError:
@@ -427,21 +440,21 @@ class DataLoader:
         return self.epochs * (-(-n_steps // world_size) if is_filled_up else n_steps // world_size)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` begins with that epoch, from 0."""
+        """The next `for` loop begins with this epoch, counted from 0."""
         self._epochs = _Epochs(self.epochs)
         self.stream.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The place of the last loop, before its next batch."""
+        """The position of the last loop, before its next batch."""
         return {**self.pipeline.state_dict(), "epochs_left": self._epochs.n_left or self.epochs}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next `for` goes on there. PositionError: data, tokenizer or arguments differ."""
+        """The next `for` loop continues at this position. Raises PositionError if data, tokenizer or arguments differ."""
         self.pipeline.load_state_dict(state)
         self._epochs = _Epochs(int(state.get("epochs_left", self.epochs)))
 
     def close(self) -> None:
-        """Ends the stream; the next `for` begins anew."""
+        """Ends the stream. The next `for` loop begins from the start."""
         self._epochs = _Epochs(self.epochs)
         self.pipeline.close()
 

@@ -1,7 +1,7 @@
 """Batches by their number: `batches[5]`.
 
-A number counts the batches of this rank in the first epoch, as its iteration gives them. The batch comes from a session of its
-own, so loops do not move. Numbers in sequence go on in that session; any other number seeks.
+The number counts the batches of this rank in the first epoch, as a loop gives them. The batch comes through a session of its
+own, so loops are not affected. Numbers in sequence continue in this session. Any other number seeks.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _LOADERS = ("torch.utils.data", "torchdata")
 
 
 def refuse_loaders(index: object, what: str, dataset: str) -> None:
-    """TypeError: a loader of torch asks, which takes any object with numbered items for a data set, and would read each of its
-    epochs from the first one of the stream."""
+    """Raises TypeError if a loader of torch asks. It takes any object with numbered items for a data set, and would read each
+    of its epochs from the stream's first epoch."""
     caller = str(sys._getframe(2).f_globals.get("__name__"))
     if any(caller == loader or caller.startswith(f"{loader}.") for loader in _LOADERS):
         raise TypeError(
-            f"a loader asks for item {index!r}: {what} has its own epochs and batches. torch's DataLoader and Trainer take "
-            f"leat.TorchDataset({dataset})"
+            f"a loader asks for item {index!r}, but {what} makes its own epochs and batches. Give torch's DataLoader or Trainer"
+            f" leat.TorchDataset({dataset})"
         )
 
 
@@ -38,14 +38,14 @@ class Lookup:
     """The session of a stream that finds batches by their numbers."""
 
     def __init__(self, stream: Stream) -> None:
-        """stream: of this rank, for look-ups alone."""
+        """`stream` serves this rank, and is used only for look-ups."""
         self.stream = stream
         self._next = -1  # the number of the batch that the session has next; -1: unknown
         self._lock = threading.Lock()
 
     def find(self, index: object) -> Batch:
-        """The batch of that number; a negative one counts from the end. IndexError: there is none. TypeError: it is no
-        integer, or the end is not known; the message says why."""
+        """Returns the batch of this number. A negative number counts from the end. Raises IndexError if there is no such batch.
+        Raises TypeError if it is not an integer, or if leat does not know where the end is; the message says why."""
         number = self._number(index)
         with self._lock:
             if number != self._next:
@@ -62,7 +62,7 @@ class Lookup:
 
     def _number(self, index: object) -> int:
         if not hasattr(index, "__index__"):
-            raise TypeError(f"an index is an integer, not {index!r}")
+            raise TypeError(f"an index must be an integer, not {index!r}")
         number = operator.index(index)
         if number < 0:
             number += len(self.stream)
@@ -77,5 +77,5 @@ class Lookup:
 
 
 def place(position: str) -> str:
-    """The start of the epoch in which numbers count."""
+    """Returns the start of the epoch in which the numbers count."""
     return elsewhere(position, _FIRST_EPOCH, 0)

@@ -1,4 +1,4 @@
-"""The options for opening streams, and their conversion to those of libleat."""
+"""The options for opening streams, and their conversion to the options of libleat."""
 
 from __future__ import annotations
 
@@ -16,26 +16,29 @@ Told = Callable[[str, int, float, str], object]
 
 
 class OpenOptions(TypedDict, total=False):
-    """rank, world_size: this trainer's share of the steps (default: of torch.distributed, JAX, Ray Train or the launcher).
-    window: batches that you may hold at once (default: the daemon's, or more if they are small).
-    epochs, steps: the end, after so many epochs or batches of this rank, at least 1 (default: without end).
-    first_epoch, first_step: the beginning; the step is counted over all ranks.
-    seed: replaces the stream's own.
-    position: a text of `Stream.position` to go on at. PositionError: it is of another spec, other data, or another seed.
-    accept_changes: goes on there nevertheless.
-    delivery: "shared" (mapped, the default), or "copy" (through the socket, if memory cannot be mapped).
-    open_timeout, reconnect_timeout: seconds to wait for an answer, and for a daemon that is gone; math.inf: without limit; a
-        reconnect_timeout of 0: not at all.
-    on_reconnect: called as (kind, attempt, waited_s, reason), with kind "lost", "trying" or "back".
-    client_name: shown to operators.
-    expect_digest: 32 bytes, the digest that the stream's spec must have.
-    progress: shows a bar for each epoch, where a person looks on: in a terminal or a notebook, and never in a log (default: if
-        LEAT_PROGRESS is 1). LEAT_PROGRESS=0 turns all bars off. It is tqdm's, or a line of text if that is not installed.
-    agree: "auto" (the default): all ranks compare spec, data, seed, epoch, step and world, before the first batch and at each
-        `state_dict()`. They do so through torch.distributed, JAX or mpi4py, if that is initialised with these ranks.
-        AgreementError: they differ. True: SpecError if there is no way to compare. A group of torch.distributed or MLX, or a
-        communicator of mpi4py: they compare through that. False: they do not compare.
-    agree_timeout: seconds that a rank waits for the others then (default: 300).
+    """rank, world_size: which share of the steps this trainer gets (default: from torch.distributed, JAX, Ray Train or the
+        launcher).
+    window: how many batches you may hold at once (default: the daemon's setting, or more if batches are small).
+    epochs, steps: the stream ends after this many epochs, or batches of this rank (default: no end). Give at least 1.
+    first_epoch, first_step: where the stream begins. The step is counted over all ranks.
+    seed: replaces the stream's own seed.
+    position: a text of `Stream.position` at which to continue. Raises PositionError if it belongs to another spec, other data
+        or another seed.
+    accept_changes: continues at the position even then.
+    delivery: "shared" (through shared memory, the default), or "copy" (through the socket, if you cannot map the daemon's
+        memory).
+    open_timeout, reconnect_timeout: seconds to wait for an answer, and for a daemon that has ended. math.inf sets no limit.
+        With a reconnect_timeout of 0, leat does not wait.
+    on_reconnect: leat calls it with (kind, attempt, waited_s, reason). kind is "lost", "trying" or "back".
+    client_name: a name for this trainer, which operators see.
+    expect_digest: the 32 bytes that the digest of the stream's spec must have.
+    progress: shows a progress bar for each epoch in a terminal or a notebook, but never in a log file (default: if
+        LEAT_PROGRESS is 1). LEAT_PROGRESS=0 hides all bars. leat uses tqdm, or a line of text if tqdm is not installed.
+    agree: "auto" (the default): all ranks compare spec, data, seed, epoch, step and world size before the first batch and at
+        each `state_dict()`. They compare through torch.distributed, JAX or mpi4py, if these ranks have initialised it. If they
+        differ, all raise AgreementError. True: raises SpecError if there is no way to compare. You may also give a group of
+        torch.distributed or MLX, or a communicator of mpi4py, through which to compare. False: they do not compare.
+    agree_timeout: how many seconds a rank waits for the others (default: 300).
     """
 
     rank: int
@@ -74,7 +77,7 @@ def _milliseconds(name: str, seconds: float) -> int:
     if seconds == float("inf"):
         return -1
     if not 0 < seconds <= 2_000_000:
-        raise SpecError(f"{seconds!r} is outside 0..2000000 seconds", path=name)
+        raise SpecError(f"{seconds!r} must be in 0..2000000 seconds", path=name)
     return max(1, round(seconds * 1000))
 
 
@@ -88,12 +91,12 @@ def changed(options: OpenOptions, changes: OpenOptions) -> OpenOptions:
 
 
 def share(options: OpenOptions) -> dict[str, int]:
-    """This trainer's `rank` and `world_size`; empty if libleat is to ask the launcher."""
+    """The `rank` and `world_size` of this trainer. Empty if libleat must ask the launcher."""
     return ranks.options(options.get("rank"), options.get("world_size"))
 
 
 def agreement(options: OpenOptions, native: _leat.Stream) -> Agreement | None:
-    """What compares the ranks of this stream. None: nothing does."""
+    """The object that compares the ranks of this stream. None: they do not compare."""
     agree = options.get("agree", "auto")
     if agree is False or native.world_size == 1:
         return None
@@ -110,7 +113,7 @@ def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
         if value is None or name in _NOT_NATIVE:
             continue
         if name in _NOT_ZERO and value == 0:
-            raise SpecError("0 is less than 1; None means the default", path=name)
+            raise SpecError("this must be at least 1, or None for the default", path=name)
         if name.endswith("_timeout"):
             found[f"{name}_ms"] = _milliseconds(name, float(value))  # type: ignore[arg-type]
         elif name in _NATIVE or name in _AS_THEY_ARE:

@@ -57,7 +57,7 @@ class Passes:
     def set(self, epoch: int) -> None:
         """The next pass, in any process, is one of that epoch."""
         if epoch < 0:
-            raise SpecError(f"epoch {epoch} is negative")
+            raise SpecError(f"the epoch is {epoch}, but it must be 0 or more")
         with self._locked():
             _, n_passes, _ = self._head()
             _HEAD.pack_into(self._memory, 0, epoch, n_passes, True)
@@ -141,7 +141,7 @@ class Passes:
 
     def _place(self, worker: Worker) -> int:
         if not 0 <= worker.id < MAX_WORKERS:
-            raise SpecError(f"a DataLoader of {worker.n_workers} workers is too many: at most {MAX_WORKERS}")
+            raise SpecError(f"num_workers is {worker.n_workers}, but a DataLoader over leat may have at most {MAX_WORKERS}")
         return _PLACES_AT + worker.id * _PLACE.size
 
     def _find(self, worker: Worker | None) -> int | None:

@@ -4,12 +4,12 @@
     for batch in batches:
         ...
 
-A pipeline is a value: each method returns another one. Nothing is read, and no daemon is asked, until you iterate or open it.
-Its `spec` means the same as a stream in YAML (`to_yaml`), with the same batches. `_stages.py`, with all sources, stages and
-arguments, is generated from leat's tables.
+Each method returns a new pipeline. leat reads no data and asks no daemon until you loop over the pipeline or open it. Its
+`spec` means the same as a stream in YAML (`to_yaml`), with the same batches. `_stages.py` has all sources, stages and
+arguments. It is generated from leat's tables.
 
-Two things are filled in: inputs that you left out (see `inference`), and, unless there is a `select`, a stage `tensors` before
-`batch`, which drops texts.
+leat adds two things: the inputs that you left out (see `inference`) and, without a `select`, a stage `tensors` before `batch`,
+which drops texts.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _SHUFFLE_ON, _SHUFFLE_OFF = 1, 2  # enum leat_shuffle
 
 
 class Pipeline(_stages.Stages):
-    """A source, stages and options; immutable. The first iteration opens its stream. Each `iter()` is a new iterator over the
-    next epoch, whatever earlier loops did.
+    """A pipeline: a source, stages and options. A pipeline never changes. The first loop opens its stream. Each `iter()` begins
+    the next epoch, even if you left an earlier loop in the middle.
 
-    With a `batch` it yields `Batch`es, whose tensors lie in shared memory. Without, it yields records: dicts of `str` for
-    texts, numbers for scalars, and NumPy arrays of your own for lists.
+    With a `batch` it gives `Batch`es, whose tensors are in shared memory. Without a `batch` it gives records: dicts with `str`
+    for texts, numbers for scalars, and NumPy arrays for lists. You may keep and change these.
     """
 
     __slots__ = ("_source", "_stages_", "_options", "_name", "_open_options", "_stream", "_pid", "__weakref__")
@@ -66,9 +66,9 @@ class Pipeline(_stages.Stages):
 
     @classmethod
     def begin(cls, kind: str, arguments: Mapping[str, Any]) -> Self:
-        """A pipeline of that source alone; `leat.csv(..)` and the like are typed."""
+        """Makes a pipeline of only this source. `leat.csv(..)` and the other functions do the same, with types."""
         if kind not in _stages.SOURCES:
-            raise SpecError(f'there is no source "{kind}"; there are {", ".join(sorted(_stages.SOURCES))}')
+            raise SpecError(f'leat has no source "{kind}"; it has {", ".join(sorted(_stages.SOURCES))}')
         return cls((kind, specs.arguments(kind, arguments)))
 
     def _changed(self, **changes: Any) -> Self:
@@ -78,8 +78,8 @@ class Pipeline(_stages.Stages):
         return other
 
     def stage(self, kind: str, arguments: Mapping[str, Any]) -> Self:
-        """Adds a stage whose kind is only known at run time, with the arguments that are not None. Missing inputs are
-        inferred."""
+        """Adds a stage whose name you know only at run time, with the arguments that are not None. leat fills in inputs that
+        you leave out."""
         if kind == "tokenize":
             arguments = {**arguments, "tokenizer": _tokenizer_path(arguments.get("tokenizer"))}
         each = specs.source_stages(self._source)  # the first source has all common fields
@@ -88,15 +88,15 @@ class Pipeline(_stages.Stages):
         return self._changed(stages=(*self._stages_, *found))
 
     def with_options(self, arguments: Mapping[str, Any]) -> Self:
-        """Sets options of the stream; `options` is typed."""
+        """Sets options of the stream. `options` does the same, with types."""
         return self._changed(options={**self._options, **specs.arguments("options", arguments)})
 
     def named(self, name: str) -> Self:
-        """Renames it, for `leatctl streams` and `to_yaml`: 1 to 63 bytes."""
+        """Gives the pipeline a name of 1 to 63 bytes, which `leatctl streams` and `to_yaml` use."""
         return self._changed(name=name)
 
     def opened_with(self, **options: Unpack[OpenOptions]) -> Self:
-        """Sets the options of `open` for iterations."""
+        """Sets the options of `open` for loops."""
         other = self._changed()
         other._open_options = {**self._open_options, **options}
         return other
@@ -114,20 +114,22 @@ class Pipeline(_stages.Stages):
         deadline: float | None = None,
         warn: bool = True,
     ) -> Self:
-        """Calls a Python function for each record. It gets a dict of the fields `inputs` (default: all), and returns a dict of
-        the fields that it makes or changes, or None to drop the record. If it raises an exception, the record is a bad one.
-        Lists and arrays of NumPy, torch, JAX and MLX become lists of their dtype.
+        """Calls a Python function for each record. It gets a dict of the fields `inputs` (default: all fields). It returns a
+        dict of the fields that it makes or changes, or None to drop the record. If it raises an exception, the record is a bad
+        record. Lists and arrays of NumPy, torch, JAX and MLX become lists of their dtype.
 
-        schema: types of the returned fields: "text", "int64", "float32", "bool", "float32[8]", "int32[]", torch.int64, ..
-            (default: from its results for the first records; arrays of equal length have that length).
-        batched: it gets a dict of columns, up to `batch_size` rows, with numbers as arrays of NumPy, and returns columns with
-            as many rows, or fewer. Timing decides which rows come together. If it returns fewer rows, the given column "_row",
-            or other unchanged columns, must tell which.
-        drops: it may drop records, so their number is unknown (default: if it is batched, or its code can return None).
-        processes: that work at once. The function must depend on its record alone, so that their number does not show. It is
-            called for the epoch that you read, and for the first `prefetch` batches of the next (at least a block of records).
-        deadline: seconds for a record.
-        warn: warns that each record goes to another process and back as JSON.
+        schema: the types of the returned fields: "text", "int64", "float32", "bool", "float32[8]", "int32[]", torch.int64, ..
+            By default leat takes them from the results for the first records, where arrays of equal length get this length.
+        batched: the function gets a dict of columns with up to `batch_size` rows, with numbers as NumPy arrays. It returns
+            columns with as many rows, or fewer. Timing decides which rows come together. If it returns fewer rows, it must also
+            return the column "_row", or other columns unchanged, so that leat knows which rows are left.
+        drops: True if the function may drop records, so that their number is unknown (default: True if it is batched, or if its
+            code can return None).
+        processes: how many processes call the function at once. The result must depend only on the record. leat calls the
+            function for the epoch that you read, and for the first `prefetch` batches of the next epoch (at least for a block
+            of records).
+        deadline: the greatest number of seconds for a record.
+        warn: warns you that each record goes to another process and back as JSON.
         """
         from . import callables
 
@@ -145,12 +147,12 @@ class Pipeline(_stages.Stages):
 
     @property
     def is_batched(self) -> bool:
-        """True if there is a `batch`; else iteration yields records."""
+        """True if there is a `batch`. Otherwise a loop gives records."""
         return any(kind == "batch" for kind, _ in self._stages_)
 
     @property
     def stages(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-        """Kind and arguments of each stage, as you gave them."""
+        """The name and the arguments of each stage, as you gave them."""
         return tuple((kind, MappingProxyType(given)) for kind, given in self._stages_)
 
     def _final_stages(self) -> list[specs.Stage]:
@@ -166,7 +168,8 @@ class Pipeline(_stages.Stages):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The spec for the daemon: {"name", "source": [kind, arguments], "stages": [[kind, arguments], ..], "options"}."""
+        """The description of the stream for the daemon: {"name", "source": [kind, arguments], "stages": [[kind, arguments],
+        ..], "options"}."""
         return {
             "name": self._name,
             "source": list(self._source),
@@ -175,7 +178,8 @@ class Pipeline(_stages.Stages):
         }
 
     def to_yaml(self, name: str | None = None) -> str:
-        """The stream as a file for leatd and leatctl, with the same batches. name: of the stream (default: its own)."""
+        """Writes the stream as YAML for leatd and leatctl, which make the same batches from it. `name` is the name of the
+        stream (default: the pipeline's own)."""
         return specs.to_yaml(name or self._name, self._source, self._final_stages(), self._options)
 
     def __repr__(self) -> str:
@@ -210,8 +214,9 @@ class Pipeline(_stages.Stages):
                 raise
 
     def explain(self, format: Literal["text", "json", "dot", "svg"] = "text", *, measure: bool = True) -> str:
-        """Explains the plan: stages, fields, tensors, memory and, if `measure`, the predicted time, from the first 4 MiB of
-        the data in at most 0.3 s. See `leatctl explain`. Raises what is wrong with the pipeline.
+        """Explains how leat runs the pipeline: stages, fields, tensors, memory and, with `measure`, the predicted time. For the
+        prediction it runs the first 4 MiB of the data, for at most 0.3 s. See `leatctl explain`. Raises an error if the
+        pipeline is wrong.
         """
         asked = ["--format", format, *([] if measure else ["--no-measure"])]
         try:
@@ -221,13 +226,13 @@ class Pipeline(_stages.Stages):
             raise
 
     def check(self) -> None:
-        """Raises what is wrong: SpecError, with the stage and the argument, NotFoundError, DataError. Reads the beginning of
-        files."""
+        """Raises an error if the pipeline is wrong: SpecError with the stage and the argument, NotFoundError or DataError. It
+        reads the beginning of the files."""
         self._ask("explain", "--json", "--no-measure")
 
     def head(self, n: int = 3, after: str | int | None = None) -> list[dict[str, Any]]:
-        """The first n records after a stage: "source", "tokenize", "pad[2]" for the second of that name, or an index from 0
-        (default: after all). Another process makes them, in the order of the data; the stream does not move.
+        """Returns the first n records after a stage: "source", "tokenize", "pad[2]" for the second `pad`, or an index from 0
+        (default: after all stages). Another process makes them, in the order of the data. Loops are not affected.
         """
         stages = list(self._stages_)
         asked = ["-n", str(n), "--json", *(["--after", str(after)] if after is not None else [])]
@@ -236,8 +241,8 @@ class Pipeline(_stages.Stages):
     # ---- batches ----
 
     def open(self, **options: Unpack[OpenOptions]) -> Stream:
-        """Opens a stream; see OpenOptions. Close it, or use it in a `with`. Without a `batch` each of its batches is a record,
-        with texts as bytes in tensors NAME.utf8.
+        """Opens a stream; see OpenOptions. Close it, or use it in a `with` statement. Without a `batch`, each of its batches is
+        a record, with texts as bytes in tensors NAME.utf8.
         """
         spec = self.spec
 
@@ -252,7 +257,7 @@ class Pipeline(_stages.Stages):
 
     @property
     def stream(self) -> Stream:
-        """The stream of iterators, len() and positions, opened at the first use. A forked child has its own."""
+        """The stream of loops, len() and positions. The first use opens it. A forked child opens its own."""
         stream = self._own_stream()
         return self._keep(self.open()) if stream is None else stream
 
@@ -265,15 +270,16 @@ class Pipeline(_stages.Stages):
 
     @property
     def schema(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """name → (dtype, shape) of a batch's tensors; -1 in a shape varies from batch to batch."""
+        """A dict of name to (dtype, shape) for the tensors of a batch. -1 in a shape means that the size varies from batch to
+        batch."""
         return self.stream.schema
 
     def __iter__(self) -> Iterator[Any]:
-        """The next epoch: `Batch`es or, without a `batch`, records."""
+        """Begins the next epoch. Gives `Batch`es or, without a `batch`, records."""
         return iter(self.stream) if self.is_batched else self.records()
 
     def __getitem__(self, index: SupportsIndex) -> Any:
-        """The batch or record of that number in the first epoch, for this rank: what its iteration gives. No loop moves. See
+        """Returns this batch or record of the first epoch for this rank, as a loop gives it. It does not affect your loops. See
         `Stream.__getitem__`."""
         from .records import record_of
 
@@ -282,45 +288,49 @@ class Pipeline(_stages.Stages):
         return batch if self.is_batched else record_of(batch)
 
     def first(self) -> Any:
-        """The first batch or record of the first epoch, from a stream of its own: loops and ranks are not disturbed.
-        DataError: there is none."""
+        """Returns the first batch or record of the first epoch. It does not affect your loops or other ranks. Raises DataError
+        if there is none."""
         from .records import Records
 
         with self.open(epochs=1, agree=False, progress=False) as stream:
             items = iter(stream)
             for item in items if self.is_batched else Records(items):
                 return item
-        raise DataError("the first epoch has no batch, since no record is left")
+        raise DataError("the first epoch has no batch, because the stages leave no record")
 
     def records(self) -> Records:
-        """The next epoch of a pipeline without a `batch`: a dict for each record."""
+        """The next epoch of a pipeline without a `batch`, as a dict for each record."""
         from .records import Records
 
         if self.is_batched:
-            raise SpecError("a pipeline with a `batch` has no records: iterate it, or remove the `batch`")
+            raise SpecError(
+                "a pipeline with a `batch` gives no records: loop over the pipeline itself, or leave out the `batch`"
+            )
         return Records(iter(self.stream))
 
     def __aiter__(self) -> AsyncIterator[Any]:
-        """As __iter__()."""
+        """Like __iter__()."""
         return self.stream.__aiter__() if self.is_batched else self.records()
 
     def __len__(self) -> int:
-        """Batches of an epoch for this rank. TypeError: unknown, at least until an epoch was read; the message says why."""
+        """The number of batches of an epoch for this rank. Raises TypeError with the reason if leat does not know it, at least
+        before it has read an epoch."""
         return len(self.stream)
 
     def __bool__(self) -> bool:
         return True  # its length may be unknown
 
     def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Converted[dict[str, Any]]:
-        """Its batches as arrays of "torch", "jax", "mlx" or "numpy": see `Stream.to`."""
+        """Gives its batches as arrays of "torch", "jax", "mlx" or "numpy". See `Stream.to`."""
         return self.stream.to(framework, device=device, copy=copy)
 
     def state_dict(self) -> dict[str, Any]:
-        """The place of the iterator that was begun last, for `load_state_dict` of an equal pipeline."""
+        """The position of the iterator that you began last, for `load_state_dict` of an equal pipeline."""
         return self.stream.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iterator goes on there. PositionError: the pipeline or the data differ; the message says in what."""
+        """The next iterator continues at this position. Raises PositionError if the pipeline or the data differ. The message
+        says what differs."""
         from .stream import position_of
 
         stream = self._own_stream()
@@ -330,11 +340,11 @@ class Pipeline(_stages.Stages):
             stream.load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator begins that epoch."""
+        """The next iterator begins this epoch."""
         self.stream.set_epoch(epoch)
 
     def close(self) -> None:
-        """Closes its stream. The next loop opens it anew, from the beginning."""
+        """Closes its stream. The next loop opens it again, from the beginning."""
         stream, self._stream = self._own_stream(), None
         if stream is not None:
             stream.close()
@@ -380,7 +390,7 @@ def _restore(
 
 
 class LeftOutWarning(UserWarning):
-    """The data has fields that leat does not read. Declare those that you want with `fields`, which ends the warning."""
+    """The data has fields that leat does not read. To read some of them, name them in `fields`. This also ends the warning."""
 
 
 def outside() -> int:
@@ -430,12 +440,13 @@ def _open(
 def open(
     name: str, *, split: str | None = None, shuffle: bool | None = None, **options: Unpack[OpenOptions]
 ) -> Stream:
-    """Opens a stream that the operator declared in the daemon's settings; `leatctl streams` lists them.
+    """Opens a stream that an operator has declared in the daemon's settings. `leatctl streams` lists these streams.
 
-    split: "train", "validation" or "test": the stream NAME.SPLIT if it is declared, else that part of the stage `split` of
-    NAME.
-    shuffle: False: without its stages `shuffle`, in the order of the data. True: it must have a stage `shuffle`.
-    options: see OpenOptions. NotFoundError: there is no such stream; the message names the nearest.
+    split: "train", "validation" or "test". Opens the stream NAME.SPLIT if it is declared. Otherwise opens NAME, and its stage
+        `split` keeps this part.
+    shuffle: False removes its stages `shuffle`, so that rows come in the order of the data. True requires a stage `shuffle`.
+    options: see OpenOptions.
+    Raises NotFoundError if there is no such stream. The message suggests the nearest name.
     """
     chosen: dict[str, Any] = {}
     if split is not None:
@@ -452,13 +463,13 @@ def open(
 
 def _as_source(pipeline: Pipeline, what: str) -> dict[str, Any]:
     if not isinstance(pipeline, Pipeline):
-        raise SpecError(f"{what} takes pipelines, as leat.csv(..), not {pipeline!r}")
+        raise SpecError(f"{what} takes pipelines, such as leat.csv(..), not {pipeline!r}")
     if pipeline._options:
         names = ", ".join(pipeline._options)
-        raise SpecError(f"{what} takes pipelines without options ({names}): set them on {what}, for the whole stream")
+        raise SpecError(f"{what} takes pipelines without options ({names}): set the options on the result of {what}")
     for stage, _ in pipeline._stages_:
         if stage not in _stages.PER_RECORD:
-            text = f"{what} takes pipelines with stages for single records: put `{stage}`, and the stages after it, after {what}"
+            text = f"{what} takes pipelines with per-record stages only: move `{stage}`, and the stages after it, behind {what}"
             raise SpecError(text)
     kind, given = pipeline._source
     own = [{stage: arguments} for stage, arguments in pipeline._stages_]
@@ -473,10 +484,10 @@ def _as_sources(pipelines: tuple[Pipeline | Sequence[Pipeline], ...], what: str)
 
 
 def concat(*sources: Pipeline | Sequence[Pipeline]) -> Pipeline:
-    """Several sources, one after the other, with the fields that all of them have with the same type.
+    """Joins several sources, one after the other. The records have the fields that all sources have with the same type.
 
-    sources: pipelines, one by one or in a list. Each may have stages for single records (cast, rename, template, tokenize,
-        filter, ..), which make files with different columns alike.
+    sources: pipelines, one by one or in a list. Each may have per-record stages (cast, rename, template, tokenize, filter, ..).
+        With them you can give files with different columns the same fields.
     """
     return Pipeline.begin("concat", {"sources": _as_sources(sources, "concat")})
 
@@ -488,27 +499,27 @@ def mix(
     exhausted: Literal["stop", "repeat", "drop"] | None = None,
     seed: int | None = None,
 ) -> Pipeline:
-    """Several sources, with their records mixed.
+    """Mixes the records of several sources.
 
-    sources: pipelines, one by one or in a list, with stages of their own as in `concat`.
-    weights: a positive number for each source, its share of the records, which are drawn at random.
-    proportions: in place of weights: the sources take turns, so that each has had its share at any time.
-    exhausted: at the end of a source the pass ends (stop), the source begins again until all have been read once (repeat), or
-        the others go on (drop).
-    seed: of the drawing, with weights.
+    sources: pipelines, one by one or in a list, with their own stages as in `concat`.
+    weights: a positive number for each source. leat draws records at random, and each source gets this share.
+    proportions: give them instead of weights. The sources then take turns, so that each has its share at any time.
+    exhausted: what happens at the end of a source. "stop" ends the epoch, "repeat" begins the source again until all have been
+        read once, and "drop" continues with the other sources.
+    seed: chooses the order of the draws, with weights.
     """
     given = {"weights": weights, "proportions": proportions, "exhausted": exhausted, "seed": seed}
     return Pipeline.begin("mix", {"sources": _as_sources(sources, "mix"), **given})
 
 
 def source(kind: str, **arguments: Any) -> Pipeline:
-    """A source whose kind is only known at run time: `source("csv", paths="train.csv")`."""
+    """Makes a source whose name you know only at run time: `source("csv", paths="train.csv")`."""
     return Pipeline.begin(kind, arguments)
 
 
 def from_yaml(path: str | os.PathLike[str], stream: str | None = None) -> Pipeline:
-    """Reads a stream of a file of leatd as a pipeline. Its paths are relative to the file. stream: its name (default: the only
-    one)."""
+    """Reads a stream of a YAML file as a pipeline. Paths in it are relative to the file. `stream` is its name (default: the
+    only one)."""
     file = os.path.abspath(os.fspath(path))
     told = json.loads(programs.leatctl("spec", "--secrets", "--json", file, *([stream] if stream else [])))
     base = os.path.dirname(file)

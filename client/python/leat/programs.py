@@ -30,7 +30,7 @@ def _folders() -> Iterator[str]:
 
 
 def find(name: str) -> str:
-    """The path of "leatd" or "leatctl". NotFoundError: there is none."""
+    """Returns the path of "leatd" or "leatctl". Raises NotFoundError if there is none."""
     for folder in _folders():
         path = os.path.join(folder, name)
         if os.access(path, os.X_OK) and os.path.isfile(path):
@@ -39,8 +39,8 @@ def find(name: str) -> str:
     if path_of:
         return path_of
     raise NotFoundError(
-        f"there is no {name} in {', '.join(_folders())} or on the PATH: install leat's wheel, which has it, or build leat "
-        "and set LEAT_BIN to the folder of its programs"
+        f"leat did not find {name} in {', '.join(_folders())} or on the PATH: install leat's wheel, or build leat and set "
+        "LEAT_BIN to the folder of its programs"
     )
 
 
@@ -57,7 +57,7 @@ def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: ty
     error = _error_in(output) or _error_in(complaint)
     if error is None:
         name = f"leatctl {arguments[0]}: "
-        words = complaint.strip().removeprefix(name) or output.strip() or "failed without a message"
+        words = complaint.strip().removeprefix(name) or output.strip() or "failed, and gave no reason"
         raise kind(name + words)
     place = (error[name] or None for name in ("file", "line", "column", "path"))
     raise from_code(error["code"], error["message"], *place)

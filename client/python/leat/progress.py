@@ -1,8 +1,8 @@
-"""The progress of an epoch, for a person who looks on.
+"""The progress bar of an epoch.
 
-There is a bar if the program asks for it (`progress=True`), or LEAT_PROGRESS=1 does, and a person looks on: stderr is a terminal,
-or the program is a notebook. LEAT_PROGRESS=0: there is none. Of several ranks the first one shows it. The bar is tqdm's or, if
-that is not installed, a line of text.
+leat shows a bar if the program asks for it (`progress=True`), or if LEAT_PROGRESS is 1. But it shows none unless stderr is a
+terminal, or the program is a notebook. LEAT_PROGRESS=0 hides it. Of several ranks, the first one shows it. The bar is tqdm's
+or, if tqdm is not installed, a line of text.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Bar(Protocol):
 
 
 def is_wanted(asked: bool | None, rank: int = 0) -> bool:
-    """Whether this rank shows a bar. asked: by the program; None: it did not say."""
+    """True if this rank shows a bar. asked: what the program said; None: nothing."""
     said = os.environ.get(VARIABLE, "")
     if said not in ("", "0", "1"):
-        raise SpecError(f"the environment variable {VARIABLE} is {said!r}: it is 0 or 1")
+        raise SpecError(f"the environment variable {VARIABLE} is {said!r}, but it must be 0 or 1")
     is_asked = said == "1" if asked is None else asked and said != "0"
     return is_asked and rank == 0 and _is_looked_at()
 

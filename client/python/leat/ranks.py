@@ -1,9 +1,9 @@
 """Finds the rank of this process, and the number of ranks.
 
-Your arguments come first, then torch.distributed or JAX, if the program has initialised them, then Ray Train, in one of its
-workers. Otherwise libleat asks the environment of the launcher (torchrun, mlx.launch, Open MPI, MPICH, Slurm, Kubernetes, or
-LEAT_RANK and LEAT_WORLD_SIZE); without one, this is the only trainer. MLX takes its ranks from the same environment. No
-framework is imported or initialised here.
+Your arguments come first. Then come torch.distributed or JAX, if the program has initialised them, and then Ray Train, in one
+of its workers. Otherwise libleat looks at the environment variables of the launcher (torchrun, mlx.launch, Open MPI, MPICH,
+Slurm, Kubernetes, or LEAT_RANK and LEAT_WORLD_SIZE). If there is no launcher, this is the only trainer. MLX takes its ranks
+from the same variables. This module imports and initialises no framework.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ class Ranks(NamedTuple):
 
 
 def find() -> Ranks | None:
-    """The ranks of an initialised framework; None: there is none, and libleat is to ask the launcher."""
+    """Returns the ranks of an initialised framework. None: there is none, and libleat must ask the launcher."""
     return _ask_torch() or _ask_jax() or _ask_ray()
 
 
 def of_group(group: Any) -> Ranks:
-    """The ranks of a group of torch.distributed or mlx.core.distributed.
+    """Returns the rank and the size of a group of torch.distributed or mlx.core.distributed.
 
     With tensor or pipeline parallelism, give the data-parallel group: the processes that see different data.
     """
     rank, size = getattr(group, "rank", None), getattr(group, "size", None)
     if not callable(rank) or not callable(size):
-        raise SpecError(f"a group has rank() and size(), as those of torch and MLX have; {group!r} has not")
+        raise SpecError(f"a group must have rank() and size(), as in torch and MLX, but {group!r} has not")
     return Ranks(int(rank()), int(size()), f"{type(group).__module__} group")
 
 
 def options(rank: int | None = None, world_size: int | None = None) -> dict[str, int]:
-    """The options `rank` and `world_size` of an opening; empty if libleat is to ask the launcher.
+    """Returns the options `rank` and `world_size` for opening a stream. Empty if libleat must ask the launcher.
 
-    Give both, neither, or `world_size=1` alone (the only trainer, whatever a launcher says). SpecError: one of them is
-    missing.
+    Give both, neither, or only `world_size=1` (this is then the only trainer, and the launcher is ignored). Raises SpecError if
+    one of them is missing.
     """
     if rank is None and world_size is None:
         found = find()
         return {} if found is None else {"rank": found.rank, "world_size": found.world_size}
     if world_size is None:
-        raise SpecError(f"rank {rank} was given, but no world_size: give both")
+        raise SpecError(f"you gave rank {rank}, but no world_size: give both")
     if rank is None and world_size != 1:
-        raise SpecError(f"world_size {world_size} was given, but no rank: give both, or world_size=1")
+        raise SpecError(f"you gave world_size {world_size}, but no rank: give both, or world_size=1")
     rank = rank or 0
     if world_size < 1:
-        raise SpecError(f"world_size {world_size} is not a number of ranks: give at least 1")
+        raise SpecError(f"world_size is {world_size}, but it must be at least 1")
     if not 0 <= rank < world_size:
-        raise SpecError(f"rank {rank} is outside 0..{world_size - 1} (world_size {world_size})")
+        raise SpecError(f"rank is {rank}, but with world_size {world_size} it must be in 0..{world_size - 1}")
     return {"rank": rank, "world_size": world_size}
 
 

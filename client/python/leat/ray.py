@@ -1,6 +1,6 @@
 """leat in Ray: `leat.ray.dataset`, and the tasks of `leat.cluster.prepare(executor="ray")`.
 
-For Ray Train nothing is needed: leat asks its context for ranks, and `state_dict()` goes into a checkpoint of Ray's.
+Ray Train needs nothing of this module: leat takes ranks from its context, and you save `state_dict()` in a checkpoint of Ray.
 """
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ def dataset(
     steps: int | None = None,
     **options: Any,
 ) -> ray.data.Dataset:
-    """The rows of an epoch as a dataset of Ray Data, which reads them in tasks of `steps_per_task` steps each.
+    """Makes a dataset of Ray Data from the rows of an epoch. Ray reads them in tasks of `steps_per_task` steps each.
 
-    A task gives the same rows whenever, wherever and however often it runs. It begins at its first step without those before
-    it if the number of records in the files is known: from a prepared set, a cache or an index. Each host needs leat and the
-    data; ranks are those of Ray's consumers, so all steps are read. Ray keeps the order of the rows if
-    `ray.data.DataContext.get_current().execution_options.preserve_order` is set. A tensor [rows, ..] is a column of [..].
+    A task always gives the same rows, on any host, and if Ray repeats it. With a prepared set, a cache or an index, a task
+    begins at its first step without reading the steps before. Each host needs leat and the data. Ray divides the rows among its
+    consumers, so the tasks read all steps. Ray keeps the order of the rows if
+    `ray.data.DataContext.get_current().execution_options.preserve_order` is set. A tensor [rows, ..] becomes a column of [..].
 
-    source: a file with streams, or a pipeline, with a `batch`. stream: its name in the file (default: the only one).
-    steps: of the epoch, from its beginning. Needed where an epoch's length is unknown; more than there are do no harm.
-    options: of ray.data.read_datasource, such as num_cpus or concurrency.
+    source: a file with streams, or a pipeline. It must have a `batch`.
+    stream: the name of the stream in the file (default: the only one).
+    steps: how many steps of the epoch to read, from its beginning. You need it if the length of an epoch is unknown. It may be
+        too large.
+    options: options of ray.data.read_datasource, such as num_cpus or concurrency.
 
-    SpecError: there is no `batch`, the length is unknown, or a tensor has other than a row for each record. A task fails with
-    a PositionError on a host whose data differs.
+    Raises SpecError if there is no `batch`, if the length is unknown, or if a tensor does not have one row per record. A task
+    fails with a PositionError on a host whose data differs.
     """
     found = source if isinstance(source, Pipeline) else pipelines.from_yaml(source, stream)
     if not found.is_batched:
-        raise errors.SpecError("a dataset of Ray needs batches, but the stream has no `batch`")
+        raise errors.SpecError("a dataset of Ray needs batches, but the stream has no `batch`: add one")
     reading = Steps(found, operator.index(epoch), operator.index(steps_per_task), steps)
     made: ray.data.Dataset = ray.data.read_datasource(reading, override_num_blocks=max(1, reading.n_tasks), **options)
     return made
@@ -59,7 +61,7 @@ class Steps(Datasource):
     def __init__(self, pipeline: Pipeline, epoch: int, steps_per_task: int, steps: int | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         if steps_per_task < 1:
-            raise errors.SpecError(f"{steps_per_task} is less than 1", path="steps_per_task")
+            raise errors.SpecError(f"{steps_per_task} must be at least 1", path="steps_per_task")
         self._pipeline = pipeline
         self._epoch = epoch
         self._steps_per_task = steps_per_task
@@ -99,9 +101,9 @@ class Steps(Datasource):
 def _length(known: int | None, steps: int | None, why: str) -> int:
     """The number of steps to read."""
     if steps is not None and operator.index(steps) < 0:
-        raise errors.SpecError(f"{steps} is less than 0", path="steps")
+        raise errors.SpecError(f"{steps} must be at least 0", path="steps")
     if known is None and steps is None:
-        raise errors.SpecError(f"the number of steps is not known ({why}): give it", path="steps")
+        raise errors.SpecError(f"leat does not know the number of steps ({why}): give steps=", path="steps")
     return min(n for n in (known, steps) if n is not None)
 
 

@@ -1,6 +1,6 @@
 """Records of a stream without a `batch`: dicts of copied values, which you may keep.
 
-Each record comes in a slot of its own, which is returned as soon as the record is copied.
+Each record comes in its own slot, which goes back as soon as the record is copied.
 """
 
 from __future__ import annotations
@@ -62,5 +62,5 @@ class Records(Iterator[Record], AsyncIterator[Record]):
         return record_of(await anext(self.source))
 
     def state_dict(self) -> dict[str, Any]:
-        """As Stream.state_dict(), of this iterator."""
+        """Like Stream.state_dict(), for this iterator."""
         return self.source.state_dict()

@@ -1,14 +1,14 @@
-"""Finds out whether Accelerate iterates over a dataset, since it divides the items among processes.
+"""Finds out if Accelerate loops over a dataset, because it divides the items among processes.
 
 Accelerate's `prepare()` wraps a DataLoader, as transformers.Trainer does. The wrapper divides the items of the dataset:
 
-- A *dispatcher* (the default for an IterableDataset): process 0 reads P batches of the loader at a time. They are
-  concatenated, sent to all processes and cut into P equal parts. If the last rows are no multiple of P, first rows are added.
+- A *dispatcher* (the default for an IterableDataset): process 0 reads P batches of the loader at a time. They are concatenated,
+  sent to all processes and cut into P equal parts. If P does not divide the last rows, it adds first rows.
 - A *shard* (dispatch_batches=False): each process reads everything and keeps its slice of every B x P items. If the last ones
-  are fewer, first items are added.
+  are fewer, it adds first items.
 
-So the dataset has to yield *all* items, and a number of them that needs no additions. Both wrappers register in
-accelerate.GradientState when their iteration begins, before they ask the dataset. Workers inherit that by fork or pickle.
+So the dataset must give *all* items, and a number of them that needs no additions. Both wrappers register in
+accelerate.GradientState when their iteration begins, before they ask the dataset. Workers inherit this by fork or pickle.
 """
 
 from __future__ import annotations

@@ -19,16 +19,17 @@ _FORMATS = {
 
 
 def save(batch: _leat.Batch, path: str | os.PathLike[str], format: str | None = None, *, compression: int = 0) -> None:
-    """Writes the batch to a temporary file in the same folder, syncs it, and renames it. So the file is whole, or as it was
-    before, and the same batch makes the same bytes. Other threads run meanwhile.
+    """Writes the batch to a temporary file in the same folder, syncs it, and renames it. So the file is complete, or stays as
+    it was. Equal batches give equal files. Other threads run meanwhile.
 
-    format: "safetensors" (all dtypes; epoch, step and rows are its metadata), "npz" (for numpy.load; bfloat16 as "V2", which
-        `.view(ml_dtypes.bfloat16)` reads) or "jsonl" (a line for each row; NaN and infinities are null). None: by the suffix.
-    compression: of .npz alone: 0, or deflate at the level 1 (fast) to 9 (small).
+    format: "safetensors" (all dtypes; its metadata has epoch, step and rows), "npz" (for numpy.load; bfloat16 has the dtype
+        "V2", and `.view(ml_dtypes.bfloat16)` gives its numbers) or "jsonl" (a line for each row; NaN and infinities are null).
+        None: the suffix of the path decides.
+    compression: only for .npz: 0 for none, or a level from 1 (fast) to 9 (small).
 
-    SpecError: no such format, or names that it cannot hold. DataError: a name that is not UTF-8. OSError (FileNotFoundError,
-    PermissionError, ..): the file system fails. ValueError: the batch was released.
+    Raises SpecError for an unknown format or a name that it cannot hold, and DataError for a name that is not UTF-8. Raises
+    OSError (FileNotFoundError, PermissionError, ..) if the file system fails, and ValueError if you have released the batch.
     """
     if format not in _FORMATS:
-        raise SpecError(f'there is no format "{format}" to save in; there are safetensors, npz, jsonl')
+        raise SpecError(f'leat cannot save in the format "{format}"; give safetensors, npz or jsonl')
     _leat.save_batch(batch, path, _FORMATS[format], compression)

@@ -1,6 +1,6 @@
-"""A pipeline as a notebook shows it: its stages, what a batch holds, the first records, and the picture of its plan.
+"""A pipeline as a notebook shows it: its stages, the tensors of a batch, the first records, and a picture of how it runs.
 
-Names and values are the data's, so every text is escaped, and the picture is an image, in which no script runs.
+Names and values come from the data, so all text is escaped. The picture is an image, in which no script runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _N_ROWS, _N_SHOWN = 3, 100  # records, and characters of a value
 
 
 def html(pipeline: Pipeline) -> str:
-    """The view. What is wrong with the pipeline, or with its data, stands in it as text."""
+    """The view. If the pipeline or its data is wrong, the view shows the error."""
     source, stages = pipeline.spec["source"], pipeline.stages
     parts = [_table(("stage", "arguments"), [(kind, _short(dict(given))) for kind, given in (source, *stages)])]
     try:

@@ -1,7 +1,7 @@
 """The parts of a stream as plain values: a source, stages and options, each with its arguments.
 
-Values are normalised: paths become absolute, since the daemon works elsewhere; numbers of NumPy become Python's; tuples become
-lists. `to_yaml` writes them as text, for leatctl and for operators.
+Values are normalised. Paths become absolute, because the daemon has another working directory. Numbers of NumPy become
+Python's, and tuples become lists. `to_yaml` writes them as text, for leatctl and for operators.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _WORDS = {"nan", "inf", "infinity", "true", "false", "yes", "no", "on", "off", "
 
 
 def dtype_name(given: Any) -> str:
-    """The name of a dtype: "int64" of torch.int64, numpy.int64, numpy.dtype("int64"), jax.numpy.int64, mlx.core.int64, int.
-    SpecError: it is no dtype."""
+    """Returns the name of a dtype: "int64" for torch.int64, numpy.int64, numpy.dtype("int64"), jax.numpy.int64, mlx.core.int64
+    or int. Raises SpecError if it is not a dtype."""
     name = given if isinstance(given, str) else _dtype(given)
     if name is None:
         raise SpecError(
@@ -50,7 +50,7 @@ def _dtype(given: Any) -> str | None:
 
 
 def value(given: Any, where: str) -> Any:
-    """Normalises a value to a number, a text, a list or a map of these; a dtype becomes its name."""
+    """Normalises a value to a number, a text, a list or a map of these. A dtype becomes its name."""
     if isinstance(given, (bool, int, float, str)) or given is None:
         return given
     dtype = _dtype(given)
@@ -65,7 +65,7 @@ def value(given: Any, where: str) -> Any:
     if callable(getattr(given, "read", None)):
         name = getattr(given, "name", None)
         named = f", {name!r}" if isinstance(name, str) else ""
-        raise SpecError(f"{given!r} is an open file: give its path{named}; the daemon opens it", path=where)
+        raise SpecError(f"{given!r} is an open file: give its path{named}, because the daemon opens it", path=where)
     if isinstance(given, Iterable) and not isinstance(given, (bytes, bytearray)):
         return [value(item, where) for item in given]
     what = "expected a number, a text, a path, or a list or map of these"
@@ -73,13 +73,14 @@ def value(given: Any, where: str) -> Any:
 
 
 def absolute(path: Any, base: str | None = None) -> Any:
-    """Makes a path, or each of a list, absolute against `base` (default: the working directory). SpecError: it is "-"."""
+    """Makes a path absolute, or each path of a list. A relative path starts at `base` (default: the working directory). Raises
+    SpecError for "-"."""
     if isinstance(path, list):
         return [absolute(item, base) for item in path]
     if not isinstance(path, str):
         raise SpecError(f"{path!r} is a {type(path).__name__}: expected a path, or a list of paths")
     if path == "-":
-        raise SpecError('"-" would be the standard input of the daemon, not of this process: give the path of a FIFO')
+        raise SpecError('"-" would be the standard input of the daemon, not of your process: give the path of a FIFO')
     if not path or _URL.match(path):
         return path
     folder = base or os.getcwd()
@@ -126,7 +127,7 @@ def _one_stage(stage: str | Mapping[str, Any], base: str | None) -> dict[str, Ar
 
 
 def source_stages(source: Stage) -> list[list[Stage]]:
-    """The stages that each source of a `concat` or `mix` has of its own."""
+    """Returns the own stages of each source of a `concat` or `mix`."""
     found = []
     for item in source[1].get("sources", []):
         own = [(kind, given) for stage in item.get("stages", []) for kind, given in stage.items()]
@@ -146,7 +147,7 @@ def _quote(text: str) -> str:
         if character in '"\\':
             out.append("\\" + character)
         elif 0xD800 <= code <= 0xDFFF:
-            raise SpecError(f"{text!r} is no text: it has half of a surrogate pair")
+            raise SpecError(f"{text!r} is not a valid text, because it has half of a surrogate pair")
         elif character.isprintable() and code != 0xFEFF:
             out.append(character)
         else:

@@ -1,4 +1,4 @@
-"""An open stream: epochs of batches, and a position to go on from. epoch.py has the rules of iteration."""
+"""An open stream: epochs of batches, and a position to continue from. epoch.py has the rules for loops."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Stream:
-    """Batches of an open stream, for this rank.
+    """The batches of an open stream, for this rank.
 
-    Each `iter()` begins a fresh epoch with a cursor of its own. next(), state_dict() and the like use the cursor that was
-    begun last. Threads share an epoch by sharing its iterator, or by calling next().
+    Each `iter()` begins a new epoch with its own position. next(), state_dict() and similar methods use the iterator that you
+    began last. Threads share an epoch if they share its iterator, or if they call next().
 
-    native: the extension's stream. opener: opens another session of it. limits: those of `native`. progress: shows a bar for
-    each epoch. agreement: compares the ranks.
+    native is the extension's stream. opener opens another session of it. limits are those of `native`. progress shows a bar for
+    each epoch. agreement compares the ranks.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class Stream:
 
     @property
     def native(self) -> _leat.Stream:
-        """The native stream of the cursor that was begun last."""
+        """The native stream of the iterator that you began last."""
         self._described = self._cursor.native
         return self._described
 
     @property
     def _session(self) -> _leat.Stream:
-        """The native stream that describes this one. No session is opened for that."""
+        """The native stream that describes this one. This opens no session."""
         session = self._cursor.session
         if session is not None:
             self._described = session.native
@@ -71,17 +71,17 @@ class Stream:
 
     @property
     def schema(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """name → (dtype, shape); -1 in a shape varies from batch to batch."""
+        """A dict of name to (dtype, shape). -1 in a shape means that the size varies from batch to batch."""
         return {name: (dtype, shape) for name, dtype, shape in self._session.tensors}
 
     @property
     def batch_size(self) -> int:
-        """Rows of a whole batch."""
+        """The number of rows of a full batch."""
         return self._session.batch_size
 
     @property
     def window(self) -> int:
-        """The number of batches that you may hold at once, of one iterator."""
+        """How many batches you may hold at once, for each iterator."""
         return self._session.window
 
     @property
@@ -94,25 +94,25 @@ class Stream:
 
     @property
     def known_steps(self) -> int | None:
-        """Steps of an epoch over all ranks; None: unknown, at least until an epoch was read."""
+        """The number of steps of an epoch over all ranks. None: leat does not know it, at least before an epoch was read."""
         return steps_of(self._session)
 
     @property
     def n_steps(self) -> int:
-        """Steps of an epoch over all ranks. TypeError: unknown; the message says why."""
+        """The number of steps of an epoch over all ranks. Raises TypeError with the reason if leat does not know it."""
         n_steps = self.known_steps
         if n_steps is None:
-            raise TypeError(f"the number of steps of {self.name} is not known: {self._session.steps_reason}")
+            raise TypeError(f"leat does not know the number of steps of {self.name}: {self._session.steps_reason}")
         return n_steps
 
     def __len__(self) -> int:
-        """Batches of an epoch for this rank: the steps congruent to rank modulo world_size."""
+        """The number of batches of an epoch for this rank."""
         return max(0, -(-(self.n_steps - self.rank) // self.world_size))
 
     # ---- batches
 
     def __iter__(self) -> Epoch:
-        """The next epoch, from its start or, once, from the place of load_state_dict() or seek()."""
+        """Begins the next epoch at its start. After load_state_dict() or seek(), it begins once at that place."""
         with self._lock:
             iterator = Epoch(self, self._begin())
             self._iterator = weakref.ref(iterator)
@@ -122,8 +122,9 @@ class Stream:
         return self.__iter__()
 
     def next(self, timeout: float | None = None) -> Batch | None:
-        """The next batch of the epoch that was begun last, or else of the next one. One thread gets None at the end of each
-        epoch; after the last epoch all do. timeout in seconds; 0: TimedOutError at once if none is ready."""
+        """Returns the next batch of the epoch that was begun last, or of the next epoch. At the end of each epoch, one thread
+        gets None. After the last epoch, all threads get None. `timeout` is in seconds. With 0, it raises TimedOutError at once
+        if no batch is ready."""
         while True:
             cursor = self._current()
             try:
@@ -134,7 +135,7 @@ class Stream:
                 return batch
 
     async def next_async(self) -> Batch | None:
-        """As next(), for an event loop. Several tasks may wait at once."""
+        """Like next(), for an event loop. Several tasks may wait at once."""
         while True:
             cursor = self._current()
             try:
@@ -145,7 +146,7 @@ class Stream:
                 return batch
 
     def epochs(self, n: int) -> Iterator[Batch]:
-        """The batches of the next n epochs, one after the other."""
+        """Gives the batches of the next n epochs, one epoch after the other."""
         for _ in range(n):
             yield from self
 
@@ -189,17 +190,17 @@ class Stream:
         return cursor
 
     def state_at(self, position: str) -> dict[str, Any]:
-        """The state_dict() of a position. AgreementError: other ranks have another one."""
+        """The state_dict() of a position. Raises AgreementError if other ranks have another position."""
         if self._agreement is not None:
             self._agreement.at_state(position, self._session)
         return {"position": position, "version": 1}
 
     def __getitem__(self, index: SupportsIndex) -> Batch:
-        """The batch of that number in the first epoch, for this rank: what its iteration gives. No loop moves, and no other rank
-        is asked. A number behind the last one that you asked for is fast; others may be read from the start.
+        """Returns this batch of the first epoch for this rank, as a loop gives it. It does not affect your loops or other
+        ranks. It is fast if the number follows the last one that you asked for. Otherwise leat may read from the start.
 
-        IndexError: there is no such batch. TypeError: a negative number, and the length is not known; or a loader of torch
-        asks, and the message says what to give it."""
+        Raises IndexError if there is no such batch. Raises TypeError if the number is negative and the length is not known, or
+        if a loader of torch asks; the message then says what to give to the loader."""
         refuse_loaders(index, "a stream", "pipeline")
         return self.lookup.find(index)
 
@@ -209,7 +210,7 @@ class Stream:
         with self._lock:
             if self._lookup is None:
                 if self._opener is None:
-                    raise errors.Error("this stream was made of one session, and cannot open another")
+                    raise errors.Error("this stream has only one session, and cannot open another one")
                 self._cursor.check_open()
                 native = self._opener(place(self._session.position), Limits(), True)
                 self._lookup = Lookup(Stream(native, opener=self._opener))
@@ -219,7 +220,7 @@ class Stream:
 
     @property
     def position(self) -> str:
-        """A line of text for a checkpoint: the place behind the last batch of the iterator that was begun last."""
+        """A line of text for a checkpoint: the position after the last batch of the iterator that you began last."""
         return self._cursor.position
 
     @property
@@ -234,7 +235,7 @@ class Stream:
         return step + (self.rank - step) % self.world_size
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator begins that epoch. Existing iterators go on."""
+        """The next iterator begins this epoch. Existing iterators continue."""
         self.seek(epoch)
 
     def seek(self, epoch: int, step: int = 0) -> None:
@@ -265,13 +266,14 @@ class Stream:
         return session
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns {"position": text, "version": 1}, equal for all ranks that have seen the same number of batches. All ranks
-        call it, and compare theirs (see OpenOptions.agree); `position` is the text alone, which is not compared."""
+        """Returns {"position": text, "version": 1}. It is equal for all ranks that have got the same number of batches. Call it
+        on all ranks, because it compares their positions (see OpenOptions.agree). The attribute `position` is the text alone,
+        without a comparison."""
         return self.state_at(self.position)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iterator, or next(), goes on at the position of a state_dict(), also of another world size. PositionError:
-        it is of another stream or other data; the message says what differs."""
+        """The next iterator, or next(), continues at the position of a state_dict(), on any number of ranks. Raises
+        PositionError if the position belongs to another stream or other data. The message says what differs."""
         position = position_of(state)
         cursor = Cursor(self._opener, self._limits, _leat.position_parse(position)[0], position)
         cursor.native  # opens it now, so that errors are raised here
@@ -297,13 +299,14 @@ class Stream:
     # ---- the rest
 
     def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Converted[dict[str, Any]]:
-        """The same epochs as dicts of arrays of "torch", "jax", "mlx" or "numpy"; see Batch.to(). `.into(Kind)` gives them types."""
+        """Gives the same epochs as dicts of arrays of "torch", "jax", "mlx" or "numpy"; see Batch.to(). `.into(Kind)` makes
+        objects of your own type of them."""
         from . import frameworks
 
         return frameworks.Converted(self, framework, device=device, copy=copy)
 
     def close(self) -> None:
-        """Ends the sessions of all iterators. Held batches stay readable."""
+        """Ends the sessions of all iterators. You can still read the batches that you hold."""
         with self._lock:
             cursors = [self._cursor, *self._cursors]
             self._described = self._session
@@ -324,7 +327,7 @@ class Stream:
 
 
 def position_of(state: Mapping[str, Any]) -> str:
-    """The position in a state_dict(). PositionError: it is no state_dict()."""
+    """Returns the position in a state_dict(). Raises PositionError if this is not a state_dict()."""
     if not isinstance(state, Mapping) or state.get("version") != 1 or not isinstance(state.get("position"), str):
         raise errors.PositionError(f'{{"position": text, "version": 1}} was expected, not {state!r}')
     return str(state["position"])

@@ -4,12 +4,12 @@ Accelerate.
     dataset = leat.TorchDataset(leat.csv("train.csv").tokenize("./modernbert").pad(128).batch(32))
     loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
 
-Its items are whole batches (`BatchDict`) of the pipeline's own `batch`, or with `rows=True` single rows for a loader that
-batches by itself. Each iteration is one epoch.
+Its items are whole batches (`BatchDict`), which the pipeline's own `batch` makes. With `rows=True` they are single rows, for a
+loader that makes batches itself. Each iteration is one epoch.
 
-A step of the stream belongs to one rank of the trainers (see `ranks`), and there to one worker of the DataLoader, in turn. So
-the workers' batches are the same sequence as without workers. Every worker opens a session for its rank, and skips the steps
-of the other workers, which costs a packet a step. If Accelerate divides the items among processes, it gets all of them (see
+A step of the stream belongs to one rank (see `ranks`), and there to one worker of the DataLoader, in turn. So all workers
+together give the same sequence as without workers. Every worker opens a session for its rank, and skips the steps of the other
+workers, which costs one packet per step. If Accelerate divides the items among processes, it gets all of them (see
 `resharding`).
 """
 
@@ -34,13 +34,13 @@ from .stream import Stream
 
 STATE_VERSION = 1
 _NOT_ROWS = (
-    "its items are whole batches, made by the pipeline's own `batch`, and would be stacked into another dimension: give "
-    "DataLoader(..., batch_size=None), or TorchDataset(..., rows=True) for rows that the loader is to batch"
+    "its items are whole batches, which the pipeline's `batch` makes, and must not be batched again: give "
+    "DataLoader(..., batch_size=None), or TorchDataset(..., rows=True) so that the loader batches single rows"
 )
 
 
 class BatchDict(dict[str, torch.Tensor]):
-    """A whole batch: names to tensors [rows, ...]. torch's default collation refuses to stack it."""
+    """A whole batch: a dict of names to tensors [rows, ...]. torch's default collation refuses to stack it."""
 
 
 class Mark(NamedTuple):
@@ -57,16 +57,19 @@ Marked = tuple[Item | None, Mark]
 
 
 class TorchDataset(IterableDataset[Item]):
-    """Batches of a pipeline, or of a stream that the operator declared, as torch tensors.
+    """The batches of a pipeline, or of a declared stream, as torch tensors.
 
-    source: a leat.Pipeline, or the name of a declared stream. The first item opens it, in the process that asks.
-    rows: items are single rows of the batches. A pipeline without `batch` yields its records, with texts as str, which is
-    slower.
-    copy: as in Batch.to: None makes copies, False tensors that look into the slots (writable too, and to be dropped soon).
-    rank, world_size: of this trainer (default: as leat.ranks finds them). options: as in Pipeline.open.
+    source: a leat.Pipeline, or the name of a stream that an operator has declared. The first item opens it, in the process that
+        reads it.
+    rows: True gives single rows of the batches. A pipeline without `batch` gives its records, with texts as str, which is
+        slower.
+    copy: as in Batch.to. None makes copies. False makes tensors that view the slots; they are writable, and you must delete
+        them soon.
+    rank, world_size: those of this trainer (default: what leat.ranks finds).
+    options: as in Pipeline.open.
 
-    len() is the number of items of an epoch for this rank; of rows, as many as full batches hold, since the last one may be
-    smaller. TypeError says why it is unknown. Under Accelerate it is the number for all processes, as Accelerate expects.
+    len() is the number of items of an epoch for this rank. For rows, it counts the last batch as full. It raises TypeError with
+    the reason if leat does not know it. Under Accelerate, it is the number for all processes, as Accelerate expects.
     """
 
     def __init__(
@@ -102,7 +105,7 @@ class TorchDataset(IterableDataset[Item]):
             self._load_position(options.pop("position"))
 
     def __iter__(self) -> Iterator[Item]:
-        """The next epoch, or that of set_epoch or load_state_dict."""
+        """Begins the next epoch, or the epoch of set_epoch or load_state_dict."""
         consumer = self._find_consumer()
         worker = _find_worker()
         begun = self._passes.begin(worker)
@@ -122,29 +125,28 @@ class TorchDataset(IterableDataset[Item]):
         return n_steps - n_steps % n_processes if is_whole else n_steps
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration, in any worker, begins that epoch, or goes on in it if a state of that epoch was loaded."""
+        """The next iteration, in any worker, begins this epoch. If you have loaded a state of this epoch, it continues there."""
         consumer = resharding.find(self)
         if consumer is not None:
             self._check(consumer)
         self._passes_from(epoch, self._pending if self._is_pending(epoch) else START)
 
     def state_dict(self) -> dict[str, Any]:
-        """The place of this process, for load_state_dict(), also of another dataset over the same source. If workers read, it
-        is the
-        start of the next epoch: only they know their place, and StatefulDataLoader asks them."""
+        """The position of this process, for load_state_dict(), also of another dataset over the same source. If workers read,
+        it is the start of the next epoch, because only the workers know their positions. StatefulDataLoader asks them."""
         current = self._current
         if current is not None and current.begun.number == self._passes.last and not current.is_ended and not self._passes.is_fresh:
             return current.state_dict()
         return _state(self._passes.next_epoch, self._pending if self._passes.is_fresh else START, False)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iteration goes on there; its beginning raises PositionError if the source has changed. SpecError: it is no
-        state."""
+        """The next iteration continues at this position. It raises PositionError if the source has changed. Raises SpecError if
+        this is not a state."""
         epoch, mark, is_ended = _read_state(state)
         self._passes_from(epoch + is_ended, START if is_ended else mark)
 
     def close(self) -> None:
-        """Closes the stream that this process opened. An iteration opens it anew."""
+        """Closes the stream that this process opened. The next iteration opens it again."""
         feed, self._feed = self._feed, None
         if feed is not None and feed.is_own:
             feed.close()
@@ -374,10 +376,11 @@ class _Pass(Iterator[Item]):
 
 
 def whole_batches(items: Sequence[Item]) -> Item:
-    """A `collate_fn` (`data_collator` of a Trainer) for loaders whose batch_size must be 1: returns the only item."""
+    """A `collate_fn` (`data_collator` of a Trainer) for loaders whose batch_size must be 1. It returns the only item."""
     if len(items) != 1:
         raise SpecError(
-            f"{len(items)} whole batches cannot be one: give the loader batch_size=1 (Trainer: per_device_train_batch_size=1)"
+            f"{len(items)} whole batches cannot be joined: give the loader batch_size=1 (Trainer:"
+            " per_device_train_batch_size=1)"
         )
     return items[0]
 

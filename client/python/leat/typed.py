@@ -1,4 +1,4 @@
-"""Batches as objects of a type of yours, so that a type checker knows their tensors."""
+"""Batches as objects of your own type, so that a type checker knows their tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _is_not_required(annotation: Any) -> bool:
 
 
 class Kind(Generic[T]):
-    """A TypedDict, a dataclass or a NamedTuple whose fields are names of tensors."""
+    """A TypedDict, a dataclass or a NamedTuple. Its fields are names of tensors."""
 
     def __init__(self, kind: type[T]) -> None:
         """SpecError: it is not one of these."""
@@ -34,17 +34,20 @@ class Kind(Generic[T]):
         elif fields is not None:
             names, needed = set(fields), set(fields) - set(cast(Any, kind)._field_defaults)
         else:
-            raise SpecError(f"{kind!r} is no TypedDict, dataclass or NamedTuple")
+            raise SpecError(f"{kind!r} is not a TypedDict, a dataclass or a NamedTuple")
         self._kind = kind
         self._names, self._needed = names, needed
 
     def check(self, tensors: Iterable[str]) -> None:
-        """SpecError: it needs a tensor that is not there."""
+        """Raises SpecError if the type needs a tensor that is not there."""
         there = list(tensors)
         missing = sorted(self._needed - set(there))
         if missing:
-            raise SpecError(f"{self._kind.__name__} names {', '.join(missing)}, but a batch has {', '.join(there)}")
+            raise SpecError(
+                f"{self._kind.__name__} has the fields {', '.join(missing)}, which a batch does not have; it has"
+                f" {', '.join(there)}"
+            )
 
     def make(self, arrays: Mapping[str, Any]) -> T:
-        """The object of these arrays."""
+        """Returns the object with these arrays."""
         return self._kind(**{name: array for name, array in arrays.items() if name in self._names})

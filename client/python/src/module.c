@@ -49,7 +49,8 @@ static PyObject *position_parse(PyObject *module, PyObject *text) {
     if (!position)
         return NULL;
     if (leat_position_parse(position, &epoch, &step, &seed, &world_size) < 0)
-        return leat_py_raise_text(-EINVAL, "\"%.80s\" is not a position of a stream", position);
+        return leat_py_raise_text(
+            -EINVAL, "\"%.80s\" is not a position; a position begins with \"leat1:\"", position);
     return Py_BuildValue("KKKI", epoch, step, seed, world_size);
 }
 
@@ -62,7 +63,7 @@ static PyMethodDef methods[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "leat._leat",
-    .m_doc = "libleat and libleat-tokenizer as Python sees them.",
+    .m_doc = "libleat and libleat-tokenizer for Python.",
     .m_size = -1,
     .m_methods = methods,
 };

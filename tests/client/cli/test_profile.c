@@ -62,16 +62,20 @@ static void test_verdicts(void **state) {
     } cases[] = {
         {1000000000, 920000000, 10000000, "\"trainers\"",
          "  trainers are slower than the pipeline: 92 % of the time, a batch waited for a free "
-         "slot; tokenize takes 71 % of the busy time (1.0 threads were busy on average)\n"},
+         "slot; the stage tokenize takes 71 % of the busy time (1.0 threads were busy on "
+         "average)\n"},
         {500000000, 0, 450000000, "\"pipeline\"",
          "  the pipeline is slower than its trainers: 90 % of the time, a trainer waited for a "
-         "batch; tokenize takes 71 % of the busy time (2.0 threads were busy on average)\n"},
+         "batch; the stage tokenize takes 71 % of the busy time (2.0 threads were busy on "
+         "average)\n"},
         {1000000000, 40000000, 30000000, "\"neither\"",
-         "  neither waits much: trainers 3 % of the time, the pipeline 4 %; tokenize takes 71 %"},
+         "  trainers waited 3 % of the time, and the pipeline 4 %, so neither is much slower; the "
+         "stage "
+         "tokenize takes 71 %"},
         {1000000000, 600000000, 700000000, "\"pipeline\"", "slower than its trainers: 70 %"},
         {1000000000, 300000000, 100000000, "\"trainers\"", "slower than the pipeline: 30 %"},
-        {1000000000, 0, 0, "null", "  tokenize takes 71 % of the busy time (1.0 threads"},
-        {0, 0, 0, "null", "  tokenize takes 71 % of the busy time\n"},
+        {1000000000, 0, 0, "null", "  the stage tokenize takes 71 % of the busy time (1.0 threads"},
+        {0, 0, 0, "null", "  the stage tokenize takes 71 % of the busy time\n"},
     };
 
     (void)state;

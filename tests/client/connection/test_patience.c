@@ -54,7 +54,7 @@ static void test_told_at_once(void **state) {
         assert_int_equal(leat_stream_next(stream, FAKE_HANG_MS, &batch),
                          codes[i] ? codes[i] : -ESTALE);
         assert_non_null(strstr(leat_error_text(leat_stream_error(stream)),
-                               codes[i] ? "is 20" : "window of 1 now"));
+                               codes[i] ? "is 20" : "now allows a window of 1"));
         assert_int_equal(leat_stream_next(stream, 0, &batch), codes[i] ? codes[i] : -ESTALE);
         leat_stream_close(stream);
         leat_client_free(client);
@@ -152,7 +152,7 @@ static void test_deadline(void **state) {
     open_and_leave_alone(&trainer, &script, 300);
     assert_int_equal(leat_stream_next(trainer.stream, -1, &batch), -ECONNRESET);
     assert_true(now_ms() - start_ms >= 290);
-    assert_non_null(strstr(leat_error_text(leat_stream_error(trainer.stream)), "(0, 2)"));
+    assert_non_null(strstr(leat_error_text(leat_stream_error(trainer.stream)), "epoch 0, step 2"));
     assert_non_null(strstr(leat_error_text(leat_stream_error(trainer.stream)), "trainer.sock"));
     assert_int_equal(leat_stream_next(trainer.stream, -1, &batch), -ECONNRESET);
     assert_int_equal(trainer.n_lost, 1);

@@ -140,7 +140,8 @@ static void become_daemon(const struct launch *launch) {
     (void)unsetenv("WATCHDOG_USEC");
     (void)execvp(launch->program, (char *const *)(uintptr_t)launch->words.items);
     (void)dprintf(STDERR_FILENO,
-                  "cannot start %s: %s; put leatd beside leatctl, in LEAT_LEATD or on the PATH\n",
+                  "cannot start %s: %s; put leatd into the folder of leatctl or on the PATH, or "
+                  "set LEAT_LEATD to its path\n",
                   launch->program, strerror(errno));
     _exit(127);
 }
@@ -169,7 +170,9 @@ static int fail_with_log(const struct launch *launch, struct leat_error *err) {
     while (n > 0 && text[n - 1] == '\n')
         text[--n] = '\0';
     return leat_error_set(err, -ECHILD, "%s",
-                          n > 0 ? text : "leatd ended before it was ready, without a message");
+                          n > 0 ? text
+                                : "leatd ended before it was ready, and gave no reason; run `leatd "
+                                  "--config FILE` to see more");
 }
 
 static int wait_until_ready(const struct leat_cli_daemon *daemon, const struct launch *launch,
@@ -247,7 +250,8 @@ int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
     r = add_overrides(&launch.words, overrides, n_overrides);
     if (r < 0) {
         leat_cli_daemon_stop(daemon);
-        return leat_error_set(err, r, "more than %d overrides", LEAT_OVERRIDES_MAX);
+        return leat_error_set(err, r, "at most %d settings can be changed for one run",
+                              LEAT_OVERRIDES_MAX);
     }
     return start_daemon(daemon, &launch, err);
 }
@@ -269,7 +273,7 @@ static void become_checker(const char *program, const struct words *words, int o
         (void)execvp(program, (char *const *)(uintptr_t)words->items);
     if (errno == ENOENT)
         _exit(127);
-    (void)dprintf(output, "leatd: cannot run %s: %s\n", program, strerror(errno));
+    (void)dprintf(output, "leatd: cannot start %s: %s\n", program, strerror(errno));
     _exit(EXIT_FAILURE);
 }
 
@@ -287,7 +291,7 @@ static void read_output(int fd, char *ret_text, size_t size) {
 }
 
 static int fail_check(char *ret_text, size_t size) {
-    (void)snprintf(ret_text, size, "leatd: cannot be run: %s\n", strerror(errno));
+    (void)snprintf(ret_text, size, "cannot run leatd: %s\n", strerror(errno));
     return EXIT_FAILURE;
 }
 

@@ -1,4 +1,4 @@
-"""Data that a program holds, or names by paths, as the source of a pipeline.
+"""Makes the source of a pipeline from data that your program holds, or from paths.
 
 recognise     what an object is: files, Arrow tables or rows of Python
 columns       which types its columns have, and their conversion

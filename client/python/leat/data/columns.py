@@ -1,9 +1,9 @@
 """The kinds of columns, found from Arrow's types or Python's values, and the conversion of values to them.
 
 Kinds are "text", "bool", "int64", "float32", "float64", lists of numbers ("list<int64>"), and "json" for nested values as JSON
-text. Data is written in these kinds alone. So the same rows, held as pandas, polars, Arrow or dicts, become the same bytes,
-with the same key in the token cache. A column of anything else (images, bytes, structs) keeps the reason why it cannot be
-read, and fails only if you use it.
+text. leat writes data only in these kinds. So the same rows in pandas, polars, Arrow or dicts become the same bytes, and have
+the same key in the token cache. If a column holds anything else (images, bytes, structs), it keeps the reason why leat cannot
+read it. It is an error only if you use it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import DataError, SpecError
 
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
-NO_VALUES = "nothing but nulls"  # why a column cannot be read
+NO_VALUES = "only nulls"  # why a column cannot be read
 NAME_MAX = 63  # bytes of a field's name
 
 
@@ -27,10 +27,10 @@ NAME_MAX = 63  # bytes of a field's name
 class Column:
     """One column.
 
-    kind: "" if it cannot be read; `refusal` says why.
-    classes: the names of a categorical's values, in the order of its codes.
+    kind: "" if leat cannot read the column; `refusal` says why.
+    classes: the names of a categorical column's values, in the order of its codes.
     is_coded: the values are codes (ClassLabel), not names (Categorical).
-    is_converted: leat cannot read the type that the column has in its files.
+    is_converted: the type of the column in its files is one that leat cannot read.
     """
 
     name: str
@@ -62,16 +62,19 @@ def _shown(kind: str) -> str:
 
 
 def wanted(columns: Mapping[str, Column], names: Iterable[str], forms: Mapping[str, str] | None = None) -> list[Column]:
-    """Returns the named columns, in that order. forms: "json" for a column wanted as JSON text, "codes" for a categorical.
-    SpecError: there is no such column. DataError: it cannot be read."""
+    """Returns the named columns, in this order. forms: "json" for a column to be read as JSON text, "codes" for a categorical
+    column. Raises SpecError if there is no such column, and DataError if leat cannot read it."""
     chosen = []
     for name in dict.fromkeys(names):
         column = columns.get(name)
         if column is None:
-            raise SpecError(f"there is no column {name!r}; there are {', '.join(columns) or 'none'}")
+            raise SpecError(f"there is no column {name!r}; the data has {', '.join(columns) or 'no columns'}")
         column = _in_form(column, (forms or {}).get(name))
         if not column.kind:
-            raise DataError(f"the column {name!r} cannot be read: it holds {column.refusal}; name the columns that you want")
+            raise DataError(
+                f"the column {name!r} cannot be read, because it holds {column.refusal}: leave it out, and give the columns"
+                " that you want"
+            )
         if not 0 < len(name.encode("utf-8", "replace")) <= NAME_MAX:
             raise DataError(f"the name of the column {name!r} must have 1 to {NAME_MAX} bytes")
         chosen.append(column)
@@ -103,7 +106,7 @@ def of_arrow_type(name: str, kind: Any) -> Column:
         element = _arrow_number(kind.value_type)
         return Column(name, f"list<{element}>" if element else "", "" if element else f"nested values ({kind})")
     if types.is_struct(kind) and {field.name for field in kind} == {"bytes", "path"}:
-        return Column(name, "", "files, such as images or sound")
+        return Column(name, "", "files (such as images or sound)")
     scalar = "text" if _is_arrow_text(kind) else _arrow_number(kind)
     is_converted = _is_arrow_time(kind) or types.is_decimal(kind)
     return Column(name, scalar, "" if scalar else _arrow_refusal(kind), is_converted=is_converted)
@@ -293,7 +296,8 @@ def _fit(column: Column, value: Any, row: int) -> Any:
     if kind == "list<int64>" and not value:
         return value
     if merge(column.name, [(kind, refusal), (column.kind, "")]).kind != column.kind:
-        raise DataError(f"the column {column.name!r} of row {row:,} is {_shown(kind) or refusal}, those before are {_shown(column.kind)}")
+        here, before = _shown(kind) or refusal, _shown(column.kind)
+        raise DataError(f"the column {column.name!r} is {here} in row {row:,}, but {before} in the rows before it")
     if column.kind == "text" and not value.isascii():
         _check_utf8(column.name, value, row)
     return _converted(column, value, row)

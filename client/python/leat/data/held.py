@@ -1,9 +1,8 @@
-"""Data in three forms, each with columns, a number of rows, and a way to become files that leat reads.
+"""Data in three forms. Each has columns, a number of rows, and a way to become files that leat reads.
 
 `Tables` are rows of Arrow: pandas, polars, pyarrow, Parquet, data sets of Hugging Face. `Rows` are Python's own: lists of
-dicts, data sets of PyTorch, generators. leat reads `Files` as they are. Tables and rows are written in batches of 1,000 rows,
-whatever
-pieces they are held in: as an Arrow stream, or as JSON Lines without pyarrow.
+dicts, data sets of PyTorch, generators. leat reads `Files` as they are. It writes tables and rows in batches of 1,000 rows, for
+pieces of any size: as an Arrow stream, or as JSON Lines if pyarrow is not installed.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ N_BATCH_ROWS = 1000
 
 @dataclass(frozen=True)
 class Files:
-    """Files that a source of leat reads: the name of the source, and its arguments besides `paths`.
+    """Files that a source of leat reads: the name of the source, and its arguments without `paths`.
 
-    columns: None until recognise.find_columns() finds them. n_rows: None if not known.
+    columns is None until recognise.find_columns() finds them. n_rows is None if it is not known.
     """
 
     source: str
@@ -45,7 +44,7 @@ class Files:
         if not json or self.source != "jsonl":
             return self
         if self.columns is None and names is None:
-            raise SpecError("name the other fields of files besides those as JSON: columns=[..]")
+            raise SpecError("with json=, also give the other columns that you want: columns=[..]")
         wanted = [name for name in (self.columns or {} if names is None else names) if name not in json]
         types = {name: self.columns[name].kind if self.columns else "text" for name in wanted} | dict.fromkeys(json, "json")
         return replace(self, arguments={**self.arguments, "fields": types})
@@ -56,7 +55,7 @@ class Files:
         return self.source == "csv"
 
     def pipeline(self) -> Pipeline:
-        """A pipeline of the source alone."""
+        """Returns a pipeline with only the source."""
         from .. import pipeline
 
         return pipeline.source(self.source, paths=list(self.paths), **self.arguments)
@@ -200,7 +199,7 @@ class _JsonWriter:
         try:
             return json.dumps(known, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         except ValueError as error:
-            raise DataError(f"JSON has no such number ({error}): install pyarrow, or remove it") from error
+            raise DataError(f"JSON cannot hold this number ({error}): install pyarrow, or remove the number") from error
 
 
 def _fields(wanted: Iterable[Column]) -> dict[str, str]:
@@ -326,7 +325,7 @@ def _batches(reader: Any) -> Iterator[Any]:
 
 def require_pyarrow(what: str) -> None:
     if not has_pyarrow():
-        raise Error(f"{what} is read through pyarrow, which is not installed: pip install pyarrow")
+        raise Error(f"{what} needs pyarrow, which is not installed: pip install pyarrow")
 
 
 def absolute(path: str | os.PathLike[str]) -> str:

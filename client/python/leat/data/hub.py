@@ -1,7 +1,8 @@
-"""Data sets of the Hugging Face Hub, through an installed `huggingface_hub`: its cache, or its download where there is a network.
+"""Data sets of the Hugging Face Hub. An installed `huggingface_hub` finds them in its cache, or downloads them if there is a
+network.
 
-Which files a split has is decided as `datasets` does: by `configs` in the README's metadata, else by the names of files and
-folders. `split="train[10%:]"` means the same rows as there.
+The files of a split are those that `datasets` would take: by `configs` in the README's metadata, or else by the names of files
+and folders. `split="train[10%:]"` means the same rows as in `datasets`.
 """
 
 from __future__ import annotations
@@ -56,15 +57,18 @@ def hub(
     revision: str | None = None,
     data_files: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
 ) -> Pipeline:
-    """The rows of a data set of the Hub, in Parquet, JSON, CSV, Arrow or text files, as a pipeline of the source alone.
+    """The rows of a data set of the Hugging Face Hub, as a pipeline with only a source. It reads Parquet, JSON, CSV, Arrow and
+    text files.
 
-    name: "org/name". It is downloaded into the cache of huggingface_hub, or taken from there if there is no network.
-    config: a configuration of the README's metadata; None: its default.
-    split: "train", also a part of it, as `datasets` counts them: "train[:1000]", "train[10%:20%]", "train[-5%:]"; whole ones
-        together: "train+test", "all".
-    revision: a branch, a tag or a commit; None: main.
-    data_files: patterns of files, as "data/*.parquet", or {split: patterns}, in place of those that the data set declares.
-    NotFoundError: there is no such data set, config, split or file. SpecError: an argument, or the README, is wrong.
+    name: "org/name". huggingface_hub downloads it into its cache. Without a network, leat takes it from this cache.
+    config: a configuration in the metadata of the README. None: the default one.
+    split: "train", or a part of it, with the same rows as in `datasets`: "train[:1000]", "train[10%:20%]", "train[-5%:]".
+        "train+test" and "all" join whole splits.
+    revision: a branch, a tag or a commit. None: main.
+    data_files: patterns of files, such as "data/*.parquet", or {split: patterns}. They replace the files that the data set
+        declares.
+    Raises NotFoundError if there is no such data set, config, split or file, and SpecError if an argument or the README is
+    wrong.
     """
     wanted = _wanted(split)
     repository = _Repository.find(name, revision, ["README.md"])
@@ -85,14 +89,17 @@ def hub(
 
 
 def paths(given: Sequence[Any]) -> list[Any]:
-    """Replaces each `hf://datasets/ORG/NAME[@REVISION]/PATTERN` by the files that it means, on this machine."""
+    """Replaces each `hf://datasets/ORG/NAME[@REVISION]/PATTERN` by the files that it names, on this machine."""
     return [path for item in given for path in (_files_of_url(item) if str(item).startswith("hf://") else [item])]
 
 
 def _files_of_url(url: str) -> list[str]:
     found = _URL.fullmatch(url)
     if found is None:
-        raise SpecError(f"{url!r} is not a file of a data set: give hf://datasets/ORG/NAME/PATTERN, or NAME@REVISION")
+        raise SpecError(
+            f"{url!r} does not name files of a data set: give hf://datasets/ORG/NAME/PATTERN or"
+            " hf://datasets/ORG/NAME@REVISION/PATTERN"
+        )
     name, revision, pattern = found.groups()
     revision = "refs/convert/parquet" if revision == "~parquet" else revision and unquote(revision)
     repository = _Repository.find(name, revision, [])
@@ -134,7 +141,7 @@ class _Repository(NamedTuple):
 def _download(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
     """The folder of that revision in the cache, with the files that match."""
     if not importable("huggingface_hub"):
-        raise Error(f"the data set {name!r} is found through huggingface_hub, which is not installed: pip install huggingface_hub")
+        raise Error(f"the data set {name!r} needs huggingface_hub, which is not installed: pip install huggingface_hub")
     import huggingface_hub
 
     try:
@@ -147,7 +154,7 @@ def _download(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
 
 
 def _how(name: str) -> str:
-    return f"get it with `hf download {name} --repo-type dataset` where there is a network"
+    return f"download it on a machine with a network: `hf download {name} --repo-type dataset`"
 
 
 def _listing(name: str, folder: Path) -> Iterable[str]:
@@ -182,12 +189,12 @@ def _config(repository: _Repository, wanted: str | None) -> dict[str, Any]:
     """The config of the README's metadata of that name, or the default one; empty if none is declared."""
     configs = _metadata(repository).get("configs") or []
     if not isinstance(configs, list) or not all(isinstance(item, dict) and "config_name" in item for item in configs):
-        raise SpecError(f"the README of {repository.name} declares `configs` that are no list with `config_name`")
+        raise SpecError(f"the README of {repository.name} has wrong `configs`: they must be a list of items with `config_name`")
     named = {str(item["config_name"]): item for item in configs}
     defaults = [name for name, item in named.items() if len(named) == 1 or name == "default" or item.get("default")]
     name = wanted or (defaults[0] if len(defaults) == 1 else None)
     if name is None and named:
-        raise SpecError(f"{repository.name} has several configs, name one: {', '.join(named)}")
+        raise SpecError(f"{repository.name} has several configs; give one of them: {', '.join(named)}")
     if name is not None and name not in named and (named or name != "default"):
         raise NotFoundError(f"{repository.name} has no config {name!r}; there are {', '.join(named) or 'none'}")
     chosen: dict[str, Any] = named.get(name or "", {})
@@ -280,7 +287,9 @@ def _arguments(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
     known = {"sep": "delimiter", "delimiter": "delimiter"} if kind == "csv" else {}
     others = set(config) - _OF_CONFIG - set(known)
     if others:
-        raise SpecError(f"the config {config['config_name']!r} has {', '.join(sorted(others))}, which leat does not follow: read its files")
+        raise SpecError(
+            f"the config {config['config_name']!r} has {', '.join(sorted(others))}, which leat does not know: read its files"
+        )
     return {known[name]: value for name, value in config.items() if name in known}
 
 

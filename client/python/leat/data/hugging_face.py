@@ -1,8 +1,8 @@
 """Data sets of Hugging Face's `datasets`.
 
-Rows in Arrow files of its cache are read from there. `cache_files` does not tell that: for a slice of a file, or for renamed
-columns, it names the whole file. So each piece of the table must be one mapped file, with as many rows, the same types, no
-mapping of indices, and at most some columns dropped.
+If the rows are in Arrow files of the cache of `datasets`, leat reads them there. `cache_files` alone does not show this: for a
+slice of a file, or for renamed columns, it names the whole file. So leat compares: each piece of the table must be one mapped
+file, with the same number of rows, the same types, and no mapping of indices. Only some columns may be missing.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MEDIA = {"Image", "Audio", "Video", "Pdf", "Nifti"}
 
 
 def recognise(data: Any) -> Held | None:
-    """Takes a Dataset or IterableDataset; returns None for anything else. SpecError: it is a dict of several."""
+    """Takes a Dataset or IterableDataset. Returns None for anything else. Raises SpecError for a dict of several data sets."""
     name = type(data).__name__
     if name in ("DatasetDict", "IterableDatasetDict"):
         splits = ", ".join(map(repr, data))
         first = next(iter(data), "train")
-        raise SpecError(f"a {name} holds several sets of data, {splits}: name the one that you want, data[{first!r}]")
+        raise SpecError(f"a {name} holds several data sets,  {splits}: name the one that you want, data[{first!r}]")
     if name == "IterableDataset" or hasattr(data, "_ex_iterable"):
         return _of_iterable(data)
     if not hasattr(data, "with_format") or not hasattr(data, "features"):

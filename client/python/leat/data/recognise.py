@@ -1,9 +1,9 @@
-"""Recognises the data that you hold, and makes the source of a pipeline of it.
+"""Recognises the data that your program holds, and makes the source of a pipeline from it.
 
-An object's class and the module of that class tell what it is. Nothing is imported for that: a program that holds a data frame
-has imported its library. Files are read as they are, also those in the cache of `datasets`, unless a mapping of indices, a
-cast or a function changes their rows. Other data is written once, below `$XDG_CACHE_HOME/leat/data`, under a digest of its
-content, where the next epoch and the next process find it.
+leat goes by the class of an object and the module of this class. It imports nothing for this, because a program that holds a
+data frame has imported its library. leat reads files as they are, also those in the cache of `datasets`, unless a mapping of
+indices, a cast or a function changes their rows. It writes other data once, below `$XDG_CACHE_HOME/leat/data`, under a digest
+of its content. The next epoch and the next process find it there.
 """
 
 from __future__ import annotations
@@ -37,32 +37,33 @@ _GLOB = ("*", "?", "[", "{")
 
 
 def as_source(data: Any, columns: Sequence[str] | None = None, *, json: Sequence[str] = ()) -> Pipeline:
-    """Makes a pipeline that reads `data`, of the source alone.
+    """Makes a pipeline that reads `data`. It has only a source.
 
-    data: a data set of Hugging Face or PyTorch, a pandas or polars data frame, or a pyarrow table; a list of dicts or of
-        texts, a dict of lists, or an iterable of rows; or paths of CSV, JSONL, text, Arrow and Parquet files.
-    columns: the columns to read, in that order; None: all, which must be readable.
-    json: columns of any shape, to be read as JSON text, as the stage `chat` takes `messages`.
-    SpecError: the data is of no known type, or has no such column. DataError: values do not fit, or it is too large.
+    data: a data set of Hugging Face or PyTorch, a pandas or polars data frame, a pyarrow table, a list of dicts or of texts, a
+        dict of lists, an iterable of rows, or paths of CSV, JSONL, text, Arrow and Parquet files.
+    columns: the columns to read, in this order. None: all columns. It is an error if leat cannot read one of them.
+    json: columns to read as JSON text, with any nested values. The stage `chat` takes its `messages` in this form.
+    Raises SpecError if leat does not know the type of the data, or if a column does not exist. Raises DataError if values do
+    not fit, or if the data is too large.
     """
     return keep(recognise(data), columns, {name: "json" for name in json}).pipeline()
 
 
 def find_columns(thing: Held) -> Held:
-    """Finds the columns of files by their first 100 records. Fields of CSV that spell numbers count as numbers."""
+    """Finds the columns of files by their first 100 records. A field of CSV that spells numbers counts as a number."""
     if not isinstance(thing, Files) or thing.columns is not None:
         return thing
     rows = thing.pipeline().head(N_SAMPLE_ROWS)
     columns = kinds.of_spelled(rows) if thing.is_untyped else kinds.of_rows(rows)
     if not columns:
-        raise DataError("there is no record to tell the columns from", file=", ".join(thing.paths))
+        raise DataError("the data has no record, so leat cannot find its columns", file=", ".join(thing.paths))
     return replace(thing, columns={name: column if column.kind else Column(name, "text") for name, column in columns.items()})
 
 
 def require_rows(thing: Held) -> None:
-    """DataError: there are no rows."""
+    """Raises DataError if there are no rows."""
     if thing.n_rows == 0 or (thing.n_rows is None and thing.columns == {}):
-        raise DataError("there are no rows in the data")
+        raise DataError("the data has no rows")
 
 
 def keep(thing: Held, names: Sequence[str] | None = None, forms: Mapping[str, str] | None = None) -> Files:
@@ -73,7 +74,7 @@ def keep(thing: Held, names: Sequence[str] | None = None, forms: Mapping[str, st
 
 
 def recognise(data: Any) -> Held:
-    """Recognises data. Reads only as much of it as its columns need."""
+    """Recognises data. It reads only as much of the data as it needs to find the columns."""
     if isinstance(data, (Files, held.Tables, Rows)):
         return data
     if isinstance(data, (str, os.PathLike)):
@@ -101,7 +102,7 @@ def recognise(data: Any) -> Held:
 
 def _unknown(data: Any) -> SpecError:
     known = "a data set, a data frame, a list of dicts, or paths"
-    return SpecError(f"data of the type {_type_name(data)} is not known: give {known}")
+    return SpecError(f"data of the type {_type_name(data)} is not one that leat knows: give {known}")
 
 
 def _comes_from(data: Any, origin: str) -> bool:
@@ -132,7 +133,7 @@ def _of_pandas(data: Any) -> Held | None:
         try:
             arrays[name] = pa.chunked_array(_chunks(pa.Array.from_pandas(data.iloc[:, at])))
         except (pa.ArrowException, TypeError, ValueError) as error:
-            refused[name] = Column(name, "", f"what Arrow cannot hold in one column: {error}")
+            refused[name] = Column(name, "", f"values that Arrow cannot hold in one column ({error})")
     tables = held.of_table(pa.table(arrays))
     return held.Tables({name: {**tables.columns, **refused}[name] for name in names}, len(data), tables.read)
 
@@ -173,7 +174,7 @@ def _of_pyarrow(data: Any) -> Held | None:
 
 def _of_torch(data: Any) -> Held | None:
     if type(data).__name__.endswith("DataLoader"):
-        raise SpecError("a DataLoader gives batches: give the data set that it reads (its `.dataset`)")
+        raise SpecError("this is a DataLoader, which gives batches: give its data set (`loader.dataset`)")
     return None
 
 
@@ -195,9 +196,9 @@ def _of_mapping(data: Mapping[Any, Any]) -> Held:
         if any(isinstance(value, Mapping) or _comes_from(value, "datasets") for value in values):
             names = ", ".join(map(repr, data))
             first = next(iter(data))
-            raise SpecError(f"these are several sets of data, {names}: name the one that you want, data[{first!r}]")
+            raise SpecError(f"these are several data sets, {names}: name the one that you want, data[{first!r}]")
         return _of_columns({str(name): value for name, value in data.items()})
-    raise SpecError("a dict is data if each value is a list: the values of a column; a row alone is [row]")
+    raise SpecError("a dict must have a list for each column: {column: [value, ..]}; for a single row, give [row]")
 
 
 def _of_columns(data: Mapping[str, Any]) -> Rows:
@@ -206,7 +207,7 @@ def _of_columns(data: Mapping[str, Any]) -> Rows:
     sizes = {name: len(value) for name, value in lists.items()}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{name} has {size:,}" for name, size in sizes.items())
-        raise DataError(f"the columns differ in length: {told}")
+        raise DataError(f"the columns have different lengths: {told}")
 
     def read() -> Iterator[Mapping[str, Any]]:
         return (dict(zip(lists, row)) for row in zip(*lists.values()))
@@ -241,7 +242,7 @@ def _of_iterable(data: Iterable[Any]) -> Rows:
 
     def read() -> Iterator[Mapping[str, Any]]:
         if not rest:
-            raise DataError("these rows were read before, and can be read only once")
+            raise DataError("these rows can be read only once, and leat has already read them: make a new iterator")
         return itertools.chain(first, (as_row(row, at) for at, row in enumerate(rest.pop(), len(first))))
 
     return Rows(kinds.of_rows(first), None, read)
@@ -262,7 +263,7 @@ def as_row(item: Any, row: int) -> Mapping[str, Any]:
         texts = [isinstance(value, str) for value in values]
         if sum(texts) == 1 and isinstance(values[texts.index(False)], (int, float)):
             return {"text": values[texts.index(True)], "label": values[texts.index(False)]}
-    raise DataError(f"row {row:,} is a {_type_name(item)}: rows are dicts, texts, named tuples, or (text, label)")
+    raise DataError(f"row {row:,} is a {_type_name(item)}: a row must be a dict, a text, a named tuple or (text, label)")
 
 
 # ---- paths ----
@@ -298,7 +299,7 @@ def _of_paths(data: Sequence[str | os.PathLike[str]]) -> Held:
     sources = {source_of(path) for path in files}
     if len(sources) > 1 or "" in sources:
         names = ", ".join(sorted({os.path.splitext(path)[1] or os.path.basename(path) for path in files}))
-        raise SpecError(f"files are of one kind, .csv, .tsv, .jsonl, .txt, .arrow or .parquet: these are {names}")
+        raise SpecError(f"all files must have one type of .csv, .tsv, .jsonl, .txt, .arrow and .parquet, but these are {names}")
     return _of_files(sources.pop(), paths)
 
 
@@ -341,7 +342,7 @@ def _of_json(paths: Sequence[str]) -> Held:
             try:
                 rows += json.load(stream)
             except ValueError as error:
-                raise DataError(f"no JSON: {error}", file=file) from error
+                raise DataError(f"this is not JSON: {error}", file=file) from error
     return _of_sequence(rows)
 
 

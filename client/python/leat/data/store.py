@@ -1,10 +1,12 @@
-"""The folder `$XDG_CACHE_HOME/leat/data`, which keeps data of Python as files, each named by a digest of its content.
+"""The folder `$XDG_CACHE_HOME/leat/data`, which keeps data of Python programs as files. A file's name is a digest of its
+content.
 
-A file is written under a temporary name and then linked, so that it is whole or absent. The first one stays unchanged: its
-inode and times are part of the token cache's key. A process holds a shared lock on each file that it uses, until it ends.
-Above `max_bytes` the least recently used files without a lock are removed; their atime, set here, tells when they were used.
+leat writes a file under a temporary name, and then links it, so that it is complete or absent. The first file stays unchanged,
+because its inode and times are part of the token cache's key. A process holds a shared lock on each file that it uses, until it
+ends. Above `max_bytes`, leat removes the least recently used files without a lock. Their atime, which leat sets, says when they
+were used.
 
-The folder is readable for this user alone. `$LEAT_DATA_SIZE` limits its size (default: 50GiB).
+Only this user can read the folder. `$LEAT_DATA_SIZE` limits its size (default: 50GiB).
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class Digester:
         if self._file:
             if self.n_bytes > self._max_bytes:
                 raise DataError(
-                    f"the data takes more than the {self._max_bytes:,} bytes that the folder of data may have: "
+                    f"the data is larger than {self._max_bytes:,} bytes, which is the limit of the folder: "
                     "use less data, or raise LEAT_DATA_SIZE"
                 )
             with _keeping():
@@ -94,20 +96,20 @@ def folder() -> str:
 
 
 def max_bytes() -> int:
-    """The size limit of the folder. SpecError: $LEAT_DATA_SIZE is no size."""
+    """The size limit of the folder. Raises SpecError if $LEAT_DATA_SIZE is not a size."""
     text = os.environ.get("LEAT_DATA_SIZE") or DEFAULT_SIZE
     match = re.fullmatch(r"\s*(\d{1,18})\s*([a-z]*)\s*", text.lower())
     unit = _UNITS.get(match[2]) if match else None
     if match is None or unit is None:
-        raise SpecError(f"LEAT_DATA_SIZE is {text!r}, which is not a size such as 50GiB")
+        raise SpecError(f"LEAT_DATA_SIZE is {text!r}, but it must be a size such as 50GiB")
     return int(match[1]) * unit
 
 
 def keep(suffix: str, write: Callable[[Sink], None], *, is_cheap: bool) -> str:
-    """Returns the path of a file with the bytes of `write`, and locks it until this process ends.
+    """Returns the path of a file with the bytes of `write`, and locks the file until this process ends.
 
-    is_cheap: `write` may be called twice. It is called for the digest first, so that existing data is not written again.
-    DataError: the data is too large. Error: the folder cannot be written.
+    is_cheap means that `write` may be called twice. leat then first calls it for the digest, so that it does not write existing
+    data again. Raises DataError if the data is too large, and Error if leat cannot write to the folder.
     """
     if is_cheap:
         digester = Digester()
@@ -178,7 +180,7 @@ def _publish(temporary: str, path: str) -> None:
             pass
         if _lease(path):
             return
-    raise OSError(errno.EBUSY, "somebody removes what is written", path)
+    raise OSError(errno.EBUSY, "another program removes the files that leat writes", path)
 
 
 def _lease(path: str) -> bool:

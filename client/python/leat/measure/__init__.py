@@ -1,4 +1,4 @@
-"""How fast a training runs, how much memory it takes, and what the machine has.
+"""Measures how fast a training runs and how much memory it takes, and shows what hardware the machine has.
 
 monitor, counting  the speed of a loop, and what it waits for
 calls              the time of a function: compiling apart from computing

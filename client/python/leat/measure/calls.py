@@ -1,7 +1,7 @@
-"""The time of a function's calls: compiling, in the first one, apart from computing.
+"""The time of a function's calls. The compilation in the first call is measured separately.
 
-A function of JAX, of torch.compile or of MLX compiles in its first call with arguments of new shapes or types. What it returns
-may be computed later, so a call lasts until its result is there.
+A function of JAX, torch.compile or MLX compiles in its first call with arguments of new shapes or types. Its result may be
+computed later, so a call lasts until its result is complete.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .table import seconds
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The calls of one function, in seconds. Prints as a line."""
+    """The times of the calls of one function, in seconds. It prints as a line."""
 
     name: str
     first_s: float  # the first call: it compiles and computes
@@ -32,7 +32,7 @@ class Profile:
 
     @property
     def compile_s(self) -> float:
-        """What the first call took longer than the median of the others; 0 if it did not."""
+        """How much longer the first call took than the median of the others; 0 if it took no longer."""
         return max(0.0, self.first_s - self.compute_s)
 
     def __str__(self) -> str:
@@ -42,14 +42,14 @@ class Profile:
 
 
 def profile(function: Callable[..., Any], *arguments: Any, calls: int = 20) -> Profile:
-    """Calls the function once, and then `calls` times more, with the same arguments. Each call ends when the arrays of JAX, MLX
+    """Calls the function once, and then `calls` times more, with the same arguments. A call ends when the arrays of JAX, MLX
     and torch on CUDA that it returns are computed.
 
-    print(leat.profile(step, params, batch)) tells the time of compiling and of computing. Give a function that was not called
-    with such arguments before: else it has compiled already.
+    print(leat.profile(step, params, batch)) shows how long compiling and computing take. The function must not have been called
+    with such arguments before. Otherwise it is compiled already.
     """
     if calls < 1:
-        raise SpecError(f"calls is {calls}: it is at least 1")
+        raise SpecError(f"calls is {calls}, but it must be at least 1")
     _settle(arguments)  # what is under way belongs to no call
     first, *rest = (_time(function, arguments) for _ in range(calls + 1))
     name = str(getattr(function, "__name__", type(function).__name__))

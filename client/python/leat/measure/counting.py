@@ -10,8 +10,8 @@ _MAX_PENDING = 1024  # sums on a device that are not read yet
 
 
 def samples_of(batch: Any) -> int:
-    """The rows of a batch: its `n_rows`, or the first axis of an array, or of the first array of a mapping or sequence. A
-    mapping with a value without axes (a number, a text) is one record, as is any other object."""
+    """Returns the number of rows of a batch: its `n_rows`, or the first axis of an array, or of the first array of a mapping or
+    sequence. A mapping that has a value without axes (a number, a text) is one record. So is any other object."""
     n_rows = getattr(batch, "n_rows", None)
     if isinstance(n_rows, int):
         return n_rows
@@ -60,7 +60,7 @@ class TokenCount:
             self.add_number(_n_elements(batch[tokens]))
 
     def total(self) -> int | None:
-        """The sum; None if no batch had tokens."""
+        """Returns the sum. None: no batch had tokens."""
         self._read_pending()
         return self._n if self._is_known else None
 

@@ -1,12 +1,11 @@
-"""Memory of this process, its descendants and the machine, sampled by a thread.
+"""Memory of this process, its children and the machine, sampled by a thread.
 
-RSS counts shared pages in full, so the sum over processes counts them several times. PSS counts a page that n processes share
-as
-1/n, so it can be added up: for leat's daemon and its trainers, or a DataLoader and its workers. Available and total memory are
-the machine's, or those of a control group (a container, a service) that allows less.
+RSS counts shared pages in full, so a sum over processes counts them several times. PSS divides a page that n processes share by
+n. So you can add it up: for leat's daemon and its trainers, or for a DataLoader and its workers. Available and total memory are
+those of the machine, or of a control group (a container, a service) with a lower limit.
 
-A sample of RSS costs about 20 us a process. For PSS the kernel walks every page, so it is sampled in at most 2 % of the time;
-in between, the last value stands. A peak between two samples is not seen.
+A sample of RSS takes about 20 us per process. For PSS the kernel visits every page, so PSS is sampled for at most 2 % of the
+time. Between two of these samples, the last value counts. A peak between two samples is not seen.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _log = logging.getLogger("leat.memory")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One sample, in bytes. `time_s` is since the start; `pss` is None if the kernel does not tell."""
+    """One sample, in bytes. `time_s` counts from the start. `pss` is None if the kernel does not give it."""
 
     time_s: float
     rss: int
@@ -61,12 +60,12 @@ class MemorySummary:
 
     @property
     def rss_growth(self) -> int:
-        """Peak less start."""
+        """The peak minus the value at the start."""
         return self.rss_peak - self.rss_start
 
     @property
     def pss_growth(self) -> int | None:
-        """Peak less start."""
+        """The peak minus the value at the start."""
         return None if self.pss_peak is None or self.pss_start is None else self.pss_peak - self.pss_start
 
     def __str__(self) -> str:
@@ -74,7 +73,7 @@ class MemorySummary:
             ("RSS", _size(self.rss_start), _size(self.rss_end), _size(self.rss_peak), _size(self.rss_growth)),
             ("PSS", _size(self.pss_start), _size(self.pss_end), _size(self.pss_peak), _size(self.pss_growth)),
         ]
-        seen = f"{seconds(self.duration_s)}, {self.n_samples} looks"
+        seen = f"{seconds(self.duration_s)}, {self.n_samples} samples"
         left = f"available at least {_size(self.available_least)} of {_size(self.total)}"
         return "\n".join((table(rows, ("memory", "start", "end", "peak", "growth")), f"{seen}; {left}"))
 
@@ -101,16 +100,16 @@ def _size(n_bytes: int | None) -> str | None:
 
 
 class MemoryProfile:
-    """Samples of memory from start() to stop(); memory_profile() makes it.
+    """Samples of memory from start() to stop(). memory_profile() makes it.
 
-    Above `max_samples` it keeps the higher of each two neighbours, and doubles the interval. Owner: its thread from start to
-    stop, then the caller."""
+    If there are more than `max_samples`, it keeps the higher of each two neighbours, and doubles the interval. Use it in one
+    thread."""
 
     def __init__(self, interval: float = 0.05, *, children: bool = True, pss: bool = True, max_samples: int = 20_000) -> None:
         if not interval > 0:
-            raise ValueError(f"interval is {interval}: give the seconds between two samples, above 0")
+            raise ValueError(f"interval is {interval}, but it must be a number of seconds above 0")
         if max_samples < 16:
-            raise ValueError(f"max_samples is {max_samples}: 16 at least")
+            raise ValueError(f"max_samples is {max_samples}, but it must be at least 16")
         self.interval = interval
         self.children = children
         self.pss = pss
@@ -125,9 +124,9 @@ class MemoryProfile:
         self._stride = 1
 
     def start(self) -> MemoryProfile:
-        """Takes the first sample at once, then samples in a thread. RuntimeError: it is running."""
+        """Takes the first sample at once, and then samples in a thread. Raises RuntimeError if the profile is already running."""
         if self.is_running:
-            raise RuntimeError("this profile is running already: stop() it first, or use another")
+            raise RuntimeError("this profile is already running: stop() it first, or make another one")
         self.samples, self.regions = [], []
         self._pss_due, self._stride = 0.0, 1
         self._ending = threading.Event()
@@ -148,13 +147,13 @@ class MemoryProfile:
 
     @property
     def is_running(self) -> bool:
-        """True between start() and stop(), but not in a forked child, which has no threads of its parent."""
+        """True between start() and stop(). False in a forked child, which has no threads of its parent."""
         return self._thread is not None and self._thread.is_alive()
 
     @contextlib.contextmanager
     def region(self, name: str) -> Iterator[None]:
-        """Names what a `with` block does: `regions` gets its RSS at start, end and peak, also if it raises. Regions may be
-        nested and repeated. RuntimeError: the profile is not running."""
+        """Gives a name to the code in a `with` block. `regions` then has its RSS at the start, the end and the peak, even if
+        the block raises an exception. Regions may be nested and repeated. Raises RuntimeError if the profile is not running."""
         if not self.is_running:
             raise RuntimeError("this profile is not running: start() it first, or use it in a `with` statement")
         first = self._sample()
@@ -167,10 +166,10 @@ class MemoryProfile:
             self.regions.append(Region(name, first.time_s, last.time_s, first.rss, last.rss, peak))
 
     def summary(self) -> MemorySummary:
-        """Summarises the samples so far. RuntimeError: it was never started."""
+        """Summarises the samples so far. Raises RuntimeError if the profile was never started."""
         samples = list(self.samples)
         if not samples:
-            raise RuntimeError("nothing was sampled yet: start() this profile, or use it in a `with` statement")
+            raise RuntimeError("this profile has no samples yet: start() it, or use it in a `with` statement")
         known = [sample.pss for sample in samples if sample.pss is not None]
         return MemorySummary(
             duration_s=samples[-1].time_s,
@@ -186,8 +185,8 @@ class MemoryProfile:
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, text: bool = False) -> Any:
-        """Draws RSS, PSS and available memory over time as a matplotlib Figure, and writes it to `path` if given, in the
-        format of its suffix. With `text`, or without matplotlib, it draws RSS as a str."""
+        """Draws RSS, PSS and available memory over time as a matplotlib Figure. If you give `path`, it also writes the figure
+        there, in the format of the suffix. With `text`, or without matplotlib, it returns a chart of RSS as a str."""
         lines = {"RSS": [s.rss for s in self.samples], "PSS": [s.pss for s in self.samples if s.pss is not None]}
         times = [sample.time_s for sample in self.samples]
         if len(lines["PSS"]) != len(times):
@@ -211,7 +210,7 @@ class MemoryProfile:
         self.stop()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """As a decorator: profiles each call, logs its peak, and keeps the last profile as `function.profile`."""
+        """As a decorator, it profiles each call, logs its peak, and keeps the last profile as `function.profile`."""
 
         @functools.wraps(function)
         def profiled(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -258,8 +257,12 @@ def _pss_of(pids: list[int]) -> int | None:
 def _log_call(function: Callable[..., object], seen: MemorySummary) -> None:
     name = getattr(function, "__qualname__", repr(function))
     _log.info(
-        "%s: peak RSS %s, %s over the start, in %s (%s looks)",
-        name, _size(seen.rss_peak), _size(seen.rss_growth), seconds(seen.duration_s), figure(seen.n_samples),
+        "%s: peak RSS %s, %s above the start, in %s (%s samples)",
+        name,
+        _size(seen.rss_peak),
+        _size(seen.rss_growth),
+        seconds(seen.duration_s),
+        figure(seen.n_samples),
     )
 
 
@@ -288,7 +291,8 @@ def memory_profile(
         ...
         profile.stop().samples            # list of Sample: time_s, rss, pss, available, total, in bytes
 
-    children: also counts descendants (workers of a DataLoader, an embedded daemon). pss: also samples PSS.
+    children: also counts child processes (workers of a DataLoader, a daemon that leat started).
+    pss: also samples PSS.
     """
     if callable(interval):
         return MemoryProfile()(interval)

@@ -1,10 +1,10 @@
-"""How fast a loop runs, and how long it waits for batches.
+"""Measures how fast a loop runs, and how long it waits for batches.
 
-A Monitor stands between a loop and its batches. Its clock is always in one phase: training, warm-up or compiling. Time belongs
-to the phase in which it passes, a batch to the phase in which it came. The clock runs while batches are iterated and inside
-`warm_up()` and `compiling()`; it stands still between epochs.
+A Monitor is between a loop and its batches. Its clock is always in one phase: training, warm-up or compiling. Time counts for
+the phase in which it passes, and a batch for the phase in which it comes. The clock runs while you loop over batches, and
+inside `warm_up()` and `compiling()`. It stops between epochs.
 
-Owner: the thread that iterates. A thread of leat.measure.memory samples memory while the clock runs.
+Use a Monitor in the thread that loops. A thread of leat.measure.memory samples memory while the clock runs.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _N_STEP_TIMES = 10_000  # the last ones, which make the median
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """The figures of one phase. Times in seconds; `n_tokens` is None if no batch tells.
+    """The figures of one phase. Times are in seconds. `n_tokens` is None if no batch has tokens.
 
     wall_s     all time
-    fetched_s  of that, time inside iter() and next() of the loader
-    waited_s   of that, time spent only waiting: libleat measures it for leat's streams; for others it is fetched_s"""
+    fetched_s  the part of it inside iter() and next() of the loader
+    waited_s   the part of it spent only waiting; for leat's streams libleat measures it, for others it is fetched_s"""
 
     wall_s: float = 0.0
     fetched_s: float = 0.0
@@ -52,7 +52,7 @@ class Phase:
 
     @property
     def tokens_per_s(self) -> float | None:
-        """n_tokens / wall_s. Padding does not count if there is a mask."""
+        """n_tokens / wall_s. If there is a mask, padding does not count."""
         return self.n_tokens / self.wall_s if self.wall_s and self.n_tokens else None
 
     @property
@@ -63,8 +63,8 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of a Monitor. Prints as a table. Memory in bytes, None if it was not sampled; `step_s` (median) and
-    `step_p95_s` are of the last 10,000 steps of training."""
+    """The figures of a Monitor. It prints as a table. Memory is in bytes, and None if it was not sampled. `step_s` (median) and
+    `step_p95_s` come from the last 10,000 training steps."""
 
     name: str
     training: Phase
@@ -128,21 +128,22 @@ class _Tally:
 class Monitor(Generic[B]):
     """Measures a loop over any iterable of batches.
 
-        monitor = leat.Monitor(batches)            # a Pipeline, a Stream, a DataLoader, a list, ...
-        epoch = iter(monitor)
-        with monitor.compiling():
-            train(next(epoch))                     # the first call compiles
-        for batch in epoch:
-            train(batch)
-        print(monitor.summary())
+            monitor = leat.Monitor(batches)            # a Pipeline, a Stream, a DataLoader, a list, ...
+            epoch = iter(monitor)
+            with monitor.compiling():
+                train(next(epoch))                     # the first call compiles
+            for batch in epoch:
+                train(batch)
+            print(monitor.summary())
 
     A batch is a mapping of names to arrays, an array, or a sequence of arrays. Its samples are its rows: `n_rows`, or the
-    length of the first axis; a mapping with a plain number in it is one sample. Its tokens are the sum of its tensor `mask`,
-    else the number of elements of `tokens`, else unknown. Sums stay on their device until you ask for a summary.
+    length of the first axis. A mapping that holds a plain number is one sample. Its tokens are the sum of its tensor `mask`.
+    Without such a tensor they are the number of elements of `tokens`, or unknown. Sums stay on their device until you ask for a
+    summary.
 
-    memory_interval: seconds between two samples of the memory of this process and its descendants; None: no samples.
-    count: a function of a batch that returns (samples, tokens or None), in place of these rules.
-"""
+    memory_interval: seconds between two samples of the memory of this process and its children. None takes no samples.
+    count: a function of a batch that returns (samples, tokens or None). It replaces the rules above.
+    """
 
     def __init__(
         self,
@@ -170,16 +171,16 @@ class Monitor(Generic[B]):
         self._peaks: tuple[int | None, int | None] = (None, None)
 
     def __iter__(self) -> Iterator[B]:
-        """One pass over its batches. TypeError: the Monitor was made without; use watch()."""
+        """One pass over its batches. Raises TypeError if the Monitor was made without batches; use watch() then."""
         if self._batches is None:
-            raise TypeError("this Monitor was made without batches: iterate monitor.watch(batches), or make Monitor(batches)")
+            raise TypeError("this Monitor was made without batches: loop over monitor.watch(batches), or make Monitor(batches)")
         return self.watch(self._batches)
 
     def __len__(self) -> int:
         return len(self._batches)  # type: ignore[arg-type]
 
     def watch(self, batches: Iterable[B]) -> Iterator[B]:
-        """One pass over `batches`, which begins now."""
+        """One pass over `batches`. It begins now."""
         with self._running():
             iterator, waited = self._begin(batches)
         return self._pass(iterator, waited)
@@ -199,19 +200,19 @@ class Monitor(Generic[B]):
 
     @contextlib.contextmanager
     def warm_up(self) -> Iterator[None]:
-        """Counts the time inside as warm-up."""
+        """Counts the time in its `with` block as warm-up."""
         with self._inside(WARM_UP):
             yield
 
     @contextlib.contextmanager
     def compiling(self) -> Iterator[None]:
-        """Counts the time inside as compiling (torch.compile, jax.jit, mlx.core.compile at their first call)."""
+        """Counts the time in its `with` block as compiling (the first call of torch.compile, jax.jit or mlx.core.compile)."""
         with self._inside(COMPILING):
             yield
 
     def step(self) -> None:
-        """Marks the end of a step, if that is not the end of the loop's body: several batches a step, or several steps a
-        batch. From the first call on, only these count."""
+        """Marks the end of a step. Use it if a step is not one pass of the loop's body: several batches per step, or several
+        steps per batch. After the first call, only these marks count as steps."""
         if not self._is_stepped:
             self._is_stepped = True
             self._step_times.clear()
@@ -225,7 +226,7 @@ class Monitor(Generic[B]):
         return sum(tally.n_batches for tally in self._tallies.values())
 
     def summary(self) -> Summary:
-        """The figures up to now. Waits for sums on a device."""
+        """The figures up to now. It waits for sums on a device."""
         self._charge()
         self._see_peaks()
         phases = {name: tally.phase() for name, tally in self._tallies.items()}
@@ -373,13 +374,13 @@ def _native_of(place: object) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs side by side, compared with the first one."""
+    """Several runs side by side, compared with the first one."""
 
     summaries: tuple[Summary, ...]
 
     @property
     def ratios(self) -> dict[str, tuple[float | None, ...]]:
-        """By the labels of the table: each run's figure over that of the first run."""
+        """For each label of the table, the figure of each run divided by that of the first run."""
         return {label: _ratios([get(each) for each in self.summaries]) for label, get, _ in _RUN_ROWS}
 
     def __str__(self) -> str:
@@ -416,14 +417,14 @@ _RUN_ROWS: tuple[tuple[str, Callable[[Summary], Any], Callable[[Any], str]], ...
 
 
 def compare(*runs: Monitor[Any] | Summary, file: TextIO | None = None) -> Comparison:
-    """Prints runs side by side to `file` (default: standard output), each with its ratio to the first.
+    """Prints runs side by side to `file` (default: standard output). Each has its ratio to the first.
 
-        leat.compare(by_torch, by_leat)     # Monitors or their summaries
+            leat.compare(by_torch, by_leat)     # Monitors or their summaries
 
-    ValueError: there is no run.
+    Raises ValueError if there is no run.
     """
     if not runs:
-        raise ValueError("compare() needs at least one run, a Monitor or its summary()")
+        raise ValueError("give compare() at least one Monitor, or its summary()")
     comparison = Comparison(tuple(run.summary() if isinstance(run, Monitor) else run for run in runs))
     print(comparison, file=file or sys.stdout)
     return comparison

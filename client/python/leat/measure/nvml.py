@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """A GPU; memory in bytes. No process holds `memory_free`."""
+    """A GPU. Memory is in bytes. `memory_free` is the memory that no process uses."""
 
     index: int
     name: str

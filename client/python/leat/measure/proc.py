@@ -1,10 +1,10 @@
-"""Memory and processors, by /proc and the control groups (versions 1 and 2) of this process. Sizes are bytes.
+"""Memory and processors, from /proc and the control groups (versions 1 and 2) of this process. Sizes are in bytes.
 
-A process that has ended counts as nothing; a file that cannot be read is unknown (None).
+A process that has ended counts as 0. A file that cannot be read gives None.
 
-Available memory is the least of MemAvailable and, for each control group above this process, its limit less its use. The
-inactive page cache does not count as use, since it is freed first. So a container with a limit of 4 GiB on a machine of 64 GiB
-has 4.
+Available memory is the smallest of MemAvailable and, for each control group above this process, its limit minus its use. The
+inactive page cache does not count as use, because the kernel frees it first. So a container with a limit of 4 GiB on a machine
+of 64 GiB has 4 GiB.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def machine_memory(proc: str = _PROC) -> MachineMemory:
 
 
 def rss(pid: int | str = "self", proc: str = _PROC) -> int:
-    """Resident bytes of a process; shared pages count in full. 0: it has ended."""
+    """Returns the resident bytes of a process, in which shared pages count in full. 0: the process has ended."""
     text = _read(f"{proc}/{pid}/statm")
     return int(text.split()[1]) * _PAGE if text else 0
 
 
 def pss(pid: int | str = "self", proc: str = _PROC) -> int | None:
-    """Resident bytes of a process; a page that n processes share counts as 1/n. 0: it has ended; None: it is another user's.
-    The kernel walks all pages for it, in some milliseconds a GB."""
+    """Returns the resident bytes of a process. A page that n processes share counts as 1/n. 0: the process has ended. None: it
+    belongs to another user. The kernel visits all pages for this, which takes some milliseconds per GB."""
     try:
         with open(f"{proc}/{pid}/smaps_rollup", encoding="ascii", errors="replace") as file:
             found = re.search(r"^Pss:\s+(\d+) kB", file.read(), re.MULTILINE)
@@ -85,7 +85,7 @@ def cpu_model(proc: str = _PROC) -> str:
 
 
 def cpu_quota(proc: str = _PROC) -> float:
-    """The number of processors that the control groups allow; infinity if there is no limit."""
+    """Returns the number of processors that the control groups allow. Infinity: there is no limit."""
     least = math.inf
     for folder in _group_folders("cpu", proc):
         words = (_read(f"{folder}/cpu.max") or "").split()

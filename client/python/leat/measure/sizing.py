@@ -1,11 +1,11 @@
-"""How much memory a model takes, how many rows fit beside it, and what this machine has.
+"""Estimates how much memory a model takes, and how many rows fit beside it. Shows what hardware this machine has.
 
-GB is decimal, 10^9 bytes, as vendors of disks and accelerators count. GiB is binary, 2^30 bytes, as memory is sold and as
-`free -h` prints it. 1 GiB is 1.0737 GB. A `_gb` in a name means decimal GB.
+GB is decimal, 10^9 bytes, as vendors of disks and accelerators count. GiB is binary, 2^30 bytes, as `free -h` prints it. 1 GiB
+is 1.0737 GB. `_gb` in a name means decimal GB.
 
-The formulas are rules of thumb from the papers that they name. They leave out the framework's part: the CUDA context (0.3 to
-0.6 GB), fragmentation, workspaces of kernels, buckets of gradients in distributed training. The safety factor of
-`optimal_batch_size` is for these; a run under `leat.memory_profile()` tells the truth.
+The formulas come from the papers that they name, and are estimates. They leave out the memory of the framework: the CUDA
+context (0.3 to 0.6 GB), fragmentation, workspaces of kernels, and buckets of gradients in distributed training. The safety
+factor of `optimal_batch_size` leaves room for these. For exact figures, run your program under `leat.memory_profile()`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ _ADAM_BYTES_FLOAT32 = 8  # the weights themselves are the copy
 
 
 def format_memory_size(n_bytes: float, *, binary: bool = False) -> str:
-    """Formats bytes with three significant digits: "1.50 GB" (10^9 bytes), or with `binary` "1.40 GiB" (2^30 bytes).
+    """Formats a number of bytes with three significant digits: "1.50 GB" (10^9 bytes), or with `binary` "1.40 GiB" (2^30
+    bytes).
 
-    ValueError: NaN or infinity.
+    Raises ValueError for NaN or infinity.
     """
     if not math.isfinite(n_bytes):
-        raise ValueError(f"n_bytes is {n_bytes}: a number of bytes is finite")
+        raise ValueError(f"n_bytes is {n_bytes}, but it must be finite")
     base, units = (1024, _BINARY) if binary else (1000, _DECIMAL)
     value, unit = abs(float(n_bytes)), 0
     while unit + 1 < len(units) and round(value) >= base:
@@ -54,7 +55,7 @@ def format_memory_size(n_bytes: float, *, binary: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """What a model takes, in decimal GB (10^9 bytes). `float(size)` is the total."""
+    """The memory that a model takes, in decimal GB (10^9 bytes). `float(size)` is the total."""
 
     weights_gb: float
     gradients_gb: float
@@ -62,12 +63,12 @@ class ModelSize:
 
     @property
     def total_gb(self) -> float:
-        """The sum, in GB (10^9 bytes)."""
+        """The total, in GB (10^9 bytes)."""
         return self.weights_gb + self.gradients_gb + self.optimizer_gb
 
     @property
     def total_gib(self) -> float:
-        """All of it, in GiB (2^30 bytes)."""
+        """The total, in GiB (2^30 bytes)."""
         return self.total_gb * GB / GIB
 
     def __float__(self) -> float:
@@ -96,9 +97,9 @@ def estimate_model_size(
     14.0
     """
     if not (math.isfinite(num_parameters) and num_parameters >= 0):
-        raise ValueError(f"num_parameters is {num_parameters}: it is 0 or more")
+        raise ValueError(f"num_parameters is {num_parameters}, but it must be 0 or more")
     if not 1 <= bits <= 64:
-        raise ValueError(f"bits is {bits}: weights have 1 to 64 bits")
+        raise ValueError(f"bits is {bits}, but weights have 1 to 64 bits")
     gradient_bits = max(bits, 16) if include_gradients else 0
     state_bytes = (_ADAM_BYTES if bits < 32 else _ADAM_BYTES_FLOAT32) if include_optimizer_states else 0
     return ModelSize(
@@ -146,7 +147,7 @@ def optimal_batch_size(
     guess = _shape_of(model_gb * GB / bytes_per_parameter)
     hidden, layers = hidden_size or guess[0], num_layers or guess[1]
     if hidden <= 0 or layers <= 0:
-        raise ValueError(f"hidden_size {hidden} and num_layers {layers}: both are positive")
+        raise ValueError(f"hidden_size {hidden} and num_layers {layers}: both must be above 0")
     layer = 34.0 * sequence_length * hidden
     if not fused_attention:
         layer += 5.0 * (hidden / 64) * sequence_length**2
@@ -164,9 +165,9 @@ def _check_sizes(model_gb: float, length: int, available_gb: float, safety: floa
     }
     for name, value in positive.items():
         if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{name} is {value}: it is above 0")
+            raise ValueError(f"{name} is {value}, but it must be above 0")
     if not 0 < safety <= 1:
-        raise ValueError(f"safety_factor is {safety}: it is above 0 and at most 1")
+        raise ValueError(f"safety_factor is {safety}, but it must be above 0 and at most 1")
 
 
 def _shape_of(n_parameters: float) -> tuple[float, float]:
@@ -177,7 +178,8 @@ def _shape_of(n_parameters: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """What this process may use. Sizes in bytes; with a quota of a control group `n_cpus` may be a fraction."""
+    """The hardware that this process may use. Sizes are in bytes. If a control group limits the CPUs, `n_cpus` may be a
+    fraction."""
 
     machine: str
     cpu: str
@@ -208,11 +210,11 @@ def _both(n_bytes: int) -> str:
 
 
 def device_info() -> DeviceInfo:
-    """CPUs and memory that this process may use, within its affinity and control groups, and NVIDIA GPUs with their free
-    memory.
+    """Finds the CPUs and the memory that this process may use, within its affinity and control groups, and NVIDIA GPUs with
+    their free memory.
 
-    It imports no framework and makes no CUDA context: libnvidia-ml.so.1 tells all GPUs in the driver's order, whatever
-    CUDA_VISIBLE_DEVICES says.
+    It imports no framework and makes no CUDA context. libnvidia-ml.so.1 lists all GPUs in the order of the driver.
+    CUDA_VISIBLE_DEVICES does not change this.
     """
     from . import nvml
 

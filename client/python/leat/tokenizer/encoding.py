@@ -25,8 +25,8 @@ FRAMEWORKS = {
 
 
 class Encoding(dict[str, Any]):
-    """input_ids, attention_mask, ... of one text or of several; entries are attributes too, as in transformers.BatchEncoding.
-    encoding[0] is the TokenEncoding of row 0, encoding[:2] a list of them.
+    """input_ids, attention_mask, ... of one text or of several. Entries are attributes too, as in transformers.BatchEncoding.
+    encoding[0] is the TokenEncoding of row 0, and encoding[:2] is a list of two of them.
     """
 
     _tokenizer: Tokenizer | None = None
@@ -62,7 +62,7 @@ class Encoding(dict[str, Any]):
 
     @property
     def encodings(self) -> list[TokenEncoding] | None:
-        """The TokenEncoding of each row; None: no call of a tokenizer made this."""
+        """The TokenEncoding of each row. None: no call of a tokenizer made this."""
         return None if self._source is None else self._made_rows("encodings")
 
     @property
@@ -75,15 +75,15 @@ class Encoding(dict[str, Any]):
         return None if self._source is None else 1 if self._source.inputs.pairs is None else 2
 
     def tokens(self, batch_index: int = 0) -> list[str]:
-        """The tokens of a row, spelled as in the text."""
+        """Returns the tokens of a row, with the spelling that they have in the text."""
         return self._made_rows("tokens()")[batch_index].tokens
 
     def sequence_ids(self, batch_index: int = 0) -> list[int | None]:
-        """The text of a pair that each token belongs to, 0 or 1; None for special tokens."""
+        """Returns for each token the text of a pair to which it belongs, 0 or 1. None: it is a special token."""
         return self._made_rows("sequence_ids()")[batch_index].sequence_ids
 
     def word_ids(self, batch_index: int = 0) -> list[int | None]:
-        """The word that each token belongs to; None for special tokens."""
+        """Returns for each token the word to which it belongs. None: it is a special token."""
         return self._made_rows("word_ids()")[batch_index].word_ids
 
     def words(self, batch_index: int = 0) -> list[int | None]:
@@ -122,14 +122,14 @@ class Encoding(dict[str, Any]):
         return found
 
     def to(self, device: Any, *, non_blocking: bool = False) -> Encoding:
-        """Moves its tensors of PyTorch to that device; returns itself."""
+        """Moves its tensors of PyTorch to this device. Returns itself."""
         for name, value in self.items():
             if hasattr(value, "to") and hasattr(value, "device"):
                 self[name] = value.to(device, non_blocking=non_blocking)
         return self
 
     def convert_to_tensors(self, tensor_type: str | None = None, prepend_batch_axis: bool = False) -> Encoding:
-        """Makes int64 arrays of a framework (JAX and MLX: int32) of lists; returns itself."""
+        """Converts lists to arrays of a framework: int64, or int32 for JAX and MLX. Returns itself."""
         for name, value in self.items() if tensor_type else ():
             self[name] = from_lists([value] if prepend_batch_axis else value, framework_of(tensor_type), name)
         return self

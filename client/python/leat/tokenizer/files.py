@@ -1,7 +1,7 @@
-"""Reads the files of a tokenizer beside its vocabulary, and writes tokenizers as files.
+"""Reads the files next to a tokenizer's vocabulary, and writes tokenizers as files.
 
-transformers writes the names of tokens to tokenizer_config.json. Without it, the usual spellings of special tokens ("[PAD]",
-"</s>", ...) tell them.
+transformers writes the names of tokens to tokenizer_config.json. Without this file, leat recognises special tokens by their
+usual spellings ("[PAD]", "</s>", ...).
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def folder_of(path: Path) -> Path:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Reads tokenizer_config.json and the older files beside it; {} if there are none. SpecError: malformed."""
+    """Reads tokenizer_config.json and the older files next to it. Returns {} if there are none. Raises SpecError if a file is
+    malformed."""
     config = {**_read_object(folder / "special_tokens_map.json"), **_read_object(folder / CONFIG)}
     template = folder / "chat_template.jinja"
     if template.is_file():
@@ -61,12 +62,12 @@ def read_config(folder: Path) -> dict[str, Any]:
 def _read_object(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > CONFIG_BYTES_MAX:
-            raise SpecError(f"more than {CONFIG_BYTES_MAX} bytes", file=str(path))
+            raise SpecError(f"the file has the file has more than {CONFIG_BYTES_MAX} bytes", file=str(path))
         value = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (ValueError, RecursionError) as error:
-        raise SpecError(f"is no JSON: {error}", file=str(path)) from None
+        raise SpecError(f"is not valid JSON: {error}", file=str(path)) from None
     if not isinstance(value, dict):
         raise SpecError(f"is {type(value).__name__}, not an object", file=str(path))
     return value
@@ -97,7 +98,7 @@ def check_names(config: Mapping[str, Any], settings: Mapping[str, Any], native: 
         token = spelling(given)
         if given is not None and (native.id(token) is None if token is not None else name in settings):
             where = None if name in settings else str(folder_of(place) / CONFIG)
-            hint = f"name a token that it has, {name}=..., or add this one to tokenizer.json"
+            hint = f"give a token that it has, {name}=..., or add this token to tokenizer.json"
             raise SpecError(f"{name} is {token or given!r}, which is not a token of {place}: {hint}", file=where)
 
 

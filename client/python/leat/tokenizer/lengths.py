@@ -1,5 +1,5 @@
-"""Padding and truncation of a call, by the rules of transformers: the default length is the model's, and max_length alone
-truncates.
+"""Padding and truncation of a call, by the rules of transformers. The default length is the model's. If you give only
+max_length, texts are truncated.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ class Lengths:
             self.strategy = None
             self.padding = None if self.padding == "max_length" else self.padding
         if self.padding and tokenizer.pad_token_id is None:
-            hint = "set one, tokenizer.pad_token = tokenizer.eos_token"
+            hint = "set one, for example tokenizer.pad_token = tokenizer.eos_token"
             raise SpecError(f"{tokenizer.name_or_path} has no padding token: {hint}")
         if self.strategy and self.padding and self.multiple_of and (self.max_length or 0) % self.multiple_of:
-            raise SpecError(f"max_length={self.max_length} is no multiple of pad_to_multiple_of={self.multiple_of}")
+            raise SpecError(f"max_length={self.max_length} must be a multiple of pad_to_multiple_of={self.multiple_of}")
 
     def encode(
         self,
@@ -111,7 +111,7 @@ class Lengths:
 
     def _check_room(self, n_special: int) -> None:
         if self.strategy and self.max_length is not None and self.max_length < n_special:
-            raise SpecError(f"max_length={self.max_length} has no room for the {n_special} special tokens of a row")
+            raise SpecError(f"max_length={self.max_length} is too small for the {n_special} special tokens of a row: give more")
 
     def fill_of(self, column: str) -> int:
         """The value of padding in a column."""
@@ -137,12 +137,12 @@ def _choice(name: str, value: Any, choices: Mapping[Any, Any]) -> Any:
 
 def _count(name: str, value: int | None) -> int | None:
     if value is not None and value < 0:
-        raise SpecError(f"{name}={value} is negative")
+        raise SpecError(f"{name}={value} must be 0 or more")
     return value
 
 
 def check_side(name: str, value: str) -> bool:
     """True for "left". SpecError: it is neither side."""
     if value not in ("left", "right"):
-        raise SpecError(f"{name}={value!r} is neither 'left' nor 'right'")
+        raise SpecError(f"{name}={value!r} must be 'left' or 'right'")
     return value == "left"

@@ -1,6 +1,6 @@
-"""Finds a model by its name in the Hugging Face cache of this machine. Nothing is downloaded.
+"""Finds a model by its name in the Hugging Face cache of this machine. leat downloads nothing.
 
-The cache has a folder for each model, `models--ORG--NAME`. In it are a file for each named revision (`refs/main` holds a
+The cache has a folder for each model, `models--ORG--NAME`. It holds a file for each named revision (`refs/main` contains a
 commit), and a folder of links for each commit (`snapshots/COMMIT`).
 """
 
@@ -33,11 +33,12 @@ def is_name(text: str) -> bool:
 
 
 def find_tokenizer(name: str, revision: str = "main", cache: str | os.PathLike[str] | None = None) -> Path:
-    """The folder with the tokenizer of a model. NotFoundError: it is not in the cache; the message says how to get it."""
+    """Returns the folder with the tokenizer of a model. Raises NotFoundError if the model is not in the cache; the message says
+    how to get it."""
     if not is_name(name):
-        raise SpecError(f"{name!r} is not a name of a model: give NAME or ORG/NAME")
+        raise SpecError(f"{name!r} is not the name of a model: give NAME or ORG/NAME")
     if not _REVISION.fullmatch(revision) or ".." in revision:
-        raise SpecError(f"{revision!r} is no revision: a branch, a tag or a commit was expected")
+        raise SpecError(f"{revision!r} is not a revision: give a branch, a tag or a commit")
     folder = Path(cache) if cache else cache_folder()
     model = folder / ("models--" + name.replace("/", "--"))
     if not model.is_dir():
@@ -47,7 +48,7 @@ def find_tokenizer(name: str, revision: str = "main", cache: str | os.PathLike[s
     if not snapshot.is_dir():
         raise NotFoundError(f"{model} has no revision {revision!r}; {_how(name)}")
     if not any((snapshot / file).is_file() for file in TOKENIZER_FILES):
-        raise NotFoundError(f"{snapshot} has no tokenizer: none of {', '.join(TOKENIZER_FILES)}; {_how(name)}")
+        raise NotFoundError(f"{snapshot} has no tokenizer: it has none of {', '.join(TOKENIZER_FILES)}; {_how(name)}")
     return snapshot
 
 
@@ -60,7 +61,7 @@ def _commit(model: Path, revision: str) -> str:
 
 
 def _how(name: str) -> str:
-    return f"get it with `hf download {name}`, for the network is not used"
+    return f"leat does not download models: run `hf download {name}`"
 
 
 def _nearest(folder: Path, name: str) -> str:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 
 class AddedToken(NamedTuple):
-    """A token that is matched in the text itself, with its options."""
+    """A token that was added to the vocabulary, with its options. leat looks for it in the text before it splits the text into
+    words."""
 
     content: str
     single_word: bool
@@ -25,7 +26,7 @@ class AddedToken(NamedTuple):
 
 
 class NamedToken:
-    """pad_token, eos_token, ...: the token of that name, or None. You can set it to an existing token."""
+    """pad_token, eos_token, ...: the token with this name, or None. You can set it to an existing token."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -39,15 +40,15 @@ class NamedToken:
             return
         token = getattr(token, "content", token)
         if not isinstance(token, str):
-            raise SpecError(f"{self.name} is {token!r}; a str was expected")
+            raise SpecError(f"{self.name} is {token!r}, but it must be a str")
         if tokenizer.native.id(token) is None:
-            where = f"in {tokenizer.name_or_path}; it cannot get new ones here"
+            where = f"in {tokenizer.name_or_path}; you cannot add new tokens here"
             raise SpecError(f"{self.name}: there is no token {token!r} {where}")
         tokenizer._names[self.name] = token
 
 
 class NamedId:
-    """pad_token_id, eos_token_id, ...: the id of the token of that name, or None."""
+    """pad_token_id, eos_token_id, ...: the id of the token with this name, or None."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name.removesuffix("_id")

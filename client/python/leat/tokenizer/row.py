@@ -108,7 +108,7 @@ class Source(NamedTuple):
     shows_overflow: bool
 
     def rows(self) -> list[TokenEncoding]:
-        """Encodes again, and makes the rows. Hidden overflow goes to `overflowing`."""
+        """Encodes the texts again, and makes the rows. If overflow is not wanted, it goes to `overflowing`."""
         made = self.asked.encode(
             self.inputs, list(_COLUMNS.values()), self.stride, True, self.adds_special, self.splits_special
         )

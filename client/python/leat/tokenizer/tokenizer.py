@@ -1,8 +1,8 @@
-"""Text to token ids and back: the part of Hugging Face's tokenizers that trainers use, over libleat-tokenizer.
+"""Text to token ids and back, like Hugging Face's fast tokenizers, over libleat-tokenizer.
 
-Ids, offsets and type ids equal those of the package `tokenizers` on the same file. A call with many texts uses several
-threads. Lists share one Python number per id; arrays (`return_tensors`) are written without Python numbers. The network is
-never used.
+Ids, offsets and type ids equal those of the package `tokenizers` on the same file. A call with many texts uses several threads.
+Equal ids in lists share one Python number. Arrays (`return_tensors`) are written without Python numbers. leat never uses the
+network.
 
 Several threads, and forked children, may use a tokenizer.
 """
@@ -44,7 +44,7 @@ _logger = logging.getLogger("leat")
 
 
 class Tokenizer:
-    """A tokenizer of a model. from_file, from_pretrained, from_json or of make one."""
+    """The tokenizer of a model. Make one with from_file, from_pretrained, from_json or of."""
 
     bos_token, eos_token, unk_token = NamedToken(), NamedToken(), NamedToken()
     sep_token, pad_token, cls_token, mask_token = NamedToken(), NamedToken(), NamedToken(), NamedToken()
@@ -64,7 +64,7 @@ class Tokenizer:
     ) -> None:
         if not isinstance(native, _leat.Tokenizer):
             ways = "from_pretrained(path or name of a model), from_file(path) or from_json(text)"
-            raise TypeError(f"leat.Tokenizer is made by leat.Tokenizer.{ways}, not of {native!r}")
+            raise TypeError(f"make a leat.Tokenizer with leat.Tokenizer.{ways}, not from {native!r}")
         self.native = native
         self.path = path  # of its file; None: it has none
         self.name_or_path = str(path) if path else "the tokenizer"
@@ -99,10 +99,12 @@ class Tokenizer:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, threads: int = 0, **settings: Any) -> Tokenizer:
-        """Loads a tokenizer.json, a vocab.txt (BERT), a vocab.json beside merges.txt (GPT-2), or a folder with one of these.
+        """Loads a tokenizer.json, a vocab.txt (BERT), a vocab.json with a merges.txt in the same folder (GPT-2), or a folder
+        with one of these.
 
-        It also reads tokenizer_config.json in the folder; `settings` override it (pad_token="<pad>", padding_side="left",
-        model_max_length=512, ...). threads: of a call; 0: one for each CPU, 8 at most. SpecError, NotFoundError.
+        It also reads tokenizer_config.json in this folder. `settings` override that file (pad_token="<pad>",
+        padding_side="left", model_max_length=512, ...). threads: the number of threads of a call; 0 means one for each CPU, but
+        at most 8. Raises SpecError or NotFoundError.
         """
         place = Path(path).expanduser()
         native = _leat.Tokenizer(os.fspath(place), threads=threads)
@@ -122,9 +124,10 @@ class Tokenizer:
         threads: int = 0,
         **settings: Any,
     ) -> Tokenizer:
-        """Loads a path (see from_file), or a model of this machine's Hugging Face cache by its name, never from the network.
+        """Loads a path (see from_file), or a model by its name from this machine's Hugging Face cache. It does not use the
+        network.
 
-        NotFoundError: it is neither; the message says how to get the model.
+        Raises NotFoundError if there is neither. The message says how to get the model.
         """
         place = find(name_or_path, revision=revision, cache_dir=cache_dir)
         tokenizer = cls.from_file(place, threads=threads, **settings)
@@ -133,7 +136,7 @@ class Tokenizer:
 
     @classmethod
     def from_json(cls, text: str | bytes, *, name: str = "tokenizer.json", threads: int = 0, **settings: Any) -> Tokenizer:
-        """Loads the text of a tokenizer.json; `name` is for errors."""
+        """Loads the text of a tokenizer.json. `name` is used in errors."""
         data = text.encode() if isinstance(text, str) else text
         native = _leat.Tokenizer(name, json=data, threads=threads)
         files.check_names({}, settings, native, Path(name))
@@ -142,7 +145,7 @@ class Tokenizer:
 
     @classmethod
     def of(cls, tokenizer: Any) -> Tokenizer:
-        """Makes one of a Tokenizer, a path, a name (see from_pretrained), a fast tokenizer of transformers, or one of
+        """Makes a Tokenizer from a Tokenizer, a path, a name (see from_pretrained), a fast tokenizer of transformers, or one of
         `tokenizers`."""
         if isinstance(tokenizer, Tokenizer):
             return tokenizer
@@ -160,7 +163,7 @@ class Tokenizer:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The tokenizer_config.json of save_pretrained()."""
+        """The content of tokenizer_config.json that save_pretrained() writes."""
         own = {
             "padding_side": self.padding_side,
             "truncation_side": self.truncation_side,
@@ -172,7 +175,7 @@ class Tokenizer:
         return {**{name: value for name, value in self._config.items() if name not in unnamed}, **own, **self._names}
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], **unused: Any) -> tuple[str, ...]:
-        """Writes the tokenizer and its settings, for from_pretrained() and transformers; returns the paths."""
+        """Writes the tokenizer and its settings, for from_pretrained() and transformers. Returns the paths."""
         return tuple(files.save(Path(save_directory), self.path, self._text, self.config))
 
     # ---- text to ids
@@ -201,15 +204,19 @@ class Tokenizer:
         split_special_tokens: bool = False,
         verbose: bool = True,
     ) -> Encoding:
-        """Encodes a text, a pair of texts, or a list of either. Arguments and defaults are those of transformers.
+        """Encodes a text, a pair of texts, or a list of texts or pairs. Arguments and defaults are those of transformers.
 
-        Returns input_ids, attention_mask and, if the model uses them, token_type_ids: lists of int, or lists of lists for a
-        list of texts. With return_tensors ("np", "pt": int64; "jax", "mlx": int32) they are arrays [texts, longest],
-        offset_mapping is [texts, longest, 2].
-        padding: True or "longest", or "max_length". truncation: True or "longest_first", "only_first", "only_second";
-        max_length alone truncates too. return_overflowing_tokens: the rest of a truncated text makes further rows, and
-        overflow_to_sample_mapping has the text of each row. text_target: its ids become `labels`. is_split_into_words: a text
-        is a list of words, and offsets count within a word. SpecError (a ValueError): arguments make no sense.
+        Returns input_ids, attention_mask and, if the model uses them, token_type_ids. They are lists of int, or lists of lists
+        for a list of texts. With return_tensors they are arrays [texts, longest], int64 for "np" and "pt", and int32 for "jax"
+        and "mlx". offset_mapping is then [texts, longest, 2].
+
+        padding: True or "longest", or "max_length".
+        truncation: True or "longest_first", "only_first", "only_second". If you give only max_length, texts are also truncated.
+        return_overflowing_tokens: the rest of a truncated text makes further rows. overflow_to_sample_mapping has the number of
+            the text for each row.
+        text_target: its ids become `labels`.
+        is_split_into_words: a text is a list of words, and offsets count within a word.
+        Raises SpecError (a ValueError) if the arguments do not fit together.
         """
         asked = Lengths(self, padding, truncation, max_length, pad_to_multiple_of, padding_side)
         wanted = self._wanted(return_attention_mask, return_token_type_ids, return_special_tokens_mask, return_offsets_mapping)
@@ -232,7 +239,7 @@ class Tokenizer:
             return encoding
 
         if text is None and text_target is None:
-            raise SpecError("there is neither a text nor a text_target")
+            raise SpecError("give a text or a text_target")
         if text is None:
             assert text_target is not None
             return run(text_target, None)
@@ -260,7 +267,7 @@ class Tokenizer:
         if framework and not width and len(set(lengths := encodings.lengths())) > 1:
             between = f"{min(lengths)} to {max(lengths)}"
             hint = "give padding=True, and truncation=True with a max_length"
-            raise SpecError(f"texts of {between} tokens are no array: {hint}")
+            raise SpecError(f"texts of {between} tokens cannot be one array: {hint}")
         for name in wanted:
             fill = self._fill_of(name)
             if framework:
@@ -278,7 +285,7 @@ class Tokenizer:
     def _warn_of_length(self, longest: int, asked: Lengths, verbose: bool) -> None:
         if verbose and not self._warned and asked.max_length is None and longest > self.model_max_length:
             self._warned = True
-            text = "a text has %d tokens, more than the %d that the model takes: give truncation=True"
+            text = "a text has %d tokens, but the model takes at most %d: give truncation=True"
             _logger.warning(text, longest, self.model_max_length)
 
     def flat(
@@ -295,10 +302,11 @@ class Tokenizer:
         split_special_tokens: bool = False,
         verbose: bool = True,
     ) -> Encoding:
-        """The tokens of several texts, one after the other and without padding: int32 arrays of NumPy, and `row_offsets`,
-        int64 [texts + 1], the start of each text and the end of the last one. Arguments are those of a call.
+        """Returns the tokens of several texts, one after the other and without padding, as int32 arrays of NumPy.
+        `row_offsets`, int64 [texts + 1], has the start of each text and the end of the last one. Arguments are those of a call.
 
-        Row i is input_ids[row_offsets[i]:row_offsets[i + 1]]; offset_mapping is [tokens, 2]. This is the fastest way to ids.
+        Row i is input_ids[row_offsets[i]:row_offsets[i + 1]]. offset_mapping is [tokens, 2]. This is the fastest way to get
+        ids.
         """
         asked = Lengths(self, False, truncation, max_length, None, None)
         wanted = self._wanted(False, return_token_type_ids, return_special_tokens_mask, return_offsets_mapping)
@@ -311,13 +319,13 @@ class Tokenizer:
         return encoding
 
     def encode(self, text: str, text_pair: str | None = None, **options: Any) -> Any:
-        """The ids of a text or of a pair: input_ids of a call with the same options."""
+        """Returns the ids of a text or of a pair, as a call with the same options does."""
         return self(text, text_pair, **options)["input_ids"]
 
     def tokenize(
         self, text: str, pair: str | None = None, add_special_tokens: bool = False, **options: Any
     ) -> list[str]:
-        """The tokens of a text, spelled as in the text."""
+        """Returns the tokens of a text, with the spelling that they have in the text."""
         return self(text, pair, add_special_tokens=add_special_tokens, **options).tokens()
 
     # ---- chats
@@ -352,14 +360,17 @@ class Tokenizer:
         tokenizer_kwargs: Mapping[str, Any] | None = None,
         **variables: Any,
     ) -> Any:
-        """Encodes a conversation [{"role": ..., "content": ...}, ...], or a list of them, as the stage `chat` does.
+        """Encodes a conversation [{"role": ..., "content": ...}, ...], or a list of conversations, as the stage `chat` does.
 
         chat_template: a Jinja text, the name of one of the model's templates, or one of leat.chats.TEMPLATES (default:
-        `tokenizer.chat_template`, which is the model's own unless you set it). tools: JSON schemas, documents, variables:
-        for a Jinja template. bos, eos, system: as in the stage.
-        tokenize=False: returns the text. return_dict=False: returns the ids. return_assistant_tokens_mask: adds
-        `assistant_masks`, 1 for tokens of the assistant. tokenizer_kwargs: padding_side, pad_to_multiple_of,
-        return_attention_mask and the like.
+            `tokenizer.chat_template`, which is the model's own unless you set it).
+        tools: JSON schemas of functions, for a Jinja template.
+        documents, variables: for a Jinja template.
+        bos, eos, system: as in the stage.
+        tokenize: False returns the text.
+        return_dict: False returns the ids.
+        return_assistant_tokens_mask: adds `assistant_masks`, 1 for tokens of the assistant.
+        tokenizer_kwargs: padding_side, pad_to_multiple_of, return_attention_mask and similar options.
         """
         template = self.get_chat_template(chat_template, tools)
         is_batch = chats.is_batch(conversation)
@@ -390,7 +401,7 @@ class Tokenizer:
         if not tokenize:
             return [text for text, _ in pages] if is_batch else pages[0][0]
         if return_assistant_tokens_mask and not return_dict:
-            raise SpecError("return_assistant_tokens_mask needs return_dict=True")
+            raise SpecError("with return_assistant_tokens_mask, leave return_dict=True")
         options = dict.fromkeys(_CHAT_OPTIONS) | dict(tokenizer_kwargs or {})
         if len(options) > len(_CHAT_OPTIONS):
             unknown = ", ".join(map(repr, list(options)[len(_CHAT_OPTIONS) :]))
@@ -415,7 +426,8 @@ class Tokenizer:
         clean_up_tokenization_spaces: bool | None = None,
         **unused: Any,
     ) -> Any:
-        """The text of ids (an int, a list, an array, an Encoding), or the texts of a list of lists or an array [rows, n]."""
+        """Returns the text of ids (an int, a list, an array, an Encoding). For a list of lists, or an array [rows, n], it
+        returns a list of texts."""
         ids = as_list(token_ids["input_ids"] if isinstance(token_ids, Mapping) else token_ids)
         if isinstance(ids, int):
             ids = [ids]
@@ -434,7 +446,7 @@ class Tokenizer:
         clean_up_tokenization_spaces: bool | None = None,
         **unused: Any,
     ) -> list[str]:
-        """The texts of several rows of ids."""
+        """Returns the texts of several rows of ids."""
         texts = self.decode(sequences, skip_special_tokens, clean_up_tokenization_spaces)
         return [texts] if isinstance(texts, str) else texts
 
@@ -446,10 +458,12 @@ class Tokenizer:
 
     @overload
     def convert_tokens_to_ids(self, tokens: str) -> int | None: ...
+
     @overload
     def convert_tokens_to_ids(self, tokens: list[str] | tuple[str, ...]) -> list[int | None]: ...
+
     def convert_tokens_to_ids(self, tokens: str | list[str] | tuple[str, ...]) -> int | None | list[int | None]:
-        """The id of a token, or of each; unknown tokens have that of unk_token."""
+        """Returns the id of a token, or of each token in a list. Unknown tokens have the id of unk_token."""
         if not isinstance(tokens, str):
             return [self.convert_tokens_to_ids(token) for token in tokens]
         id = self.native.id(tokens)
@@ -457,19 +471,21 @@ class Tokenizer:
 
     @overload
     def convert_ids_to_tokens(self, ids: int, skip_special_tokens: bool = False) -> str | None: ...
+
     @overload
     def convert_ids_to_tokens(self, ids: Iterable[int], skip_special_tokens: bool = False) -> list[str | None]: ...
+
     def convert_ids_to_tokens(
         self, ids: int | Iterable[int], skip_special_tokens: bool = False
     ) -> str | None | list[str | None]:
-        """The spelling of an id, or of each; None for an id without a token."""
+        """Returns the spelling of an id, or of each id in a list. None: there is no token with this id."""
         if isinstance(ids, int):
             return self.native.token(ids)
         skipped = set(self.all_special_ids) if skip_special_tokens else set()
         return [self.native.token(id) for id in as_list(ids) if id not in skipped]
 
     def convert_tokens_to_string(self, tokens: Iterable[str]) -> str:
-        """The text of tokens, which need not be the tokenizer's own."""
+        """Returns the text of tokens. They need not be tokens of this tokenizer."""
         return self.native.join(tokens)
 
     def _id_of(self, token: str) -> int:
@@ -486,7 +502,7 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """The number of tokens without the added ones; len(tokenizer) counts all."""
+        """The number of tokens without the added ones. len(tokenizer) counts all tokens."""
         return self.native.n_tokens(False)
 
     def __len__(self) -> int:
@@ -496,7 +512,7 @@ class Tokenizer:
         return True
 
     def get_vocab(self) -> dict[str, int]:
-        """All tokens and their ids."""
+        """Returns all tokens and their ids."""
         return self.native.vocab(False)
 
     @property
@@ -504,7 +520,7 @@ class Tokenizer:
         return self.get_vocab()
 
     def get_added_vocab(self) -> dict[str, int]:
-        """The added tokens and their ids."""
+        """Returns the added tokens and their ids."""
         return self.native.vocab(True)
 
     @property
@@ -520,7 +536,7 @@ class Tokenizer:
 
     @property
     def special_tokens_map(self) -> dict[str, str]:
-        """pad_token, eos_token, ... to tokens, in the order of transformers."""
+        """The tokens of pad_token, eos_token, ..., in the order of transformers."""
         return {name: self._names[name] for name in files.TOKEN_NAMES if name in self._names}
 
     @property
@@ -539,7 +555,7 @@ class Tokenizer:
         return [self._id_of(token) for token in self.all_special_tokens]
 
     def add_special_tokens(self, special_tokens_dict: Mapping[str, Any]) -> int:
-        """Names existing tokens, {"pad_token": "<pad>"}; returns 0, the number of new tokens."""
+        """Gives names to existing tokens, {"pad_token": "<pad>"}. Returns 0, the number of new tokens."""
         for name, token in special_tokens_dict.items():
             if name not in files.TOKEN_NAMES:
                 raise SpecError(f"{name!r} is not one of {', '.join(files.TOKEN_NAMES)}")
@@ -547,15 +563,15 @@ class Tokenizer:
         return 0
 
     def num_special_tokens_to_add(self, pair: bool = False) -> int:
-        """The number of special tokens around a text or a pair."""
+        """Returns the number of special tokens that a call adds to a text or a pair."""
         return self.native.n_added(pair)
 
     def get_special_tokens_mask(
         self, token_ids_0: Any, token_ids_1: Any = None, already_has_special_tokens: bool = False
     ) -> list[int]:
-        """1 for each special token of ids that have them already, else 0."""
+        """Returns 1 for each special token in ids that already have special tokens, and 0 for the others."""
         if not already_has_special_tokens or token_ids_1 is not None:
-            raise SpecError("this is for ids with special tokens: give already_has_special_tokens=True and no second list")
+            raise SpecError("give ids that have special tokens, already_has_special_tokens=True, and no second list")
         special = set(self.all_special_ids)
         return [int(id in special) for id in as_list(token_ids_0)]
 
@@ -572,16 +588,16 @@ class Tokenizer:
         return_tensors: str | None = None,
         verbose: bool = True,
     ) -> Encoding:
-        """Pads encoded texts, for collators: a mapping of lists, or a list of mappings.
+        """Pads encoded texts, for collators. They are a mapping of lists, or a list of mappings.
 
-        It pads input_ids, attention_mask, token_type_ids and special_tokens_mask. Without return_tensors the result is of the
-        same kind: lists, or arrays of the same framework.
+        It pads input_ids, attention_mask, token_type_ids and special_tokens_mask. Without return_tensors, lists stay lists, and
+        arrays stay arrays of the same framework.
         """
         if isinstance(encoded_inputs, (list, tuple)) and encoded_inputs and isinstance(encoded_inputs[0], Mapping):
             encoded_inputs = {name: [one[name] for one in encoded_inputs] for name in encoded_inputs[0]}
         columns = {name: as_list(value) for name, value in encoded_inputs.items()}
         if "input_ids" not in columns:
-            raise SpecError(f"there are no input_ids to pad, only {list(columns)}")
+            raise SpecError(f"pad() needs input_ids, but there are only {list(columns)}")
         return_tensors = return_tensors or array_framework(encoded_inputs["input_ids"])
         is_batch = bool(columns["input_ids"]) and isinstance(columns["input_ids"][0], (list, tuple))
         if not is_batch:
@@ -607,16 +623,16 @@ def _texts_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
     """Returns the texts with their pairs, and True if they are a list."""
     if isinstance(text, str):
         if pair is not None and not isinstance(pair, str):
-            raise SpecError(f"text_pair of one text is {type(pair).__name__}; a str was expected")
+            raise SpecError(f"text_pair of one text must be a str, not {type(pair).__name__}")
         return Inputs([text], [pair] if pair else None), False
     if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
-        raise SpecError(f"text is {type(text).__name__}; a str, or a list of them, was expected")
+        raise SpecError(f"text must be a str or a list of str, not {type(text).__name__}")
     if isinstance(pair, str):
-        raise SpecError("text_pair of several texts is one str; a list of as many was expected")
+        raise SpecError("text_pair of several texts must be a list of as many texts, not one str")
     texts = text if isinstance(text, (list, tuple)) else as_list(text) if hasattr(text, "tolist") else list(text)
     if pair is None and texts and isinstance(texts[0], (list, tuple)):
         if any(not isinstance(one, (list, tuple)) or len(one) != 2 for one in texts):
-            raise SpecError("texts are str, or pairs of them; lists of words need is_split_into_words=True")
+            raise SpecError("texts must be str or pairs of str; for lists of words, give is_split_into_words=True")
         return Inputs([one for one, _ in texts], [other for _, other in texts]), True
     return Inputs(tuple(texts), pair), True
 
@@ -624,7 +640,7 @@ def _texts_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
 def _words_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
     """The same for texts that are lists of words."""
     if not isinstance(text, (list, tuple)):
-        raise SpecError(f"text is {type(text).__name__}; with is_split_into_words a list of words was expected")
+        raise SpecError(f"with is_split_into_words, text must be a list of words, not {type(text).__name__}")
     is_batch = bool(text) and isinstance(text[0], (list, tuple))
     rows: Sequence[Any] = text if is_batch else [text]
     pairs: Sequence[Any] | None = None if not pair else pair if is_batch else [pair]
@@ -638,7 +654,7 @@ def _words_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
 def _joined(words: Any) -> tuple[str, bytes]:
     """Joins the words. Also returns where each of them ends in UTF-8."""
     if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
-        raise SpecError(f"{str(words)[:80]!r} is not a list of words, each a str")
+        raise SpecError(f"{str(words)[:80]!r} must be a list of words, each of them a str")
     return "".join(words), array("I", accumulate(len(word.encode()) for word in words)).tobytes()
 
 
@@ -695,7 +711,7 @@ def path_of(tokenizer: Any) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(backend, "to_str"):
         kinds = "a path, a name, a leat.Tokenizer or a fast tokenizer of transformers"
-        raise SpecError(f"{type(tokenizer).__name__} is no tokenizer: {kinds}")
+        raise SpecError(f"{type(tokenizer).__name__} is not a tokenizer: give {kinds}")
     content = json.loads(backend.to_str())
     content["truncation"] = content["padding"] = None
     return str(files.cached(json.dumps(content, ensure_ascii=False), _config_of(tokenizer)))
@@ -708,7 +724,7 @@ def _with_own_padding(tokenizer: Tokenizer) -> str:
         file = path / "tokenizer.json" if path.is_dir() else path
         if file.suffix != ".json" or file.name == "vocab.json" or not file.exists():
             raise SpecError(
-                f"{path} is not a tokenizer.json: name the token in the pipeline, pad(.., value={tokenizer.pad_token!r})"
+                f"{path} is not a tokenizer.json: give the pad token in the pipeline, pad(.., value={tokenizer.pad_token!r})"
             )
         text = file.read_text(encoding="utf-8")
     content = json.loads(text or "{}")

@@ -63,8 +63,8 @@ static PyObject *tensor_of(const struct batch *self, PyObject *name, Py_ssize_t 
     if (!tensor || strcmp(tensor->name, text) != 0)
         tensor = leat_batch_find(self->lease->batch, text);
     if (!tensor) {
-        PyErr_Format(PyExc_KeyError, "batch (%llu, %llu) has no tensor \"%U\"", self->epoch,
-                     self->step, name);
+        PyErr_Format(PyExc_KeyError, "the batch of epoch %llu, step %llu has no tensor \"%U\"",
+                     self->epoch, self->step, name);
         return NULL;
     }
     return leat_py_tensor_new(self->lease, tensor, name);
@@ -86,7 +86,7 @@ static Py_ssize_t index_of(const struct batch *self, PyObject *key) {
 static int check_open(const struct batch *self) {
     if (!self->lease->is_ended)
         return 0;
-    PyErr_SetString(PyExc_ValueError, "the batch was released");
+    PyErr_SetString(PyExc_ValueError, "you have already released this batch");
     return -1;
 }
 
@@ -101,15 +101,14 @@ struct leat_py_lease *leat_py_batch_lease(PyObject *object) {
         return NULL;
     if (self->lease->link->pid == getpid())
         return self->lease;
-    leat_py_raise_text(-EPERM,
-                       "this batch came to process %d, before fork(), and cannot be read in the "
-                       "child",
-                       (int)self->lease->link->pid);
+    leat_py_raise_text(
+        -EPERM, "this batch belongs to process %d, from before fork(): a child cannot read it",
+        (int)self->lease->link->pid);
     return NULL;
 }
 
 static PyObject *no_such(const struct batch *self, PyObject *key) {
-    PyErr_Format(PyExc_KeyError, "no tensor %R; there are %R", key, self->names);
+    PyErr_Format(PyExc_KeyError, "the batch has no tensor %R; it has %R", key, self->names);
     return NULL;
 }
 
@@ -204,7 +203,7 @@ static PyObject *batch_ring(PyObject *object, PyObject *args) {
     if (!ring) {
         PyErr_SetString(
             PyExc_ValueError,
-            "the batch is in memory of this process (delivery \"copy\"), not in a ring");
+            "with delivery \"copy\" there is no ring: the batch is in the memory of this process");
         return NULL;
     }
     return Py_BuildValue("NKK", PyLong_FromVoidPtr((void *)(uintptr_t)ring->shared),
@@ -224,49 +223,73 @@ static PyObject *batch_stream(PyObject *object, void *closure) {
 static PyObject *batch_repr(PyObject *object) {
     struct batch *self = (struct batch *)object;
 
-    return PyUnicode_FromFormat("<leat.Batch (%llu, %llu): %u rows of %R%s>", self->epoch,
-                                self->step, self->n_rows, self->names,
+    return PyUnicode_FromFormat("<leat.Batch of epoch %llu, step %llu: %u rows of %R%s>",
+                                self->epoch, self->step, self->n_rows, self->names,
                                 self->lease->is_ended ? ", released" : "");
 }
 
 static PyMethodDef methods[] = {
-    {"keys", batch_keys, METH_NOARGS, PyDoc_STR("keys($self)\n--\n\nThe names.")},
-    {"values", batch_values, METH_NOARGS, PyDoc_STR("values($self)\n--\n\nThe tensors.")},
-    {"items", batch_items, METH_NOARGS, PyDoc_STR("items($self)\n--\n\nNames and tensors.")},
+    {"keys", batch_keys, METH_NOARGS,
+     PyDoc_STR("keys($self)\n"
+               "--\n"
+               "\n"
+               "Returns the names of the tensors.")},
+    {"values", batch_values, METH_NOARGS,
+     PyDoc_STR("values($self)\n"
+               "--\n"
+               "\n"
+               "Returns the tensors.")},
+    {"items", batch_items, METH_NOARGS,
+     PyDoc_STR("items($self)\n"
+               "--\n"
+               "\n"
+               "Returns pairs of a name and a tensor.")},
     {"get", batch_get, METH_VARARGS,
-     PyDoc_STR("get($self, name, default=None, /)\n--\n\nThe tensor of that name, or default.")},
+     PyDoc_STR("get($self, name, default=None, /)\n"
+               "--\n"
+               "\n"
+               "Returns the tensor with this name. If there is none, it returns `default`.")},
     {"release", batch_release, METH_NOARGS,
-     PyDoc_STR("release($self)\n--\n\n"
-               "Returns the slot at once, and True, if no array looks into it; else when the last\n"
-               "such array is gone, and False. The batch itself cannot be read any more.")},
+     PyDoc_STR("release($self)\n"
+               "--\n"
+               "\n"
+               "Gives the batch's slot back to the daemon. You cannot read the batch after that. "
+               "Returns\n"
+               "True if the slot goes back at once. Returns False if arrays still view it: the "
+               "slot then\n"
+               "goes back when the last of them is gone.")},
     {"ring", batch_ring, METH_NOARGS,
-     PyDoc_STR("ring($self)\n--\n\n"
-               "(address, bytes, number) of the shared read-only mapping that holds the batch,\n"
-               "to register it with a device.")},
+     PyDoc_STR("ring($self)\n"
+               "--\n"
+               "\n"
+               "Returns (address, bytes, number) of the shared read-only memory that holds the "
+               "batch. With\n"
+               "them, you can register it with a device.")},
     {"__enter__", batch_enter, METH_NOARGS, NULL},
     {"__exit__", batch_exit, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef members[] = {
-    {"epoch", T_ULONGLONG, offsetof(struct batch, epoch), READONLY, PyDoc_STR("From 0.")},
+    {"epoch", T_ULONGLONG, offsetof(struct batch, epoch), READONLY,
+     PyDoc_STR("Number of the epoch, from 0.")},
     {"step", T_ULONGLONG, offsetof(struct batch, step), READONLY,
-     PyDoc_STR("Of the epoch, over all ranks, from 0.")},
-    {"n_rows", T_UINT, offsetof(struct batch, n_rows), READONLY, PyDoc_STR("Rows.")},
+     PyDoc_STR("Number of the step in its epoch, counted over all ranks, from 0.")},
+    {"n_rows", T_UINT, offsetof(struct batch, n_rows), READONLY, PyDoc_STR("Number of rows.")},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef getters[] = {
-    {"is_released", batch_is_released, NULL, PyDoc_STR("Whether release() was called."), NULL},
-    {"stream", batch_stream, NULL, PyDoc_STR("The extension's Stream; None once it is gone."),
-     NULL},
+    {"is_released", batch_is_released, NULL, PyDoc_STR("True after release()."), NULL},
+    {"stream", batch_stream, NULL,
+     PyDoc_STR("The native stream of the batch; None if it no longer exists."), NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc,
-     (void *)(uintptr_t) "A mapping of names to tensors, in the order of the stream. Holds a\n"
-                         "slot of the ring until release(), and until no array looks into it."},
+    {Py_tp_doc, (void *)(uintptr_t) "A mapping of names to tensors, in the order of the stream. It "
+                                    "holds a slot of shared\n"
+                                    "memory until you release it and no array views it any more."},
     {Py_tp_dealloc, batch_dealloc},
     {Py_tp_repr, batch_repr},
     {Py_tp_iter, batch_iter},

@@ -125,7 +125,7 @@ static int check_stream(PyObject *stream) {
     if (PyLong_Check(stream) && PyLong_AsLong(stream) == -1 && !PyErr_Occurred())
         return 0;
     PyErr_Clear();
-    return refuse("stream must be None for a tensor on the CPU");
+    return refuse("stream must be None, because the tensor is on the CPU");
 }
 
 /* Reads a device or a version of the array API. Returns 0, or -1 with an exception. */
@@ -143,7 +143,9 @@ static int check_device(PyObject *device) {
         return 0;
     if (read_pair(device, "dl_device", pair) < 0)
         return -1;
-    return pair[0] == DLPACK_CPU ? 0 : refuse("dl_device: the tensor is on the CPU, (1, 0)");
+    return pair[0] == DLPACK_CPU
+               ? 0
+               : refuse("dl_device must be (1, 0), because the tensor is on the CPU");
 }
 
 static int read_version(PyObject *version, bool *ret_is_versioned) {
@@ -178,7 +180,7 @@ static int share_data(struct export *export, const struct leat_py_tensor *self, 
                       uint64_t *flags) {
     if (leat_batch_let_write(self->lease->batch) < 0) {
         if (!is_versioned)
-            return refuse("the stream was opened without private_writes, and this kind of capsule "
+            return refuse("you opened the stream without private_writes, and this kind of capsule "
                           "cannot be read-only: ask for a copy");
         *flags |= DLPACK_READ_ONLY;
     }

@@ -70,7 +70,7 @@ static void tensor_dealloc(PyObject *object) {
 
 int leat_py_tensor_check(const struct leat_py_tensor *self) {
     if (self->lease->is_ended) {
-        PyErr_Format(PyExc_ValueError, "%U: its batch was released", self->name);
+        PyErr_Format(PyExc_ValueError, "%U: you have already released its batch", self->name);
         return -1;
     }
     if (self->lease->link->pid != getpid()) {
@@ -102,7 +102,8 @@ static int tensor_getbuffer(PyObject *object, Py_buffer *view, int flags) {
     if (flags & PyBUF_WRITABLE)
         return refuse(view, "%U is read-only", self->name);
     if (!format && (flags & PyBUF_FORMAT))
-        return refuse(view, "%U is bfloat16, which the buffer protocol does not know: use DLPack",
+        return refuse(view,
+                      "%U is bfloat16, which Python's buffer protocol does not know: use DLPack",
                       self->name);
     *view = (Py_buffer){
         .buf = (void *)(uintptr_t)self->data,
@@ -237,18 +238,27 @@ static PyObject *tensor_iterate(PyObject *object) {
 static PyMethodDef methods[] = {
     {"__dlpack__", LEAT_PY_KEYWORDS(leat_py_tensor_dlpack),
      PyDoc_STR("__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n"
-               "--\n\n"
-               "A capsule, as the array API has it: versioned if max_version is (1, 0) or more.\n"
-               "What is written through it stays in this process, and is gone with the slot.")},
+               "--\n"
+               "\n"
+               "Returns a DLPack capsule, as in the array API. It is versioned if max_version is "
+               "(1, 0) or\n"
+               "more. If you write through it, only this process sees the change, until the slot "
+               "goes back.")},
     {"__dlpack_device__", leat_py_tensor_dlpack_device, METH_NOARGS,
      PyDoc_STR("__dlpack_device__($self)\n--\n\n(1, 0): the CPU.")},
     {"__array__", LEAT_PY_KEYWORDS(tensor_array), NULL},
     {"__jax_array__", tensor_jax_array, METH_NOARGS, NULL},
     {"numpy", tensor_numpy, METH_NOARGS,
-     PyDoc_STR("numpy($self)\n--\n\n"
-               "An array of NumPy that looks into the slot, read-only; of bfloat16 a copy.")},
+     PyDoc_STR(
+         "numpy($self)\n"
+         "--\n"
+         "\n"
+         "Returns a read-only NumPy array that views the slot. For bfloat16 it returns a copy.")},
     {"tolist", leat_py_tensor_tolist, METH_NOARGS,
-     PyDoc_STR("tolist($self)\n--\n\nThe elements as nested lists of numbers.")},
+     PyDoc_STR("tolist($self)\n"
+               "--\n"
+               "\n"
+               "Returns the elements as nested lists of numbers.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -256,28 +266,31 @@ static PyMethodDef methods[] = {
     { name, type, offsetof(struct leat_py_tensor, member), READONLY, PyDoc_STR(text) }
 
 static PyMemberDef members[] = {
-    MEMBER("name", T_OBJECT_EX, name, "In the batch."),
+    MEMBER("name", T_OBJECT_EX, name, "Name of the tensor in its batch."),
     MEMBER("dtype", T_STRING, dtype_name, "\"int32\""),
-    MEMBER("ndim", T_INT, ndim, "Dimensions."),
-    MEMBER("nbytes", T_PYSSIZET, n_bytes, "Of all elements."),
-    MEMBER("itemsize", T_PYSSIZET, item_bytes, "Bytes of an element."),
+    MEMBER("ndim", T_INT, ndim, "Number of dimensions."),
+    MEMBER("nbytes", T_PYSSIZET, n_bytes, "Size of all elements, in bytes."),
+    MEMBER("itemsize", T_PYSSIZET, item_bytes, "Size of one element, in bytes."),
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef getters[] = {
-    {"shape", tensor_shape, NULL, PyDoc_STR("Elements of each dimension."), NULL},
-    {"strides", tensor_strides, NULL, PyDoc_STR("Bytes; row-major, without gaps."), NULL},
-    {"data_ptr", tensor_data_ptr, NULL, PyDoc_STR("The address of what is exported."), NULL},
+    {"shape", tensor_shape, NULL, PyDoc_STR("Number of elements in each dimension."), NULL},
+    {"strides", tensor_strides, NULL,
+     PyDoc_STR("Bytes from one element to the next in each dimension. The order is row-major, "
+               "without gaps."),
+     NULL},
+    {"data_ptr", tensor_data_ptr, NULL, PyDoc_STR("Address of the memory that the tensor exports."),
+     NULL},
     {"shared_ptr", tensor_data_ptr, NULL,
-     PyDoc_STR("The address of the same bytes in the read-only mapping."), (void *)1},
+     PyDoc_STR("Address of the same bytes in the read-only shared memory."), (void *)1},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc,
-     (void
-          *)(uintptr_t) "An array in the batch's slot, row-major. Buffer protocol (read-only; any\n"
-                        "dtype but bfloat16) and DLPack."},
+    {Py_tp_doc, (void *)(uintptr_t) "A row-major array in the slot of its batch. It supports the "
+                                    "buffer protocol (read-only, any\n"
+                                    "dtype except bfloat16) and DLPack."},
     {Py_tp_dealloc, tensor_dealloc},
     {Py_tp_repr, tensor_repr},
     {Py_tp_methods, methods},
@@ -343,7 +356,8 @@ static PyObject *element(enum leat_element dtype, const char *place) {
         CASE(LEAT_FLOAT32, float, PyFloat_FromDouble((double)value))
         CASE(LEAT_FLOAT64, double, PyFloat_FromDouble(value))
     }
-    PyErr_SetString(PyExc_BufferError, "the element type is unknown");
+    PyErr_SetString(PyExc_BufferError,
+                    "this extension does not know the element type of the tensor");
     return NULL;
 }
 

@@ -71,7 +71,7 @@ static int read_pieces(struct copy *self, PyObject *pairs) {
         int r = -1;
 
         if (pair && !PyTuple_Check(pair))
-            PyErr_SetString(PyExc_TypeError, "expected (Tensor, device address)");
+            PyErr_SetString(PyExc_TypeError, "each item must be a pair (Tensor, device address)");
         else if (pair)
             r = read_piece(pair, &self->pieces[i]);
         Py_XDECREF(pair);

@@ -11,10 +11,10 @@
 
 int leat_cuda_device_enter(const struct leat_cuda_device *device) {
     if (device->pid != getpid()) {
-        leat_py_raise_text(-EPERM,
-                           "this CUDA device was opened by process %d, before fork(); CUDA cannot "
-                           "be used in the child",
-                           (int)device->pid);
+        leat_py_raise_text(
+            -EPERM,
+            "this CUDA device belongs to process %d, from before fork(): a child cannot use CUDA",
+            (int)device->pid);
         return -1;
     }
     return leat_cuda_check(device->driver->push(device->context), "cuCtxPushCurrent");
@@ -66,7 +66,7 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     driver = leat_cuda_driver_find(&reason);
     if (!driver)
-        return leat_py_raise_text(-ENOENT, "CUDA cannot be used: %s", reason);
+        return leat_py_raise_text(-ENOENT, "cannot use CUDA: %s", reason);
     self = (struct leat_cuda_device *)PyType_GenericAlloc(type, 0);
     if (!self)
         return NULL;

@@ -93,7 +93,8 @@ static int read_shape(struct memory *self, struct view *view, PyObject *shape, s
     size_t n_bytes = item_bytes;
 
     if (n < 0 || n > LEAT_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "%zd dimensions are more than %d", n, LEAT_MAX_NDIM);
+        PyErr_Format(PyExc_ValueError, "the shape has %zd dimensions, but at most %d are allowed",
+                     n, LEAT_MAX_NDIM);
         return -1;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -102,7 +103,8 @@ static int read_shape(struct memory *self, struct view *view, PyObject *shape, s
             __builtin_mul_overflow(n_bytes, (size_t)view->shape[i], &n_bytes) ||
             n_bytes > self->n_bytes) {
             if (!PyErr_Occurred())
-                PyErr_Format(PyExc_ValueError, "the shape needs more than the %zu bytes there are",
+                PyErr_Format(PyExc_ValueError,
+                             "the shape needs more than the %zu bytes of this memory",
                              self->n_bytes);
             return -1;
         }

@@ -98,7 +98,7 @@ static int check_process(const struct leat_py_link *link) {
     if (link->pid == getpid())
         return 0;
     leat_py_raise_text(
-        -EPERM, "this stream was opened by process %d, before fork(): open it again in the child",
+        -EPERM, "this stream belongs to process %d, from before fork(): open it again in the child",
         (int)link->pid);
     return -1;
 }
@@ -155,14 +155,16 @@ int leat_py_link_enter(struct leat_py_link *link, bool is_waiting) {
     (void)pthread_mutex_lock(&link->mutex);
     if (link->is_busy && pthread_equal(link->user, pthread_self())) {
         (void)pthread_mutex_unlock(&link->mutex);
-        PyErr_SetString(PyExc_RuntimeError, "the stream is already in use by one of its own calls");
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "a call of this stream is still running: do not use the stream in its callback");
         return -1;
     }
     if (must_wait(link, is_waiting))
         r = wait_to_enter(link, is_waiting);
     if (r == 0 && !link->stream) {
         (void)pthread_mutex_unlock(&link->mutex);
-        leat_py_raise_text(-EBADF, "the stream is closed");
+        leat_py_raise_text(-EBADF, "the stream is closed: open it again");
         return -1;
     }
     if (r == 0) {

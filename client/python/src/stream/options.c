@@ -38,7 +38,7 @@ static int wrong(const char *name, const char *wanted, PyObject *value) {
     const char *text = shown ? PyUnicode_AsUTF8AndSize(shown, NULL) : NULL;
 
     if (text)
-        leat_py_raise_text(-EINVAL, "options: %s is %.80s, not %s", name, text, wanted);
+        leat_py_raise_text(-EINVAL, "options: %s is %.80s, but it must be %s", name, text, wanted);
     Py_XDECREF(shown);
     return -1;
 }

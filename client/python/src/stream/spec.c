@@ -47,7 +47,7 @@ static int add_items(struct leat_builder *builder, PyObject *map, const struct p
         Py_INCREF(key); /* code of the value may change the dict */
         Py_INCREF(value);
         if (!text_of(key))
-            r = wrong(place, "the name of an argument is not text, or has a NUL");
+            r = wrong(place, "the name of an argument must be text without NUL");
         else if (value != Py_None)
             r = add_value(builder, text_of(key), value, place);
         Py_DECREF(key);
@@ -88,7 +88,7 @@ static int add_int(struct leat_builder *builder, const char *name, PyObject *num
     long long n = PyLong_AsLongLong(number);
 
     if (n == -1 && PyErr_Occurred())
-        return wrong(place, "an integer is outside of 64 bits");
+        return wrong(place, "an integer does not fit into 64 bits");
     (void)leat_builder_int(builder, name, n);
     return 0;
 }
@@ -103,7 +103,7 @@ static int add_path(struct leat_builder *builder, const char *name, PyObject *pa
     const char *text = text_of(path);
 
     if (!text)
-        return wrong(place, "a path has a NUL, or is not text");
+        return wrong(place, "a path must be text without NUL");
     (void)leat_builder_text(builder, name, text);
     return 0;
 }
@@ -131,7 +131,8 @@ static int add_other(struct leat_builder *builder, const char *name, PyObject *v
     if (!made && !PyErr_ExceptionMatches(PyExc_TypeError))
         return -1;
     if (!made)
-        return wrong(place, "a value is not one of str, path, bool, int, float, list, dict");
+        return wrong(place,
+                     "a value must be a str, a path, a bool, an int, a float, a list or a dict");
     if (PyLong_Check(made))
         r = add_int(builder, name, made, place);
     else if (PyFloat_Check(made))
@@ -160,7 +161,7 @@ static int add_value(struct leat_builder *builder, const char *name, PyObject *v
     else if (PyList_Check(value) || PyTuple_Check(value))
         return add_list(builder, name, value, place);
     else if (PyUnicode_Check(value))
-        return wrong(place, "a text has a NUL, or is not UTF-8");
+        return wrong(place, "a text must be UTF-8 without NUL");
     else
         return add_other(builder, name, value, place);
     return 0;

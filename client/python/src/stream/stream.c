@@ -252,15 +252,16 @@ static PyObject *raise_all_held(const struct stream *self) {
     unsigned n_lingering = atomic_load(&link->n_lingering);
 
     if (n_lingering == 0)
-        return leat_py_raise_text(-ENOBUFS,
-                                  "you hold all %u batches of the window: release() them, make "
-                                  "copies (to(..) does), or open the stream with a larger window",
-                                  n_held);
-    return leat_py_raise_text(
-        -ENOBUFS,
-        "you hold all %u batches of the window, %u of them only by arrays after release(): drop "
-        "these arrays, make copies (to(..) does), or open the stream with a larger window",
-        n_held, n_lingering);
+        return leat_py_raise_text(
+            -ENOBUFS,
+            "you hold %u batches, which is the whole window: release() some, make copies with "
+            "to(..), or open the stream with a larger window",
+            n_held);
+    return leat_py_raise_text(-ENOBUFS,
+                              "you hold %u batches, which is the whole window. You have released "
+                              "%u of them, but arrays still view these: delete the arrays, make "
+                              "copies with to(..), or open the stream with a larger window",
+                              n_held, n_lingering);
 }
 
 static PyObject *raise_late(double timeout) {
@@ -355,7 +356,8 @@ static int read_timeout(PyObject *timeout, double *ret) {
         return -1;
     if (*ret >= 0 && *ret <= 1e9)
         return 0;
-    leat_py_raise_text(-EINVAL, "timeout is %g s, outside 0..1e9; None means no limit", *ret);
+    leat_py_raise_text(-EINVAL, "timeout is %g s, but it must be in 0..1e9, or None for no limit",
+                       *ret);
     return -1;
 }
 
@@ -456,7 +458,7 @@ static PyObject *stream_fileno(PyObject *object, PyObject *args) {
     fd = leat_stream_fd(link->stream);
     leat_py_link_leave(link);
     if (fd < 0)
-        return leat_py_raise_text(fd, "the stream's descriptor: %s", strerror(-fd));
+        return leat_py_raise_text(fd, "cannot get the descriptor of the stream: %s", strerror(-fd));
     return PyLong_FromLong(fd);
 }
 

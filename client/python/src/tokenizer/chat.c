@@ -75,7 +75,7 @@ static const struct leat_chat_template *find_template(const char *name, struct l
     for (size_t i = 0; leat_chat_template_names[i]; i++)
         if (strcmp(leat_chat_template_names[i], name) == 0)
             return &leat_chat_templates[i];
-    leat_error_set(err, -EINVAL, "there is no chat template \"%.64s\", only those of %s", name,
+    leat_error_set(err, -EINVAL, "there is no chat template \"%.64s\"; the names are in %s", name,
                    "leat._leat.chat_templates");
     return NULL;
 }
@@ -91,7 +91,8 @@ static int make_writer(struct leat_chat_writer *writer, const char *name, const 
     leat_chat_writer_choose(writer, template);
     r = leat_chat_writer_finish(writer, bos, eos, err);
     if (r == 0 && writer->system && !writer->system_role)
-        r = leat_error_set(err, -EINVAL, "%s has no system messages", name);
+        r = leat_error_set(err, -EINVAL, "the chat template %s has no place for a system message",
+                           name);
     return r;
 }
 

@@ -66,7 +66,7 @@ static int find_column(const struct encodings *self, const char *name, enum colu
             *ret_column = (enum column)i;
             return 0;
         }
-    PyErr_Format(PyExc_KeyError, "there is no column \"%s\"", name);
+    PyErr_Format(PyExc_KeyError, "the result has no column \"%s\"", name);
     return -1;
 }
 
@@ -320,7 +320,7 @@ static int check_buffer(const struct encodings *self, const Py_buffer *buffer,
     for (size_t i = 0; i < self->n_portions; i++)
         for (size_t row = 0; row < self->portions[i].n_rows; row++)
             if (self->portions[i].rows[row].n > layout->width) {
-                PyErr_Format(PyExc_ValueError, "a row has %zu tokens, more than %zu",
+                PyErr_Format(PyExc_ValueError, "a row has %zu tokens, but the width is %zu",
                              self->portions[i].rows[row].n, layout->width);
                 return -1;
             }
@@ -328,7 +328,7 @@ static int check_buffer(const struct encodings *self, const Py_buffer *buffer,
                                 &n_bytes) &&
         (size_t)buffer->len == n_bytes)
         return 0;
-    PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, not those of %zu rows of %zu",
+    PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, which do not match %zu rows of %zu",
                  buffer->len, self->n_rows, layout->width);
     return -1;
 }
@@ -336,7 +336,7 @@ static int check_buffer(const struct encodings *self, const Py_buffer *buffer,
 static int need_numbers(const struct layout *layout) {
     if (layout->column < TOKENS)
         return 0;
-    PyErr_Format(PyExc_KeyError, "the column \"%s\" exists only as lists",
+    PyErr_Format(PyExc_KeyError, "the column \"%s\" exists only as lists: ask for lists",
                  column_names[layout->column]);
     return -1;
 }
@@ -384,7 +384,8 @@ static int take_buffer(PyObject *into, size_t n_bytes, Py_buffer *ret_buffer) {
         return -1;
     if ((size_t)ret_buffer->len == n_bytes)
         return 0;
-    PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, not %zu", ret_buffer->len, n_bytes);
+    PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, but it must have %zu",
+                 ret_buffer->len, n_bytes);
     PyBuffer_Release(ret_buffer);
     return -1;
 }

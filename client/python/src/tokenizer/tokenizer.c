@@ -73,7 +73,7 @@ static PyObject *new (PyTypeObject *own, PyObject *args, PyObject *kwargs) {
                                      &json, &n_threads))
         return NULL;
     if (n_threads < 0 || n_threads > LEAT_PY_THREADS_MAX)
-        PyErr_Format(PyExc_ValueError, "threads is %d, not in 0..%d", n_threads,
+        PyErr_Format(PyExc_ValueError, "threads is %d, but it must be in 0..%d", n_threads,
                      LEAT_PY_THREADS_MAX);
     else
         self = (struct tokenizer *)PyType_GenericAlloc(own, 0);
@@ -143,7 +143,7 @@ static int read_text(PyObject *texts, size_t at, const char *what, const char **
     if (!text)
         return -1;
     if (!PyUnicode_Check(text)) {
-        PyErr_Format(PyExc_TypeError, "%s[%zu] is a %R; a str was expected", what, at,
+        PyErr_Format(PyExc_TypeError, "%s[%zu] is a %R, but it must be a str", what, at,
                      (PyObject *)Py_TYPE(text));
         return -1;
     }
@@ -179,7 +179,7 @@ static int read_marks(PyObject *marks, size_t at, struct leat_py_input *input) {
         struct leat_range range = input->marks[i];
 
         if (range.start < end || range.end < range.start || range.end > input->n_text) {
-            PyErr_Format(PyExc_ValueError, "marks[%zu] are not ascending ranges of the text", at);
+            PyErr_Format(PyExc_ValueError, "marks[%zu] must be ascending ranges of the text", at);
             return -1;
         }
         end = range.end;
@@ -224,8 +224,8 @@ static PyObject *take_tuple(PyObject *sequence, Py_ssize_t n, const char *what) 
     }
     tuple = PySequence_Tuple(sequence);
     if (tuple && n >= 0 && PyTuple_Size(tuple) != n) {
-        PyErr_Format(PyExc_ValueError, "there are %zd %s for %zd texts", PyTuple_Size(tuple), what,
-                     n);
+        PyErr_Format(PyExc_ValueError, "you gave %zd %s for %zd texts; give one for each text",
+                     PyTuple_Size(tuple), what, n);
         Py_CLEAR(tuple);
     }
     return tuple;
@@ -316,7 +316,8 @@ static int read_strategy(const char *name, struct leat_truncation *truncation) {
             return 0;
         }
     PyErr_Format(PyExc_ValueError,
-                 "strategy is \"%s\", not longest_first, only_first or only_second", name);
+                 "strategy is \"%s\", but it must be longest_first, only_first or only_second",
+                 name);
     return -1;
 }
 
@@ -445,7 +446,7 @@ static bool read_tokens(PyObject *tokens, size_t n, const char **ret_texts, uint
 
         ret_texts[i] = token ? PyUnicode_AsUTF8AndSize(token, &n_bytes) : NULL;
         if (ret_texts[i] && n_bytes > INT32_MAX)
-            PyErr_SetString(PyExc_OverflowError, "a token of more than 2 GiB");
+            PyErr_SetString(PyExc_OverflowError, "a token has more than 2 GiB");
         if (PyErr_Occurred())
             return false;
         ret_n_bytes[i] = (uint32_t)n_bytes;
