@@ -360,8 +360,8 @@ int leat_store_find(const struct leat_fetch_settings *settings, char **ret_endpo
         n--;
     if (endpoint && ((strncmp(endpoint, "https://", 8) != 0 && strncmp(endpoint, "http://", 7)) ||
                      strpbrk(endpoint, "@?# ")))
-        return leat_error_set(err, -EINVAL,
-                              "the endpoint is not a plain URL of https:// or http://");
+        return leat_error_set(
+            err, -EINVAL, "the endpoint must be a plain URL that begins with https:// or http://");
     *ret_endpoint = endpoint ? strndup(endpoint, n) : NULL;
     if (endpoint && !*ret_endpoint)
         return leat_error_oom(err);
@@ -372,7 +372,7 @@ int leat_store_find(const struct leat_fetch_settings *settings, char **ret_endpo
     region = region ? region : "us-east-1";
     if (strspn(region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") !=
         strlen(region))
-        return leat_error_set(err, -EINVAL, "the region is not a valid name");
+        return leat_error_set(err, -EINVAL, "the name of the region is not valid");
     *ret_region = strdup(region);
     return *ret_region ? 0 : leat_error_oom(err);
 }
