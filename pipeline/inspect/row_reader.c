@@ -27,7 +27,41 @@ static void add_stage(struct leat_plan *plan, struct leat_plan_stage *stage) {
     plan->map[plan->n_map++] = stage;
 }
 
-/* Stages that the whole stream does not need run here, so every column is marked as needed. */
+static bool is_hidden(const struct leat_plan *plan, const struct leat_plan_link *made) {
+    return plan->fields[made->column].name[0] == '(' && made->stage > 0 &&
+           made->stage <= plan->n_stages;
+}
+
+/* Marks the column as needed, with those that it is made of. */
+static void need(struct leat_plan *plan, uint32_t column) {
+    plan->is_needed[column] = true;
+    while (plan->fields[column].made != LEAT_MADE_OF_RECORDS) {
+        column = plan->fields[column].of;
+        plan->is_needed[column] = true;
+    }
+}
+
+/* Stages that the whole stream does not need run here, so every column with a name is marked as
+ * needed. Of the others only those are that a stage reads on the way: to make them may fail. */
+static void mark(struct leat_plan *plan, int after_stage) {
+    for (uint32_t i = 0; i < plan->n_columns; i++)
+        plan->is_needed[i] = plan->is_kept[i] = true;
+    for (size_t i = 0; i < plan->n_makes; i++)
+        if (is_hidden(plan, &plan->makes[i]))
+            plan->is_needed[plan->makes[i].column] = false;
+    for (uint32_t i = 0; i < plan->n_columns; i++)
+        if (plan->is_needed[i])
+            need(plan, i);
+    for (int stage = after_stage + 1; stage > 0; stage--)
+        for (size_t i = 0; i < plan->n_reads; i++) {
+            const struct leat_plan_link *read = &plan->reads[i];
+
+            if (read->stage == (uint32_t)stage &&
+                (read->result < 0 || plan->is_needed[read->result]))
+                need(plan, read->column);
+        }
+}
+
 static void place(struct reader *reader, int after_stage) {
     struct leat_plan *plan = reader->plan;
 
@@ -38,8 +72,7 @@ static void place(struct reader *reader, int after_stage) {
     for (int i = 0; i <= after_stage; i++)
         add_stage(plan, &plan->stages[i]);
     reader->stop_after = (int)plan->n_map - 1;
-    for (uint32_t i = 0; i < plan->n_columns; i++)
-        plan->is_needed[i] = plan->is_kept[i] = true;
+    mark(plan, after_stage);
 }
 
 const struct leat_bad_record *leat_block_first_bad(const struct leat_block *block) {

@@ -121,7 +121,8 @@ static struct leat_plan_link *copy_links(const struct leat_planner_edge *edges, 
     struct leat_plan_link *links = calloc(n + 1, sizeof(*links));
 
     for (size_t i = 0; links && i < n; i++)
-        links[i] = (struct leat_plan_link){.stage = edges[i].stage, .column = edges[i].column};
+        links[i] = (struct leat_plan_link){
+            .stage = edges[i].stage, .column = edges[i].column, .result = edges[i].result};
     return links;
 }
 

@@ -51,6 +51,7 @@ struct leat_plan_source {
 struct leat_plan_link {
     uint32_t stage; /* 0: the source; else its index + 1 */
     uint32_t column;
+    int32_t result; /* of what is read: the only column that the stage makes of it; -1: any */
 };
 
 struct leat_plan_tensor {

@@ -133,6 +133,8 @@ def test_turns_that_nobody_reads(folder):
     config.write_text(json.dumps({"streams": {"ids": {"source": source, "stages": stages}}}))
     n_talks = len((CONFIG.parent / "talks.jsonl").read_text().splitlines())
     assert len(ctl("dump", config, "ids").stdout.splitlines()) == n_talks
+    for args in (("--after", "chat"), ("--after", "tokenize"), ()):
+        assert len(ctl("head", config, "ids", "-n", 100, "--json", *args).stdout.splitlines()) == n_talks, args
 
 
 if __name__ == "__main__":
