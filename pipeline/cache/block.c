@@ -123,8 +123,10 @@ static int add_column(struct leat_cache_bytes *bytes, const struct leat_field *f
         longest = column->lengths[row] > longest ? column->lengths[row] : longest;
     }
     if (head.n_elements > UINT32_MAX || longest > INT32_MAX)
-        return leat_error_set(err, -EOVERFLOW, "\"%s\" has %llu elements in one block", field->name,
-                              (unsigned long long)head.n_elements);
+        return leat_error_set(
+            err, -EOVERFLOW,
+            "the field \"%s\" has %llu elements in one block, too many for a cache", field->name,
+            (unsigned long long)head.n_elements);
     if (!field->is_list)
         head.n_elements = n_rows;
     values = range_of(column, n_rows, field->dtype);
@@ -229,15 +231,15 @@ struct decoding {
 };
 
 static int fail_broken(struct decoding *decoding, const char *what) {
-    return leat_error_set(decoding->err, -EBADMSG, "no cached block: %s at byte %zu", what,
-                          decoding->reader.at);
+    return leat_error_set(decoding->err, -EBADMSG, "the cached block is damaged: %s, at byte %zu",
+                          what, decoding->reader.at);
 }
 
 static int take_struct(struct decoding *decoding, void *ret_struct, size_t n_bytes) {
     const uint8_t *at = leat_cache_take(&decoding->reader, n_bytes);
 
     if (!at)
-        return fail_broken(decoding, "it is cut");
+        return fail_broken(decoding, "it ends too early");
     memcpy(ret_struct, at, n_bytes);
     return 0;
 }
@@ -252,7 +254,7 @@ static int take_rows(struct decoding *decoding) {
         return 0;
     bitmap = leat_cache_take(&decoding->reader, n_bytes);
     if (!bitmap)
-        return fail_broken(decoding, "it is cut");
+        return fail_broken(decoding, "it ends too early");
     block->records = leat_arena_alloc(decoding->arena, block->n_rows * sizeof(*block->records));
     if (!block->records)
         return leat_error_oom(decoding->err);
@@ -260,10 +262,10 @@ static int take_rows(struct decoding *decoding) {
         if (!(bitmap[record / 8] >> record % 8 & 1))
             continue;
         if (n == block->n_rows)
-            return fail_broken(decoding, "more records than rows");
+            return fail_broken(decoding, "it has more records than rows");
         block->records[n++] = record;
     }
-    return n == block->n_rows ? 0 : fail_broken(decoding, "more rows than records");
+    return n == block->n_rows ? 0 : fail_broken(decoding, "it has more rows than records");
 }
 
 /* Reads numbers of one dtype; points to them where they are if they are stored as they are. */
@@ -273,7 +275,7 @@ static int take_numbers(struct decoding *decoding, size_t n, enum leat_dtype dty
     const uint8_t *packed = leat_cache_take(&decoding->reader, leat_cache_packed_bytes(n, width));
 
     if (!packed)
-        return fail_broken(decoding, "it is cut");
+        return fail_broken(decoding, "it ends too early");
     *ret_values = (void *)(uintptr_t)packed;
     if (width == size)
         return 0;
@@ -306,7 +308,7 @@ static int take_lengths(struct decoding *decoding, const struct leat_field *fiel
     int r;
 
     if (!is_width(LEAT_DTYPE_INT32, head->length_width))
-        return fail_broken(decoding, "lengths of no known width");
+        return fail_broken(decoding, "its lengths have an unknown width");
     r = take_numbers(decoding, n_rows, LEAT_DTYPE_INT32, head->length_width, head->length_base,
                      &lengths);
     if (r < 0)
@@ -321,7 +323,7 @@ static int take_lengths(struct decoding *decoding, const struct leat_field *fiel
         longest = column->lengths[row] > longest ? column->lengths[row] : longest;
     }
     if (at != head->n_elements || longest > limit)
-        return fail_broken(decoding, "lengths that cannot be");
+        return fail_broken(decoding, "its lengths contradict each other");
     return 0;
 }
 
@@ -330,7 +332,7 @@ static int check_bools(struct decoding *decoding, const uint8_t *values, size_t 
 
     for (size_t i = 0; i < n; i++)
         all |= values[i];
-    return all <= 1 ? 0 : fail_broken(decoding, "bools that are none");
+    return all <= 1 ? 0 : fail_broken(decoding, "a boolean is neither 0 nor 1");
 }
 
 /* Values stay as they are stored. */
@@ -340,7 +342,7 @@ static int take_packed(struct decoding *decoding, const struct column_head *head
         &decoding->reader, leat_cache_packed_bytes(head->n_elements, head->value_width));
 
     if (!packed)
-        return fail_broken(decoding, "it is cut");
+        return fail_broken(decoding, "it ends too early");
     *ret_pack = (struct leat_cache_pack){.width = head->value_width, .base = head->value_base};
     column->values = (void *)(uintptr_t)packed;
     return 0;
@@ -356,7 +358,7 @@ static int take_column(struct decoding *decoding, const struct leat_field *field
     if (head.dtype != field->dtype || head.is_list != field->is_list ||
         head.n_elements > UINT32_MAX || !is_width(field->dtype, head.value_width) ||
         (!field->is_list && head.n_elements != decoding->block->n_rows))
-        return fail_broken(decoding, "a column of another type");
+        return fail_broken(decoding, "a column has the wrong type");
     if (field->is_list)
         r = take_lengths(decoding, field, &head, column);
     if (r == 0 && pack)
@@ -376,7 +378,7 @@ static int take_text(struct decoding *decoding, uint32_t n_bytes, const char **r
     if (n_bytes == 0)
         return 0;
     if (!at || at[n_bytes - 1] != '\0')
-        return fail_broken(decoding, "a text that does not end");
+        return fail_broken(decoding, "a text has no end");
     *ret_text = (const char *)at;
     return 0;
 }
@@ -389,7 +391,7 @@ static int take_bad(struct decoding *decoding, uint32_t min_record, struct leat_
         return r;
     if (head.record < min_record || head.record >= decoding->block->n_records ||
         head.message_bytes == 0)
-        return fail_broken(decoding, "a bad record that cannot be");
+        return fail_broken(decoding, "the entry of a bad record is damaged");
     *bad = (struct leat_bad_record){.record = head.record,
                                     .column = head.column,
                                     .line = head.line,
@@ -403,7 +405,7 @@ static int take_bad(struct decoding *decoding, uint32_t min_record, struct leat_
     if (r == 0 && head.has_bytes) {
         bad->bytes = leat_cache_take(&decoding->reader, head.n_bytes);
         if (!bad->bytes)
-            r = fail_broken(decoding, "it is cut");
+            r = fail_broken(decoding, "it ends too early");
     }
     return r;
 }
@@ -413,7 +415,7 @@ static int take_all_bad(struct decoding *decoding, uint32_t n_bad) {
     uint32_t min_record = 0;
 
     if (n_bad > (decoding->reader.n_bytes - decoding->reader.at) / sizeof(struct bad_head))
-        return fail_broken(decoding, "it is cut");
+        return fail_broken(decoding, "it ends too early");
     block->bad = leat_arena_alloc(decoding->arena, n_bad * sizeof(*block->bad));
     if (!block->bad)
         return leat_error_oom(decoding->err);
@@ -454,7 +456,7 @@ static int decode(struct decoding *decoding, const struct leat_cache_schema *sch
         return r;
     if (head.n_records != n_records || head.n_rows > n_records ||
         head.n_columns != count_kept(schema))
-        return fail_broken(decoding, "a head of something else");
+        return fail_broken(decoding, "its head is damaged");
     block->n_rows = head.n_rows;
     block->n_records = head.n_records;
     block->records = NULL;
@@ -465,7 +467,7 @@ static int decode(struct decoding *decoding, const struct leat_cache_schema *sch
     if (r == 0)
         r = take_all_bad(decoding, head.n_bad);
     if (r == 0 && decoding->reader.at != decoding->reader.n_bytes)
-        r = fail_broken(decoding, "bytes behind the end");
+        r = fail_broken(decoding, "it has bytes after its end");
     return r;
 }
 

@@ -40,7 +40,7 @@ static int read_all(int fd, uint64_t position, void *bytes, size_t n_bytes,
     if (n < 0)
         return leat_error_set(err, (int)n, "cannot read: %s", strerror((int)-n));
     if ((size_t)n < n_bytes)
-        return leat_error_set(err, -EBADMSG, "it ends at byte %llu",
+        return leat_error_set(err, -EBADMSG, "the file ends too early, at byte %llu",
                               (unsigned long long)position + (unsigned long long)n);
     return 0;
 }
@@ -199,9 +199,10 @@ static int read_head(struct leat_cache_file *file, const struct ends *ends,
     if (r < 0)
         return r;
     if (head.magic != MAGIC || head.version != LEAT_CACHE_VERSION)
-        return leat_error_set(err, -EBADMSG, "it is no cache of version %d", LEAT_CACHE_VERSION);
+        return leat_error_set(err, -EBADMSG, "this is not a cache of version %d",
+                              LEAT_CACHE_VERSION);
     if (head.description_bytes == 0 || head.description_bytes > LEAT_CACHE_DESCRIPTION_MAX_BYTES)
-        return leat_error_set(err, -EBADMSG, "its head is damaged");
+        return leat_error_set(err, -EBADMSG, "the head of the file is damaged");
     file->description = malloc(head.description_bytes);
     if (!file->description)
         return leat_error_oom(err);
@@ -210,7 +211,7 @@ static int read_head(struct leat_cache_file *file, const struct ends *ends,
         return r;
     if (head.checksum != head_checksum(&head, file->description) ||
         file->description[head.description_bytes - 1] != '\0')
-        return leat_error_set(err, -EBADMSG, "its head is damaged");
+        return leat_error_set(err, -EBADMSG, "the head of the file is damaged");
     file->identity = head.identity;
     file->seed = seed_of(&head.identity);
     file->end = sizeof(head) + head.description_bytes;
@@ -262,7 +263,8 @@ int leat_cache_file_write(int fd, uint64_t seed, const struct leat_cache_frame *
 }
 
 static int fail_checksum(const struct leat_cache_frame *frame, struct leat_error *err) {
-    return leat_error_set(err, -EBADMSG, "the block at byte %llu is damaged: its checksum differs",
+    return leat_error_set(err, -EBADMSG,
+                          "the block at byte %llu is damaged: it does not match its checksum",
                           (unsigned long long)frame->position);
 }
 
@@ -287,9 +289,10 @@ static int read_among_others(struct leat_object *object, const struct leat_cache
         r = leat_object_read(object, stored + at, frame->n_stored - at, position + at, &n, err);
         at += n;
     }
-    return r == 0 && at < frame->n_stored ? leat_error_set(err, -EBADMSG, "it ends at byte %llu",
-                                                           (unsigned long long)(position + at))
-                                          : r;
+    return r == 0 && at < frame->n_stored
+               ? leat_error_set(err, -EBADMSG, "the file ends too early, at byte %llu",
+                                (unsigned long long)(position + at))
+               : r;
 }
 
 /* A frame that seems to be damaged is read again, in case that only its copy on the local disk is:
@@ -334,7 +337,7 @@ static int add_packed(struct leat_cache_file *file, const uint8_t *head, uint64_
 
     if (!leat_cache_frame_unpack(head, file->seed, file->end, &frame) || !is_next(file, &frame) ||
         frame.position + leat_cache_frame_size(&frame) > limit)
-        return leat_error_set(err, -EBADMSG, "there is no frame at byte %llu",
+        return leat_error_set(err, -EBADMSG, "there is no block at byte %llu",
                               (unsigned long long)file->end);
     return leat_cache_file_add(file, &frame) < 0 ? leat_error_oom(err) : 0;
 }
@@ -352,7 +355,7 @@ static int read_footer(const struct leat_cache_file *file, const struct ends *en
     int r;
 
     if (n_bytes < file->end + sizeof(*ret_footer))
-        return leat_error_set(err, -EBADMSG, "it has no footer");
+        return leat_error_set(err, -EBADMSG, "the file has no footer");
     r = read_end(file, ends, n_bytes - sizeof(*ret_footer), ret_footer, sizeof(*ret_footer), err);
     if (r < 0)
         return r;
@@ -361,7 +364,7 @@ static int read_footer(const struct leat_cache_file *file, const struct ends *en
         __builtin_mul_overflow(ret_footer->n_frames, (uint64_t)LEAT_CACHE_FRAME_HEAD_BYTES,
                                &n_index) ||
         n_index > n_bytes || ret_footer->index_position != n_bytes - sizeof(*ret_footer) - n_index)
-        return leat_error_set(err, -EBADMSG, "it has no footer");
+        return leat_error_set(err, -EBADMSG, "the file has no footer");
     return 0;
 }
 
@@ -375,12 +378,12 @@ static int read_index(struct leat_cache_file *file, const struct ends *ends,
         return leat_error_oom(err);
     r = read_end(file, ends, footer->index_position, heads, n_bytes, err);
     if (r == 0 && XXH3_64bits(heads, n_bytes) != footer->index_checksum)
-        r = leat_error_set(err, -EBADMSG, "its index is damaged");
+        r = leat_error_set(err, -EBADMSG, "the file's index is damaged");
     for (size_t i = 0; r == 0 && i < footer->n_frames; i++)
         r = add_packed(file, heads + i * LEAT_CACHE_FRAME_HEAD_BYTES, footer->index_position, err);
     if (r == 0 && (file->end != footer->index_position || file->n_records != footer->n_records ||
                    file->n_rows != footer->n_rows))
-        r = leat_error_set(err, -EBADMSG, "its index is not that of its frames");
+        r = leat_error_set(err, -EBADMSG, "the file's index does not match its blocks");
     free(heads);
     file->is_complete = r == 0;
     return r;
@@ -589,8 +592,7 @@ int leat_cache_file_add_part(struct leat_cache_file *whole, struct leat_cache_fi
         frame.record = whole->n_records;
         if (!is_next(whole, &frame))
             r = leat_error_set(err, -EBADMSG,
-                               "its block at byte %llu does not follow the one "
-                               "before",
+                               "the block at byte %llu does not continue the one before it",
                                (unsigned long long)frame.position);
         else if (leat_cache_file_add(whole, &frame) < 0)
             r = leat_error_oom(err);

@@ -57,7 +57,7 @@ int leat_cache_check_source(const struct leat_plan *plan, const struct leat_open
     if (r < 0)
         return r;
     if (memcmp(&state, &data->states[file], sizeof(state)) != 0)
-        return leat_error_set(err, -ESTALE, "%s: changed while it was cached", path);
+        return leat_error_set(err, -ESTALE, "%s: the file changed while leat cached it", path);
     return 0;
 }
 

@@ -70,7 +70,7 @@ static int take_shard(const struct leat_cache_shard_file *item, struct leat_set 
 
     leat_cache_store_name(&file->identity, name);
     if (strcmp(slash ? slash + 1 : item->path, name) != 0)
-        return leat_error_set(err, -ESTALE, "%s: is not called %s", item->path, name);
+        return leat_error_set(err, -ESTALE, "%s: the file must be named %s", item->path, name);
     *shard = (struct leat_set_shard){
         .n_records = file->n_records,
         .n_rows = file->n_rows,
@@ -172,7 +172,8 @@ static int write_set(const struct leat_set *set, const char *folder, struct leat
 
     if (r == 0 && text.n_bytes > LEAT_SET_BYTES_MAX)
         r = leat_error_set(err, -E2BIG,
-                           "%s: the set has too many blocks for a " LEAT_SET_NAME " of %u bytes",
+                           "%s: the set has too many blocks: its " LEAT_SET_NAME
+                           " may have only %u bytes",
                            folder, LEAT_SET_BYTES_MAX);
     if (r == 0)
         r = write_text(folder, &text, err);
@@ -289,15 +290,15 @@ static int open_shard(const struct leat_plan *plan, const struct leat_opener *op
     identify(set, i, &identity);
     if (r == -ENOENT)
         return leat_error_set(err, -ESTALE,
-                              "%.300s: shard %u/%zu is missing: `leatctl prepare %.200s --shard "
-                              "%u/%zu -o DIR` makes it",
+                              "%.300s: shard %u/%zu is missing; make it with `leatctl prepare "
+                              "%.200s --shard %u/%zu -o DIR`",
                               path, i, set->n_shards, file_of(plan), i, set->n_shards);
     if (r == -EBADMSG || (r == 0 && (memcmp(&file->identity, &identity, sizeof(identity)) != 0 ||
                                      !has_blocks(file, &set->shards[i])))) {
         leat_cache_file_unref(file);
         return leat_error_set(err, -ESTALE,
-                              "%.300s: is not the shard that was sealed: remove it, and `leatctl "
-                              "prepare %.200s --shard %u/%zu -o DIR` makes it again",
+                              "%.300s: this file is not the shard that was sealed: remove it, and "
+                              "make it again with `leatctl prepare %.200s --shard %u/%zu -o DIR`",
                               path, file_of(plan), i, set->n_shards);
     }
     if (r < 0)

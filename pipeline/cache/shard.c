@@ -97,12 +97,12 @@ static int open_object(const char *url, const struct leat_cache_identity *identi
         r = leat_cache_file_open_object(object, 0, ret_file, &own);
     if (r == 0 && memcmp(&(*ret_file)->identity, identity, sizeof(*identity)) != 0) {
         *ret_file = leat_cache_file_unref(*ret_file);
-        r = leat_error_set(&own, -EBADMSG, "it is of another set");
+        r = leat_error_set(&own, -EBADMSG, "it belongs to another set");
     }
     if (r == -EBADMSG)
         return leat_error_set(err, r,
-                              "%.256s: is there, and is not this shard: %.128s: remove it, and "
-                              "prepare the shard again",
+                              "%.256s: this object is not the expected shard: %.128s: remove it, "
+                              "and prepare the shard again",
                               url, own.message);
     if (r < 0 && r != -ENOENT)
         *err = own;
@@ -119,8 +119,8 @@ static int begin_unnamed(const struct leat_cache_identity *identity, const char 
     fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
     if (fd < 0)
         return leat_error_set(err, -errno,
-                              "%s: no file can be made there for the shard, before it goes to the "
-                              "store: %s: set TMPDIR to a folder with room for it",
+                              "%s: leat cannot make a temporary file for the shard there: %s: set "
+                              "TMPDIR to a folder with room for it",
                               folder, strerror(errno));
     return leat_cache_file_new(fd, identity, description, ret_file, err);
 }
@@ -199,7 +199,8 @@ static int publish(const char *path, struct leat_cache_file *file, struct leat_e
             r = rename_file(file->temporary, path, true, err);
     }
     if (r < 0 && !err->code)
-        leat_error_set(err, -ESTALE, "%s: was removed while it was written", file->temporary);
+        leat_error_set(err, -ESTALE, "%s: the file was removed while leat wrote it",
+                       file->temporary);
     if (r < 0)
         return err->code;
     free(file->temporary);

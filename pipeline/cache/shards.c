@@ -18,22 +18,23 @@ static int check_shard(const struct leat_cache_shards *shards,
 
     if (identity->n_shards < 2 || identity->n_shards > LEAT_CACHE_SHARDS_MAX ||
         identity->shard >= identity->n_shards)
-        return leat_error_set(shards->err, -EINVAL, "%s: is no shard of a cache", shard->path);
+        return leat_error_set(shards->err, -EINVAL, "%s: this file is not a shard of a cache",
+                              shard->path);
     if (!shard->file->is_complete)
         return leat_error_set(shards->err, shards->code,
-                              "%s: is not complete: shard %u/%u has to be prepared to its end",
+                              "%s: the shard is not complete: prepare shard %u/%u to its end",
                               shard->path, identity->shard, identity->n_shards);
     if (memcmp(identity->spec, shards->identity.spec, sizeof(identity->spec)) != 0)
-        return leat_error_set(shards->err, -ESTALE,
-                              "%s: was made with another source, other per-record stages, another "
-                              "tokenizer or another version of leat: remove it, and `leatctl "
-                              "prepare %.200s --shard %u/%u -o DIR` makes it again",
-                              shard->path, shards->spec_file, identity->shard, identity->n_shards);
+        return leat_error_set(
+            shards->err, -ESTALE,
+            "%s: the shard was made with another source, per-record stage, tokenizer or version of "
+            "leat: remove it, and make it again with `leatctl prepare %.200s --shard %u/%u -o DIR`",
+            shard->path, shards->spec_file, identity->shard, identity->n_shards);
     if (memcmp(identity->data, shards->identity.data, sizeof(identity->data)) != 0)
         return leat_error_set(
             shards->err, -ESTALE,
-            "%s: was made of other data, or with another `verify`: remove it, and "
-            "`leatctl prepare %.200s --shard %u/%u -o DIR` makes it again",
+            "%s: the shard was made from other data, or with another `verify`: remove it, and make "
+            "it again with `leatctl prepare %.200s --shard %u/%u -o DIR`",
             shard->path, shards->spec_file, identity->shard, identity->n_shards);
     return 0;
 }
@@ -173,24 +174,28 @@ static int check_all(const struct leat_cache_shards *shards) {
 
     if (n == 0)
         return leat_error_set(shards->err, shards->code,
-                              "there are no shards (KEY-I-of-N.leat) there");
+                              "the folder has no shards (KEY-I-of-N.leat): make them with `leatctl "
+                              "prepare FILE --shard I/N -o DIR`");
     for (size_t i = 0; i < shards->n_items; i++) {
         const struct leat_cache_shard_file *shard = &shards->items[i];
 
         if (shard->file->identity.n_shards != n)
             return leat_error_set(shards->err, shards->code,
-                                  "%s: is one of %u shards, %s is one of %u", shard->path,
-                                  shard->file->identity.n_shards, shards->items[0].path, n);
+                                  "%s: this is one of %u shards, but %s is one of %u: keep the "
+                                  "shards of one set only",
+                                  shard->path, shard->file->identity.n_shards,
+                                  shards->items[0].path, n);
         if (i > 0 && shard->file->identity.shard == shard[-1].file->identity.shard)
-            return leat_error_set(shards->err, shards->code, "%s: is the same shard as %s",
+            return leat_error_set(shards->err, shards->code,
+                                  "%s: this is the same shard as %s: remove one of them",
                                   shard->path, shard[-1].path);
     }
     for (uint32_t i = 0; i < n; i++)
         if (i >= shards->n_items || shards->items[i].file->identity.shard != i)
-            return leat_error_set(
-                shards->err, shards->code,
-                "shard %u/%u is missing: `leatctl prepare %.200s --shard %u/%u -o DIR` makes it", i,
-                n, shards->spec_file, i, n);
+            return leat_error_set(shards->err, shards->code,
+                                  "shard %u/%u is missing: make it with `leatctl prepare %.200s "
+                                  "--shard %u/%u -o DIR`",
+                                  i, n, shards->spec_file, i, n);
     return 0;
 }
 

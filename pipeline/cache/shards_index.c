@@ -31,7 +31,7 @@ static int load(struct indexing *indexing, const struct leat_cache_file *shard,
             ? leat_cache_file_read_object(shard->object, false, frame, stored, indexing->err)
             : leat_cache_file_read(shard->fd, frame, stored, indexing->err);
     if (r == 0 && frame->is_lz4 && !leat_cache_frame_expand(frame, stored, bytes))
-        r = leat_error_set(indexing->err, -EBADMSG, "the block at byte %llu is no LZ4",
+        r = leat_error_set(indexing->err, -EBADMSG, "the block at byte %llu is not valid LZ4",
                            (unsigned long long)frame->position);
     return r < 0 ? r
                  : leat_cache_block_decode(&schema, bytes, (size_t)frame->n_bytes,

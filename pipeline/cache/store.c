@@ -88,12 +88,12 @@ static int fail_file(struct opening *opening, int code, const char *what) {
 
 static int open_folder(const char *folder, bool is_made, int *ret_fd, struct leat_error *err) {
     if (is_made && mkdir(folder, 0750) < 0 && errno != EEXIST)
-        return leat_error_set(err, -errno, "%s: the folder of the cache cannot be made: %s", folder,
+        return leat_error_set(err, -errno, "%s: cannot make the folder of the cache: %s", folder,
                               strerror(errno));
     *ret_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*ret_fd < 0)
-        return leat_error_set(err, -errno, "%s: the folder of the cache cannot be opened: %s",
-                              folder, strerror(errno));
+        return leat_error_set(err, -errno, "%s: cannot open the folder of the cache: %s", folder,
+                              strerror(errno));
     return 0;
 }
 
@@ -281,9 +281,10 @@ int leat_cache_store_finish(const char *folder, const struct leat_cache_file *fi
     name_file(&file->identity, ".leat", complete);
     name_partial(fd, &file->identity, partial);
     if (!is_named(fd, partial, file->fd))
-        r = leat_error_set(err, -ESTALE, "%s/%s: was removed while it was built", folder, partial);
+        r = leat_error_set(err, -ESTALE, "%s/%s: the file was removed while leat built it", folder,
+                           partial);
     else if (renameat(fd, partial, fd, complete) < 0)
-        r = leat_error_set(err, -errno, "%s/%s: cannot be renamed: %s", folder, partial,
+        r = leat_error_set(err, -errno, "%s/%s: cannot rename the file: %s", folder, partial,
                            strerror(errno));
     else if (!file->is_cheap)
         (void)fsync(fd);

@@ -106,7 +106,7 @@ static int open_in(const char *folder, const char *name, int *ret_folder, int *r
     int r;
 
     if (!is_cache_name(name, &is_complete))
-        return leat_error_set(err, -EINVAL, "\"%.80s\" is no name of a cache", name);
+        return leat_error_set(err, -EINVAL, "\"%.80s\" is not the name of a cache", name);
     *ret_folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*ret_folder < 0)
         return leat_error_set(err, -errno, "%s: %s", folder, strerror(errno));
@@ -127,7 +127,7 @@ int leat_cache_store_remove(const char *folder, const char *name, struct leat_er
         return r;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         r = errno == EWOULDBLOCK
-                ? leat_error_set(err, -EBUSY, "%s/%s: is in use", folder, name)
+                ? leat_error_set(err, -EBUSY, "%s/%s: the cache is in use", folder, name)
                 : leat_error_set(err, -errno, "%s/%s: %s", folder, name, strerror(errno));
     else if (unlinkat(directory, name, 0) < 0)
         r = leat_error_set(err, -errno, "%s/%s: %s", folder, name, strerror(errno));
@@ -173,8 +173,9 @@ int leat_cache_store_make_room(const char *folder, const struct leat_cache_limit
     }
     free(entries);
     if (r == 0 && n_bytes > max)
-        r = leat_error_set(err, -EDQUOT,
-                           "%s: the caches in use have %llu bytes, more than max_size (%lld)",
-                           folder, (unsigned long long)n_bytes, (long long)limits->max_size);
+        r = leat_error_set(
+            err, -EDQUOT,
+            "%s: the caches in use take %llu bytes, more than max_size (%lld): raise max_size",
+            folder, (unsigned long long)n_bytes, (long long)limits->max_size);
     return r;
 }

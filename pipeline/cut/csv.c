@@ -214,7 +214,7 @@ static bool check_up_to_end(struct split *split, struct csv_parser *parser, size
 const char *leat_cutter_csv_check(const struct leat_cutter *cutter, const uint8_t *record,
                                   size_t n_bytes, size_t *ret_at) {
     static const char return_fault[] =
-        "has a carriage return outside quotes and without a line feed";
+        "has a carriage return outside quotes without a line feed: end lines with LF or CR LF";
     struct split split = {.cutter = cutter, .record = record, .n_bytes = n_bytes};
     const uint8_t *cr = memchr(record, '\r', n_bytes);
     struct csv_parser parser;
@@ -236,5 +236,5 @@ const char *leat_cutter_csv_check(const struct leat_cutter *cutter, const uint8_
     if (!is_open(&parser))
         return NULL;
     *ret_at = split.start;
-    return "opens a quote here that does not close (or not within max_record_bytes)";
+    return "opens a quote here that does not close within max_record_bytes";
 }

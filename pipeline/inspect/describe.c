@@ -82,10 +82,9 @@ static int list_columns(struct leat_description *description, int after_stage,
     int r;
 
     if (after_stage >= (int)plan->n_stages)
-        return leat_error_set(
-            err, -EINVAL,
-            "stage %d does not exist: stages have the numbers from 0, and there are %zu",
-            after_stage, plan->n_stages);
+        return leat_error_set(err, -EINVAL,
+                              "stage %d does not exist: the stream has %zu stages, numbered from 0",
+                              after_stage, plan->n_stages);
     r = add_columns(description, plan->n_source_fields,
                     (const char(*)[LEAT_NAME_MAX + 1]) plan->source_names, plan->source_columns);
     for (int i = 0; r == 0 && i <= after_stage; i++) {

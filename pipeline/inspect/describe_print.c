@@ -100,13 +100,12 @@ static void add_tokens(struct leat_text *text, const struct leat_described_colum
     if (lengths->n == 0)
         return;
     leat_text_add(text, "\n");
-    leat_text_add_line(
-        text,
-        "%s: %llu tokens; a record has %u to %u, %.1f on average; of 100 records, 50 have "
-        "no more than %u, 90 %u, 99 %u",
-        column->name, (unsigned long long)lengths->sum, lengths->min, lengths->max,
-        mean_length(lengths), leat_lengths_percentile(lengths, 50),
-        leat_lengths_percentile(lengths, 90), leat_lengths_percentile(lengths, 99));
+    leat_text_add_line(text,
+                       "%s: %llu tokens; a record has %u to %u tokens, %.1f on average; the median "
+                       "is %u, the 90th percentile %u, the 99th %u",
+                       column->name, (unsigned long long)lengths->sum, lengths->min, lengths->max,
+                       mean_length(lengths), leat_lengths_percentile(lengths, 50),
+                       leat_lengths_percentile(lengths, 90), leat_lengths_percentile(lengths, 99));
     add_histogram(text, lengths);
 }
 
@@ -118,7 +117,7 @@ static void print_text(const struct leat_description *description, struct leat_t
                        (unsigned long long)description->n_bad);
     if (description->first_bad.code) {
         (void)leat_error_print(&description->first_bad, bad, sizeof(bad));
-        leat_text_add_line(text, "the first bad one: %s", bad);
+        leat_text_add_line(text, "the first bad record: %s", bad);
     }
     leat_text_add(text, "  %-20s %-14s %8s %8s %8s %8s %11s %11s %11s %11s\n", "column", "type",
                   "empty", "shortest", "length", "longest", "min", "mean", "std", "max");

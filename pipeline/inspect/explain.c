@@ -29,7 +29,7 @@ static void add_schema(struct leat_text *text, const struct leat_plan *plan,
         leat_text_add(text, " ");
         leat_graph_add_type(text, plan, columns[i]);
         if (!plan->is_needed[columns[i]])
-            leat_text_add(text, " (not made)");
+            leat_text_add(text, " (not needed)");
     }
 }
 
@@ -53,12 +53,12 @@ static void add_json_schema(struct leat_text *text, const struct leat_plan *plan
 static const char *remark(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0 ||
         (stage->ops->kind == LEAT_STAGE_ORDER && leat_plan_runs_in_map(plan, stage)))
-        return "computed in the pass, applied here";
+        return "computed in the pass over records, applied here";
     if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map &&
         !leat_plan_runs_in_map(plan, stage))
-        return "not run: nothing needs it";
+        return "not executed: no later stage needs its output";
     if (stage->ops->kind == LEAT_STAGE_MAP && !stage->ops->map)
-        return "schema only";
+        return "only changes which fields there are";
     return "";
 }
 
@@ -123,8 +123,8 @@ static void add_least(struct leat_text *text, const struct leat_memory_plan *bud
     static const double mib = 1048576;
 
     leat_text_add(text,
-                  "  least    %.1f MiB of a `memory_limit`, besides the daemon itself: ring %.1f, "
-                  "blocks %.1f, order %.1f,\n           loaded %.1f, workspace %.1f\n",
+                  "  minimum  %.1f MiB of `memory_limit`, besides the daemon's own memory: ring "
+                  "%.1f, blocks %.1f,\n           order %.1f, loaded files %.1f, workspace %.1f\n",
                   (double)(leat_memory_plan_least(budget) + least_ring(budget)) / mib,
                   (double)least_ring(budget) / mib,
                   (double)(budget->n_min_blocks * budget->block_bytes + budget->scratch_bytes +
@@ -152,7 +152,7 @@ static void add_cache(struct leat_text *text, const struct leat_plan *plan) {
 
     if (!plan->cache_path)
         return;
-    leat_text_add(text, "\nin the cache:          ");
+    leat_text_add(text, "\nkept in the cache:     ");
     for (uint32_t i = 0; i < plan->n_columns; i++) {
         if (!plan->is_kept[i])
             continue;
@@ -189,9 +189,9 @@ static void add_starts(struct leat_text *text, const struct leat_plan *plan, boo
     leat_steps_of(plan, 1, &steps);
     if (plan->left_out[0])
         leat_text_add(text, "\nnot read:              %s", plan->left_out);
-    leat_text_add(text, "\na start in mid-epoch:  %s\nsteps of an epoch:     ", start);
+    leat_text_add(text, "\nstart in mid-epoch:    %s\nsteps of an epoch:     ", start);
     if (steps.is_known)
-        leat_text_add(text, "%llu, of %llu rows of a pass", (unsigned long long)steps.n,
+        leat_text_add(text, "%llu steps from %llu rows", (unsigned long long)steps.n,
                       (unsigned long long)plan->n_rows);
     else
         leat_text_add(text, "unknown: %s", steps.reason);
@@ -229,9 +229,9 @@ static void add_sources(struct leat_text *text, const struct leat_plan *plan) {
 
         leat_text_add(text, "    of     %-10s %zu file%s", source->ops->name, n, n == 1 ? "" : "s");
         if (plan->mixing)
-            leat_text_add(text, ", %.4g of the records%s", plan->mixing->shares[source->lane],
+            leat_text_add(text, ", %.4g of all records%s", plan->mixing->shares[source->lane],
                           i > 0 && plan->sources[i - 1].lane == source->lane
-                              ? ", in step with the one before"
+                              ? ", taking turns with the source above"
                               : "");
         leat_text_add(text, "\n");
         for (size_t k = plan->n_stages; k < plan->n_all_stages; k++)
@@ -311,31 +311,31 @@ static void add_worlds(struct leat_text *text, const struct leat_plan *plan) {
         leat_steps_of(plan, world_size, &steps);
         leat_text_add(text, "  %llu ranks  ", (unsigned long long)world_size);
         if (!steps.is_known)
-            leat_text_add(text, "they fail at the end of an epoch of %llu steps",
+            leat_text_add(text, "the epoch fails at its end: its %llu steps do not divide evenly",
                           (unsigned long long)all.n);
         else
             leat_text_add(text, "%llu steps each", (unsigned long long)(steps.n / world_size));
         if (steps.is_known && steps.n < all.n)
-            leat_text_add(text, "; %llu of %llu are left out",
+            leat_text_add(text, "; %llu of %llu steps are left out",
                           (unsigned long long)(all.n - steps.n), (unsigned long long)all.n);
         if (steps.is_known && steps.n > all.n)
-            leat_text_add(text, "; %llu of %llu repeat", (unsigned long long)(steps.n - all.n),
-                          (unsigned long long)all.n);
+            leat_text_add(text, "; %llu of %llu steps are repeated",
+                          (unsigned long long)(steps.n - all.n), (unsigned long long)all.n);
         leat_text_add(text, "\n");
     }
 }
 
 static void add_ranks(struct leat_text *text, const struct leat_plan *plan) {
     static const char *const words[] = {
-        "each of W ranks gets n / W steps of an epoch of n, rounded down; the last n % W are left "
-        "out",
-        "each of W ranks gets n / W steps of an epoch of n, rounded up; the last round repeats "
-        "its\n           batches, from its first on",
-        "each of W ranks gets n / W steps of an epoch of n; if W does not divide n, the epoch "
-        "fails"};
+        "an epoch of n steps gives each of W ranks n / W steps, rounded down; the last n % W "
+        "steps\n           are left out",
+        "an epoch of n steps gives each of W ranks n / W steps, rounded up; the last round "
+        "repeats\n           its first batches",
+        "an epoch of n steps gives each of W ranks n / W steps; the epoch fails if W does not "
+        "divide n"};
 
-    leat_text_add(text, "\nranks, and what is taken out\n  uneven   %s: ",
-                  uneven_names[plan->options.uneven]);
+    leat_text_add(text,
+                  "\nranks and skipped steps\n  uneven   %s: ", uneven_names[plan->options.uneven]);
     leat_text_add(text, "%s", words[plan->options.uneven]);
     leat_text_add(text, "\n");
     add_worlds(text, plan);
@@ -381,16 +381,17 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     add_sources(text, plan);
     for (size_t i = 0; i < plan->n_stages; i++)
         add_stage(text, plan, &plan->stages[i]);
-    leat_text_add(text, "\none pass over a block: %s", plan->source_ops->name);
+    leat_text_add(text, "\nstages of a block:     %s", plan->source_ops->name);
     for (size_t i = 0; i < plan->n_map; i++)
         leat_text_add(text, " > %s", plan->map[i]->ops->name);
     add_cache(text, plan);
-    leat_text_add(text, "\non references:         ");
+    leat_text_add(text, "\nstages that order:     ");
     for (size_t i = 0; i < plan->n_order; i++)
         leat_text_add(text, "%s > ", plan->order[i]->ops->name);
     leat_text_add(text, "batch");
     add_starts(text, plan, options->has_index);
-    leat_text_add(text, "\n\nas it is executed%s\n\n", graph->is_unfused ? ", not fused" : "");
+    leat_text_add(text, "\n\nhow leat executes it%s\n\n",
+                  graph->is_unfused ? ", without fusing stages" : "");
     leat_graph_text(text, graph, forecast);
     leat_text_add(text, "\ntensors of a batch of ");
     if (plan->max_tokens > 0)
@@ -409,21 +410,21 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     }
     add_ranks(text, plan);
     leat_text_add(text, "\nmemory with %u workers\n", n_workers);
-    leat_text_add(text, "  blocks   about %.1f MiB: %u at once, of %s of source each\n",
+    leat_text_add(text, "  blocks   about %.1f MiB: %u blocks at once, each of %s of the source\n",
                   (double)memory.blocks / 1048576, memory.n_blocks,
                   leat_show_bytes((uint64_t)plan->options.block_bytes, size));
     if (plan->is_compressed && plan->options.decode_ahead > 0)
-        leat_text_add(text, "  decoding up to %.1f MiB of compressed files, ahead of the reader\n",
+        leat_text_add(text,
+                      "  decoding up to %.1f MiB of compressed files that are decoded ahead\n",
                       (double)plan->options.decode_ahead / 1048576);
     if (memory.loaded > 0 || memory.workspaces > 0)
-        leat_text_add(text,
-                      "  stages   %.1f MiB loaded once, and up to %.1f MiB for caches of %u "
-                      "workers\n",
-                      (double)memory.loaded / 1048576, (double)memory.workspaces / 1048576,
-                      n_workers);
+        leat_text_add(
+            text,
+            "  stages   %.1f MiB of loaded files, and up to %.1f MiB for caches of %u workers\n",
+            (double)memory.loaded / 1048576, (double)memory.workspaces / 1048576, n_workers);
     leat_text_add(text,
-                  "  order    up to %.2f MiB: at most %llu rows wait, and keep their blocks,\n     "
-                  "      %.1f MiB at most\n",
+                  "  order    up to %.2f MiB: at most %llu rows wait; their blocks take\n          "
+                  " at most %.1f MiB\n",
                   (double)memory.order / 1048576, (unsigned long long)memory.n_waiting,
                   (double)memory.budget.order_bytes / 1048576);
     leat_text_add(text,
@@ -431,7 +432,7 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
                   "trainer may hold\n",
                   (double)memory.ring / 1048576, plan->n_slots,
                   leat_show_bytes(plan->slot_bytes, size),
-                  plan->is_bounded ? "" : " at first (lengths have no bound: set max_length)");
+                  plan->is_bounded ? "" : " at first (row lengths have no limit: set max_length)");
     add_least(text, &memory.budget);
     if (options->ranks.world_size > 0) {
         share = leat_node_share(plan, &options->ranks, memory.budget.order_bytes);

@@ -30,7 +30,7 @@ static void add_costs(struct leat_text *text, const struct leat_forecast *foreca
     leat_graph_add_bytes(text, (uint64_t)forecast->bytes_per_s);
     leat_text_add(text, "/s of source, ");
     add_rate(text, forecast->rows_per_s, "rows/s");
-    leat_text_add(text, ", bounded by %s\n", leat_resource_phrase(forecast->bound));
+    leat_text_add(text, ", limited by %s\n", leat_resource_phrase(forecast->bound));
 }
 
 static void add_times(struct leat_text *text, const struct leat_forecast *forecast) {
@@ -43,7 +43,7 @@ static void add_times(struct leat_text *text, const struct leat_forecast *foreca
         add_rate(text, measured->n_epoch_records, "records in ");
         leat_graph_add_time(text, forecast->epoch_s);
     } else {
-        leat_text_add(text, "; an epoch has no end");
+        leat_text_add(text, "; the epoch never ends");
     }
     if (forecast->cached_epoch_s > 0) {
         leat_text_add(text, "; from the cache in ");
@@ -66,11 +66,10 @@ void leat_forecast_text(struct leat_text *text, const struct leat_forecast *fore
                   forecast->n_threads == 1 ? "" : "s");
     add_rate(text, (double)measured->n_records, "records (");
     leat_graph_add_bytes(text, measured->n_bytes);
-    leat_text_add(text, ") that were tried in ");
+    leat_text_add(text, ") that took ");
     leat_graph_add_time(text, (double)measured->elapsed_ns / 1e9);
-    leat_text_add(
-        text,
-        ",\nfor an idle machine, files in its memory, and a trainer that takes batches at once\n");
+    leat_text_add(text, "\nassumed: an idle machine, files in its memory, and a trainer that never "
+                        "makes leat wait\n");
     add_costs(text, forecast);
     add_times(text, forecast);
 }

@@ -21,10 +21,9 @@ static int place(struct head *head, const struct leat_plan *plan, int after_stag
     const struct leat_plan_stage *stage;
 
     if (after_stage >= (int)plan->n_stages)
-        return leat_error_set(
-            err, -EINVAL,
-            "stage %d does not exist: stages have the numbers from 0, and there are %zu",
-            after_stage, plan->n_stages);
+        return leat_error_set(err, -EINVAL,
+                              "stage %d does not exist: the stream has %zu stages, numbered from 0",
+                              after_stage, plan->n_stages);
     stage = after_stage < 0 ? NULL : &plan->stages[after_stage];
     head->columns = stage ? stage->columns_after : plan->source_columns;
     head->names =

@@ -67,9 +67,9 @@ static bool starts_programs(const struct leat_plan *plan) {
 const char *leat_measure_refusal(const struct leat_plan *plan,
                                  const struct leat_measure_options *options) {
     if (plan->is_one_pass)
-        return "its source is a FIFO, which can be read only once";
+        return "the source is a FIFO, which can be read only once";
     if (!options->may_start_programs && starts_programs(plan))
-        return "`exec` would start programs: use --measure";
+        return "measuring would start the programs of `exec`: allow it with --measure";
     return NULL;
 }
 

@@ -129,7 +129,8 @@ static int look_up(const struct leat_plan *plan, const struct leat_opener *opene
 
 static int no_step(const struct leat_places_options *options, uint64_t n_steps,
                    struct leat_error *err) {
-    return leat_error_set(err, -ERANGE, "step %llu does not exist: epoch %llu has %llu steps",
+    return leat_error_set(err, -ERANGE,
+                          "step %llu does not exist: epoch %llu has %llu steps, numbered from 0",
                           (unsigned long long)options->step, (unsigned long long)options->epoch,
                           (unsigned long long)n_steps);
 }
@@ -148,7 +149,7 @@ static int take_first(struct leat_run *run, const struct leat_places_options *op
         return no_step(options, first->step, err);
     if (first->epoch != options->epoch || first->step != options->step)
         return leat_error_set(err, -ENODATA,
-                              "epoch %llu, step %llu is left out: by skip_steps, or because "
+                              "epoch %llu, step %llu has no batch: skip_steps names it, or "
                               "skip_records leaves no row in it",
                               (unsigned long long)options->epoch,
                               (unsigned long long)options->step);
@@ -210,7 +211,7 @@ int leat_places_find(struct leat_plan *plan, const struct leat_opener *opener,
 
     *ret_places = (struct leat_places){.places = NULL};
     if (plan->is_one_pass)
-        return leat_error_set(err, -ESPIPE, "%s: is a FIFO, which can be read only once",
+        return leat_error_set(err, -ESPIPE, "%s: this is a FIFO, which can be read only once",
                               plan->source->files.paths[0]);
     r = find_lookups(plan, opener, options, &lookups, &ret_places->n_rows, err);
     if (r == 0)

@@ -114,20 +114,20 @@ static int connect_private(struct leat_error *err) {
     (void)pthread_once(&start_once, start_private);
     if (private_control == -ENOENT)
         return leat_error_set(err, -ENOENT,
-                              PROGRAM
-                              " reads and stores objects of stores and web servers, and is not "
-                              "installed here (Debian's package " PROGRAM ")");
+                              PROGRAM " reads objects of stores and web servers, and is not "
+                                      "installed: install Debian's package " PROGRAM);
     if (private_control < 0)
         return leat_error_set(err, private_control, PROGRAM " cannot be started: %s",
                               strerror(-private_control));
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return leat_error_set(err, -errno, "no socket for " PROGRAM ": %s", strerror(errno));
+        return leat_error_set(err, -errno, "cannot make a socket for " PROGRAM ": %s",
+                              strerror(errno));
     r = send_packet(private_control, "", 1, ends[1]);
     (void)close(ends[1]);
     if (r == 0)
         return ends[0];
     (void)close(ends[0]);
-    return leat_error_set(err, r, PROGRAM " of this process has ended: %s", strerror(-r));
+    return leat_error_set(err, r, PROGRAM " ended unexpectedly: %s: try again", strerror(-r));
 }
 
 /* ---- the service ---- */
@@ -160,8 +160,9 @@ int leat_fetch_connect(bool is_private, struct leat_error *err) {
         return fd;
     if (named && named[0])
         return leat_error_set(err, fd,
-                              "%s: cannot connect to " PROGRAM ", which reads objects of stores "
-                              "and web servers (%s): systemctl enable --now leat-fetch.socket",
+                              "%s: cannot connect to " PROGRAM
+                              ", which reads objects of stores and web servers: %s: start it with "
+                              "`systemctl enable --now leat-fetch.socket`",
                               named, strerror(-fd));
     return connect_private(err);
 }
@@ -181,7 +182,9 @@ int leat_fetch_ask(int socket, const struct leat_fetch_request *request, int fd,
     if (n_reply == 0 || n_reply == -ECONNRESET)
         return -ECONNRESET;
     if (n_reply != (ssize_t)sizeof(*ret_reply) || ret_reply->code > 0)
-        r = leat_error_set(err, -EPROTO, PROGRAM " is of another version");
+        r = leat_error_set(err, -EPROTO,
+                           PROGRAM
+                           " is of another version of leat: install the same version of both");
     else if (ret_reply->code < 0)
         r = leat_error_set(err, ret_reply->code, "%.*s", LEAT_FETCH_MESSAGE_MAX - 1,
                            ret_reply->message);

@@ -110,7 +110,7 @@ static int add_path(struct walk *walk, const char *path) {
     char *copy;
 
     if (files->n_paths == LEAT_FILES_MAX)
-        return leat_error_set(walk->err, -E2BIG, "there are more than %d files", LEAT_FILES_MAX);
+        return leat_error_set(walk->err, -E2BIG, "more than %d files match", LEAT_FILES_MAX);
     copy = strdup(path);
     if (!copy || !reserve_paths(files, files->n_paths + 1)) {
         free(copy);
@@ -346,8 +346,9 @@ static int descend_path(struct walk *walk, const char *done, const char *rest) {
     slash = strchr(rest, '/');
     n = slash ? (size_t)(slash - rest) : strlen(rest);
     if (n >= sizeof(component))
-        return leat_error_set(walk->err, -ENAMETOOLONG, "%.64s...: a name of more than %d bytes",
-                              rest, COMPONENT_MAX - 1);
+        return leat_error_set(walk->err, -ENAMETOOLONG,
+                              "%.64s...: a file name is longer than %d bytes", rest,
+                              COMPONENT_MAX - 1);
     memcpy(component, rest, n);
     component[n] = '\0';
     while (slash && *slash == '/')
@@ -368,8 +369,8 @@ static int expand_glob(struct walk *walk, const char *entry) {
     if (r == 0 && walk->n_matches == 0)
         r = leat_elsewhere_tell(entry, walk->err)
                 ? -ENOENT
-                : leat_error_set(walk->err, -ENOENT, "%s%s%s: no file matches", walk->base,
-                                 walk->base[0] ? "/" : "", entry);
+                : leat_error_set(walk->err, -ENOENT, "%s%s%s: no file matches this pattern",
+                                 walk->base, walk->base[0] ? "/" : "", entry);
     return r;
 }
 
@@ -397,7 +398,7 @@ static int expand_path(struct walk *walk, const char *entry) {
     } else if (r > 0) {
         r = add_below(walk, path, 1);
         if (r == 0 && walk->n_matches == 0)
-            r = leat_error_set(walk->err, -ENOENT, "%s: holds no file%s", path,
+            r = leat_error_set(walk->err, -ENOENT, "%s: the directory has no file%s", path,
                                walk->suffixes && walk->suffixes->n_items ? " with that suffix"
                                                                          : "");
     }
@@ -463,11 +464,12 @@ static int expand_objects(struct walk *walk, const char *entry) {
 
     if (strncmp(entry, "s3://", 5) != 0)
         return leat_error_set(walk->err, -EINVAL,
-                              "%s: web servers list no files, and a URL may have no query: name "
-                              "each file, or a range of them ({000..127})",
+                              "%s: leat cannot list the files of a web server, and a URL may have "
+                              "no query: name each file, or a range such as {000..127}",
                               entry);
     if (!memchr(entry + 5, '/', n_prefix - 5))
-        return leat_error_set(walk->err, -EINVAL, "%s: must begin with a bucket and a slash",
+        return leat_error_set(walk->err, -EINVAL,
+                              "%s: the URL needs a bucket and a slash, such as s3://bucket/data/",
                               entry);
     prefix = strndup(entry, n_prefix);
     r = prefix ? leat_object_list(walk->opener, prefix, &urls, &n, walk->err)
@@ -476,10 +478,10 @@ static int expand_objects(struct walk *walk, const char *entry) {
         r = add_meant(walk, entry, n_prefix, urls, n);
     if (r == 0 && walk->n_matches == 0)
         r = leat_error_set(walk->err, -ENOENT, "%s: %s", entry,
-                           is_pattern(entry)                           ? "no object matches"
-                           : walk->suffixes && walk->suffixes->n_items ? "holds no object with "
-                                                                         "that suffix"
-                                                                       : "holds no object");
+                           is_pattern(entry) ? "no object matches this pattern"
+                           : walk->suffixes && walk->suffixes->n_items
+                               ? "no object there has that suffix"
+                               : "there is no object");
     free(urls);
     free(prefix);
     return r;
@@ -555,14 +557,16 @@ static int expand_entry(struct walk *walk, const char *entry) {
 
     walk->n_matches = 0;
     if (!entry[0])
-        return leat_error_set(walk->err, -EINVAL, "the path is empty");
+        return leat_error_set(walk->err, -EINVAL,
+                              "the path is empty: give a file, a directory or a pattern");
     if (!find_range(entry, &range) && leat_elsewhere_is_object(entry))
         return expand_object(walk, entry);
     if (!find_range(entry, &range))
         return is_pattern(entry) ? expand_glob(walk, entry) : expand_path(walk, entry);
     n = range.from < range.to ? range.to - range.from : range.from - range.to;
     if (n >= LEAT_FILES_MAX)
-        return leat_error_set(walk->err, -E2BIG, "%s: more than %d files", entry, LEAT_FILES_MAX);
+        return leat_error_set(walk->err, -E2BIG, "%s: the range names more than %d files", entry,
+                              LEAT_FILES_MAX);
     for (unsigned long i = 0; r == 0 && i <= n; i++) {
         char *one;
 

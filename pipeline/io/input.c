@@ -38,7 +38,8 @@ static int check_type(struct leat_input *input, const char *path, struct leat_er
         (void)posix_fadvise(input->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     else if (flock(input->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         return leat_error_set(
-            err, -EBUSY, "%s: another stream reads this FIFO, which can be read only once", path);
+            err, -EBUSY, "%s: another stream is reading this FIFO, which can be read only once",
+            path);
     return 0;
 }
 
@@ -127,7 +128,7 @@ int leat_input_read_file(struct leat_input *input, void *data, size_t size, uint
     if (n < 0 && input->is_one_pass && errno == EAGAIN)
         return LEAT_INPUT_WAITING;
     if (n < 0)
-        return leat_error_set(err, -errno, "cannot read at byte %llu: %s",
+        return leat_error_set(err, -errno, "cannot read the file at byte %llu: %s",
                               (unsigned long long)offset, strerror(errno));
     return 0;
 }
@@ -207,7 +208,7 @@ int leat_input_state(const struct leat_input *input, struct leat_file_state *ret
     r = input->object ? 0 : leat_file_stat(input->fd, ret_state);
     if (input->object)
         leat_object_state(input->object, ret_state);
-    return r < 0 ? leat_error_set(err, r, "cannot look at the file: %s", strerror(-r)) : 0;
+    return r < 0 ? leat_error_set(err, r, "cannot get the file's size: %s", strerror(-r)) : 0;
 }
 
 uint64_t leat_input_offset(const struct leat_input *input) {
@@ -241,7 +242,7 @@ static int fail_damaged(const struct leat_input *input, const char *reason,
 
 static int fail_cut_short(const struct leat_input *input, struct leat_error *err) {
     return leat_error_set(
-        err, -EBADMSG, "%s: the file is cut short: it ends at byte %llu within a %s",
+        err, -EBADMSG, "%s: the file is truncated: it ends at byte %llu, within a %s",
         input->codec->name, (unsigned long long)input->offset, input->codec->frame);
 }
 
@@ -263,8 +264,8 @@ int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct 
         return 0;
     *n_made -= (size_t)(input->n_decoded - limit);
     return leat_error_set(err, -EBADMSG,
-                          "%s: the file of %llu bytes holds more than %llu bytes of text, above "
-                          "max_expansion (%llu)",
+                          "%s: the file of %llu bytes holds more than %llu bytes of text: it "
+                          "expands by more than max_expansion (%llu)",
                           input->codec->name, (unsigned long long)input->file_bytes,
                           (unsigned long long)limit, (unsigned long long)ratio);
 }
@@ -605,7 +606,7 @@ int leat_input_read_at(struct leat_input *input, uint64_t offset, void *data, si
         if (r < 0)
             return r;
         if (n_read == 0)
-            return leat_error_set(err, -EBADMSG, "the file is cut short: it ends at byte %llu",
+            return leat_error_set(err, -EBADMSG, "the file is truncated: it ends at byte %llu",
                                   (unsigned long long)(offset + n_done));
         n_done += n_read;
     }

@@ -56,20 +56,21 @@ static int try_groups(void) {
 
 const struct leat_kernel_need leat_kernel_needs[LEAT_KERNEL_NEEDS_MAX] = {
     {.name = "sealed memory",
-     .what = "memfd_create and its seals, for batches (/dev/shm is not needed)",
+     .what = "memfd_create with seals, for the memory of batches (/dev/shm is not needed)",
      .since = "5.1",
      .try = try_seals},
     {.name = "pidfd",
-     .what = "pidfd_open, to see the end of a trainer",
+     .what = "pidfd_open, to notice when a trainer ends",
      .since = "5.3",
      .try = try_pidfd},
     {.name = "openat2",
      .what = "openat2, to confine trainers to `roots`",
      .since = "5.6",
-     .instead = "leat confines trainers to `roots` by opening each directory in the one before",
+     .instead =
+         "leat confines trainers to `roots` without openat2: it opens directories one by one",
      .try = try_openat2},
     {.name = "SO_PEERGROUPS",
-     .what = "the groups of a client, for its rights",
+     .what = "SO_PEERGROUPS, to read the groups of a client and so its rights",
      .since = "4.13",
      .try = try_groups},
 };

@@ -59,14 +59,16 @@ static int ask(int *socket, bool is_private, const struct leat_fetch_request *re
     }
     if (r < 0)
         *err = why;
-    return r < 0 && !why.code ? leat_error_set(err, r, "leat-fetch ends repeatedly") : r;
+    return r < 0 && !why.code
+               ? leat_error_set(err, r, "leat-fetch keeps ending unexpectedly: its log says why")
+               : r;
 }
 
 static int fill_request(const struct leat_opener *opener, enum leat_fetch_verb verb,
                         const char *url, struct leat_fetch_request *request,
                         struct leat_error *err) {
     if (strlen(url) >= sizeof(request->url))
-        return leat_error_set(err, -ENAMETOOLONG, "%.64s...: a URL of more than %d bytes", url,
+        return leat_error_set(err, -ENAMETOOLONG, "%.64s...: the URL has more than %d bytes", url,
                               LEAT_FETCH_URL_MAX - 1);
     *request = (struct leat_fetch_request){
         .version = LEAT_FETCH_VERSION, .verb = verb, .is_confined = opener->allow_object != NULL};
@@ -176,7 +178,7 @@ static int look(int *socket, struct leat_fetch_request *request, struct leat_fet
     r = ask(socket, false, request, -1, reply, &fd, err);
     leat_file_close(&fd);
     if (r == 0 && reply->block_bytes == 0)
-        r = leat_error_set(err, -EPROTO, "leat-fetch: blocks without bytes");
+        r = leat_error_set(err, -EPROTO, "leat-fetch sent an empty block");
     if (r == 0)
         memcpy(request->identity, reply->identity, sizeof(request->identity));
     return r;
@@ -287,7 +289,7 @@ static int take_block(struct leat_object *object, uint64_t first, uint64_t n,
         r = ask(&object->socket, false, &object->request, -1, &reply, &object->fd, err);
     }
     if (r == 0 && (object->fd < 0 || reply.n_bytes != n))
-        r = leat_error_set(err, -EPROTO, "leat-fetch: the block at byte %llu is another one",
+        r = leat_error_set(err, -EPROTO, "leat-fetch sent another block than the one at byte %llu",
                            (unsigned long long)first);
     if (r < 0)
         leat_file_close(&object->fd);
@@ -301,8 +303,8 @@ static int read_copy(const struct leat_object *object, void *data, size_t n, uin
     if (n_read == (ssize_t)n)
         return 0;
     return leat_error_set(err, n_read < 0 ? (int)n_read : -EIO,
-                          "cannot read byte %llu of its copy: %s", (unsigned long long)offset,
-                          n_read < 0 ? strerror((int)-n_read) : "the copy is truncated");
+                          "cannot read byte %llu of the local copy: %s", (unsigned long long)offset,
+                          n_read < 0 ? strerror((int)-n_read) : "the local copy is truncated");
 }
 
 int leat_object_read(struct leat_object *object, void *data, size_t size, uint64_t offset,
@@ -346,7 +348,7 @@ int leat_object_read_part(struct leat_object *object, void *data, size_t n, uint
     int r = 0;
 
     if (offset > object->n_bytes || n > object->n_bytes - offset)
-        return leat_error_set(err, -EBADMSG, "it ends at byte %llu",
+        return leat_error_set(err, -EBADMSG, "the object ends too early, at byte %llu",
                               (unsigned long long)object->n_bytes);
     for (size_t at = 0; r == 0 && at < n; at += piece_of(n - at)) {
         r = take_block(object, offset + at, piece_of(n - at), err);
@@ -388,7 +390,8 @@ int leat_object_read_all(const struct leat_opener *opener, const char *url, size
     if (r < 0)
         return r;
     if (object->n_bytes > limit_bytes) {
-        r = leat_error_set(err, -EFBIG, "%s: is larger than %zu bytes", url, limit_bytes);
+        r = leat_error_set(err, -EFBIG, "%s: the object is larger than %zu bytes", url,
+                           limit_bytes);
     } else if (!(*ret_data = malloc(object->n_bytes + 1))) {
         r = leat_error_oom(err);
     } else if ((r = read_whole(object, *ret_data, &why)) < 0) {

@@ -29,7 +29,7 @@ static int open_of_type(const char *path, bool may_be_fifo, struct leat_error *e
     if (fstat(fd, &info) < 0 ||
         (!S_ISREG(info.st_mode) && !(may_be_fifo && S_ISFIFO(info.st_mode)))) {
         (void)close(fd);
-        return leat_error_set(err, -EINVAL, "%s: is not a regular file%s", path,
+        return leat_error_set(err, -EINVAL, "%s: this is not a regular file%s", path,
                               may_be_fifo ? " or FIFO" : "");
     }
     return fd;
@@ -78,7 +78,8 @@ static int read_all(int fd, const char *path, size_t limit_bytes, char **data, s
             break;
         *n_bytes += (size_t)n;
         if (*n_bytes > limit_bytes)
-            return leat_error_set(err, -EFBIG, "%s: is larger than %zu bytes", path, limit_bytes);
+            return leat_error_set(err, -EFBIG, "%s: the file is larger than %zu bytes", path,
+                                  limit_bytes);
     }
     (*data)[*n_bytes] = '\0';
     return 0;

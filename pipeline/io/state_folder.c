@@ -121,7 +121,7 @@ static int read_file(const struct leat_state_folder *folder, const char *name, s
         r = read_all(fd, (size_t)status->st_size, ret_data, ret_n_bytes);
     leat_file_close(&fd);
     if (r < 0) {
-        leat_error_set(err, r == -ENOENT ? -EIO : r, "cannot be read: %s",
+        leat_error_set(err, r == -ENOENT ? -EIO : r, "cannot read the file: %s",
                        r == -EPERM ? "it belongs to another user" : strerror(-r));
         leat_state_folder_locate(folder, name, err);
     }
@@ -234,7 +234,7 @@ int leat_state_folder_write(const struct leat_state_folder *folder, const char *
         r = -errno;
     if (r < 0) {
         (void)unlink(temporary);
-        return leat_error_set(err, r, "%s: cannot be written: %s", path, strerror(-r));
+        return leat_error_set(err, r, "%s: cannot write the file: %s", path, strerror(-r));
     }
     remove_oldest(folder);
     return 0;

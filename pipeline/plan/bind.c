@@ -90,7 +90,7 @@ static int bind_stage(struct leat_plan *plan, const struct leat_named_args *writ
     if (r == 0 && stage->source > 0 && stage->ops->kind != LEAT_STAGE_MAP)
         r = leat_config_error(
             stage->config, NULL, err,
-            "works on all rows of the stream: put it after the sources, in the stream's stages");
+            "needs all rows of the stream: put it after the sources, in the stream's stages");
     if (r < 0) {
         prefix_place(plan, stage->source, stage->position, kind, err);
         return r;
@@ -146,8 +146,8 @@ static int bind_stages(struct leat_plan *plan, struct leat_error *err) {
 
     if (n > LEAT_SPEC_MAX_STAGES)
         return leat_error_set(err, -EINVAL,
-                              "the stream and its sources have %zu stages, more than %d", n,
-                              LEAT_SPEC_MAX_STAGES);
+                              "the stream and its sources have %zu stages; at most %d are possible",
+                              n, LEAT_SPEC_MAX_STAGES);
     plan->stages = calloc(n ? n : 1, sizeof(*plan->stages));
     if (!plan->stages)
         return leat_error_oom(err);
@@ -178,11 +178,11 @@ static int take_cache(struct leat_plan *plan, struct leat_error *err) {
     if (leat_config_given(&plan->options.base, "cache") && !cache->path == !cache->prepared)
         return leat_config_error(
             &plan->options.base, "cache", err,
-            "needs a folder: `path` for a cache, or `prepared` for a prepared set");
+            "the cache needs a folder: give `path` for a cache, or `prepared` for a prepared set");
     if (cache->path && leat_elsewhere_is_object(cache->path))
         return leat_config_error(&plan->options.base, "cache", err,
-                                 "`path` is a folder of this machine, which runs write; a set in a "
-                                 "store is read by `prepared`");
+                                 "`path` must be a folder of this machine, since runs write to it; "
+                                 "give a set in a store as `prepared`");
     if (cache->prepared && leat_elsewhere_is_object(cache->prepared)) {
         plan->cache_path = strdup(cache->prepared);
         return plan->cache_path ? 0 : leat_error_oom(err);
@@ -201,15 +201,16 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
     if (r < 0)
         return r;
     if (plan->options.on_error == LEAT_ON_ERROR_QUARANTINE && !plan->options.quarantine)
-        return leat_config_error(config, "on_error", err,
-                                 "quarantine needs a file: set `quarantine`");
+        return leat_config_error(
+            config, "on_error", err,
+            "`on_error: quarantine` needs a file: set `quarantine`, such as bad.jsonl");
     if (plan->options.on_error != LEAT_ON_ERROR_QUARANTINE && plan->options.quarantine)
         return leat_config_error(config, "quarantine", err,
-                                 "has an effect only with `on_error: quarantine`");
+                                 "works only with `on_error: quarantine`");
     if (plan->options.on_error == LEAT_ON_ERROR_FAIL && plan->options.max_errors > 0)
         return leat_config_error(config, "max_errors", err,
-                                 "has an effect only with `on_error: skip` or `quarantine`: with "
-                                 "`fail` the first bad record ends the stream");
+                                 "works only with `on_error: skip` or `quarantine`; with `fail`, "
+                                 "the first bad record ends the stream");
     has_index_path =
         strcmp(plan->options.index, "auto") != 0 && strcmp(plan->options.index, "off") != 0;
     r = leat_skips_bind(&plan->skips, config, err);

@@ -43,8 +43,8 @@ struct reading {
 static ssize_t read_chunk(const struct reading *reading, size_t n_wanted, uint64_t offset) {
     ssize_t n = leat_file_read(reading->fd, reading->chunk, n_wanted, offset);
 
-    return n < 0 ? leat_error_set(reading->err, (int)n, "%s: cannot read: %s", reading->path,
-                                  strerror((int)-n))
+    return n < 0 ? leat_error_set(reading->err, (int)n, "%s: cannot read the file: %s",
+                                  reading->path, strerror((int)-n))
                  : n;
 }
 
@@ -141,7 +141,7 @@ int leat_data_open(const struct leat_opener *opener, const char *path,
     r = ret_file->fd < 0 ? ret_file->fd : leat_file_stat(ret_file->fd, &ret_file->state);
     if (ret_file->fd >= 0 && r != 0) {
         leat_data_close(ret_file);
-        r = leat_error_set(err, -EINVAL, "%s: is not a regular file", path);
+        r = leat_error_set(err, -EINVAL, "%s: this is not a regular file", path);
     }
     return r;
 }

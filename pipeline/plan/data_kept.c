@@ -193,7 +193,8 @@ static struct leat_data *load(const struct leat_data_kept *kept, const struct le
         return NULL;
     if (leat_data_kept_unpack(&plan->source->files, is_full, (uint8_t *)bytes, n_bytes, written_ns,
                               &data) == -EBADMSG) {
-        leat_error_set(ret_failure, -EBADMSG, "is damaged, so leat reads all files again");
+        leat_error_set(ret_failure, -EBADMSG,
+                       "the file is damaged, so leat reads all data files again");
         leat_state_folder_locate(&kept->folder, name, ret_failure);
     }
     free(bytes);

@@ -211,7 +211,7 @@ static void add_number(struct leat_text *text, uint64_t number) {
 
 static void add_size(struct leat_text *text, uint64_t n_bytes) {
     if (n_bytes == LEAT_DATA_UNREADABLE) {
-        leat_text_add(text, "not to be read");
+        leat_text_add(text, "unreadable");
         return;
     }
     add_number(text, n_bytes);
@@ -310,9 +310,8 @@ static void compare_order(struct comparison *comparison) {
     (void)begin_difference(comparison);
     leat_text_add(comparison->text, "the order of the files has changed: ");
     add_name(comparison->text, new->items[i].name);
-    leat_text_add(comparison->text, " stands where ");
+    leat_text_add(comparison->text, " is now in the place of ");
     add_name(comparison->text, old->items[i].name);
-    leat_text_add(comparison->text, " stood");
 }
 
 static bool is_reordered(const struct comparison *comparison) {
@@ -344,7 +343,7 @@ void leat_data_text_compare(const char *old, const char *new, struct leat_text *
     if (read_text(old, &comparison.old) < 0 || read_text(new, &comparison.new) < 0)
         text->failed = 1;
     else if (comparison.old.is_full != comparison.new.is_full)
-        leat_text_add(text, "verify was %s and is %s now, so the data cannot be compared",
+        leat_text_add(text, "`verify` was %s and is %s now, so leat cannot compare the data",
                       comparison.old.is_full ? "full" : "sample",
                       comparison.new.is_full ? "full" : "sample");
     else if (comparison.old.n_files != comparison.new.n_files)

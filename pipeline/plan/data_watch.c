@@ -78,7 +78,7 @@ static void describe_rewritten(const struct leat_data *known, const struct look 
         difference = leat_data_difference(known->ranges[look->file], look->hash.ranges,
                                           look->now.n_bytes, known->is_full);
     if (difference.n_bytes > 0)
-        (void)snprintf(text + n, TEXT_BYTES - (size_t)n, ": it differs between bytes %llu and %llu",
+        (void)snprintf(text + n, TEXT_BYTES - (size_t)n, "; bytes %llu to %llu differ",
                        (unsigned long long)difference.offset,
                        (unsigned long long)(difference.offset + difference.n_bytes));
 }
@@ -89,21 +89,21 @@ static void describe_change(const struct leat_data *known, const struct look *lo
     const char *what = "was rewritten";
 
     if (look->code == -ENOENT) {
-        (void)snprintf(text, TEXT_BYTES, "has vanished");
+        (void)snprintf(text, TEXT_BYTES, "was removed");
     } else if (look->code < 0) {
-        (void)snprintf(text, TEXT_BYTES, "cannot be read any more (%s)", strerror(-look->code));
+        (void)snprintf(text, TEXT_BYTES, "can no longer be read (%s)", strerror(-look->code));
     } else if (before->n_bytes == LEAT_DATA_UNREADABLE) {
-        (void)snprintf(text, TEXT_BYTES, "could not be read before, and can be read now");
+        (void)snprintf(text, TEXT_BYTES, "could not be read before, but can be read now");
     } else if (!is_replaced && before->n_bytes == look->now.n_bytes) {
         describe_rewritten(known, look, text);
     } else {
         if (is_replaced)
             what = "was replaced by another file";
         else if (before->n_bytes > look->now.n_bytes)
-            what = "has become shorter";
+            what = "was shortened";
         else if (look->begins_as_before)
             what = "was appended to";
-        (void)snprintf(text, TEXT_BYTES, "%s: it had %llu bytes, and has %llu bytes", what,
+        (void)snprintf(text, TEXT_BYTES, "%s: it had %llu bytes and now has %llu bytes", what,
                        (unsigned long long)before->n_bytes, (unsigned long long)look->now.n_bytes);
     }
 }
@@ -138,8 +138,8 @@ static int tell_change(struct leat_data_watch *watch, const struct look *look,
     if (!watch->fails)
         return remember_file(watch, look, err);
     leat_error_set(err, -ESTALE,
-                   "the data changed while the stream was read: this file %s; if it may change, "
-                   "give the stream `on_change: warn` or `on_change: follow`",
+                   "the data changed while leat read it: this file %s; if files may change, give "
+                   "the stream `on_change: warn` or `on_change: follow`",
                    text);
     leat_error_locate(err, path, 0, 0);
     return -ESTALE;

@@ -149,8 +149,7 @@ static void add_difference(const struct leat_descriptions *descriptions, const c
         leat_text_add(text, "the digest of the %s", kind);
         add_digests(text, old_digest, new_digest);
         leat_text_add(text, "%s",
-                      old ? ""
-                          : " (the earlier description is not kept here, so no details are known)");
+                      old ? "" : " (leat has no earlier description, so no details are known)");
     }
     free(file);
 }

@@ -207,16 +207,15 @@ static int check_tensor(const struct leat_plan *plan, const char *name,
                         const struct leat_field *field, struct leat_error *err) {
     if (field->dtype == LEAT_DTYPE_TEXT)
         return batch_error(plan, err,
-                           "the field \"%s\" is text and cannot be in a batch: `cast` it to "
+                           "the field \"%s\" is text, which a batch cannot hold: `cast` it to "
                            "numbers, or `select` the other fields",
                            name);
     field = leat_plan_shaping(plan, field);
     if (field->is_list && !field->is_padded && !field->width && plan->is_batched &&
         plan->batch_size > 1)
-        return batch_error(plan, err,
-                           "the field \"%s\" has rows of different lengths: `pad` it before "
-                           "`batch`",
-                           name);
+        return batch_error(
+            plan, err, "rows of the field \"%s\" have different lengths: `pad` it before `batch`",
+            name);
     return 0;
 }
 
@@ -303,7 +302,7 @@ static int size_slots(struct leat_plan *plan, struct leat_error *err) {
     if (total > (uint64_t)plan->options.max_batch_bytes && plan->is_bounded)
         return batch_error(plan, err,
                            "a batch of %llu rows may need %llu bytes, more than max_batch_bytes "
-                           "(%lld): lower batch_size or the lengths, or raise max_batch_bytes",
+                           "(%lld): lower batch_size or the row lengths, or raise max_batch_bytes",
                            (unsigned long long)plan->batch_size, (unsigned long long)total,
                            (long long)plan->options.max_batch_bytes);
     if (total > (uint64_t)plan->options.max_batch_bytes)
@@ -330,10 +329,10 @@ int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner
     plan->has_prefetch = planner->has_prefetch;
     plan->prefetch_size = planner->has_prefetch ? planner->prefetch_size : 1;
     if (planner->n_names > LEAT_SLOT_MAX_TENSORS)
-        return batch_error(
-            plan, err,
-            "a batch cannot have %zu tensors, only %d: `select` the fields that you want",
-            planner->n_names, LEAT_SLOT_MAX_TENSORS);
+        return batch_error(plan, err,
+                           "a batch would have %zu tensors; at most %d are possible: `select` the "
+                           "fields that you want",
+                           planner->n_names, LEAT_SLOT_MAX_TENSORS);
     plan->tensors = calloc(planner->n_names ? planner->n_names : 1, sizeof(*plan->tensors));
     if (!plan->tensors)
         return leat_error_oom(err);
@@ -363,30 +362,30 @@ static int check_source(const struct leat_plan *plan, const struct leat_plan_sta
                         struct leat_error *err) {
     if (plan->is_one_pass) {
         leat_config_error(stage->config, "blocks", err,
-                          "%s is a FIFO, so its blocks cannot be read in another order: shuffle "
-                          "with `buffer_size` or `global` alone",
+                          "%s is a FIFO, so leat cannot read its blocks in another order: shuffle "
+                          "with `buffer_size` or `global` only",
                           plan->source->files.paths[0]);
         return fail_at_stage(plan, stage, err);
     }
     if (plan->mixing) {
-        leat_config_error(stage->config, "blocks", err,
-                          "`%s` reads its sources record by record in its own order: shuffle with "
-                          "`buffer_size` or `global` alone",
-                          plan->source_ops->name);
+        leat_config_error(
+            stage->config, "blocks", err,
+            "`%s` chooses the order of records itself: shuffle with `buffer_size` or `global` only",
+            plan->source_ops->name);
         return fail_at_stage(plan, stage, err);
     }
     if (plan->blocks.n_lanes > 0 && !plan->cache_path && !plan->index_path) {
         leat_config_error(stage->config, "lanes", err,
-                          "needs the number of records beforehand: give the stream a `cache`, or a "
-                          "folder for its `index`, and make it with `leatctl cache warm %s`",
+                          "needs to know the number of records: give the stream a `cache`, or a "
+                          "folder for its `index`, and build it with `leatctl cache warm %s`",
                           plan->spec->file ? plan->spec->file : "FILE");
         return fail_at_stage(plan, stage, err);
     }
     if (plan->is_compressed && !plan->cache_path) {
         leat_config_error(
             stage->config, "blocks", err,
-            "%s is compressed, so it can only be read from front to back: give the stream a "
-            "`cache`, decompress it, or shuffle with `buffer_size` or `global` alone",
+            "%s is compressed, so leat must read it from front to back: give the stream a `cache`, "
+            "decompress the file, or shuffle with `buffer_size` or `global` only",
             plan->source->files.paths[0]);
         return fail_at_stage(plan, stage, err);
     }
@@ -400,8 +399,8 @@ static int check_place(const struct leat_plan *plan, size_t at, struct leat_erro
     if (!before || (at == 1 && plan->has_repeat && plan->repeat_at == 0))
         return 0;
     leat_config_error(plan->order[at]->config, "blocks", err,
-                      "`%s`, which depends on the order of the data, comes before it, but `blocks` "
-                      "changes that order: put `shuffle` first",
+                      "`blocks` changes the order of the data, on which the earlier stage `%s` "
+                      "depends: put `shuffle` first",
                       before->ops->name);
     return fail_at_stage(plan, plan->order[at], err);
 }
@@ -417,7 +416,7 @@ static int check_lanes(const struct leat_plan *plan, size_t at, struct leat_erro
             continue;
         leat_config_error(
             stage->config, is_full ? "global" : NULL, err,
-            "it follows `shuffle: {lanes}`, so it would see the rows of only one lane: %s",
+            "follows `shuffle: {lanes}`, so it would see the rows of only one lane: %s",
             is_full ? "shuffle with `buffer_size`" : "remove it, or remove `lanes`");
         return fail_at_stage(plan, stage, err);
     }

@@ -30,15 +30,15 @@ static int check_set(const struct leat_plan *plan, struct leat_error *err) {
     if (!plan->set)
         return 0;
     if (memcmp(plan->set->spec, plan->record_digest, sizeof(plan->record_digest)) != 0)
-        return leat_error_set(err, -ESTALE,
-                              "%.300s: the set was made with another source, other per-record "
-                              "stages, another tokenizer or another version of leat: `leatctl "
-                              "prepare %.200s --shard I/N -o DIR` prepares one",
-                              plan->set->folder, file);
+        return leat_error_set(
+            err, -ESTALE,
+            "%.300s: the set was made with another source, per-record stage, tokenizer or version "
+            "of leat: prepare a new one with `leatctl prepare %.200s --shard I/N -o DIR`",
+            plan->set->folder, file);
     if (plan->set->is_full != (plan->options.verify == LEAT_VERIFY_FULL))
         return leat_error_set(err, -ESTALE,
-                              "%.300s: the set was sealed with another `verify`: `leatctl prepare "
-                              "%.200s --seal -o %.300s` seals it again",
+                              "%.300s: the set was sealed with another `verify`: seal it again "
+                              "with `leatctl prepare %.200s --seal -o %.300s`",
                               plan->set->folder, file, plan->set->folder);
     return 0;
 }
@@ -61,8 +61,8 @@ static int load_files(struct leat_plan *plan, const struct leat_opener *opener,
 
 static int waited_in_vain(const char *path, struct leat_error *err) {
     return leat_error_set(err, -ETIMEDOUT,
-                          "%s: too little came through the FIFO in %d s to find the fields: start "
-                          "its writer first, or declare the fields",
+                          "%s: the FIFO sent too little within %d s to find the fields: start its "
+                          "writer first, or declare the fields",
                           path, PROBE_WAITS / 50);
 }
 
@@ -130,8 +130,9 @@ static int probe_input(struct leat_plan *plan, struct leat_plan_source *source,
         if (r != -EAGAIN || waits)
             continue;
         if (n_wanted >= PROBE_MAX_BYTES)
-            return leat_error_set(err, -EINVAL, "%s: the first record is longer than %u bytes",
-                                  path, PROBE_MAX_BYTES);
+            return leat_error_set(
+                err, -EINVAL, "%s: the first record is longer than %u bytes: declare the fields",
+                path, PROBE_MAX_BYTES);
         n_wanted *= 4;
     }
     if (r == 0 && n_bytes > 0)
@@ -153,7 +154,7 @@ int leat_plan_read_head(const struct leat_plan *plan, const struct leat_plan_sou
     if (r == 0)
         r = peek_head(input, source->n_probed_bytes, &head, &n_bytes, &is_whole, err);
     if (r == 0 && n_bytes < source->n_probed_bytes)
-        r = leat_error_set(err, -ESTALE, "%s: changed while it was read", path);
+        r = leat_error_set(err, -ESTALE, "%s: the file changed while leat read it", path);
     *ret_bytes = r == 0 ? malloc(n_bytes + 1) : NULL;
     if (*ret_bytes)
         memcpy(*ret_bytes, head, n_bytes);
@@ -174,7 +175,7 @@ static int probe_set(struct leat_plan *plan, struct leat_plan_source *source,
                                source->config->files.paths[0], planner, err);
 
     if (r == -EAGAIN)
-        return leat_error_set(err, -EBADMSG, "%s: its head of %s is too short", plan->set->folder,
+        return leat_error_set(err, -EBADMSG, "%s: its first records of %s are not enough to find the fields", plan->set->folder,
                               source->config->files.paths[0]);
     set_record_bytes(plan, source, head->record_bytes);
     return r;
@@ -194,10 +195,9 @@ int leat_plan_probe(struct leat_plan *plan, struct leat_plan_source *source,
     if (r == 0) {
         plan->is_one_pass = leat_input_is_one_pass(input);
         if (plan->is_one_pass && plan->source_ops->is_composite)
-            r = leat_error_set(err, -ESPIPE,
-                               "%s: is a FIFO, which can be read only once, so it cannot be one of "
-                               "several sources",
-                               path);
+            r = leat_error_set(
+                err, -ESPIPE,
+                "%s: a FIFO, which can be read only once, cannot be one of several sources", path);
         else
             r = probe_input(plan, source, planner, input, path, err);
         if (leat_input_format(input)) {
@@ -237,7 +237,9 @@ static int plan_stage(struct leat_plan *plan, struct leat_plan_stage *stage,
     planner->stage = (uint32_t)stage->index + 1;
     planner->kind_index = stage->kind_index;
     r = planner->is_packed && leat_stage_filters(stage->config)
-            ? leat_config_error(stage->config, NULL, err, "works on records: put it before pack")
+            ? leat_config_error(
+                  stage->config, NULL, err,
+                  "works on records, but `pack` makes rows of several: put it before `pack`")
             : 0;
     if (r == 0 && stage->ops->plan)
         r = stage->ops->plan(stage->config, planner, err);
@@ -300,15 +302,15 @@ static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
     if (plan->cache_path && plan->mixing) {
         leat_config_error(
             &plan->source->base, NULL, err,
-            "cannot be cached, since a cache has its records in one order: remove `cache`");
+            "changes the order of records, but a cache has one order: remove `cache`");
         leat_error_prefix(err, "source.%s", plan->source_ops->name);
         return -EINVAL;
     }
     stage = plan->cache_path ? leat_plan_find_varying(plan) : NULL;
     if (stage) {
         leat_config_error(stage->config, NULL, err,
-                          "gives other values in each epoch, but a cache would not: remove "
-                          "`cache`, or the randomness");
+                          "gives other values in each epoch, but a cache would repeat the first "
+                          "ones: remove `cache`, or the randomness");
         leat_plan_prefix_stage(plan, stage, err);
         return -EINVAL;
     }

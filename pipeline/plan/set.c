@@ -46,7 +46,7 @@ static int find(const struct parsing *parsing, struct leat_json_node object, con
     if (leat_json_kind(object) == LEAT_JSON_OBJECT &&
         leat_json_find(object, key, strlen(key), ret_node) && leat_json_kind(*ret_node) == kind)
         return 0;
-    return fail(parsing, key, "is missing or of another type");
+    return fail(parsing, key, "is missing or has another type");
 }
 
 static int get_uint(const struct parsing *parsing, struct leat_json_node object, const char *key,
@@ -95,7 +95,7 @@ static int get_digest(const struct parsing *parsing, struct leat_json_node objec
         return r;
     text = leat_json_string(node, &n);
     if (n != 2 * n_bytes || decode_hex(text, n_bytes, ret_bytes) < 0)
-        return fail(parsing, key, "has not the digits of a digest");
+        return fail(parsing, key, "has the wrong number of digits for a digest");
     return 0;
 }
 
@@ -114,7 +114,7 @@ static int get_bytes(const struct parsing *parsing, struct leat_json_node object
         return leat_error_oom(parsing->err);
     *ret_n = n / 2;
     if (n % 2 != 0 || decode_hex(text, n / 2, *ret_bytes) < 0)
-        return fail(parsing, key, "has no hexadecimal digits");
+        return fail(parsing, key, "has digits that are not hexadecimal");
     return 0;
 }
 
@@ -131,7 +131,7 @@ static int read_head(const struct parsing *parsing, struct leat_json_node node, 
         return r;
     if (n_files == 0 || n_files > LEAT_FILES_MAX || head->n_bytes > LEAT_SET_HEAD_MAX ||
         head->record_bytes > LEAT_SET_HEAD_MAX)
-        return fail(parsing, "sources", "is out of bounds");
+        return fail(parsing, "sources", "is out of range");
     head->n_files = (size_t)n_files;
     return 0;
 }
@@ -151,7 +151,7 @@ static int read_file(const struct parsing *parsing, struct leat_json_node node, 
         return r;
     text = leat_json_string(name, &n);
     if (n == 0 || memchr(text, '\0', n))
-        return fail(parsing, "name", "is no name of a file");
+        return fail(parsing, "name", "is not the name of a file");
     file->name = strndup(text, n);
     return file->name ? 0 : leat_error_oom(parsing->err);
 }
@@ -166,7 +166,7 @@ static int read_shard(const struct parsing *parsing, struct leat_json_node node,
     if (r == 0)
         r = get_bytes(parsing, node, "blocks", &shard->checksums, &n_bytes);
     if (r == 0 && n_bytes % LEAT_SET_CHECKSUM_BYTES != 0)
-        r = fail(parsing, "blocks", "has a checksum that is cut");
+        r = fail(parsing, "blocks", "has a truncated checksum");
     shard->n_blocks = n_bytes / LEAT_SET_CHECKSUM_BYTES;
     return r;
 }
@@ -203,17 +203,17 @@ static int check_counts(const struct parsing *parsing) {
     for (size_t i = 0; i < set->n_heads; i++)
         n_files += set->heads[i].n_files;
     if (n_files != set->n_files)
-        return fail(parsing, "files", "are not as many as the sources have");
+        return fail(parsing, "files", "has another number of entries than there are sources");
     for (size_t i = 0; i < set->n_shards; i++) {
         const struct leat_set_shard *shard = &set->shards[i];
 
         if (__builtin_add_overflow(n_records, shard->n_records, &n_records) ||
             __builtin_add_overflow(n_rows, shard->n_rows, &n_rows) ||
             shard->n_rows > shard->n_records)
-            return fail(parsing, "shards", "have counts that cannot be");
+            return fail(parsing, "shards", "has impossible counts");
     }
     if (n_records != set->n_records || n_rows != set->n_rows)
-        return fail(parsing, "n_records", "is not the sum of the shards");
+        return fail(parsing, "n_records", "is not the sum of the counts of the shards");
     return 0;
 }
 
@@ -225,7 +225,7 @@ static int read_root(const struct parsing *parsing, struct leat_json_node root) 
     int r = get_uint(parsing, root, "leat_set", &version);
 
     if (r == 0 && version != VERSION)
-        return fail(parsing, "leat_set", "is not version 2: seal the set again");
+        return fail(parsing, "leat_set", "must be 2: seal the set again");
     if (r == 0)
         r = get_digest(parsing, root, "spec", sizeof(set->spec), set->spec);
     if (r == 0)
@@ -286,10 +286,10 @@ int leat_set_open(const char *folder, const char *spec_file, const struct leat_o
 
     free(path);
     if (r == -ENOENT)
-        return leat_error_set(err, -ESTALE,
-                              "%.300s: the set is not sealed: `leatctl prepare %.200s --seal -o "
-                              "%.300s` seals it",
-                              folder, spec_file ? spec_file : "FILE", folder);
+        return leat_error_set(
+            err, -ESTALE,
+            "%.300s: the set is not sealed: seal it with `leatctl prepare %.200s --seal -o %.300s`",
+            folder, spec_file ? spec_file : "FILE", folder);
     if (r < 0) {
         *err = own;
         return r;
@@ -398,6 +398,7 @@ int leat_set_check_file(const struct leat_set *set, size_t file, const char *pat
     leat_data_close(&opened);
     if (r == 0 && (opened.state.n_bytes != known->n_bytes ||
                    memcmp(hash.digest, known->digest, sizeof(hash.digest)) != 0))
-        r = leat_error_set(err, -ESTALE, "%s: is not the file that the set was made of", path);
+        r = leat_error_set(err, -ESTALE, "%s: this is not the file from which the set was made",
+                           path);
     return r;
 }

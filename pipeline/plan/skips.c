@@ -173,10 +173,10 @@ static int bind_steps(struct leat_skips *skips, const struct leat_stream_options
         struct leat_skip_range range;
 
         if (leat_skips_parse_step(text, &range) < 0)
-            return leat_skips_error(
-                &options->base, "skip_steps", i, text,
-                "is not a step: write 17, 100-120, or with the epoch 0:17, 0:100-120; at most 1e15",
-                err);
+            return leat_skips_error(&options->base, "skip_steps", i, text,
+                                    "is not a step: write a number such as 17, a range such as "
+                                    "100-120, or epoch:step such as 0:17; numbers go up to 1e15",
+                                    err);
         if (leat_skip_list_add(&skips->steps, &range) < 0)
             return leat_error_oom(err);
     }
@@ -196,8 +196,9 @@ int leat_skips_bind(struct leat_skips *skips, const struct leat_config *base,
 
         if (leat_skips_parse_record(text, &n_file, &range) < 0)
             r = leat_skips_error(base, "skip_records", i, text,
-                                 "is not a record: write data.csv:17 or data.csv:100-120 (lines, "
-                                 "from 1), or its number, 17 or 100-120; at most 1e15",
+                                 "is not a record: write file:line such as data.csv:17 (lines "
+                                 "count from 1), a range such as data.csv:100-120, or the record's "
+                                 "number such as 17; numbers go up to 1e15",
                                  err);
     }
     return r;
@@ -267,8 +268,8 @@ static int fail_partial_rounds(const struct leat_skips *skips, uint64_t world_si
     if (r < 0)
         return leat_error_oom(err);
     return leat_error_set(err, -EINVAL,
-                          "skip_steps leaves out parts of rounds, so %llu ranks would not have the "
-                          "same number of steps; skip whole rounds: skip_steps: [%s]",
+                          "skip_steps leaves out parts of rounds, so %llu ranks would have "
+                          "different numbers of steps; skip whole rounds: skip_steps: [%s]",
                           (unsigned long long)world_size, text);
 }
 

@@ -34,7 +34,8 @@ static int add_source(struct leat_plan *plan, struct leat_config *config, uint32
     struct leat_plan_source *larger;
 
     if (plan->n_sources == LEAT_SOURCES_MAX)
-        return leat_config_error(config, NULL, err, "more than %d sources", LEAT_SOURCES_MAX);
+        return leat_config_error(config, NULL, err, "more than %d sources are given",
+                                 LEAT_SOURCES_MAX);
     larger = reallocarray(plan->sources, plan->n_sources + 1, sizeof(*larger));
     if (!larger)
         return leat_error_oom(err);
@@ -67,7 +68,7 @@ static int bind_child(struct leat_plan *plan, const struct leat_composite *list,
                            err);
     if (r == 0 && ops->is_composite && (!list->is_mix || ((struct leat_composite *)config)->is_mix))
         r = leat_config_error(config, NULL, err,
-                              "cannot be a source in %s: nest only a concat in a mix",
+                              "cannot be a source in %s: only a `concat` in a `mix` can be nested",
                               list->source.base.ops->name);
     if (r == 0 && ops->is_composite)
         r = bind_list(plan, (struct leat_composite *)config, lane, stages, err);
@@ -132,8 +133,8 @@ int leat_plan_bind_sources(struct leat_plan *plan, struct leat_error *err) {
 
 static int fail_at_hand(const struct leat_plan *plan, const char *path, struct leat_error *err) {
     return leat_error_set(err, -ESTALE,
-                          "%.300s: the set was made of other data than %.300s: `leatctl prepare "
-                          "%.200s --shard I/N -o DIR` prepares one of this",
+                          "%.300s: the set was made from other data than %.300s: prepare one from "
+                          "this data with `leatctl prepare %.200s --shard I/N -o DIR`",
                           plan->set->folder, path, plan->spec->file ? plan->spec->file : "FILE");
 }
 
@@ -295,11 +296,11 @@ static bool is_common(const struct leat_planner *planner, const struct schema *s
         const struct leat_field *field = entry ? &planner->fields[entry->column] : NULL;
 
         if (!field) {
-            (void)snprintf(why, size, "sources[%zu] does not have it", i);
+            (void)snprintf(why, size, "sources[%zu] does not have this field", i);
             return false;
         }
         if (first && (first->dtype != field->dtype || first->is_list != field->is_list)) {
-            (void)snprintf(why, size, "it is %s%s in sources[%zu] and %s%s in sources[%zu]",
+            (void)snprintf(why, size, "it has type %s%s in sources[%zu] but %s%s in sources[%zu]",
                            leat_dtype_name(first->dtype), list_form(first), first_at,
                            leat_dtype_name(field->dtype), list_form(field), i);
             return false;
@@ -321,8 +322,8 @@ static int check_joinable(const struct leat_plan *plan, const struct leat_planne
         if (!field->is_padded && field->made == LEAT_MADE_OF_RECORDS)
             continue;
         return leat_config_error(&plan->sources[source].config->base, NULL, err,
-                                 "a stage of this source pads the field \"%s\": put `pad` after "
-                                 "the sources, in the stream's stages",
+                                 "a stage of this source pads the field \"%s\": move `pad` behind "
+                                 "the sources, to the stream's stages",
                                  planner->names[i].name);
     }
     return 0;
@@ -417,7 +418,7 @@ static int add_common(struct leat_plan *plan, struct leat_planner *planner,
 
         if (!has_same_tokens(&first, &planner->fields[own]))
             return leat_config_error(&plan->source->base, "sources", err,
-                                     "the text \"%s\" has special tokens in some sources, but not "
+                                     "the text \"%s\" has special tokens in some sources but not "
                                      "in others: `tokenize` it in the stages of each source",
                                      name);
         add_move(&plan->sources[i], own, column);
@@ -451,7 +452,8 @@ static int join_schemas(struct leat_plan *plan, struct leat_planner *planner,
         }
     if (planner->n_names == 0)
         return leat_config_error(&plan->source->base, "sources", err,
-                                 "have no common field with the same name and type");
+                                 "have no field in common with the same name and type: give them "
+                                 "`stages` that rename or cast fields");
     return 0;
 }
 

@@ -250,9 +250,9 @@ static void tell_contents(struct comparison *comparison, struct piece owner) {
 
     if (!begin_difference(comparison))
         return;
-    leat_text_add(text, "what the files of ");
+    leat_text_add(text, "the contents of the files of ");
     add_piece(text, owner);
-    leat_text_add(text, " say has changed");
+    leat_text_add(text, " changed");
     add_files(text, &comparison->old, &comparison->new, owner, false, &n_named);
     add_files(text, &comparison->new, &comparison->old, owner, true, &n_named);
     leat_text_add(text, "%s", n_named ? ")" : "");
@@ -294,9 +294,9 @@ static void compare_kinds(struct comparison *comparison) {
         tell_value(comparison, (struct piece){place, (size_t)n}, &old->kinds[at], &new->kinds[at]);
     }
     for (size_t i = at; i < old_end; i++)
-        tell_stage(comparison, i, old->kinds[i], "was there, and is gone");
+        tell_stage(comparison, i, old->kinds[i], "was removed");
     for (size_t i = at; i < new_end; i++)
-        tell_stage(comparison, i, new->kinds[i], "is new");
+        tell_stage(comparison, i, new->kinds[i], "was added");
 }
 
 /* True if the line is of a stage or source that both texts have. */

@@ -152,8 +152,8 @@ int leat_run_delivery_job(struct leat_run_delivery *delivery, struct leat_job **
 
     if (need > (size_t)max_bytes)
         return leat_error_set(err, -EMSGSIZE,
-                              "a batch needs %s, more than max_batch_bytes (%lld): set max_length, "
-                              "or raise max_batch_bytes",
+                              "a batch needs %s, more than max_batch_bytes (%lld): limit its rows "
+                              "with max_length, or raise max_batch_bytes",
                               leat_show_bytes(need, size), max_bytes);
     if (need == 0 || room == 0 || !is_ready(delivery) || (delivery->n_jobs_out > 0 && room < max))
         return 0;

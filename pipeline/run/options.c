@@ -14,7 +14,7 @@ static int check_ranks(const struct leat_run_options *options, struct leat_error
                               (unsigned long long)world_size - 1);
     if (n_ranks > world_size - options->first_rank)
         return leat_error_set(
-            err, -EINVAL, "there are not %llu ranks from rank %llu on, since the world has %llu",
+            err, -EINVAL, "%llu ranks from rank %llu on are more than the world has: %llu ranks",
             (unsigned long long)n_ranks, (unsigned long long)options->first_rank,
             (unsigned long long)world_size);
     return 0;
@@ -30,15 +30,14 @@ static int check_passes(const struct leat_run_options *options, const struct lea
         return 0;
     if (options->first_epoch > 0 || options->first_step > 0)
         return leat_error_set(err, -ESPIPE,
-                              "%s: is a FIFO, which can be read only once, so the stream cannot "
-                              "resume at epoch %llu, step %llu",
+                              "%s: a FIFO can be read only once, so the stream cannot resume at "
+                              "epoch %llu, step %llu",
                               path, (unsigned long long)options->first_epoch,
                               (unsigned long long)options->first_step);
     if (options->n_epochs > 1)
-        return leat_error_set(
-            err, -ESPIPE,
-            "%s: is a FIFO, which can be read only once, so it has one epoch, not %llu", path,
-            (unsigned long long)options->n_epochs);
+        return leat_error_set(err, -ESPIPE,
+                              "%s: a FIFO can be read only once, so it has one epoch, not %llu",
+                              path, (unsigned long long)options->n_epochs);
     return 0;
 }
 

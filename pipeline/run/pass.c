@@ -69,12 +69,12 @@ static int fail_without_batches(const struct leat_pass *pass, const struct leat_
         (void)leat_error_print(&bad->last, text, sizeof(text));
     return leat_error_set(
         err, -ENODATA,
-        "epoch %llu has no batches: %llu records were read, %llu of them were bad, and filters "
-        "left %llu%s%s%.300s",
+        "epoch %llu has no batches: leat read %llu records, %llu of them were bad, and filters "
+        "kept %llu%s%s%.300s",
         (unsigned long long)pass->epoch, (unsigned long long)pass->n_epoch_records,
         (unsigned long long)bad->n_epoch, (unsigned long long)pass->n_epoch_rows,
-        pass->n_epoch_rows ? ", of which `skip`, other filters or `drop_last` left none" : "",
-        text[0] ? "; the last bad one is " : "", text);
+        pass->n_epoch_rows ? ", but `skip`, other filters or `drop_last` dropped these too" : "",
+        text[0] ? "; the last bad record is " : "", text);
 }
 
 static int check_epoch(const struct leat_pass *pass, const struct leat_bad_records *bad,
@@ -87,14 +87,15 @@ static int check_epoch(const struct leat_pass *pass, const struct leat_bad_recor
     if (batcher->n_rounds == 0 && !(is_first && batcher->first_step > 0))
         return leat_error_set(
             err, -ENODATA,
-            "no rank of %llu gets a batch: epoch %llu has only %llu steps; `uneven: pad` gives all "
-            "of them one",
+            "%llu ranks are too many: epoch %llu has only %llu steps, so no rank gets a batch: "
+            "`uneven: pad` repeats batches, so that each rank gets one",
             (unsigned long long)batcher->world_size, (unsigned long long)pass->epoch,
             (unsigned long long)batcher->n_closed);
     /* The first step of a rank may lie behind the end, in the last round of the epoch. */
     if (is_first && batcher->first_step >= batcher->n_closed + batcher->world_size)
         return leat_error_set(
-            err, -EINVAL, "step %llu does not exist, since epoch %llu has only %llu steps",
+            err, -EINVAL,
+            "step %llu does not exist: epoch %llu has only %llu steps, numbered from 0",
             (unsigned long long)batcher->first_step, (unsigned long long)pass->epoch,
             (unsigned long long)batcher->n_closed);
     return 0;

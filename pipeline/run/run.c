@@ -540,7 +540,7 @@ int leat_run_extend(struct leat_run *run, uint64_t n_epochs, uint64_t n_steps,
 
     assert(!run->options.only_builds);
     if (run->has_ended || run->is_cancelled)
-        return leat_error_set(err, -EPIPE, "the run has come to its end");
+        return leat_error_set(err, -EPIPE, "the run has already ended");
     wanted.n_epochs = later(wanted.n_epochs, n_epochs);
     wanted.n_steps = later(wanted.n_steps, n_steps);
     r = leat_run_options_check(&wanted, run->plan, err);

@@ -109,7 +109,7 @@ static void settle(struct leat_tuner *tuner) {
     set_phase(tuner, LEAT_TUNER_SETTLED);
     tuner->next_move = tuner->n_failed = tuner->n_good = 0;
     tuner->last_good = -1;
-    decide(tuner, "settled: no other setting was faster");
+    decide(tuner, "done: no other setting was faster");
 }
 
 static void start_trial(struct leat_tuner *tuner, const struct leat_knobs *knobs) {
@@ -225,9 +225,9 @@ static void end_trial(struct leat_tuner *tuner) {
     tuner->is_unclear |= noise > NOISE_MOST && !is_kept && gain > -noise;
     if (is_kept)
         tuner->kept = trial->knobs;
-    decide(tuner, "%s %s: %+.0f %%, noise %.0f %%%s%s%s", is_kept ? "kept" : "back from", what,
+    decide(tuner, "%s %s: %+.0f %%, noise %.0f %%%s%s%s", is_kept ? "kept" : "undid", what,
            gain * 100, noise * 100, trial->why[0] ? "; " : "", trial->why,
-           trial->is_proof ? "; where it began" : "");
+           trial->is_proof ? "; this is the setting that it began with" : "");
     count_trial(tuner, is_kept);
     try_next(tuner);
 }
@@ -318,7 +318,7 @@ static void begin_again(struct leat_tuner *tuner, double rate) {
 
     tuner->patience_ns *= tuner->patience_ns < PATIENCE_MAX ? 2 : 1;
     set_phase(tuner, LEAT_TUNER_LEARNING);
-    decide(tuner, "the rate has changed by %+.0f %%: looks again", change * 100);
+    decide(tuner, "the rate changed by %+.0f %%: the tuner starts again", change * 100);
 }
 
 static void take_settled(struct leat_tuner *tuner, double rate) {
@@ -351,7 +351,7 @@ static bool give_way(struct leat_tuner *tuner, const struct leat_tuner_sample *s
     if (leat_knobs_equal(&before, &tuner->kept))
         return false;
     set_phase(tuner, LEAT_TUNER_SETTLED);
-    decide(tuner, "memory is short: back to where it began");
+    decide(tuner, "memory is short: the tuner returns to its first settings");
     return true;
 }
 
@@ -419,9 +419,10 @@ void leat_tuner_init(struct leat_tuner *tuner, const struct leat_tuner_limits *l
         tuner->owes_proof = !memory->is_settled && !leat_knobs_equal(&tuner->kept, &limits->start);
     }
     set_phase(tuner, memory && memory->is_settled ? LEAT_TUNER_SETTLED : LEAT_TUNER_LEARNING);
-    decide(tuner, memory
-                      ? "continues with the settings of the last run of this stream on this machine"
-                      : "begins with the defaults and your own settings");
+    decide(tuner,
+           memory
+               ? "the tuner continues with the settings of this stream's last run on this machine"
+               : "the tuner begins with the defaults and your own settings");
 }
 
 void leat_tuner_recall(const struct leat_tuner *tuner, struct leat_tuner_memory *ret_memory) {

@@ -102,11 +102,12 @@ bool leat_tuner_reckon(const struct leat_tuner_limits *limits, const struct leat
         reckoned.of[LEAT_KNOB_BLOCK_BYTES] = knobs->of[LEAT_KNOB_BLOCK_BYTES];
     if (leat_knobs_equal(&reckoned, knobs))
         return false;
-    (void)snprintf(
-        ret_why, size, "a block takes %.2f ms, a batch %.1f us, reading %.0f %% of the time",
-        sum->n_maps > 0 ? (double)sum->map_ns / (double)sum->n_maps / 1e6 : 0.0,
-        sum->n_batches > 0 ? (double)sum->collate_ns / (double)sum->n_batches / 1e3 : 0.0,
-        100 * part_of(sum, sum->scan_ns));
+    (void)snprintf(ret_why, size,
+                   "a block takes %.2f ms, a batch %.1f us, and reading takes %.0f %% of the time",
+                   sum->n_maps > 0 ? (double)sum->map_ns / (double)sum->n_maps / 1e6 : 0.0,
+                   sum->n_batches > 0 ? (double)sum->collate_ns / (double)sum->n_batches / 1e3
+                                      : 0.0,
+                   100 * part_of(sum, sum->scan_ns));
     *knobs = reckoned;
     return true;
 }

@@ -4,9 +4,9 @@
 
 static const struct leat_arg args[] = {
     LEAT_ARG(leat_composite, sources, SOURCES,
-             "such as `[{csv: {paths: a.csv}}, {jsonl: {paths: b.jsonl}}]`, read in this order; "
-             "`stages: [..]` beside a source apply to its records alone; the stream has the fields "
-             "that all sources then have with the same type",
+             "the sources, read in this order, such as `[{csv: {paths: a.csv}}, {jsonl: {paths: "
+             "b.jsonl}}]`; `stages: [..]` beside a source apply to its records only; the stream "
+             "has the fields that all sources then have with the same type",
              .is_required = true, .min = 1, .max = LEAT_SOURCES_MAX),
     LEAT_ARGS_END,
 };

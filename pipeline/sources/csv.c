@@ -27,14 +27,14 @@ struct csv {
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("replace"),
-    LEAT_ARG(csv, delimiter, TEXT, "one byte between fields; \"\\t\" for tabs", .fallback = ","),
+    LEAT_ARG(csv, delimiter, TEXT, "the byte between fields; \"\\t\" for tabs", .fallback = ","),
     LEAT_ARG(csv, quote, TEXT,
-             "one byte around fields, doubled inside; \"\" for files without quoting",
+             "the byte around a quoted field, doubled inside it; \"\" for files without quotes",
              .fallback = "\""),
     LEAT_ARG(csv, header, BOOL, "true: the first record of each file holds the names of the fields",
              .fallback = "true"),
     LEAT_ARG(csv, names, TEXTS,
-             "names of the fields, in place of those in the header; required without a header",
+             "names of the fields, in place of those in the header; required if there is no header",
              .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
@@ -46,17 +46,20 @@ static int check(struct leat_config *config, struct leat_error *err) {
         (self->delimiter[0] & 0x80))
         return leat_config_error(
             config, "delimiter", err,
-            "\"%.16s\" cannot separate fields: give one ASCII character that ends no line",
+            "\"%.16s\" cannot separate fields: give one ASCII character that is not a line end",
             self->delimiter);
     if (strlen(self->quote) > 1 || (self->quote[0] && strchr("\r\n", self->quote[0])) ||
         (self->quote[0] & 0x80))
-        return leat_config_error(config, "quote", err,
-                                 "\"%.16s\" is not one ASCII character that ends no line",
-                                 self->quote);
+        return leat_config_error(
+            config, "quote", err,
+            "\"%.16s\" cannot quote fields: give one ASCII character that is not a line end",
+            self->quote);
     if (self->quote[0] == self->delimiter[0])
-        return leat_config_error(config, "quote", err, "quote and delimiter are the same");
+        return leat_config_error(config, "quote", err,
+                                 "`quote` and `delimiter` are the same: change one");
     if (!self->header && self->names.n_items == 0)
-        return leat_config_error(config, "header", err, "a file without a header needs `names`");
+        return leat_config_error(config, "header", err,
+                                 "a file without a header needs `names` for its fields");
     return 0;
 }
 
@@ -149,7 +152,7 @@ static int split_header(const struct leat_cutter *cutter, const uint8_t *record,
         r = leat_error_oom(err);
     else if (!leat_cutter_split(cutter, record, n_bytes, n_bytes, fields, LEAT_FIELDS_MAX,
                                 &n_fields))
-        r = leat_error_set(err, -EBADMSG, "the header is not CSV: it has a misplaced quote");
+        r = leat_error_set(err, -EBADMSG, "the header is not valid CSV: it has a misplaced quote");
     else if (n_fields > LEAT_FIELDS_MAX)
         r = leat_error_set(err, -EBADMSG, "the header has more than %d fields", LEAT_FIELDS_MAX);
     for (uint32_t i = 0; r == 0 && i < n_fields; i++) {
@@ -179,7 +182,7 @@ static int read_header(const struct csv *self, const uint8_t *record, size_t n_b
     if (leat_json_is_utf8(record, n_bytes))
         r = split_header(&cutter_, record, n_bytes, ret_header, err);
     else
-        r = leat_error_set(err, -EBADMSG, "the header is not UTF-8");
+        r = leat_error_set(err, -EBADMSG, "the header is not valid UTF-8");
     if (r == -EBADMSG)
         leat_error_locate(err, file, 1, 0);
     return r;
@@ -196,12 +199,12 @@ static int declare(struct csv *self, char *const *names, size_t n_names, const c
         for (size_t k = 0; k < i; k++)
             if (strcmp(names[k], names[i]) == 0)
                 return leat_error_set(err, wrong,
-                                      "%s: fields %zu and %zu have the same name \"%.64s\"; name "
-                                      "the fields with `names`",
+                                      "%s: fields %zu and %zu have the same name \"%.64s\": give "
+                                      "all names with `names`",
                                       file, k + 1, i + 1, names[i]);
         if (!names[i][0])
             return leat_error_set(
-                err, wrong, "%s: field %zu has no name; name all fields with `names`", file, i + 1);
+                err, wrong, "%s: field %zu has no name: give all names with `names`", file, i + 1);
         r = leat_planner_add(planner, &self->source.base, "names", names[i], LEAT_DTYPE_TEXT, true,
                              &column, NULL, err);
         if (r < 0)
@@ -228,9 +231,8 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     if (r < 0)
         return r;
     if (start == end)
-        return leat_error_set(err, -EBADMSG,
-                              "%s: is empty, but should begin with a header that names the fields",
-                              file);
+        return leat_error_set(
+            err, -EBADMSG, "%s: the file is empty; expected a header that names the fields", file);
     r = read_header(self, head + start, end - start, file, &header, err);
     if (r < 0) {
         header_deinit(&header);
@@ -242,7 +244,7 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
         return declare(self, self->columns, self->n_columns, file, planner, err);
     if (self->names.n_items != self->n_columns)
         return leat_config_error(config, "names", err,
-                                 "there are %zu names for the %zu fields of %s",
+                                 "`names` has %zu names, but %zu fields are in %s",
                                  self->names.n_items, self->n_columns, file);
     return declare(self, self->names.items, self->n_columns, file, planner, err);
 }
@@ -263,7 +265,7 @@ static int shorten_head(const struct leat_config *config, uint8_t *head, size_t 
 static int compare_header(const struct csv *self, const struct header *header, const char *file,
                           struct leat_error *err) {
     if (header->n_names != self->n_columns)
-        leat_error_set(err, -EBADMSG, "the header has %zu fields, but that of %s has %zu",
+        leat_error_set(err, -EBADMSG, "the header has %zu fields, but the header of %s has %zu",
                        header->n_names, self->source.files.paths[0], self->n_columns);
     for (size_t i = 0; i < header->n_names && i < self->n_columns; i++)
         if (strcmp(header->names[i], self->columns[i]) != 0)
@@ -384,8 +386,8 @@ static bool has_right_number(struct rows *rows, uint32_t row, uint32_t n_fields)
                            "the record has %u fields, more than max_fields (%llu)", n_fields,
                            (unsigned long long)max_fields);
     else if (n_fields != rows->n_columns)
-        leat_map_reject_at(rows->map, row, 0, 0, "the record has %u fields instead of %u", n_fields,
-                           rows->n_columns);
+        leat_map_reject_at(rows->map, row, 0, 0, "the record has %u fields, but %u were expected",
+                           n_fields, rows->n_columns);
     else
         return true;
     return false;
@@ -405,7 +407,7 @@ static bool split_record(struct rows *rows, uint32_t row, uint32_t *ret_start) {
                           rows->fields, rows->n_columns, &n_fields))
         return has_right_number(rows, row, n_fields);
     if (!reject_quoting(rows, row, &record))
-        leat_map_reject_at(rows->map, row, 0, 0, "the record is not CSV");
+        leat_map_reject_at(rows->map, row, 0, 0, "the record is not valid CSV");
     return false;
 }
 

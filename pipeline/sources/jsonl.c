@@ -30,16 +30,17 @@ struct jsonl {
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("fail"),
-    LEAT_ARG_NAMED("fields", jsonl, declared, MAP,
-                   "fields to read: `label: int64`, `meta.lang: text`, `vec: float32[]`, "
-                   "`messages: json` (any value, as its JSON text), or under another name `lang: "
-                   "\"meta.lang text\"` (write a dot in a key as \\.); default: the fields of the "
-                   "first 100 records, objects as `outer.inner`; strings become text, whole "
-                   "numbers int64, other numbers float64, arrays of numbers lists of these",
-                   .min = 1, .max = LEAT_FIELDS_MAX),
+    LEAT_ARG_NAMED(
+        "fields", jsonl, declared, MAP,
+        "the fields to read, such as `label: int64`, `meta.lang: text`, `vec: float32[]`, or "
+        "`messages: json` for any value as JSON text; to read a field under another name, write "
+        "`lang: \"meta.lang text\"` (a dot in a key as \\.); default: the fields of the first 100 "
+        "records, objects as `outer.inner`; strings become text, whole numbers int64, other "
+        "numbers float64, arrays of numbers lists",
+        .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARG(jsonl, missing, MAP,
-             "values in place of missing fields and nulls: `stars: 0`; without it, a missing text "
-             "or list is empty, and a missing number or boolean makes the record bad",
+             "values that replace missing fields and nulls, such as `stars: 0`; without it, a "
+             "missing text or list is empty, and a missing number or boolean makes the record bad",
              .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
@@ -122,13 +123,14 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
         return r;
     if (fault.code) {
         r = leat_error_set(err, -EBADMSG,
-                           "%s; no line before this one shows which fields there are",
+                           "%s; leat needs a valid line before it to find the fields: correct the "
+                           "line, or declare `fields`",
                            fault.message);
         leat_error_locate(err, file, fault_line, fault.column);
         return r;
     }
     return leat_error_set(err, -EBADMSG,
-                          "%s: is empty, so it does not show which fields there are: declare "
+                          "%s: the file is empty, so leat cannot find the fields: declare "
                           "`fields`, or give a file with a record",
                           file);
 }
@@ -163,7 +165,7 @@ static int tell_left_out(struct leat_planner *planner, const struct leat_jsonl_f
 
     (void)snprintf(
         why, sizeof(why),
-        "it holds lists of %s, which leat leaves out; declare it \"json\" to get it as text",
+        "it holds lists of %s, which leat leaves out: declare it as json to get it as text",
         field->has_texts ? "texts" : "objects or lists");
     return leat_planner_add_unread(planner, field->name, why);
 }
@@ -187,8 +189,8 @@ static int declare(struct jsonl *self, struct leat_planner *planner, struct leat
             if (!fields->fields[k].is_unusable && strcmp(fields->fields[k].name, field->name) == 0)
                 return leat_config_error(
                     config, "fields", err,
-                    "two fields are called \"%s\": a key with a dot, and a key in an object; "
-                    "declare the fields that you want with `fields`",
+                    "two fields are called \"%s\": one is a key with a dot, one a key in an "
+                    "object: declare the fields that you want with `fields`",
                     field->name);
         is_text = field->dtype == LEAT_DTYPE_TEXT;
         r = leat_planner_add(planner, config, "fields", field->name, field->dtype,
@@ -321,9 +323,10 @@ static int make_buffers(struct rows *rows, struct leat_error *err) {
     for (int i = 0; i < 2; i++) {
         struct leat_arena *arena = i ? &rows->map->block->kept : rows->map->scratch;
         if (text_bytes[i] > UINT32_MAX)
-            return leat_error_set(err, -EOVERFLOW,
-                                  "the texts of one block may take %zu bytes: lower block_bytes",
-                                  text_bytes[i]);
+            return leat_error_set(
+                err, -EOVERFLOW,
+                "the texts of one block may take %zu bytes, which is too much: lower block_bytes",
+                text_bytes[i]);
         rows->texts[i].data = leat_arena_alloc(arena, text_bytes[i]);
         rows->lists[i].data = leat_arena_alloc(arena, list_bytes[i]);
         if (!rows->texts[i].data || !rows->lists[i].data)
@@ -393,7 +396,8 @@ static bool reject_odd(struct rows *rows, uint32_t row, uint32_t i) {
                               leat_dtype_name(field->dtype));
     else
         leat_map_reject_value(rows->map, row, field->name, column,
-                              "%s; `invalid_utf8: replace` puts U+FFFD there", fault.message);
+                              "%s; `invalid_utf8: replace` puts U+FFFD in its place",
+                              fault.message);
     return true;
 }
 
@@ -574,7 +578,7 @@ static int reject_malformed(struct rows *rows, uint32_t row, int r, const struct
                             struct leat_error *err) {
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    leat_map_reject_at(rows->map, row, 0, fault->column, "the record is not JSON: %s",
+    leat_map_reject_at(rows->map, row, 0, fault->column, "the record is not valid JSON: %s",
                        fault->message);
     return 0;
 }
@@ -625,7 +629,7 @@ static int parse_row(struct rows *rows, uint32_t row, struct leat_error *err) {
     if (rows->map->max_fields &&
         count_members(rows->root, rows->map->max_fields) > rows->map->max_fields) {
         leat_map_reject_at(rows->map, row, 0, 0,
-                           "the record has more than max_fields (%llu) members",
+                           "the record has more members than max_fields (%llu)",
                            (unsigned long long)rows->map->max_fields);
         return 0;
     }

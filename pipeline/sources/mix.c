@@ -17,26 +17,27 @@ struct mix {
 static const char *const exhausted_choices[] = {"stop", "repeat", "drop", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG_NAMED("sources", mix, composite.sources, SOURCES,
-                   "such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: web.jsonl}}]`; one may "
-                   "be a `concat`; `stages: [..]` beside a source apply to its records alone; the "
-                   "stream has the fields that all sources then have with the same type",
-                   .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
-    LEAT_ARG(
-        mix, weights, TEXTS,
-        "a positive number for each source: its share of the records, which are drawn at random",
-        .min = 1, .max = LEAT_LANES_MAX),
-    LEAT_ARG(
-        mix, proportions, TEXTS,
-        "in place of weights: the sources take turns, so that each has had its share at any time",
-        .min = 1, .max = LEAT_LANES_MAX),
-    LEAT_ARG(
-        mix, exhausted, CHOICE,
-        "what happens when a source has no more records: the pass ends (stop), the source starts "
-        "again until all were read once (repeat), or the others continue without it (drop)",
-        .fallback = "stop", .choices = exhausted_choices),
-    LEAT_ARG(mix, seed, INT, "with `weights`: another seed draws differently", .fallback = "0",
-             .min = 0, .max = 9e15),
+    LEAT_ARG_NAMED(
+        "sources", mix, composite.sources, SOURCES,
+        "the sources to mix, such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: "
+        "web.jsonl}}]`; one may be a `concat`; `stages: [..]` beside a source apply to its records "
+        "only; the stream has the fields that all sources then have with the same type",
+        .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG(mix, weights, TEXTS,
+             "one positive number for each source: the share of its records; leat draws the source "
+             "of each record at random",
+             .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG(mix, proportions, TEXTS,
+             "in place of `weights`: one share for each source; the sources take turns, so the "
+             "shares are exact at any time",
+             .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG(mix, exhausted, CHOICE,
+             "what happens when a source has no more records: stop ends the pass; repeat starts "
+             "this source again until all were read once; drop continues with the others",
+             .fallback = "stop", .choices = exhausted_choices),
+    LEAT_ARG(mix, seed, INT,
+             "with `weights`: the seed of the random choice; another seed draws other sources",
+             .fallback = "0", .min = 0, .max = 9e15),
     LEAT_ARGS_END,
 };
 
@@ -47,7 +48,7 @@ static int read_shares(struct mix *self, const char *arg, const struct leat_text
 
     if (texts->n_items != self->composite.sources->n_items)
         return leat_config_error(&self->composite.source.base, arg, err,
-                                 "there are %zu numbers for %zu sources: give one for each",
+                                 "%zu numbers are given for %zu sources: give one for each source",
                                  texts->n_items, self->composite.sources->n_items);
     for (size_t i = 0; i < texts->n_items; i++) {
         double share;
@@ -71,9 +72,9 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (is_random == (self->proportions.n_items > 0))
         return leat_config_error(config, is_random ? "proportions" : NULL, err,
-                                 "give either `weights` or `proportions`");
+                                 "give exactly one of `weights` and `proportions`");
     if (!is_random && leat_config_given(config, "seed"))
-        return leat_config_error(config, "seed", err, "has an effect only with `weights`");
+        return leat_config_error(config, "seed", err, "works only with `weights`");
     self->composite.is_mix = true;
     self->composite.mixing = (struct leat_mixing){
         .is_random = is_random,

@@ -149,10 +149,11 @@ static int declare(struct leat_jsonl_fields *fields, const struct leat_config *c
         return leat_config_error(
             config, arg, err,
             "field \"%s\": \"%.64s\" is not a type; write text, json, bool, int64, float32, "
-            "int32[] or the like, or a path and a type: \"meta.lang text\"",
+            "int32[] or the like, or a path and a type such as \"meta.lang text\"",
             name, space ? space + 1 : text);
     if (!name[0] || strlen(name) > LEAT_NAME_MAX)
-        return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
+        return leat_config_error(config, arg, err,
+                                 "the name of a field may have 1 to %d bytes; this one has %zu",
                                  LEAT_NAME_MAX, strlen(name));
     if (fields->nodes[node].field >= 0)
         return leat_config_error(config, arg, err, "fields \"%s\" and \"%s\" have the same path",
@@ -189,11 +190,11 @@ void leat_jsonl_field_bound(const struct leat_jsonl_field *field, struct leat_fi
 static void check_length(const struct leat_jsonl_field *field, struct leat_map *map, uint32_t row,
                          uint32_t n) {
     if (field->width > 0 && n != field->width)
-        leat_map_reject(map, row, field->name, "the list has %u items instead of %llu", n,
+        leat_map_reject(map, row, field->name, "the list has %u items, but %llu were expected", n,
                         (unsigned long long)field->width);
     else if (field->max_length > 0 && n > field->max_length)
-        leat_map_reject(map, row, field->name, "the list has %u items, more than %llu", n,
-                        (unsigned long long)field->max_length);
+        leat_map_reject(map, row, field->name, "the list has %u items; at most %llu are possible",
+                        n, (unsigned long long)field->max_length);
 }
 
 void leat_jsonl_fields_check_lengths(const struct leat_jsonl_fields *fields, struct leat_map *map) {
@@ -217,7 +218,7 @@ int leat_jsonl_fields_add(struct leat_jsonl_fields *fields, const char *name,
 void leat_jsonl_field_reject_missing(const struct leat_jsonl_field *field, struct leat_map *map,
                                      uint32_t row) {
     leat_map_reject(map, row, field->name,
-                    "the value is missing or null; to replace it, set missing: {%s: 0}",
+                    "the value is missing or null; to replace it, set for example missing: {%s: 0}",
                     field->name);
 }
 
@@ -253,10 +254,11 @@ int leat_jsonl_fields_set_missing(struct leat_jsonl_fields *fields,
                                      missing->keys[i]);
         if (field->is_list)
             return leat_config_error(
-                config, arg, err, "\"%s\" is a list, which is empty if it is missing", field->name);
+                config, arg, err, "\"%s\" is a list: a missing list is always empty", field->name);
         field->fallback = missing->values[i];
         if (field->dtype != LEAT_DTYPE_TEXT && !leat_jsonl_field_fallback(field, &value))
-            return leat_config_error(config, arg, err, "\"%s\": \"%.64s\" is no %s", field->name,
+            return leat_config_error(config, arg, err,
+                                     "\"%s\": \"%.64s\" is not a value of type %s", field->name,
                                      field->fallback, leat_dtype_name(field->dtype));
     }
     return 0;
@@ -323,7 +325,7 @@ static int varies(const struct leat_jsonl_field *field, const char *what, struct
 
     return leat_error_set(
         err, -EINVAL,
-        "field \"%s\" is %s here but %s before; declare the fields that you want with `fields`",
+        "field \"%s\" is %s here but %s before: declare the fields that you want with `fields`",
         field->name, what, former(field, buffer, sizeof(buffer)));
 }
 
@@ -381,7 +383,7 @@ static int infer_member(struct leat_jsonl_fields *fields, uint32_t parent, const
 
     if (fields->n_fields > LEAT_FIELDS_MAX)
         return leat_error_set(
-            err, -E2BIG, "there are more than %d fields; declare those that you want with `fields`",
+            err, -E2BIG, "there are more than %d fields: declare those that you want with `fields`",
             LEAT_FIELDS_MAX);
     if (ensure_child(fields, parent, key, n_key, &node) < 0)
         return leat_error_oom(err);

@@ -25,13 +25,13 @@ static const char *const documents[] = {"line", "file", "separator", NULL};
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("replace"),
     LEAT_ARG(text, document, CHOICE,
-             "what a record is: a line, a whole file, or the text between separators; a document "
-             "of line ends alone is skipped",
+             "what a record is: a line, a whole file, or the text between separators; leat skips a "
+             "document that holds only line ends",
              .fallback = "line", .choices = documents),
     LEAT_ARG(text, separator, TEXT,
-             "bytes between documents, such as \"\\n\\n\", which belong to no document"),
-    LEAT_ARG(text, field, FIELD, "name of the field with the document", .fallback = "text"),
-    LEAT_ARG(text, file_field, FIELD, "name of a field with the file's name, as in `paths`"),
+             "the bytes between documents, such as \"\\n\\n\"; they belong to no document"),
+    LEAT_ARG(text, field, FIELD, "name of the field that gets the document", .fallback = "text"),
+    LEAT_ARG(text, file_field, FIELD, "name of a field that gets the file's name, as in `paths`"),
     LEAT_ARGS_END,
 };
 
@@ -43,13 +43,13 @@ static int check(struct leat_config *config, struct leat_error *err) {
         return leat_config_error(config, "separator", err,
                                  "`document: separator` needs a `separator`, such as \"\\n\\n\"");
     if (self->document != DOCUMENT_SEPARATOR && self->separator)
-        return leat_config_error(config, "separator", err,
-                                 "has an effect only with `document: separator`");
+        return leat_config_error(config, "separator", err, "works only with `document: separator`");
     if (n > LEAT_CUTTER_SEPARATOR_MAX)
-        return leat_config_error(config, "separator", err, "%zu bytes are more than %d", n,
-                                 LEAT_CUTTER_SEPARATOR_MAX);
+        return leat_config_error(config, "separator", err, "has %zu bytes; at most %d are possible",
+                                 n, LEAT_CUTTER_SEPARATOR_MAX);
     if (self->file_field && strcmp(self->file_field, self->field) == 0)
-        return leat_config_error(config, "file_field", err, "`field` has the same name, \"%s\"",
+        return leat_config_error(config, "file_field", err,
+                                 "has the same name as `field`, \"%s\": choose another",
                                  self->field);
     return 0;
 }
@@ -191,7 +191,8 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
 
 const struct leat_stage_ops leat_source_text = {
     LEAT_STAGE_BASE("text", text, SOURCE),
-    .summary = "reads documents of plain text: lines, files, or the text between separators",
+    .summary =
+        "reads plain text: each line, each file, or each part between separators is a record",
     .example = "{ paths: [books/], suffix: .txt, document: file, file_field: book }",
     .suffixes =
         (const struct leat_source_suffix[]){{.text = ".txt"}, {.text = ".md"}, {.text = NULL}},

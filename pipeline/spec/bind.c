@@ -82,8 +82,8 @@ static int bind_number(const struct leat_arg *arg, const struct leat_value *valu
         const char *what;
     } numbers[] = {
         [LEAT_ARG_INT] = {leat_parse_int, "a whole number"},
-        [LEAT_ARG_BYTES] = {leat_parse_bytes, "a number of bytes, as 4096, 500MB or 4GiB"},
-        [LEAT_ARG_SECONDS] = {leat_parse_seconds, "a time, as 90s, 45m, 12h or 30d"},
+        [LEAT_ARG_BYTES] = {leat_parse_bytes, "a number of bytes, such as 4096, 500MB or 4GiB"},
+        [LEAT_ARG_SECONDS] = {leat_parse_seconds, "a time, such as 90s, 45m, 12h or 30d"},
     };
     int64_t number = 0;
     int r = -EINVAL;
@@ -93,7 +93,7 @@ static int bind_number(const struct leat_arg *arg, const struct leat_value *valu
     if (r == -EINVAL)
         return fail_expected(value, numbers[arg->type].what, err);
     if (r == -ERANGE && !has_range(arg))
-        return leat_error_set(err, -EINVAL, "%.32s does not fit 64 bits", value->text);
+        return leat_error_set(err, -EINVAL, "%.32s does not fit into 64 bits", value->text);
     if (r == -ERANGE || is_outside(arg, (double)number))
         return fail_outside(arg, value->text, err);
     *target = number;
@@ -321,9 +321,9 @@ static int unknown_arg(const struct leat_config *config, const struct leat_value
         leat_error_set(err, -EINVAL, "unknown key \"%.64s\"; did you mean \"%s\"?", key->name,
                        nearest);
     else if (n == 0)
-        leat_error_set(err, -EINVAL, "unknown key \"%.64s\"; none are known here", key->name);
+        leat_error_set(err, -EINVAL, "unknown key \"%.64s\": no keys are possible here", key->name);
     else
-        leat_error_set(err, -EINVAL, "unknown key \"%.64s\"; the first known is \"%s\"", key->name,
+        leat_error_set(err, -EINVAL, "unknown key \"%.64s\"; a possible key is \"%s\"", key->name,
                        names[0]);
     leat_error_locate(err, config->file, key->line, key->column);
     return -EINVAL;

@@ -5,25 +5,25 @@ static const char *const verifies[] = {"sample", "full", NULL};
 
 const struct leat_arg leat_cache_args[] = {
     LEAT_ARG(leat_cache_options, path, PATH,
-             "folder of the caches, which any number of streams and daemons may share"),
+             "folder of the caches; any number of streams and daemons may share it"),
     LEAT_ARG(leat_cache_options, prepared, PATH,
-             "in place of `path`: folder of a prepared set, which `leatctl prepare` made and "
-             "sealed; it replaces the source and may be s3://bucket/folder/ or https://"),
+             "in place of `path`: the folder of a prepared set, made and sealed with `leatctl "
+             "prepare`; it replaces the source, and may be s3://bucket/folder/ or https://"),
     LEAT_ARG(leat_cache_options, max_size, BYTES,
-             "the most bytes of all caches in the folder, such as 500MB or 1TiB; leat removes the "
-             "least recently used first; 0: no limit",
+             "the most bytes that all caches in the folder may take, such as 500MB or 1TiB; above "
+             "it, leat removes the least recently used caches; 0: no limit",
              .fallback = "100GiB", .max = 1e18),
     LEAT_ARG(leat_cache_options, max_age, SECONDS,
-             "leat removes caches that were unused for this long, such as 12h or 30d; 0: never",
+             "leat removes caches that nobody used for this long, such as 12h or 30d; 0: never",
              .fallback = "0", .max = 1e10),
     LEAT_ARG(leat_cache_options, compression, CHOICE,
-             "raw: ids unchanged, fastest from memory; auto: LZ4 for blocks that shrink by a "
-             "quarter, at about twice the CPU time, if disk or page cache are scarce; lz4: for all "
-             "blocks that shrink",
+             "raw keeps the data uncompressed, which is fastest; auto compresses with LZ4 the "
+             "blocks that shrink by a quarter, which saves disk and costs about twice the CPU "
+             "time; lz4 compresses all blocks that shrink",
              .fallback = "raw", .choices = compressions),
     LEAT_ARG(leat_cache_options, verify, CHOICE,
-             "how leat checks that the data is the same: by size, time, inode and a sample of each "
-             "file's bytes, or by all bytes",
+             "how leat checks that the data is the same: sample compares size, time, inode and a "
+             "sample of each file's bytes; full compares all bytes",
              .fallback = "sample", .choices = verifies),
     LEAT_ARGS_END,
 };

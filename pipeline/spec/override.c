@@ -68,7 +68,7 @@ static int enter_stream(struct override *override, const struct leat_value *stre
     size_t n_names = 0, n_longest = 0;
 
     if (!streams || streams->kind != LEAT_VALUE_MAP)
-        return fail_override(override, "\"%.200s\": there are no streams", override->path);
+        return fail_override(override, "\"%.200s\": the file has no streams", override->path);
     for (size_t i = 0; i < streams->n_items; i++) {
         const char *name = streams->keys[i].name;
         size_t n = strlen(name);
@@ -111,7 +111,7 @@ static int enter_arguments(struct override *override, struct leat_value *item) {
             return leat_error_oom(override->err);
     }
     if (item->kind != LEAT_VALUE_MAP || item->n_items != 1)
-        return fail_override(override, "\"%.200s\": there are no arguments", override->path);
+        return fail_override(override, "\"%.200s\": it has no arguments", override->path);
     override->map = &item->items[0];
     return 0;
 }
@@ -168,12 +168,12 @@ static int enter_stage(struct override *override, struct leat_value *stages, siz
     if (n_found == 0)
         return unknown_stage(override, stages, n);
     if (!found)
-        return fail_override(override, "\"%.200s\": there %s %d of that name", override->path,
+        return fail_override(override, "\"%.200s\": there %s %d with that name", override->path,
                              n_found == 1 ? "is" : "are", n_found);
     if (n_found > 1 && ordinal == 0)
-        return fail_override(
-            override, "\"%.200s\": there are %d of that name; say %.*s[1] to %.*s[%d]",
-            override->path, n_found, (int)n, override->rest, (int)n, override->rest, n_found);
+        return fail_override(override, "\"%.200s\": %d have that name: write %.*s[1] to %.*s[%d]",
+                             override->path, n_found, (int)n, override->rest, (int)n,
+                             override->rest, n_found);
     return enter_arguments(override, found);
 }
 
@@ -185,15 +185,15 @@ static int enter_part(struct override *override) {
     int r;
 
     if (strncmp(override->rest, "stages", 6) == 0 || strcmp(override->rest, "source") == 0)
-        return fail_override(override,
-                             "\"%.200s\": name an argument: source.ARG, STAGE.ARG or STAGE[2].ARG",
-                             override->path);
+        return fail_override(
+            override, "\"%.200s\": name an argument, as source.ARG, STAGE.ARG or STAGE[2].ARG",
+            override->path);
     if (n == 0) /* an option */
         return 0;
     if (n == strlen("source") && strncmp(override->rest, "source.", n + 1) == 0) {
         part = leat_value_get(stream, "source");
         r = part ? enter_arguments(override, part)
-                 : fail_override(override, "\"%.200s\": there is no source", override->path);
+                 : fail_override(override, "\"%.200s\": the stream has no source", override->path);
     } else {
         struct leat_value none = {.kind = LEAT_VALUE_LIST};
 
@@ -246,9 +246,9 @@ static int enter_name(struct override *override, const char *name, struct leat_v
     struct leat_value *map = override->map;
 
     if (map->kind != LEAT_VALUE_MAP && map->kind != LEAT_VALUE_NULL)
-        return fail_override(override,
-                             "\"%.200s\": \"%.64s\" cannot belong to a value that is not a map",
-                             override->path, name);
+        return fail_override(
+            override, "\"%.200s\": \"%.64s\" must be in a map, but the value there is not a map",
+            override->path, name);
     *ret_item = leat_value_get(map, name);
     if (*ret_item)
         return 0;
@@ -267,8 +267,7 @@ static int set_value(struct override *override, struct leat_value *take_value) {
             *end = '\0';
         if (!name[0] || n_names > LEAT_OVERRIDE_MAX_NAMES)
             return fail_override(override, "\"%.200s\": %s", override->text,
-                                 name[0] ? "the path has too many names"
-                                         : "a name is missing in the path");
+                                 name[0] ? "the path has too many parts" : "the path lacks a name");
         if (enter_name(override, name, &item) < 0)
             return override->err->code;
         if (!end)
@@ -303,7 +302,8 @@ static int split_text(struct override *override, struct leat_value *ret_value) {
     int r;
 
     if (n > LEAT_OVERRIDE_MAX_BYTES)
-        return fail_override(override, "%zu bytes are more than %d", n, LEAT_OVERRIDE_MAX_BYTES);
+        return fail_override(override, "the text has %zu bytes; at most %d are possible", n,
+                             LEAT_OVERRIDE_MAX_BYTES);
     if (!equals || equals == override->text)
         return fail_override(override, "\"%.200s\" is not PATH=VALUE, such as workers=4",
                              override->text);

@@ -104,7 +104,7 @@ static int build_pair(struct builder *builder, const yaml_event_t *key, int dept
         return fail_at(builder, &key->start_mark, "a key must be a plain text");
     if (has_extras(key))
         return fail_at(builder, &key->start_mark,
-                       "anchors, aliases and tags are not allowed: write the value out");
+                       "anchors, aliases and tags are not allowed: write the value itself");
     if (strlen((const char *)key->data.scalar.value) != key->data.scalar.length)
         return fail_at(builder, &key->start_mark, "a key must not contain a NUL byte");
     r = leat_value_insert_at(value, (const char *)key->data.scalar.value,
@@ -147,7 +147,7 @@ static int build_value(struct builder *builder, const yaml_event_t *event, int d
                                  .column = (uint32_t)event->start_mark.column + 1};
     if (has_extras(event))
         return fail_at(builder, &event->start_mark,
-                       "anchors, aliases and tags are not allowed: write the value out");
+                       "anchors, aliases and tags are not allowed: write the value itself");
     if (depth > LEAT_VALUE_MAX_DEPTH || ++builder->n_nodes > LEAT_VALUE_MAX_NODES)
         return fail_at(builder, &event->start_mark,
                        "the file is nested too deep, or has too many values");
@@ -175,7 +175,7 @@ static int build_document(struct builder *builder, struct leat_value *value) {
         if (r < 0)
             return r;
         if (event.type == YAML_DOCUMENT_START_EVENT && has_value)
-            r = fail_at(builder, &event.start_mark, "a file can have only one document");
+            r = fail_at(builder, &event.start_mark, "a file may have only one document");
         else if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_START_EVENT &&
                  event.type != YAML_DOCUMENT_END_EVENT && !is_end) {
             has_value = true;
@@ -194,7 +194,8 @@ int leat_yaml_parse(const char *text, size_t n_bytes, const char *file,
 
     *ret_value = (struct leat_value){.kind = LEAT_VALUE_NULL};
     if (n_bytes > LEAT_YAML_MAX_BYTES) {
-        leat_error_set(err, -EFBIG, "%zu bytes are more than %u", n_bytes, LEAT_YAML_MAX_BYTES);
+        leat_error_set(err, -EFBIG, "the file has %zu bytes; at most %u are possible", n_bytes,
+                       LEAT_YAML_MAX_BYTES);
         leat_error_locate(err, file, 0, 0);
         return -EFBIG;
     }

@@ -73,7 +73,7 @@ static int read_stages(const struct reader *reader, const struct leat_value *val
         if (r == -ENOMEM)
             leat_error_oom(reader->err);
         if (r == -E2BIG)
-            r = fail_at(reader, written.line, written.column, "more than %d stages",
+            r = fail_at(reader, written.line, written.column, "a stream may have at most %d stages",
                         LEAT_SPEC_MAX_STAGES);
         if (r == 0)
             r = fill_stage(reader, stage, &written);
@@ -116,8 +116,9 @@ static int read_stream(const struct reader *reader, const struct leat_value *val
         }
     }
     if (r == 0 && !has_source)
-        r = fail_at(reader, spec->line, spec->column,
-                    "source is missing: where the records come from, such as `csv: {paths: [..]}`");
+        r = fail_at(
+            reader, spec->line, spec->column,
+            "source is missing: say where the records come from, such as `csv: {paths: [..]}`");
     return r;
 }
 
@@ -128,8 +129,8 @@ static int read_one(const struct reader *reader, const struct leat_value_key *ke
     int r;
 
     if (n == 0 || n > LEAT_NAME_MAX) {
-        fail_at(reader, key->line, key->column, "a stream's name has 1..%d bytes, not %zu",
-                LEAT_NAME_MAX, n);
+        fail_at(reader, key->line, key->column,
+                "the name of a stream may have 1 to %d bytes; this one has %zu", LEAT_NAME_MAX, n);
         leat_error_prefix(reader->err, "streams");
         return -EINVAL;
     }

@@ -106,8 +106,8 @@ static int no_such_field(struct leat_planner *planner, const struct leat_config 
         return leat_config_error(
             config, arg, err, "there is no field \"%s\" here; did you mean \"%s\"?", name, nearest);
     list_names(planner, list, sizeof(list));
-    return leat_config_error(config, arg, err, "there is no field \"%s\" here; there is %s", name,
-                             list[0] ? list : "none");
+    return leat_config_error(config, arg, err, "there is no field \"%s\" here: the fields are %s",
+                             name, list[0] ? list : "none");
 }
 
 static int add_edge(struct leat_planner_edges *edges, uint32_t stage, uint32_t column) {
@@ -142,8 +142,8 @@ int leat_planner_find(struct leat_planner *planner, const struct leat_config *co
 
     if (made != LEAT_MADE_OF_RECORDS && made != LEAT_MADE_AS_MASK)
         return leat_config_error(config, arg, err,
-                                 "\"%s\", which is made with the batch, has parts that chunk or "
-                                 "pack cut: put %s before that stage",
+                                 "\"%s\" is made with the batch, but chunk or pack cuts its parts: "
+                                 "put %s before that stage",
                                  name, config->ops->name);
     return leat_planner_find_made(planner, config, arg, name, ret_column, err);
 }
@@ -184,7 +184,8 @@ static int add_column(struct leat_planner *planner, const struct leat_config *co
     size_t n = strlen(name);
 
     if (n == 0 || n > LEAT_NAME_MAX)
-        return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
+        return leat_config_error(config, arg, err,
+                                 "the name of a field may have 1 to %d bytes; this one has %zu",
                                  LEAT_NAME_MAX, n);
     if (planner->n_columns == LEAT_FIELDS_MAX)
         return leat_config_error(config, arg, err, "there are more than %d fields",
@@ -237,11 +238,13 @@ int leat_planner_rename(struct leat_planner *planner, const struct leat_config *
     if (!entry)
         return no_such_field(planner, config, arg, from, err);
     if (n == 0 || n > LEAT_NAME_MAX)
-        return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
+        return leat_config_error(config, arg, err,
+                                 "the name of a field may have 1 to %d bytes; this one has %zu",
                                  LEAT_NAME_MAX, n);
     if (strcmp(from, to) != 0 && find_name(planner, to))
         return leat_config_error(config, arg, err,
-                                 "cannot rename \"%s\" to \"%s\": that field exists", from, to);
+                                 "cannot rename \"%s\" to \"%s\": that field already exists", from,
+                                 to);
     memcpy(entry->name, to, n + 1);
     return 0;
 }

@@ -85,7 +85,7 @@ static void reject_utf8(struct leat_map *map, uint32_t row, const uint8_t *recor
     for (size_t i = 0; i < line_start; i++)
         line += record[i] == '\n';
     leat_map_reject_at(map, row, line, (uint32_t)(at - line_start) + 1,
-                       "the record is not UTF-8: it has byte 0x%02x here", record[at]);
+                       "the record is not valid UTF-8: it has byte 0x%02x here", record[at]);
 }
 
 int leat_source_mend(const struct leat_source_config *source, struct leat_map *map, uint32_t row,

@@ -373,17 +373,18 @@ extern const char *const leat_invalid_utf8_choices[];
 /* The arguments that every source has. */
 #define LEAT_SOURCE_ARGS(invalid_utf8_fallback)                                                    \
     LEAT_ARG(leat_source_config, paths, PATHS,                                                     \
-             "files, globs, directories with all that is below, `part-{000..127}.txt`, or \"-\" "  \
-             "for the standard input, in this order; relative to the file that names them; leat "  \
-             "recognizes .gz, .zst, .lz4, .bz2 and .xz by content",                                \
+             "the files to read, in this order: files, patterns, directories with everything "     \
+             "below them, ranges such as `part-{000..127}.txt`, or \"-\" for standard input; "     \
+             "relative paths start at the folder of the file that names them; leat recognizes "    \
+             ".gz, .zst, .lz4, .bz2 and .xz by content",                                           \
              .is_required = true, .is_positional = true, .min = 1, .max = 65536),                  \
         LEAT_ARG_NAMED("suffix", leat_source_config, suffixes, TEXTS,                              \
-                       "suffix of the files to read in directories, such as .jsonl, which "        \
-                       "includes .jsonl.gz and the like; default: all files",                      \
+                       "the suffix of the files to read in directories; .jsonl also takes "        \
+                       ".jsonl.gz and the like; default: all files",                               \
                        .min = 1, .max = 64),                                                       \
         LEAT_ARG(leat_source_config, invalid_utf8, CHOICE,                                         \
-                 "what happens to bytes that are not UTF-8: U+FFFD replaces them, or the record "  \
-                 "is bad",                                                                         \
+                 "what happens to bytes that are not UTF-8: replace puts U+FFFD in their place; "  \
+                 "fail makes the record bad",                                                      \
                  .fallback = invalid_utf8_fallback, .choices = leat_invalid_utf8_choices)
 
 /* The bytes of a record, and how many may be read from its start. */

@@ -24,18 +24,20 @@ static const struct leat_arg args[] = {
     LEAT_ARG(batch, batch_size, INT, "rows per batch", .is_positional = true, .min = 1,
              .max = 1048576),
     LEAT_ARG(batch, max_tokens, INT,
-             "in place of batch_size: the most elements per batch, counted as rows times the "
-             "longest row, with padding; a longer row is a bad record",
+             "in place of `batch_size`: the most elements per batch, counted with padding as rows "
+             "times the longest row; a longer row is a bad record",
              .min = 1, .max = 1 << 28),
     LEAT_ARG(batch, max_rows, INT,
-             "with `max_tokens`: the most rows per batch (default: max_tokens)", .min = 1,
-             .max = 1048576),
+             "with `max_tokens`: the most rows per batch; default: the value of `max_tokens`",
+             .min = 1, .max = 1048576),
     LEAT_ARG(batch, tokens_of, FIELDS,
-             "the lists that count for `max_tokens`; default: all lists without a fixed width",
+             "with `max_tokens`: the lists whose elements count; default: all lists without a "
+             "fixed width",
              .min = 1, .max = LEAT_SLOT_MAX_TENSORS),
-    LEAT_ARG(batch, drop_last, BOOL,
-             "drops the last batch of an epoch (with `bucket`: of each bucket) if it is smaller",
-             .fallback = "false"),
+    LEAT_ARG(
+        batch, drop_last, BOOL,
+        "true: drops the last batch of an epoch if it is smaller (with `bucket`: of each bucket)",
+        .fallback = "false"),
     LEAT_ARGS_END,
 };
 
@@ -47,11 +49,11 @@ static int check(struct leat_config *config, struct leat_error *err) {
                                  "batch_size is missing: give the rows per batch, or `max_tokens`");
     if (self->batch_size > 0 && self->max_tokens > 0)
         return leat_config_error(config, "max_tokens", err,
-                                 "a batch has either `batch_size` rows or `max_tokens` tokens: to "
-                                 "limit the rows of the latter, use `max_rows`");
+                                 "give `batch_size` or `max_tokens`, not both; to limit rows "
+                                 "beside `max_tokens`, give `max_rows`");
     if (self->max_tokens == 0 && (self->max_rows > 0 || self->tokens_of.n_items > 0))
         return leat_config_error(config, self->max_rows > 0 ? "max_rows" : "tokens_of", err,
-                                 "has an effect only with `max_tokens`");
+                                 "works only with `max_tokens`");
     return 0;
 }
 
@@ -101,8 +103,9 @@ static int count_all(struct batch *self, struct leat_planner *planner, struct le
             return r;
     }
     if (self->n_counted == 0)
-        return leat_config_error(&self->base, "max_tokens", err,
-                                 "no list has tokens to count: give batch_size");
+        return leat_config_error(
+            &self->base, "max_tokens", err,
+            "the records have no list whose elements could count as tokens: give `batch_size`");
     return 0;
 }
 
@@ -147,17 +150,17 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
         for (uint32_t row = 0; field->made == LEAT_MADE_OF_RECORDS && row < map->block->n_rows;
              row++)
             if (leat_field_padded(field, column->lengths[row]) > (uint64_t)self->max_tokens)
-                leat_map_reject(map, row, field->name,
-                                "has %u elements, more than batch.max_tokens %lld; set max_length "
-                                "to cut it",
-                                column->lengths[row], (long long)self->max_tokens);
+                leat_map_reject(
+                    map, row, field->name,
+                    "has %u elements, more than batch.max_tokens %lld: cut it with max_length",
+                    column->lengths[row], (long long)self->max_tokens);
     }
     return 0;
 }
 
 const struct leat_stage_ops leat_stage_batch = {
     LEAT_STAGE_BASE("batch", batch, COLLATE),
-    .summary = "groups rows into batches, by their number or by their tokens",
+    .summary = "groups rows into batches, by the number of rows or of tokens",
     .example = "{ batch_size: 32, drop_last: false }",
     .check = check,
     .plan = plan,

@@ -18,8 +18,8 @@ struct bin {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(bin, numbers),
-    LEAT_ARG(bin, edges, TEXTS, "edges between bins: rising numbers", .is_required = true, .min = 1,
-             .max = 65535),
+    LEAT_ARG(bin, edges, TEXTS, "the edges between bins, as rising numbers", .is_required = true,
+             .min = 1, .max = 65535),
     LEAT_ARG(bin, right, BOOL,
              "true: a value on an edge belongs to the bin before it; false: to the bin after it",
              .fallback = "false"),
@@ -36,7 +36,7 @@ static int parse_edges(struct bin *self, struct leat_error *err) {
             return leat_config_error(&self->base, "edges", err, "\"%.64s\" is not a number", text);
         if (i > 0 && self->values[i] <= self->values[i - 1])
             return leat_config_error(&self->base, "edges", err,
-                                     "%.64s follows %.64s: edges must rise", text,
+                                     "%.64s follows %.64s, but the edges must rise", text,
                                      self->edges.items[i - 1]);
     }
     return 0;
@@ -47,7 +47,8 @@ static int check_dtype(const struct bin *self, struct leat_error *err) {
     int64_t n_edges = (int64_t)self->edges.n_items, element;
 
     if (leat_scalar_store_int(&element, dtype, 0, n_edges) < 0)
-        return leat_config_error(&self->base, "dtype", err, "bin numbers up to %lld do not fit %s",
+        return leat_config_error(&self->base, "dtype", err,
+                                 "bin numbers up to %lld do not fit %s: give a larger dtype",
                                  (long long)n_edges, leat_dtype_name(dtype));
     return 0;
 }
@@ -102,7 +103,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_bin = {
     LEAT_STAGE_BASE("bin", bin, MAP),
-    .summary = "replaces a number by the number of its bin",
+    .summary = "replaces a number with the number of its bin",
     .example = "{ input: Age, output: age_group, edges: [18, 40, 65] }",
     .check = check,
     .unload = unload,

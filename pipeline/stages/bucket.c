@@ -20,19 +20,22 @@ struct bucket {
 #define BOUNDARIES_MAX 256
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(bucket, input, FIELD, "the list whose length decides", .is_required = true),
+    LEAT_ARG(bucket, input, FIELD, "the list whose length counts", .is_required = true),
     LEAT_ARG(bucket, boundaries, TEXTS,
-             "rising lengths: a row goes to the first bucket whose boundary is not exceeded, or to "
-             "a last one; a batch holds rows of one bucket",
+             "rising lengths, such as [64, 128]; they make buckets of rows up to 64, up to 128, "
+             "and longer; a batch holds rows of one bucket",
              .is_positional = true, .min = 1, .max = BOUNDARIES_MAX),
-    LEAT_ARG(bucket, window, INT,
-             "in place of boundaries: sorts this many rows by length and cuts them into batches",
-             .min = 2, .max = 1048576),
+    LEAT_ARG(
+        bucket, window, INT,
+        "in place of `boundaries`: leat sorts this many rows by length and cuts them into batches",
+        .min = 2, .max = 1048576),
     LEAT_ARG(bucket, shuffle, BOOL,
-             "with `window`: random order of its batches; false: from short to long",
+             "with `window`: true puts the batches of a window in random order; false orders them "
+             "from short to long",
              .fallback = "true"),
-    LEAT_ARG(bucket, seed, INT, "with `window`: another seed gives another order", .fallback = "0",
-             .min = 0, .max = 9e15),
+    LEAT_ARG(bucket, seed, INT,
+             "with `window`: the seed of the order; another seed gives another order",
+             .fallback = "0", .min = 0, .max = 9e15),
     LEAT_ARGS_END,
 };
 
@@ -41,11 +44,11 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if ((self->boundaries.n_items > 0) == (self->window > 0))
         return leat_config_error(config, self->window > 0 ? "window" : NULL, err,
-                                 "give either `boundaries` (lengths) or a `window` (rows)");
+                                 "give exactly one of `boundaries` (lengths) and `window` (rows)");
     if (self->boundaries.n_items > 0 && leat_config_given(config, "seed"))
-        return leat_config_error(config, "seed", err, "has an effect only with `window`");
+        return leat_config_error(config, "seed", err, "works only with `window`");
     if (self->boundaries.n_items > 0 && leat_config_given(config, "shuffle"))
-        return leat_config_error(config, "shuffle", err, "has an effect only with `window`");
+        return leat_config_error(config, "shuffle", err, "works only with `window`");
     return 0;
 }
 
@@ -67,7 +70,7 @@ static int read_boundaries(struct bucket *self, struct leat_error *err) {
         self->lengths[i] = (uint64_t)length;
         if (i > 0 && self->lengths[i] <= self->lengths[i - 1])
             return leat_config_error(
-                &self->base, "boundaries", err, "%llu does not exceed %llu before it",
+                &self->base, "boundaries", err, "%llu follows %llu, but the boundaries must rise",
                 (unsigned long long)self->lengths[i], (unsigned long long)self->lengths[i - 1]);
     }
     return 0;
@@ -85,8 +88,9 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
         return r;
     field = leat_planner_field(planner, column);
     if (!field->is_list)
-        return leat_config_error(config, "input", err,
-                                 "\"%s\" has one number per record and is not a list", self->input);
+        return leat_config_error(
+            config, "input", err,
+            "\"%s\" has one number per record and is not a list: bucket needs a list", self->input);
     if ((field->made != LEAT_MADE_OF_RECORDS && field->made != LEAT_MADE_OF_PARTS) ||
         planner->is_packed)
         return leat_config_error(config, "input", err,

@@ -34,12 +34,12 @@ static const struct leat_arg args[] = {
     LEAT_ARG_NAMED("dtype", cast, numbers.dtype, DTYPE, "dtype of the result", .is_required = true,
                    .choices = leat_numbers_dtypes),
     LEAT_ARG_NAMED("default", cast, fallback, TEXT,
-                   "value for an empty text and, with `map`, for a text outside it"),
-    LEAT_ARG(cast, map, MAP, "values by text, such as {male: 0, female: 1}", .min = 1,
+                   "value for an empty text; with `map`, also for a text that is not in the map"),
+    LEAT_ARG(cast, map, MAP, "numbers for texts, such as {male: 0, female: 1}", .min = 1,
              .max = 1048576),
     LEAT_ARG(cast, exact, BOOL,
-             "true: a whole number that a float dtype would round is a bad record, as 16777217 for "
-             "float32",
+             "true: a whole number that a float dtype would round makes the record bad, such as "
+             "16777217 for float32",
              .fallback = "false"),
     LEAT_ARGS_END,
 };
@@ -99,7 +99,7 @@ static int parse_constant(const struct leat_config *config, const char *arg, con
 
     *ret_bits = 0;
     if (parse_element(self, text, strlen(text), ret_bits, 0) < 0)
-        return leat_config_error(config, arg, err, "\"%.64s\" is no %s", text,
+        return leat_config_error(config, arg, err, "\"%.64s\" is not a value of type %s", text,
                                  leat_dtype_name((enum leat_dtype)self->numbers.dtype));
     return 0;
 }
@@ -145,7 +145,8 @@ static int plan_padding(const struct leat_config *config, const struct leat_fiel
     to->pad_multiple = from->pad_multiple;
     to->pad_left = from->pad_left;
     if (from->is_padded && leat_scalar_store_double(&element, to->dtype, 0, from->pad_value) < 0)
-        return leat_config_error(config, "dtype", err, "its padding is %g, which is no %s",
+        return leat_config_error(config, "dtype", err,
+                                 "its padding is %g, which is not a value of type %s",
                                  from->pad_value, dtype);
     return 0;
 }
@@ -199,19 +200,19 @@ static void reject_text(const struct cast *self, struct leat_map *map, uint32_t 
     int shown = n > 64 ? 64 : (int)n;
 
     if (n == 0)
-        leat_map_reject(map, row, self->numbers.input, "is empty; give `default` to cast it to %s",
+        leat_map_reject(map, row, self->numbers.input, "is empty: give `default` to cast it to %s",
                         dtype);
     else if (reason == -ENOENT)
         leat_map_reject(map, row, self->numbers.input,
-                        "\"%.*s\" is not in the map; add it there, or give `default`", shown, text);
+                        "\"%.*s\" is not in the map: add it there, or give `default`", shown, text);
     else if (reason == -ERANGE)
         leat_map_reject(map, row, self->numbers.input, "%.*s does not fit %s", shown, text, dtype);
     else if (reason == -EDOM)
         leat_map_reject(map, row, self->numbers.input, "%.*s would be rounded by %s", shown, text,
                         dtype);
     else
-        leat_map_reject(map, row, self->numbers.input, "\"%.*s\" is no %s", shown, text,
-                        dtype);
+        leat_map_reject(map, row, self->numbers.input, "\"%.*s\" is not a value of type %s", shown,
+                        text, dtype);
 }
 
 static int map_text(const struct cast *self, struct leat_map *map) {
@@ -255,7 +256,7 @@ static void cast_number(const struct cast *self, struct leat_map *map, uint32_t 
         leat_map_reject(map, row, self->numbers.input, "%s %s %s", text,
                         r == -ERANGE ? "does not fit"
                         : r == -EDOM ? "would be rounded by"
-                                     : "is not whole, as needed for",
+                                     : "is not a whole number, as required by",
                         leat_dtype_name((enum leat_dtype)self->numbers.dtype));
     }
 }

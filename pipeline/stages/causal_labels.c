@@ -30,19 +30,20 @@ static const char *const dtypes[] = {"int32", "int64", NULL};
 static const char *const policies[] = {"keep", "fail", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(causal_labels, input, FIELD, "token ids from `tokenize`", .fallback = "input_ids"),
-    LEAT_ARG(causal_labels, output, FIELD, "name of the labels", .fallback = "labels"),
-    LEAT_ARG(causal_labels, ignore_index, INT, "label of tokens without loss, and of padding",
+    LEAT_ARG(causal_labels, input, FIELD, "the token ids from `tokenize`", .fallback = "input_ids"),
+    LEAT_ARG(causal_labels, output, FIELD, "name of the field with the labels",
+             .fallback = "labels"),
+    LEAT_ARG(causal_labels, ignore_index, INT, "label of padding and of tokens without loss",
              .fallback = "-100", .min = INT32_MIN, .max = INT32_MAX),
     LEAT_ARG(causal_labels, loss_on, CHOICE,
-             "tokens with loss: all; or, of a text from `chat` or `instruction`, the completion "
-             "(the assistant's last message) or all that the assistant says",
+             "the tokens with loss: all; or, in a text from `chat` or `instruction`, completion "
+             "(the assistant's last message) or assistant (all of its messages)",
              .fallback = "all", .choices = places),
     LEAT_ARG(causal_labels, dtype, DTYPE, "dtype of the labels", .fallback = "int64",
              .choices = dtypes),
     LEAT_ARG_NAMED("without_loss", causal_labels, without, CHOICE,
-                   "what happens to a record without a token with loss, which truncation may "
-                   "cause: keep it, or fail, so that the record is bad",
+                   "what happens to a record in which no token has loss, for example after "
+                   "truncation: keep it, or fail, which makes it bad",
                    .fallback = "keep", .choices = policies),
     LEAT_ARGS_END,
 };
@@ -66,15 +67,16 @@ static int find(struct causal_labels *self, struct leat_planner *planner, uint32
         return leat_error_oom(err);
     if (ids->dtype != LEAT_DTYPE_INT32 || !ids->is_list)
         return leat_config_error(
-            config, "input", err, "\"%s\" is %s%s, but must be the int32[] from `tokenize`",
-            self->input, leat_dtype_name(ids->dtype), ids->is_list ? "[]" : "");
+            config, "input", err,
+            "\"%s\" is %s%s, but `causal_labels` needs the int32[] from `tokenize`", self->input,
+            leat_dtype_name(ids->dtype), ids->is_list ? "[]" : "");
     if (self->loss_on == ALL)
         return 0;
     if (ids->loss_column < 0)
         return leat_config_error(
             config, "loss_on", err,
-            "it is unknown which tokens of \"%s\" the assistant says: `tokenize` needs a "
-            "`tokenizer`, no `pair`, and a text directly from `chat` or `instruction`",
+            "leat cannot know which tokens of \"%s\" the assistant says: `tokenize` needs a "
+            "`tokenizer`, no `pair`, and a text that comes directly from `chat` or `instruction`",
             self->input);
     self->loss = (uint32_t)ids->loss_column;
     return leat_planner_use(planner, self->loss) < 0 ? leat_error_oom(err) : 0;
@@ -150,8 +152,9 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     size_t size = leat_dtype_size((enum leat_dtype)self->dtype);
 
     if (n > UINT32_MAX)
-        return leat_error_set(err, -EOVERFLOW, "one block would have %zu labels: lower block_bytes",
-                              n);
+        return leat_error_set(
+            err, -EOVERFLOW,
+            "one block would have %zu labels, which is too many: lower block_bytes", n);
     labels->values = leat_map_alloc(map, self->labels, n * size);
     if (!labels->values || leat_map_make_views(map, self->labels) < 0)
         return leat_error_oom(err);

@@ -20,20 +20,20 @@ struct chunk {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(chunk, fields, FIELDS,
-             "lists that are cut at the same places; each window keeps all other fields",
+             "the lists to cut, all at the same places; each window also gets all other fields",
              .is_required = true, .min = 1, .max = LEAT_PARTS_MAX),
     LEAT_ARG(chunk, length, INT, "elements per window", .is_positional = true, .is_required = true,
              .min = 1, .max = 1 << 28),
     LEAT_ARG(chunk, stride, INT,
-             "elements from the start of one window to the next; default: `length`, so that "
-             "windows do not overlap",
+             "elements from the start of one window to the start of the next; default: `length`, "
+             "so windows do not overlap",
              .min = 1, .max = 1 << 28),
-    LEAT_ARG(chunk, min_length, INT, "true: drops a window that is shorter", .fallback = "0",
-             .min = 0, .max = 1 << 28),
+    LEAT_ARG(chunk, min_length, INT, "true: drops a window that is shorter than `length`",
+             .fallback = "0", .min = 0, .max = 1 << 28),
     LEAT_ARG(chunk, max_windows, INT, "the most windows per record; a record with more is bad",
              .fallback = "65536", .min = 1, .max = 1 << 24),
     LEAT_ARG(chunk, start, FIELD,
-             "name of an int32 field with the position of the window in its document"),
+             "name of an int32 field that gets the position of the window in its document"),
     LEAT_ARGS_END,
 };
 
@@ -101,11 +101,12 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     leat_parts_check(&self->parts, map);
     for (uint32_t row = 0; row < map->block->n_rows; row++)
         if (n_windows(self, first->lengths[row]) > (uint64_t)self->max_windows)
-            leat_map_reject(
-                map, row, map->fields[self->parts.of[0]].name,
-                "has %u elements, which make %llu windows, more than chunk.max_windows %lld",
-                first->lengths[row], (unsigned long long)n_windows(self, first->lengths[row]),
-                (long long)self->max_windows);
+            leat_map_reject(map, row, map->fields[self->parts.of[0]].name,
+                            "has %u elements, which make %llu windows, more than chunk.max_windows "
+                            "%lld: raise max_windows",
+                            first->lengths[row],
+                            (unsigned long long)n_windows(self, first->lengths[row]),
+                            (long long)self->max_windows);
     return 0;
 }
 
@@ -129,7 +130,7 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
 
 const struct leat_stage_ops leat_stage_chunk = {
     LEAT_STAGE_BASE("chunk", chunk, ORDER),
-    .summary = "cuts long documents into windows, one row for each",
+    .summary = "cuts long documents into windows; each window becomes a row",
     .example = "{ fields: [input_ids], length: 512, stride: 256 }",
     .plan = plan,
     .map = map_rows,

@@ -17,10 +17,10 @@ struct clip {
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(clip, numbers),
     LEAT_ARG(clip, min, FLOAT,
-             "the minimum, which replaces lower values; for whole numbers rounded up",
+             "the minimum: lower values become it; for whole numbers, leat rounds it up",
              .fallback = "-inf"),
     LEAT_ARG(clip, max, FLOAT,
-             "the maximum, which replaces higher values; for whole numbers rounded down",
+             "the maximum: higher values become it; for whole numbers, leat rounds it down",
              .fallback = "inf"),
     LEAT_NUMBERS_DTYPE_ARG(clip, numbers, leat_numbers_dtypes, NULL,
                            "dtype of the result; default: that of the input"),
@@ -35,9 +35,9 @@ static int check(struct leat_config *config, struct leat_error *err) {
         return leat_config_error(config, NULL, err, "clips nothing: set `min`, `max` or both");
     if (isnan(self->min) || isnan(self->max))
         return leat_config_error(config, isnan(self->min) ? "min" : "max", err,
-                                 "is NaN: set a number");
+                                 "must not be NaN: give a number");
     if (self->min > self->max)
-        return leat_config_error(config, "max", err, "%g is below `min` (%g)", self->max,
+        return leat_config_error(config, "max", err, "%g is less than `min` (%g)", self->max,
                                  self->min);
     return leat_numbers_check(config, &self->numbers, err);
 }

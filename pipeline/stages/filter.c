@@ -35,19 +35,23 @@ struct filter {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(filter, input, FIELD, "field to test", .is_positional = true, .is_required = true),
+    LEAT_ARG(filter, input, FIELD, "the field to test", .is_positional = true, .is_required = true),
     LEAT_ARG(filter, empty, BOOL,
-             "true: keeps empty texts and lists; false: keeps those that are not empty"),
-    LEAT_ARG(filter, equals, TEXTS, "keeps these values", .min = 1, .max = 65536),
-    LEAT_ARG(filter, not_equals, TEXTS, "keeps all but these values", .min = 1, .max = 65536),
-    LEAT_ARG(filter, min, FLOAT, "keeps numbers of at least this"),
-    LEAT_ARG(filter, max, FLOAT, "keeps numbers of at most this"),
+             "true: keeps empty texts and lists; false: keeps texts and lists that are not empty"),
+    LEAT_ARG(filter, equals, TEXTS, "keeps records with one of these values", .min = 1,
+             .max = 65536),
+    LEAT_ARG(filter, not_equals, TEXTS, "keeps records with any other value", .min = 1,
+             .max = 65536),
+    LEAT_ARG(filter, min, FLOAT, "keeps numbers that are at least this"),
+    LEAT_ARG(filter, max, FLOAT, "keeps numbers that are at most this"),
     LEAT_ARG(filter, min_length, INT,
-             "keeps texts of at least this many characters, and lists of this many elements",
+             "keeps texts with at least this many characters, and lists with at least this many "
+             "elements",
              .min = 0, .max = 1e12),
-    LEAT_ARG(filter, max_length, INT,
-             "keeps texts of at most this many characters, and lists of this many elements",
-             .min = 0, .max = 1e12),
+    LEAT_ARG(
+        filter, max_length, INT,
+        "keeps texts with at most this many characters, and lists with at most this many elements",
+        .min = 0, .max = 1e12),
     LEAT_ARGS_END,
 };
 
@@ -66,9 +70,9 @@ static int check(struct leat_config *config, struct leat_error *err) {
         if (leat_config_given(config, conditions[i].arg))
             self->conditions |= conditions[i].condition;
     if (self->conditions == 0)
-        return leat_config_error(
-            config, NULL, err,
-            "has no condition: give empty, equals, not_equals, min, max, min_length or max_length");
+        return leat_config_error(config, NULL, err,
+                                 "has no condition: give `empty`, `equals`, `not_equals`, `min`, "
+                                 "`max`, `min_length` or `max_length`");
     return 0;
 }
 
@@ -134,13 +138,14 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (field->dtype == LEAT_DTYPE_TEXT)
         return index_texts(self, err);
     if (field->is_list && (self->conditions & ~of_lists))
-        return leat_config_error(config, "input", err,
-                                 "\"%s\" is a list: use empty, min_length or max_length",
-                                 self->input);
-    if (!field->is_list && (self->conditions & of_lists))
         return leat_config_error(
             config, "input", err,
-            "\"%s\" is one number per record, so it is never empty and has no length", self->input);
+            "\"%s\" is a list: test it with `empty`, `min_length` or `max_length`", self->input);
+    if (!field->is_list && (self->conditions & of_lists))
+        return leat_config_error(config, "input", err,
+                                 "\"%s\" is one number per record, so it is never empty and has no "
+                                 "length: test it with `equals`, `min` or `max`",
+                                 self->input);
     r = parse_numbers(config, "equals", &self->equals, &self->equal_numbers, err);
     return r < 0 ? r
                  : parse_numbers(config, "not_equals", &self->not_equals, &self->unequal_numbers,

@@ -24,14 +24,16 @@ static const char *const dtypes[] = {"int32", "int64", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_ARG_NAMED("input", hash_bucket, numbers.input, FIELD,
-                   "a text, a whole number (hashed by its decimal digits), or a list of these",
+                   "the field to hash: a text, a whole number (leat hashes its decimal digits), or "
+                   "a list of these",
                    .is_positional = true, .is_required = true),
     LEAT_ARG_NAMED("output", hash_bucket, numbers.output, FIELD,
                    "name of the result; default: the same name", .is_positional = true),
-    LEAT_ARG(hash_bucket, buckets, INT, "the result is 0 to buckets - 1", .is_required = true,
-             .min = 1, .max = INT32_MAX),
+    LEAT_ARG(hash_bucket, buckets, INT, "number of buckets; the result is 0 to buckets - 1",
+             .is_required = true, .min = 1, .max = INT32_MAX),
     LEAT_ARG(hash_bucket, salt, TEXT,
-             "hashed before the value: another salt makes other collisions", .fallback = ""),
+             "a text that leat hashes before the value; with another salt, other values collide",
+             .fallback = ""),
     LEAT_NUMBERS_DTYPE_ARG(hash_bucket, numbers, dtypes, "int32", "dtype of the result"),
     LEAT_ARGS_END,
 };
@@ -91,7 +93,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_hash_bucket = {
     LEAT_STAGE_BASE("hash_bucket", hash_bucket, MAP),
-    .summary = "hashes a value into a number of buckets",
+    .summary = "replaces a value with a hash below a number of buckets",
     .example = "{ input: Ticket, output: ticket_bucket, buckets: 1024 }",
     .plan = plan,
     .map = map_rows,

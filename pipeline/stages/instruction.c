@@ -35,18 +35,19 @@ static const char *const alpaca_fields[] = {"instruction", "input", "output"};
 static const struct leat_arg args[] = {
     LEAT_DIALOGUE_ARG(instruction, dialogue),
     LEAT_ARG(instruction, preset, CHOICE,
-             "a known format with the fields instruction, input (may be missing or empty) and "
-             "output; give this, or `prompt` and `response`",
+             "a known format; alpaca writes the fields instruction, input (may be missing or "
+             "empty) and output; give either this or `prompt` and `response`",
              .is_positional = true, .choices = presets),
     LEAT_ARG(instruction, fields, MAP,
-             "`preset`: the data's names of its fields: `{instruction: question, output: answer}`",
+             "with `preset`: the names of its fields in your data, such as `{instruction: "
+             "question, output: answer}`",
              .min = 1, .max = 3),
     LEAT_ARG(instruction, prompt, TEXT,
              "the text that the model gets, with {fields}; write {{ and }} for braces"),
     LEAT_ARG(instruction, response, TEXT, "the text that the model learns to say, with {fields}"),
     LEAT_ARG(instruction, eos, TEXT,
-             "a token after the response, such as \"</s>\", which the model learns too; `tokenize` "
-             "can add it as well"),
+             "a token after the response that the model learns too, such as \"</s>\"; `tokenize` "
+             "can add it instead"),
     LEAT_ARGS_END,
 };
 
@@ -72,12 +73,12 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (has_preset && (self->prompt || self->response))
         return leat_config_error(config, self->prompt ? "prompt" : "response", err,
-                                 "has an effect only without `preset`");
+                                 "works only without `preset`");
     if (!has_preset && !has_texts)
         return leat_config_error(config, NULL, err,
                                  "give either `preset`, or `prompt` and `response`");
     if (!has_preset && self->fields.n_items > 0)
-        return leat_config_error(config, "fields", err, "has an effect only with `preset`");
+        return leat_config_error(config, "fields", err, "works only with `preset`");
     return check_fields(self, err);
 }
 

@@ -30,18 +30,19 @@ struct one_hot {
 
 static const char *const unknowns[] = {"fail", "zeros", NULL};
 static const struct leat_arg args[] = {
-    LEAT_ARG(one_hot, input, FIELD, "a text or a whole number", .is_positional = true,
-             .is_required = true),
+    LEAT_ARG(one_hot, input, FIELD, "the field with the class: a text or a whole number",
+             .is_positional = true, .is_required = true),
     LEAT_ARG(one_hot, output, FIELD,
-             "name of the list, which has one number per class; default: the same name",
+             "name of the resulting list, which has one number per class; default: the same name",
              .is_positional = true),
     LEAT_ARG(one_hot, classes, INT,
-             "number of classes: the input is a number from 0 to classes - 1", .min = 1,
+             "number of classes; the input must be a number from 0 to classes - 1", .min = 1,
              .max = 1 << 20),
-    LEAT_ARG(one_hot, categories, TEXTS, "texts of the classes, in the order of their numbers",
+    LEAT_ARG(one_hot, categories, TEXTS, "the texts of the classes, in the order of their numbers",
              .min = 1, .max = 65536),
     LEAT_ARG(one_hot, unknown, CHOICE,
-             "what happens to an unknown class: the record is bad, or its row has no 1",
+             "what happens to an unknown class: fail makes the record bad; zeros gives a row "
+             "without a 1",
              .fallback = "fail", .choices = unknowns),
     LEAT_ARG(one_hot, dtype, DTYPE, "dtype of the result", .fallback = "float32",
              .choices = leat_numbers_dtypes),
@@ -79,7 +80,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if ((self->classes > 0) == (n_categories > 0))
         return leat_config_error(config, self->classes > 0 ? "classes" : NULL, err,
-                                 "give either `classes` or `categories`");
+                                 "give exactly one of `classes` and `categories`");
     self->n = (uint32_t)(n_categories > 0 ? n_categories : (size_t)self->classes);
     if (n_categories > 0)
         r = make_index(self, err);
@@ -144,7 +145,7 @@ static void reject(const struct one_hot *self, struct leat_map *map, uint32_t ro
                         self->n - 1);
     else
         leat_map_reject(map, row, self->input,
-                        "\"%.*s\" is not one of the %u categories; `unknown: zeros` accepts it",
+                        "\"%.*s\" is not one of the %u categories: add it, or set `unknown: zeros`",
                         shown, key, self->n);
 }
 
@@ -172,7 +173,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_one_hot = {
     LEAT_STAGE_BASE("one_hot", one_hot, MAP),
-    .summary = "turns a class into a row of zeros with a 1 at its place",
+    .summary = "turns a class into a list of zeros with a 1 at the place of the class",
     .example = "{ input: Embarked, categories: [S, C, Q], unknown: zeros }",
     .check = check,
     .unload = unload,

@@ -21,14 +21,15 @@ struct pad {
 static const char *const sides[] = {"right", "left", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(pad, input, FIELD, "list to pad, in place", .is_required = true),
-    LEAT_ARG(pad, length, INT, "exact number of elements; a longer row is a bad record",
+    LEAT_ARG(pad, input, FIELD, "the list to pad", .is_required = true),
+    LEAT_ARG(pad, length, INT,
+             "number of elements of each row after padding; a longer row makes a bad record",
              .is_positional = true, .min = 1, .max = 1 << 28),
     LEAT_ARG(pad, longest, BOOL, "true: pads to the longest row of the batch", .fallback = "false"),
     LEAT_ARG(pad, multiple_of, INT,
              "pads to the longest row of the batch, rounded up to a multiple of this", .min = 1,
              .max = 65536),
-    LEAT_ARG(pad, side, CHOICE, "the end that gets the padding", .fallback = "right",
+    LEAT_ARG(pad, side, CHOICE, "the side that gets the padding", .fallback = "right",
              .choices = sides),
     LEAT_ARG(pad, value, TOKEN,
              "value of the padding: a number, or a token of the tokenizer, such as \"[PAD]\"; "
@@ -46,7 +47,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
         n_ways = 1;
     if (n_ways != 1)
         return leat_config_error(config, n_ways ? "length" : NULL, err,
-                                 "give one of `length`, `longest` and `multiple_of`");
+                                 "give exactly one of `length`, `longest` and `multiple_of`");
     return 0;
 }
 
@@ -66,7 +67,8 @@ static int plan_value(struct leat_config *config, struct leat_field *field,
     if (r < 0)
         return r;
     if (leat_scalar_store_double(&element, field->dtype, 0, field->pad_value) < 0)
-        return leat_config_error(config, "value", err, "%g is no %s, as is \"%s\"",
+        return leat_config_error(config, "value", err,
+                                 "%g is not a value of type %s, the type of \"%s\"",
                                  field->pad_value, leat_dtype_name(field->dtype), self->input);
     field->has_pad_value = true;
     return 0;
@@ -123,7 +125,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
         if (column->lengths[row] <= (uint64_t)self->length)
             continue;
         leat_map_reject(map, row, self->input,
-                        "has %u elements, more than pad.length %lld; set max_length to cut it",
+                        "has %u elements, more than pad.length %lld: cut it with max_length",
                         column->lengths[row], (long long)self->length);
         column->lengths[row] = 0; /* no batch has a longer one, even if the row stays */
     }
@@ -132,7 +134,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_pad = {
     LEAT_STAGE_BASE("pad", pad, MAP),
-    .summary = "pads lists to equal lengths, with an optional mask",
+    .summary = "pads lists to equal lengths, and can make a mask",
     .example = "{ input: input_ids, length: 128, value: 0, mask: attention_mask }",
     .check = check,
     .plan = plan,

@@ -9,8 +9,8 @@ struct prefetch {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(prefetch, prefetch_size, INT,
-             "the most batches of a rank that are ready before its trainer asks, and the most "
-             "batches of the next epoch; default: a full ring, and 1 batch of the next epoch",
+             "the most batches that leat prepares for a rank before its trainer asks, also of the "
+             "next epoch; default: as many as the ring holds, and 1 of the next epoch",
              .is_aside = true, .is_required = true, .is_positional = true, .min = 1, .max = 4096),
     LEAT_ARGS_END,
 };
@@ -26,7 +26,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 
 const struct leat_stage_ops leat_stage_prefetch = {
     LEAT_STAGE_BASE("prefetch", prefetch, COLLATE),
-    .summary = "limits the batches that are made ahead of the trainer",
+    .summary = "limits how many batches leat prepares ahead of the trainer",
     .example = "{ prefetch_size: 4 }",
     .plan = plan,
 };

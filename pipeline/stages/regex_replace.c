@@ -23,9 +23,9 @@ struct regex_replace {
 static const struct leat_arg args[] = {
     LEAT_TEXT_EDIT_ARGS(regex_replace, edit),
     LEAT_ARG(regex_replace, pattern, TEXT,
-             "the regular expression, in Ruby's syntax (Oniguruma), with Unicode classes",
+             "the regular expression, in the syntax of Ruby (Oniguruma), with Unicode classes",
              .is_positional = true, .is_required = true),
-    LEAT_ARG(regex_replace, new, TEXT, "replacement of a match, without special characters",
+    LEAT_ARG(regex_replace, new, TEXT, "the text that replaces each match; no character is special",
              .is_positional = true, .fallback = ""),
     LEAT_ARGS_END,
 };
@@ -94,7 +94,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_regex_replace = {
     LEAT_STAGE_BASE("regex_replace", regex_replace, MAP),
-    .summary = "replaces matches of a regular expression",
+    .summary = "replaces all matches of a regular expression",
     .example = "{ input: text, pattern: '\\s+', new: \" \" }",
     .load = load,
     .unload = unload,

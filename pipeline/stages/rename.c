@@ -7,7 +7,9 @@ struct rename {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(rename, fields, MAP, "new names by old names, applied one after the other",
+    LEAT_ARG(rename, fields, MAP,
+             "old names and their new names, such as {headline: title}; leat applies them one "
+             "after the other",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };

@@ -12,8 +12,8 @@ struct repeat {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(repeat, count, INT, "number of passes; 0: without end", .is_positional = true,
-             .is_required = true, .min = 0, .max = 1e12),
+    LEAT_ARG(repeat, count, INT, "number of passes over the data; 0: without end",
+             .is_positional = true, .is_required = true, .min = 0, .max = 1e12),
     LEAT_ARGS_END,
 };
 

@@ -13,7 +13,7 @@ struct replace {
 
 static const struct leat_arg args[] = {
     LEAT_TEXT_EDIT_ARGS(replace, edit),
-    LEAT_ARG(replace, old, TEXT, "text to replace, without special characters",
+    LEAT_ARG(replace, old, TEXT, "the text to replace; no character is special",
              .is_positional = true, .is_required = true),
     LEAT_ARG(replace, new, TEXT, "replacement", .is_positional = true, .fallback = ""),
     LEAT_ARGS_END,
@@ -24,7 +24,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (self->old[0] == '\0')
         return leat_config_error(config, "old", err,
-                                 "is empty, so it would match everywhere: give a text");
+                                 "an empty text would match everywhere: give a text");
     return 0;
 }
 
@@ -56,7 +56,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_replace = {
     LEAT_STAGE_BASE("replace", replace, MAP),
-    .summary = "replaces a text within a text",
+    .summary = "replaces one text with another",
     .example = "{ input: text, old: \"\\r\\n\", new: \"\\n\" }",
     .check = check,
     .plan = leat_text_edit_plan,

@@ -18,11 +18,12 @@ struct sample {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(sample, fraction, FLOAT,
-             "approximate share of the records to keep; each record is drawn on its own",
+             "the share of records to keep, such as 0.1; leat draws each record independently, so "
+             "the share is approximate",
              .is_positional = true, .is_required = true, .min = 0, .max = 1),
-    LEAT_ARG(sample, seed, INT, "another seed draws other records", .fallback = "0", .min = 0,
-             .max = 9e15),
-    LEAT_ARG(sample, each_epoch, BOOL, "true: each epoch draws other records", .fallback = "false"),
+    LEAT_ARG(sample, seed, INT, "the seed of the choice; another seed keeps other records",
+             .fallback = "0", .min = 0, .max = 9e15),
+    LEAT_ARG(sample, each_epoch, BOOL, "true: each epoch keeps other records", .fallback = "false"),
     LEAT_ARGS_END,
 };
 

@@ -7,7 +7,7 @@ struct select {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(select, fields, FIELDS, "fields to keep, in the order of the tensors",
+    LEAT_ARG(select, fields, FIELDS, "the fields to keep; batches have them in this order",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_SLOT_MAX_TENSORS),
     LEAT_ARGS_END,
 };
@@ -20,7 +20,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 
 const struct leat_stage_ops leat_stage_select = {
     LEAT_STAGE_BASE("select", select, MAP),
-    .summary = "keeps the named fields, in that order",
+    .summary = "keeps only the named fields, in their order",
     .example = "{ fields: [input_ids, attention_mask, labels] }",
     .plan = plan,
 };

@@ -12,10 +12,12 @@ static inline int leat_key_check(const struct leat_config *config, const char *n
         return 0;
     if (!leat_dtype_is_integer(field->dtype))
         return leat_config_error(config, "input", err,
-                                 "\"%s\" is %s: `bin` it, or `cast` it to whole numbers", name,
-                                 leat_dtype_name(field->dtype));
+                                 "\"%s\" is %s, but whole numbers or text are needed: `bin` it, or "
+                                 "`cast` it to whole numbers",
+                                 name, leat_dtype_name(field->dtype));
     if (field->is_padded)
-        return leat_config_error(config, "input", err, "\"%s\" is padded: %s it before `pad`", name,
+        return leat_config_error(config, "input", err,
+                                 "\"%s\" is already padded: put %s before `pad`", name,
                                  config->ops->name);
     return 0;
 }

@@ -21,9 +21,10 @@ int leat_numbers_check(const struct leat_config *config, const struct leat_numbe
         return leat_config_error(config, "nan", err,
                                  "`nan: default` needs a number: set `default`, such as 0");
     if (numbers->nan != LEAT_NAN_DEFAULT && is_given)
-        return leat_config_error(config, "default", err, "has an effect only with `nan: default`");
+        return leat_config_error(config, "default", err, "works only with `nan: default`");
     if (isnan(numbers->fallback))
-        return leat_config_error(config, "default", err, "is NaN: set a number, or `nan: keep`");
+        return leat_config_error(config, "default", err,
+                                 "must not be NaN: give a number, or set `nan: keep`");
     return 0;
 }
 
@@ -33,8 +34,8 @@ int leat_numbers_check_field(const struct leat_config *config, const char *arg, 
         return leat_config_error(config, arg, err, "\"%s\" is text: `cast` it to float32 first",
                                  name);
     if (field->is_padded)
-        return leat_config_error(config, arg, err, "\"%s\" is padded: %s it before `pad`", name,
-                                 config->ops->name);
+        return leat_config_error(config, arg, err, "\"%s\" is already padded: put %s before `pad`",
+                                 name, config->ops->name);
     return 0;
 }
 
@@ -45,8 +46,8 @@ int leat_numbers_check_default(const struct leat_config *config, const struct le
 
     if (numbers->nan == LEAT_NAN_DEFAULT &&
         leat_scalar_store_double(&element, dtype, 0, numbers->fallback) < 0)
-        return leat_config_error(config, "default", err, "%g is no %s", numbers->fallback,
-                                 leat_dtype_name(dtype));
+        return leat_config_error(config, "default", err, "%g is not a value of type %s",
+                                 numbers->fallback, leat_dtype_name(dtype));
     return 0;
 }
 
@@ -94,8 +95,8 @@ int leat_numbers_make_lists(struct leat_map *map, uint32_t column, size_t n_valu
 
     if (n_values > LEAT_NUMBERS_MAX)
         return leat_error_set(err, -EOVERFLOW,
-                              "\"%s\" would have %zu numbers in one block, more than %u: lower "
-                              "block_bytes, or shorten the lists",
+                              "\"%s\" would have %zu numbers in one block; at most %u are "
+                              "possible: lower block_bytes, or shorten the lists",
                               map->fields[column].name, n_values, LEAT_NUMBERS_MAX);
     to->values = leat_map_alloc(map, column, n_bytes);
     if (!to->values || leat_map_make_views(map, column) < 0)
@@ -118,14 +119,14 @@ static void reject(const struct leat_numbers *numbers, struct leat_map *map, uin
 
     (void)leat_scalar_print(isnan(y) ? &x : &y, LEAT_DTYPE_FLOAT64, 0, text);
     if (isnan(x))
-        leat_map_reject(map, row, name, "is NaN; `nan: default` replaces it by a number");
+        leat_map_reject(map, row, name, "is NaN: to replace it with a number, set `nan: default`");
     else if (isnan(y))
-        leat_map_reject(map, row, name, "%s becomes NaN; `nan: default` replaces it by a number",
-                        text);
+        leat_map_reject(map, row, name,
+                        "%s becomes NaN: to replace it with a number, set `nan: default`", text);
     else if (reason == -ERANGE)
         leat_map_reject(map, row, name, "%s does not fit %s", text, dtype);
     else
-        leat_map_reject(map, row, name, "%s is not whole, as needed for %s", text, dtype);
+        leat_map_reject(map, row, name, "%s is not a whole number, as required by %s", text, dtype);
 }
 
 void leat_numbers_put(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row,

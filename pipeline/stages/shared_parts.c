@@ -15,11 +15,13 @@ static int find_one(struct leat_parts *parts, struct leat_planner *planner,
         return leat_config_error(config, "fields", err, "\"%s\" is %s, not a list of numbers", name,
                                  field->dtype == LEAT_DTYPE_TEXT ? "text" : "one number a record");
     if (field->is_padded)
-        return leat_config_error(config, "fields", err, "\"%s\" is padded: %s it before `pad`",
-                                 name, config->ops->name);
+        return leat_config_error(config, "fields", err,
+                                 "\"%s\" is already padded: put %s before `pad`", name,
+                                 config->ops->name);
     if (planner->is_chunked && field->made != LEAT_MADE_OF_PARTS)
         return leat_config_error(config, "fields", err,
-                                 "chunk cuts other lists, but not \"%s\": name it there too", name);
+                                 "`chunk` cuts other lists, but not \"%s\": name it in `chunk` too",
+                                 name);
     for (size_t i = 0; i < parts->n; i++)
         if (parts->from[i] == column)
             return leat_config_error(config, "fields", err, "\"%s\" occurs twice", name);
@@ -69,8 +71,8 @@ void leat_parts_check(const struct leat_parts *parts, struct leat_map *map) {
         for (uint32_t row = 0; row < map->block->n_rows; row++)
             if (other->lengths[row] != first->lengths[row])
                 leat_map_reject(map, row, map->fields[parts->of[i]].name,
-                                "has %u elements, but \"%s\" has %u: lists that are cut together "
-                                "need the same length",
+                                "has %u elements, but \"%s\" has %u: lists that leat cuts together "
+                                "must have the same length",
                                 other->lengths[row], map->fields[parts->of[0]].name,
                                 first->lengths[row]);
     }

@@ -13,8 +13,9 @@ int leat_record_hash_plan(const struct leat_config *config, struct leat_planner 
         return r;
     field = leat_planner_field(planner, *ret_column);
     if (field->is_list && field->dtype != LEAT_DTYPE_TEXT)
-        return leat_config_error(config, "input", err, "\"%s\" is a list, but %s needs one value",
-                                 input, config->ops->name);
+        return leat_config_error(config, "input", err,
+                                 "\"%s\" is a list, but %s needs one value per record", input,
+                                 config->ops->name);
     return leat_key_check(config, input, field, err);
 }
 

@@ -17,7 +17,7 @@ int leat_text_edit_plan(struct leat_config *config, struct leat_planner *planner
     dtype = leat_planner_field(planner, edit->from)->dtype;
     if (dtype != LEAT_DTYPE_TEXT)
         return leat_config_error(config, "input", err,
-                                 "\"%s\" is %s, not text: make text of it with `template`",
+                                 "\"%s\" is %s, not text: turn it into text with `template`",
                                  edit->input, leat_dtype_name(dtype));
     return leat_planner_add_result(planner, config, edit->input, edit->output, LEAT_DTYPE_TEXT,
                                    true, &edit->to, NULL, err);
@@ -29,9 +29,10 @@ static int begin(const struct leat_text_edit *edit, struct leat_map *map, size_t
 
     if (n_bytes > UINT32_MAX ||
         n_bytes > leat_map_n_items(map, edit->from) + LEAT_TEXT_EDIT_MORE_MAX)
-        return leat_error_set(err, -EOVERFLOW,
-                              "the texts of one block would have %zu bytes: lower block_bytes",
-                              n_bytes);
+        return leat_error_set(
+            err, -EOVERFLOW,
+            "the texts of one block would have %zu bytes, which is too much: lower block_bytes",
+            n_bytes);
     to->values = leat_map_alloc(map, edit->to, n_bytes);
     if (!to->values || leat_map_make_views(map, edit->to) < 0)
         return leat_error_oom(err);

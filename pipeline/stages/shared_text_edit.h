@@ -17,8 +17,8 @@ struct leat_text_edit {
 
 /* Rows of the table of `struct owner`, whose `member` is a struct leat_text_edit. */
 #define LEAT_TEXT_EDIT_ARGS(owner, member)                                                         \
-    LEAT_ARG_NAMED("input", owner, member.input, FIELD, "the text", .is_required = true,           \
-                   .is_positional = true),                                                         \
+    LEAT_ARG_NAMED("input", owner, member.input, FIELD, "the field with the text",                 \
+                   .is_required = true, .is_positional = true),                                    \
         LEAT_ARG_NAMED("output", owner, member.output, FIELD,                                      \
                        "name of the result; default: the same name")
 

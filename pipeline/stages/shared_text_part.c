@@ -52,7 +52,8 @@ static int find_field(const struct leat_config *config, const char *arg, const c
     int r;
 
     if (n == 0 || n > LEAT_NAME_MAX)
-        return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
+        return leat_config_error(config, arg, err,
+                                 "the name of a field may have 1 to %d bytes; this one has %zu",
                                  LEAT_NAME_MAX, n);
     memcpy(copy, name, n);
     copy[n] = '\0';

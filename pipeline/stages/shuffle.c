@@ -56,35 +56,37 @@ struct shuffle_state {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(shuffle, buffer_size, INT,
-             "records in the reservoir; a record moves forward by at most this many",
-             .is_positional = true, .min = 1, .max = 1048576),
+    LEAT_ARG(
+        shuffle, buffer_size, INT,
+        "number of records in the reservoir; a record moves forward by at most this many places",
+        .is_positional = true, .min = 1, .max = 1048576),
     LEAT_ARG_NAMED("global", shuffle, is_global, BOOL,
-                   "in place of buffer_size: reads all records of a pass, holds them in memory as "
-                   "the per-record stages leave them, and shuffles them as a whole",
+                   "in place of `buffer_size`: true reads all records of a pass, holds them in "
+                   "memory after the per-record stages, and shuffles them as a whole",
                    .fallback = "false"),
     LEAT_ARG_NAMED("blocks", shuffle, reads_blocks, BOOL,
-                   "first puts blocks of `block_size` records of the source in random order and "
-                   "reads them in it, so that records from all the data meet in the reservoir",
+                   "true: first reads the source in blocks of `block_size` records, in random "
+                   "order, so the reservoir mixes records from all the data",
                    .fallback = "false"),
     LEAT_ARG(shuffle, block_size, INT,
-             "with `blocks`: records per block; each file begins one. Smaller blocks mix better, "
-             "larger ones read faster",
+             "with `blocks`: records per block; a block never spans two files; smaller blocks mix "
+             "better, larger blocks read faster",
              .fallback = DEFAULT_BLOCK_SIZE, .min = 1, .max = LEAT_BLOCK_SIZE_MAX),
     LEAT_ARG(shuffle, lanes, INT,
-             "with `blocks`: deals blocks to this many lanes, each with its own reservoir and "
-             "batches; steps take them in turn, so a node reads little more than the lanes of its "
-             "ranks. Needs a complete `cache`, prepared set or `index` (`leatctl cache warm`), and "
-             "as many blocks; best a multiple of the world size",
+             "with `blocks`: the number of lanes to deal the blocks to; each lane has its own "
+             "reservoir and batches, and steps take the lanes in turn, so a machine reads little "
+             "more than the lanes of its ranks; choose a multiple of the world size; needs as many "
+             "blocks, and a complete `cache`, prepared set or `index` (`leatctl cache warm`)",
              .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,
-             "with `global`: the most memory for a pass; above it, leat keeps only lengths, and "
-             "reads the rest again from its `cache`, or makes it again with an `index`; with "
-             "neither the stream fails",
+             "with `global`: the most memory for a pass; above it, leat keeps only lengths in "
+             "memory, and reads the rows again from its `cache`, or makes them again with an "
+             "`index`; the stream fails if it has neither",
              .is_aside = true, .fallback = "1GiB", .min = 1 << 20, .max = 1e15),
-    LEAT_ARG(shuffle, seed, INT, "another seed gives another order", .fallback = "0", .min = 0,
-             .max = 9e15),
-    LEAT_ARG(shuffle, reshuffle_each_epoch, BOOL, "false: every epoch has the order of epoch 0",
+    LEAT_ARG(shuffle, seed, INT, "the seed of the order; another seed gives another order",
+             .fallback = "0", .min = 0, .max = 9e15),
+    LEAT_ARG(shuffle, reshuffle_each_epoch, BOOL,
+             "true: each epoch has a new order; false: every epoch has the order of epoch 0",
              .fallback = "true"),
     LEAT_ARGS_END,
 };
@@ -94,20 +96,20 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (!self->is_global && self->buffer_size == 0)
         return leat_config_error(config, NULL, err,
-                                 "buffer_size is missing: give the records in the reservoir, which "
-                                 "bound how far a record moves forward, or set `global: true`");
+                                 "buffer_size is missing: give the number of records in the "
+                                 "reservoir, or set `global: true`");
     if (self->is_global && self->buffer_size > 0)
         return leat_config_error(config, "buffer_size", err,
                                  "`global` already shuffles all records: remove one of the two");
     if (!self->is_global && leat_config_given(config, "max_bytes"))
-        return leat_config_error(config, "max_bytes", err, "has an effect only with `global`");
+        return leat_config_error(config, "max_bytes", err, "works only with `global`");
     if (self->is_global && self->reads_blocks)
         return leat_config_error(config, "blocks", err,
                                  "`global` already shuffles all records: remove this");
     if (!self->reads_blocks && leat_config_given(config, "block_size"))
-        return leat_config_error(config, "block_size", err, "has an effect only with `blocks`");
+        return leat_config_error(config, "block_size", err, "works only with `blocks`");
     if (!self->reads_blocks && leat_config_given(config, "lanes"))
-        return leat_config_error(config, "lanes", err, "has an effect only with `blocks`");
+        return leat_config_error(config, "lanes", err, "works only with `blocks`");
     return 0;
 }
 
@@ -161,7 +163,7 @@ static int hold(const struct shuffle *self, struct shuffle_state *reservoir, str
         return 0;
     return leat_error_set(
         err, -ENOSPC,
-        "shuffle: a full shuffle holds a pass in memory: %zu rows take %llu bytes, more than "
+        "shuffle: a full shuffle holds a pass in memory, but %zu rows take %llu bytes, more than "
         "max_bytes (%lld): raise it, give the stream a `cache`, or shuffle with a `buffer_size`",
         reservoir->n_refs + 1, (unsigned long long)reservoir->n_bytes, (long long)self->max_bytes);
 }

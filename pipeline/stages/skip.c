@@ -11,8 +11,8 @@ struct skip_state {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(skip, count, INT, "number of records", .is_positional = true, .is_required = true,
-             .min = 0, .max = 9e15),
+    LEAT_ARG(skip, count, INT, "number of records to drop", .is_positional = true,
+             .is_required = true, .min = 0, .max = 9e15),
     LEAT_ARGS_END,
 };
 

@@ -28,19 +28,19 @@ static const char *const parts[] = {"train", "validation", "test", NULL};
 
 #define SHARE(index, text)                                                                         \
     LEAT_ARG_NAMED(text, split, shares[index], FLOAT,                                              \
-                   "share of the records that are in `" text "`", .min = 0, .max = 1)
+                   "the share of all records that belong to `" text "`", .min = 0, .max = 1)
 
 static const struct leat_arg args[] = {
     SHARE(TRAIN, "train"),
     SHARE(VALIDATION, "validation"),
     SHARE(TEST, "test"),
-    LEAT_ARG(split, part, CHOICE, "the part that this stream has", .is_positional = true,
+    LEAT_ARG(split, part, CHOICE, "the part that this stream keeps", .is_positional = true,
              .is_required = true, .choices = parts),
     LEAT_ARG(split, input, FIELD,
-             "records with the same value of this field are in the same part; default: all bytes "
-             "of the record decide"),
-    LEAT_ARG(split, seed, INT, "another seed gives other parts", .fallback = "0", .min = 0,
-             .max = 9e15),
+             "the field that decides: records with the same value of it are in the same part; "
+             "default: all bytes of the record decide"),
+    LEAT_ARG(split, seed, INT, "the seed of the parts; another seed gives other parts",
+             .fallback = "0", .min = 0, .max = 9e15),
     LEAT_ARGS_END,
 };
 
@@ -49,11 +49,12 @@ static int check(struct leat_config *config, struct leat_error *err) {
     double sum = self->shares[TRAIN] + self->shares[VALIDATION] + self->shares[TEST];
 
     if (!(fabs(sum - 1) < 1e-9))
-        return leat_config_error(config, NULL, err,
-                                 "the shares of train, validation and test add up to %g, not to 1",
-                                 sum);
+        return leat_config_error(
+            config, NULL, err,
+            "the shares of train, validation and test add up to %g; they must add up to 1", sum);
     if (self->shares[self->part] == 0)
-        return leat_config_error(config, "part", err, "%s has no share: give it one, as `%s: 0.1`",
+        return leat_config_error(config, "part", err,
+                                 "%s has no share: give it one, such as `%s: 0.1`",
                                  parts[self->part], parts[self->part]);
     return 0;
 }

@@ -19,11 +19,12 @@ struct stack {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(stack, inputs, FIELDS,
-             "numbers, and lists of fixed width (from `one_hot`, `rfft`, `stack`)",
+             "the fields to put side by side: numbers, and lists of fixed width (from `one_hot`, "
+             "`rfft`, `stack`)",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIELDS_MAX),
-    LEAT_ARG_NAMED("output", stack, numbers.output, FIELD, "name of the row with all of them",
+    LEAT_ARG_NAMED("output", stack, numbers.output, FIELD, "name of the resulting list",
                    .is_positional = true, .is_required = true),
-    LEAT_NUMBERS_DTYPE_ARG(stack, numbers, leat_numbers_dtypes, "float32", "dtype of the matrix"),
+    LEAT_NUMBERS_DTYPE_ARG(stack, numbers, leat_numbers_dtypes, "float32", "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(stack, numbers, "keep"),
     LEAT_ARGS_END,
 };
@@ -99,8 +100,9 @@ static void put(const struct stack *self, const struct leat_numbers *numbers, st
 
         leat_numbers_put_int(numbers, map, row, to, number);
         if (!self->chose_dtype && leat_scalar_rounds((enum leat_dtype)numbers->dtype, number))
-            leat_map_reject(map, row, numbers->input, "%lld would be rounded by %s; set `dtype`",
-                            (long long)number, leat_dtype_name((enum leat_dtype)numbers->dtype));
+            leat_map_reject(map, row, numbers->input,
+                            "%lld would be rounded by %s: set a larger `dtype`", (long long)number,
+                            leat_dtype_name((enum leat_dtype)numbers->dtype));
         return;
     }
     x = leat_scalar_double(values, dtype, from);
@@ -154,7 +156,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_stack = {
     LEAT_STAGE_BASE("stack", stack, MAP),
-    .summary = "puts numbers side by side in one row of a matrix",
+    .summary = "joins numbers and lists into one list, a row of a matrix",
     .example = "{ inputs: [Age, Fare, SibSp], output: features }",
     .check = check,
     .unload = unload,

@@ -26,7 +26,7 @@ static const struct leat_arg args[] = {
     LEAT_TEXT_EDIT_ARGS(strip, edit),
     LEAT_ARG(strip, chars, TEXT,
              "characters to remove, in any order; default: all white space of Unicode"),
-    LEAT_ARG(strip, side, CHOICE, "the ends to strip", .fallback = "both", .choices = sides),
+    LEAT_ARG(strip, side, CHOICE, "the sides to strip", .fallback = "both", .choices = sides),
     LEAT_ARGS_END,
 };
 
@@ -38,7 +38,8 @@ static int check(struct leat_config *config, struct leat_error *err) {
     if (!self->chars)
         return 0;
     if (n == 0 || n > CHARS_MAX)
-        return leat_config_error(config, "chars", err, "%zu bytes are outside 1..%d", n, CHARS_MAX);
+        return leat_config_error(config, "chars", err, "has %zu bytes; 1 to %d are possible", n,
+                                 CHARS_MAX);
     self->codes = calloc(n, sizeof(*self->codes));
     if (!self->codes)
         return leat_error_oom(err);

@@ -11,8 +11,8 @@ struct take_state {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(take, count, INT, "number of records", .is_positional = true, .is_required = true,
-             .min = 1, .max = 9e15),
+    LEAT_ARG(take, count, INT, "number of records to keep", .is_positional = true,
+             .is_required = true, .min = 1, .max = 9e15),
     LEAT_ARGS_END,
 };
 

@@ -23,11 +23,11 @@ struct template {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(template, output, FIELD, "name of the text; left out: text"),
-    LEAT_ARG(template, join, TEXT, "text between parts", .fallback = " "),
+    LEAT_ARG(template, output, FIELD, "name of the field with the text; default: text"),
+    LEAT_ARG(template, join, TEXT, "the text between two parts", .fallback = " "),
     LEAT_ARG(template, parts, TEXTS,
-             "texts with {fields}; write {{ and }} for braces; a part is left out if one of its "
-             "fields is empty",
+             "the parts: texts with {fields}; write {{ and }} for braces; leat leaves out a part "
+             "if one of its fields is empty",
              .is_positional = true, .is_required = true, .min = 1, .max = 1024),
     LEAT_ARGS_END,
 };
@@ -144,9 +144,10 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     uint8_t *start, *at;
 
     if (n_bytes > UINT32_MAX)
-        return leat_error_set(err, -EOVERFLOW,
-                              "the texts of one block would have %zu bytes: lower block_bytes",
-                              n_bytes);
+        return leat_error_set(
+            err, -EOVERFLOW,
+            "the texts of one block would have %zu bytes, which is too much: lower block_bytes",
+            n_bytes);
     start = at = leat_map_alloc(map, self->column, n_bytes);
     if (!at || leat_map_make_views(map, self->column) < 0)
         return leat_error_oom(err);
@@ -164,7 +165,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_template = {
     LEAT_STAGE_BASE("template", template, MAP),
-    .summary = "makes a text from fields",
+    .summary = "writes a text from fields",
     .example = "{ output: text, join: \" \", parts: [\"Name: {Name}\", \"Age: {Age}\"] }",
     .unload = unload,
     .plan = plan,

@@ -25,8 +25,8 @@ static const char *const texts[] = {"drop", "bytes", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_ARG(tensors, text, CHOICE,
-             "what happens to a text: it is left out, or a list of uint8 replaces it, NAME" SUFFIX
-             ", with its bytes in UTF-8",
+             "what happens to a text field: leat drops it, or replaces it with NAME" SUFFIX
+             ", a uint8 list of its bytes in UTF-8",
              .fallback = "drop", .choices = texts),
     LEAT_ARGS_END,
 };
@@ -44,16 +44,15 @@ static int add_bytes(struct tensors *self, struct leat_planner *planner, const c
     struct leat_field *field;
 
     if (n + strlen(SUFFIX) > LEAT_NAME_MAX)
-        return leat_config_error(
-            &self->base, "text", err,
-            "with \"" SUFFIX
-            "\" the name of \"%s\" would be longer than %d bytes: `rename` it first",
-            text, LEAT_NAME_MAX);
+        return leat_config_error(&self->base, "text", err,
+                                 "the name of \"%s\" with \"" SUFFIX
+                                 "\" would be longer than %d bytes: `rename` it first",
+                                 text, LEAT_NAME_MAX);
     memcpy(ret_name, text, n);
     memcpy(ret_name + n, SUFFIX, sizeof(SUFFIX));
     if (leat_planner_has(planner, ret_name))
         return leat_config_error(&self->base, "text", err,
-                                 "the field \"%s\" exists already: `rename` it first", ret_name);
+                                 "the field \"%s\" already exists: `rename` it first", ret_name);
     *copy = (struct copy){.from = column};
     if (leat_planner_use(planner, column) < 0)
         return leat_error_oom(err);
@@ -93,7 +92,7 @@ static int keep_named(struct tensors *self, struct leat_planner *planner, size_t
             kept.items[kept.n_items++] = names[i];
     r = kept.n_items ? leat_planner_select(planner, &self->base, NULL, &kept, err)
                      : leat_config_error(&self->base, NULL, err,
-                                         "no field is left for a batch, since all are texts: "
+                                         "all fields are texts, which a batch cannot hold: "
                                          "`tokenize` or `cast` one of them");
     free(kept.items);
     return r;
@@ -132,8 +131,9 @@ static int copy_texts(const struct copy *copy, struct leat_map *map, struct leat
     size_t n_bytes = leat_map_n_items(map, copy->from), at = 0;
 
     if (n_bytes > UINT32_MAX)
-        return leat_error_set(err, -EOVERFLOW,
-                              "the texts of one block have %zu bytes: lower block_bytes", n_bytes);
+        return leat_error_set(
+            err, -EOVERFLOW,
+            "the texts of one block have %zu bytes, which is too much: lower block_bytes", n_bytes);
     to->values = leat_map_alloc(map, copy->to, n_bytes);
     if (!to->values || leat_map_make_views(map, copy->to) < 0)
         return leat_error_oom(err);
@@ -163,7 +163,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_tensors = {
     LEAT_STAGE_BASE("tensors", tensors, MAP),
-    .summary = "keeps the fields that a batch can hold: all but texts",
+    .summary = "keeps the fields that a batch can hold, which are all but texts",
     .example = "{ text: drop }",
     .unload = unload,
     .plan = plan,

@@ -100,7 +100,7 @@ int leat_component_error(const struct leat_component *component, struct leat_err
 
 static int wrong_kind(const struct leat_component *component, struct leat_error *err,
                       const char *expected) {
-    return leat_component_error(component, err, "%s, but it must be %s",
+    return leat_component_error(component, err, "is %s, but must be %s",
                                 leat_json_kind_name(leat_json_kind(component->node)), expected);
 }
 
@@ -138,7 +138,8 @@ int leat_component_character(const struct leat_component *component, const char 
                   leat_utf8_length((const uint8_t *)*ret_text, *ret_n_bytes) == *ret_n_bytes))
         return r;
     (void)leat_component_get(component, key, &child);
-    return leat_component_error(&child, err, "\"%.64s\" must be just one character", *ret_text);
+    return leat_component_error(&child, err, "is \"%.64s\", but must be a single character",
+                                *ret_text);
 }
 
 int leat_component_bool(const struct leat_component *component, const char *key, int fallback,
@@ -172,11 +173,11 @@ int leat_component_uint(const struct leat_component *component, const char *key,
     if (kind != LEAT_JSON_INT && kind != LEAT_JSON_UINT)
         return wrong_kind(&child, err, "an integer");
     if (kind == LEAT_JSON_INT && leat_json_int(child.node) < 0)
-        return leat_component_error(&child, err, "%lld is outside 0..%llu",
+        return leat_component_error(&child, err, "is %lld, which is outside 0..%llu",
                                     (long long)leat_json_int(child.node), (unsigned long long)max);
     *ret_value = leat_json_uint(child.node);
     if (*ret_value > max)
-        return leat_component_error(&child, err, "%llu is outside 0..%llu",
+        return leat_component_error(&child, err, "is %llu, which is outside 0..%llu",
                                     (unsigned long long)*ret_value, (unsigned long long)max);
     return 0;
 }
@@ -190,8 +191,8 @@ static int bad_choice(const struct leat_component *child, const char *text, size
     for (size_t i = 0; names[i] && used < sizeof(known); i++)
         used +=
             (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", names[i]);
-    return leat_component_error(child, err, "\"%.*s\" is not one of %s", (int)(n > 64 ? 64 : n),
-                                text, known);
+    return leat_component_error(child, err, "is \"%.*s\", but must be one of %s",
+                                (int)(n > 64 ? 64 : n), text, known);
 }
 
 int leat_component_choice(const struct leat_component *component, const char *key,
@@ -235,7 +236,7 @@ int leat_component_type(const struct leat_component *component, const char **ret
     size_t n;
 
     if (component->depth > LEAT_COMPONENT_DEPTH_MAX)
-        return leat_component_error(component, err, "nested more than %d deep",
+        return leat_component_error(component, err, "nests more than %d levels",
                                     LEAT_COMPONENT_DEPTH_MAX);
     return leat_component_string(component, "type", NULL, ret_type, &n, err);
 }

@@ -274,7 +274,7 @@ int leat_double_array_build(struct leat_double_array *array,
     free(builder.ranges);
     if (r == -E2BIG)
         return leat_error_set(err, r,
-                              "the vocabulary is too large: its trie needs more than %u nodes",
+                              "the vocabulary is too large: its trie would need more than %u nodes",
                               LEAT_DOUBLE_ARRAY_NODES_MAX);
     return r < 0 ? leat_error_oom(err) : 0;
 }

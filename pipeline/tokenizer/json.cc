@@ -283,7 +283,7 @@ const char *leat_json_kind_name(enum leat_json_kind kind) {
         "a string",
         "an array",
         "an object",
-        "a string with a surrogate (\\ud800 to \\udfff) without its other half"};
+        "a string with an unpaired surrogate (\\ud800 to \\udfff)"};
 
     return names[kind];
 }

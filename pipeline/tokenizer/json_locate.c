@@ -167,7 +167,7 @@ static bool scan_utf8(struct scanner *scanner) {
     uint32_t n = leat_utf8_character(scanner->at, (size_t)(scanner->end - scanner->at));
 
     scanner->at += n;
-    return n > 0 || fail(scanner, "bytes that are not UTF-8");
+    return n > 0 || fail(scanner, "the text is not valid UTF-8");
 }
 
 static int hex_value(int c) {
@@ -216,7 +216,7 @@ static bool scan_escape(struct scanner *scanner) {
     }
     if (!scanner->odds) {
         scanner->at = at;
-        return fail(scanner, "a surrogate (\\ud800 to \\udfff) without its other half");
+        return fail(scanner, "an unpaired surrogate (\\ud800 to \\udfff)");
     }
     take_half(scanner, at);
     return true;
@@ -301,7 +301,7 @@ static bool scan_after(struct scanner *scanner, const bool *is_object, size_t *d
     }
     skip_space(scanner);
     if (scanner->at < scanner->end)
-        return fail(scanner, "expected nothing more after the document");
+        return fail(scanner, "expected the end of the document");
     return false;
 }
 
@@ -327,7 +327,7 @@ static void scan_document(struct scanner *scanner) {
             if (!is_empty)
                 is_object[depth++] = in_object;
             if (depth >= LEAT_JSON_DEPTH_MAX) {
-                (void)fail(scanner, "objects and arrays are nested too deep");
+                (void)fail(scanner, "objects and arrays nest too deep");
                 return;
             }
         } else if (!scan_scalar(scanner)) {

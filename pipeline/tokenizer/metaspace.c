@@ -17,9 +17,9 @@ int leat_metaspace_read(const struct leat_component *component,
         r = leat_component_bool(component, "add_prefix_space", true, &adds_prefix, err);
     ret_metaspace->scheme = (enum leat_metaspace_scheme)scheme;
     if (r == 0 && !adds_prefix && scheme != LEAT_SCHEME_NEVER)
-        return leat_component_error(component, err,
-                                    "add_prefix_space is false, but prepend_scheme is \"%s\"; it "
-                                    "must be \"never\"",
-                                    schemes[scheme]);
+        return leat_component_error(
+            component, err,
+            "add_prefix_space is false, so prepend_scheme must be \"never\", not \"%s\"",
+            schemes[scheme]);
     return r;
 }

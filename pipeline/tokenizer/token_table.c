@@ -133,11 +133,12 @@ int leat_token_table_reserve(struct leat_token_table *table, size_t n_tokens, si
 static int check(const struct leat_token_table *table, size_t n_bytes, uint32_t id,
                  struct leat_error *err) {
     if (table->n_tokens >= LEAT_TOKEN_TABLE_TOKENS_MAX)
-        return leat_error_set(err, -E2BIG, "more than %u tokens", LEAT_TOKEN_TABLE_TOKENS_MAX);
+        return leat_error_set(err, -E2BIG, "there are more than %u tokens",
+                              LEAT_TOKEN_TABLE_TOKENS_MAX);
     if (id > LEAT_TOKEN_TABLE_ID_MAX)
-        return leat_error_set(err, -E2BIG, "id %u is above %u", id, LEAT_TOKEN_TABLE_ID_MAX);
+        return leat_error_set(err, -E2BIG, "the id %u is above %u", id, LEAT_TOKEN_TABLE_ID_MAX);
     if (n_bytes > LEAT_TOKEN_TABLE_BYTES_MAX - table->n_pool)
-        return leat_error_set(err, -E2BIG, "the tokens are longer than %u bytes together",
+        return leat_error_set(err, -E2BIG, "all tokens together have more than %u bytes",
                               LEAT_TOKEN_TABLE_BYTES_MAX);
     return 0;
 }

@@ -48,7 +48,7 @@ static int check_version(const struct leat_component *root, struct leat_error *e
     if (r < 0)
         return r;
     if ((n != 3 || memcmp(version, "1.0", 3) != 0) && leat_component_get(root, "version", &child))
-        return leat_component_error(&child, err, "\"%.*s\" is not known, only \"1.0\" is",
+        return leat_component_error(&child, err, "is \"%.*s\", but must be \"1.0\"",
                                     (int)(n > 32 ? 32 : n), version);
     return 0;
 }
@@ -95,7 +95,7 @@ static int load(struct leat_tokenizer *tokenizer, struct leat_json *json,
         if (leat_json_kind(node) == LEAT_JSON_OBJECT)
             r = load_parts(tokenizer, &root, err);
         else
-            r = leat_component_error(&root, err, "%s, but a tokenizer is an object",
+            r = leat_component_error(&root, err, "is %s, but must be an object",
                                      leat_json_kind_name(leat_json_kind(node)));
     }
     if (r < 0)
@@ -128,7 +128,7 @@ int leat_tokenizer_new(const char *data, size_t n_bytes, const char *file,
     int r;
 
     if (n_bytes > LEAT_TOKENIZER_FILE_BYTES_MAX) {
-        r = leat_error_set(err, -E2BIG, "%zu bytes, above %u", n_bytes,
+        r = leat_error_set(err, -E2BIG, "has %zu bytes; at most %u are possible", n_bytes,
                            LEAT_TOKENIZER_FILE_BYTES_MAX);
         leat_error_locate(err, file, 0, 0);
         return r;
@@ -272,8 +272,9 @@ static void describe_limits(const struct leat_tokenizer *tokenizer, FILE *out) {
     const struct leat_padding *padding = &tokenizer->padding;
 
     if (truncation->is_on)
-        fprintf(out, "truncation: to %u tokens, stride %u, the %s is cut\n", truncation->max_length,
-                truncation->stride, truncation->cuts_left ? "beginning" : "end");
+        fprintf(out, "truncation: to %u tokens with stride %u; it cuts the %s\n",
+                truncation->max_length, truncation->stride,
+                truncation->cuts_left ? "beginning" : "end");
     else
         fprintf(out, "truncation: none\n");
     if (padding->is_on && padding->fixed_length)
@@ -300,7 +301,7 @@ char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer) {
     fprintf(out, "model: %s, %u tokens\n", tokenizer->model->ops->name,
             tokenizer->model->tokens.n_tokens);
     fprintf(out, "algorithm: %s\n", tokenizer->model->algorithm);
-    fprintf(out, "added tokens: %u, of which %u special and %u matched after normalization\n",
+    fprintf(out, "added tokens: %u, of which %u are special and %u match after normalization\n",
             tokenizer->added.table.n_tokens, tokenizer->added.n_special,
             tokenizer->added.n_normalized);
     fprintf(out, "post-processor: %s\n", tokenizer->post->description);

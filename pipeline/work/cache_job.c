@@ -64,11 +64,11 @@ static int check_frames(const struct leat_cache_job *job, struct leat_error *err
 
         if (frame->span.file >= job->plan->source->files.n_paths ||
             frame->span.n_bytes > max_bytes || frame->n_rows * n > frame->n_bytes)
-            return leat_error_set(
-                err, -EBADMSG,
-                "%.300s: the cache is damaged: the block at byte %llu cannot have "
-                "%u records; remove that cache",
-                job->folder, (unsigned long long)frame->position, frame->span.n_records);
+            return leat_error_set(err, -EBADMSG,
+                                  "%.300s: the cache is damaged: the block at byte %llu cannot "
+                                  "have %u records: remove this cache",
+                                  job->folder, (unsigned long long)frame->position,
+                                  frame->span.n_records);
     }
     return 0;
 }
@@ -181,7 +181,7 @@ static int finish(struct leat_cache_job *job, struct leat_error *err) {
     if (r == 0)
         r = find_identity(job, &identity, err);
     if (r == 0 && !is_of(job, &identity))
-        r = leat_error_set(err, -ESTALE, "the data changed while it was cached");
+        r = leat_error_set(err, -ESTALE, "the data changed while leat cached it");
     if (r == 0 && job->n_shards > 0)
         r = leat_cache_shard_publish(job->folder, job->file, err);
     else if (r == 0)

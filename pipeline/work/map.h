@@ -136,12 +136,12 @@ void leat_map_fit(struct leat_map_job *job);
 /* Executes a job with `rows` (map_rows.c). At the end job->load and job->piece describe the last
  * damaged block, if one was. */
 int leat_rows_execute(struct leat_map_job *job, struct leat_error *err);
-/* Returns -ESTALE: the rows of the piece are not those that the order has seen. fault: of reading
- * it; code 0: none. */
-int leat_rows_fail_changed(const struct leat_map_job *job, const struct leat_error *fault,
-                           struct leat_error *err);
 /* Makes the block from its piece, which is read again; repairs the cache. */
 int leat_map_make_again(struct leat_map_job *job, struct leat_error *err);
+/* Sets the error of a block whose rows are not those that the order has seen. fault: the cause;
+ * NULL or without a code if there is none. */
+int leat_map_fail_changed(const struct leat_map_job *job, const struct leat_error *fault,
+                          struct leat_error *err);
 
 /* Parts of it (map_load.c). Loads the block from the cache; an error but -ENOMEM is damage. */
 int leat_load_execute(struct leat_map_job *job, struct leat_error *err);

@@ -17,19 +17,6 @@ static void begin_block(struct leat_block *block) {
     block->n_bad = 0;
 }
 
-/* Rows must be those whose lengths and places the order has seen. fault: its cause, or NULL. */
-static int fail_other(const struct leat_map_job *job, const struct leat_error *fault,
-                      struct leat_error *err) {
-    const struct leat_cache_span *span = &job->piece.span;
-
-    return leat_error_set(err, -ESTALE,
-                          "%s: %u records from line %llu on changed after this pass was shuffled, "
-                          "and the cache does not have them%s%.300s",
-                          job->plan->source->files.paths[span->file], span->n_records,
-                          (unsigned long long)span->line, fault && fault->code ? ": " : "",
-                          fault && fault->code ? fault->message : "");
-}
-
 static int fetch(struct leat_map_job *job, const struct leat_gather_piece *piece,
                  struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
@@ -44,7 +31,7 @@ static int fetch(struct leat_map_job *job, const struct leat_gather_piece *piece
     if (r == -ENOMEM)
         return leat_error_oom(err);
     if (r < 0 || ((!job->load.is_there || job->load.damage.code) && !job->load.is_same))
-        return fail_other(job, &fault, err);
+        return leat_map_fail_changed(job, &fault, err);
     return 0;
 }
 
@@ -87,10 +74,10 @@ static int gather(struct leat_map_job *job, const struct leat_gather_piece *piec
         return r;
     if (job->block->n_rows != piece->block->n_rows ||
         job->block->n_columns != piece->block->n_columns)
-        return fail_other(job, NULL, err);
+        return leat_map_fail_changed(job, NULL, err);
     for (size_t i = 0; i < piece->n_rows; i++) {
         if (!has_row(job, piece->block, rows[i].row))
-            return fail_other(job, NULL, err);
+            return leat_map_fail_changed(job, NULL, err);
         copy_row(job, &rows[i]);
     }
     return 0;

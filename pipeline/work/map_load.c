@@ -53,7 +53,7 @@ int leat_load_read(const struct leat_plan *plan, const struct leat_cache_load *l
                                                    stored, err)
                      : leat_cache_file_read(load->fd, frame, stored, err);
     if (r == 0 && frame->is_lz4 && !leat_cache_frame_expand(frame, stored, block))
-        r = leat_error_set(err, -EBADMSG, "the block at byte %llu is no LZ4",
+        r = leat_error_set(err, -EBADMSG, "the block at byte %llu is not valid LZ4",
                            (unsigned long long)frame->position);
     *ret_data = block;
     return r;

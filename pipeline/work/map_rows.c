@@ -28,7 +28,7 @@ static int open_block(const struct leat_map_job *job, const struct leat_rows_pie
                                   job->scratch, &opened->block, &opened->packs, err);
 
     if (r == 0 && opened->block.n_rows != piece->n_block_rows)
-        r = leat_error_set(err, -EBADMSG, "it has %u rows, and its head tells of %u",
+        r = leat_error_set(err, -EBADMSG, "the block has %u rows, but its head says %u",
                            opened->block.n_rows, piece->n_block_rows);
     return r;
 }
@@ -45,17 +45,6 @@ static int read_block(struct leat_map_job *job, const struct leat_rows_piece *pi
     count->n_bytes += piece->load.frame.n_stored;
     count->n_errors += r < 0;
     return r;
-}
-
-int leat_rows_fail_changed(const struct leat_map_job *job, const struct leat_error *fault,
-                           struct leat_error *err) {
-    const struct leat_cache_span *span = &job->piece.span;
-
-    return leat_error_set(err, -ESTALE,
-                          "%s: %u records from line %llu on are no longer what they were when they "
-                          "were passed over%s%.300s",
-                          job->plan->source->files.paths[span->file], span->n_records,
-                          (unsigned long long)span->line, fault->code ? ": " : "", fault->message);
 }
 
 /* The bytes that the block has as it was made again. */
@@ -91,7 +80,7 @@ static int make_again(struct leat_map_job *job, const struct leat_rows_piece *pi
         r = store_again(job, piece, opened, &fault);
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    return r < 0 ? leat_rows_fail_changed(job, &fault, err) : 0;
+    return r < 0 ? leat_map_fail_changed(job, &fault, err) : 0;
 }
 
 static int open_piece(struct leat_map_job *job, const struct leat_rows_piece *piece,
@@ -166,8 +155,9 @@ static int make_column(const struct leat_map_job *job, const struct opened *open
     uint64_t n = field->is_list ? count_elements(job->rows, opened, index) : n_rows;
 
     if (n > UINT32_MAX)
-        return leat_error_set(err, -EOVERFLOW, "\"%s\" has %llu elements in one block", field->name,
-                              (unsigned long long)n);
+        return leat_error_set(err, -EOVERFLOW,
+                              "the field \"%s\" has %llu elements in one block, which is too many",
+                              field->name, (unsigned long long)n);
     to->values = leat_arena_alloc(kept, n * leat_dtype_size(field->dtype));
     if (field->is_list) {
         to->starts = leat_arena_alloc(kept, n_rows * sizeof(*to->starts));

@@ -66,8 +66,10 @@ static int index_records(struct leat_map_job *job, struct leat_block *block,
                           piece->buffer->data, (size_t)piece->span.n_bytes, starts, ends,
                           n_records);
     if (n != n_records)
-        return leat_error_set(err, -EIO, "the cutter counted %zu records and found %zu", n_records,
-                              n);
+        return leat_error_set(
+            err, -EIO,
+            "the source counted %zu records in a block but found %zu: please report this bug",
+            n_records, n);
     block->n_rows = block->n_records = job->wanted ? pick_wanted(job, starts, ends) : (uint32_t)n;
     for (uint32_t i = 0; i < block->n_rows; i++)
         block->records[i] = i;
@@ -367,11 +369,11 @@ static int make_sealed_again(struct leat_map_job *job, struct leat_error *err) {
     if (r == 0)
         r = make_again(job, &own);
     if (r == 0 && !job->load.is_same)
-        r = leat_error_set(&own, -ESTALE, "it gives different rows");
+        r = leat_error_set(&own, -ESTALE, "the source now gives other rows");
     if (r == 0 || r == -ENOMEM)
         return r == 0 ? 0 : leat_error_oom(err);
     return leat_error_set(err, r,
-                          "%s; it cannot be made again from the source: %.200s: remove "
+                          "%s; leat cannot make the block again from the source: %.200s: remove "
                           "that file, and prepare it again",
                           job->load.damage.message, own.message);
 }
@@ -383,6 +385,19 @@ void leat_map_fit(struct leat_map_job *job) {
 
 int leat_map_make_again(struct leat_map_job *job, struct leat_error *err) {
     return job->plan->set ? make_sealed_again(job, err) : make_again(job, err);
+}
+
+int leat_map_fail_changed(const struct leat_map_job *job, const struct leat_error *fault,
+                          struct leat_error *err) {
+    const struct leat_cache_span *span = &job->piece.span;
+    bool has_cause = fault && fault->code;
+
+    return leat_error_set(err, -ESTALE,
+                          "%s: %u records from line %llu on have changed since leat first read "
+                          "them%s%.300s: restore the file, or open the stream without a position",
+                          job->plan->source->files.paths[span->file], span->n_records,
+                          (unsigned long long)span->line, has_cause ? ": " : "",
+                          has_cause ? fault->message : "");
 }
 
 int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {

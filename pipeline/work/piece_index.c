@@ -18,7 +18,7 @@ int leat_piece_index_read(struct leat_piece_index *index, const struct leat_plan
     r = leat_scan_read(plan, opener, 0, NULL, &piece, err);
     if (r == 0 && leat_cutter_index(cutter, index->buffer.data, (size_t)span->n_bytes,
                                     index->starts, index->ends, n) != n)
-        r = leat_error_set(err, -ESTALE, "%s: has changed meanwhile",
+        r = leat_error_set(err, -ESTALE, "%s: the file has changed since it was opened",
                            plan->source->files.paths[span->file]);
     return r;
 }

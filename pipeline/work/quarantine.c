@@ -81,7 +81,7 @@ static int open_file(const char *path, struct leat_error *err) {
     if (fd < 0)
         return fail(path, err);
     if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
-        r = leat_error_set(err, -EINVAL, "%s: cannot write bad records: is not a regular file",
+        r = leat_error_set(err, -EINVAL, "%s: cannot write bad records: this is not a regular file",
                            path);
     else if (flock(fd, LOCK_EX | LOCK_NB) == 0 && ftruncate(fd, 0) < 0)
         r = fail(path, err);

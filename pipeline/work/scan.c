@@ -86,8 +86,8 @@ static int check_passes(const struct leat_scan *scan, struct leat_error *err) {
     if (!leat_input_is_one_pass(scan->input) || scan->may_read_once)
         return 0;
     return leat_error_set(err, -ESPIPE,
-                          "%s: is a FIFO, which can be read only once, so it has no second epoch "
-                          "and no positions: request one epoch, or put the data into a file",
+                          "%s: a FIFO can be read only once, so it has no second epoch and no "
+                          "positions: request one epoch, or put the data into a file",
                           path_of(scan));
 }
 
@@ -186,8 +186,8 @@ static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
         r = leat_input_seek(scan->input, &scan->n_to_pass, err);
     if (r == 0 && is_inside && scan->route.span && leat_input_format(scan->input))
         return leat_error_set(err, -EINVAL,
-                              "is compressed (%s), so `shuffle` with `blocks` cannot read it block "
-                              "by block: give the stream a `cache`, or decompress it",
+                              "is compressed (%s), so `shuffle` with `blocks` cannot read its "
+                              "blocks: give the stream a `cache`, or decompress the file",
                               leat_input_format(scan->input));
     while (r == 0 && scan->n_to_pass > 0) {
         size_t n = scan->n_to_pass < buffer->capacity ? (size_t)scan->n_to_pass : buffer->capacity;
@@ -197,7 +197,7 @@ static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
             return LEAT_INPUT_WAITING;
         r = read_some(job, buffer->data, n < n_left ? n : n_left, &n, err);
         if (r == 0 && n == 0)
-            return leat_error_set(err, -ESTALE, "has become shorter");
+            return leat_error_set(err, -ESTALE, "was shortened");
         scan->n_to_pass -= n;
         n_left -= n;
     }
@@ -223,10 +223,10 @@ static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct l
         return 0;
     }
     if (ends_with_error(scan))
-        return leat_error_set(err, -ESTALE, "is no longer damaged");
+        return leat_error_set(err, -ESTALE, "was damaged, but no longer is");
     scan->route.n_left -= n;
     *at_end = scan->route.n_left == 0 && !scan->route.span->place.is_damaged;
-    return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "has become shorter");
+    return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "was shortened");
 }
 
 /* Goes to the next bytes, which lie behind a hole in the file. */
@@ -588,11 +588,12 @@ static int read_again(struct leat_scan_job *job, struct leat_piece *piece, struc
         r = fill(job, piece->buffer, limit, &n_filled, &at_end, &n_bytes, err);
     } while (r == LEAT_INPUT_WAITING);
     if (r == 0 && n_filled < limit)
-        r = leat_error_set(err, -ESTALE, "%s: has become shorter", path_of(job->scan));
+        r = leat_error_set(err, -ESTALE, "%s: the file was shortened", path_of(job->scan));
     if (r < 0 || !piece->span.is_damaged)
         return r;
     if (fill(job, piece->buffer, limit + 1, &n_filled, &at_end, &n_bytes, &fault) != -EBADMSG)
-        return leat_error_set(err, -ESTALE, "%s: is no longer damaged", path_of(job->scan));
+        return leat_error_set(err, -ESTALE, "%s: the file was damaged, but no longer is",
+                              path_of(job->scan));
     return set_damage(piece, fault.message, err);
 }
 

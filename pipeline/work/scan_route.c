@@ -46,7 +46,7 @@ int leat_route_meet_file(const struct leat_scan *scan, struct leat_error *err) {
         return r;
     return leat_error_set(
         err, -ESTALE,
-        "%s: changed while leat read it block by block; the next epoch finds its blocks again",
+        "%s: the file changed while leat read its blocks; the next epoch finds its blocks again",
         scan->plan->source->files.paths[scan->file]);
 }
 
@@ -107,7 +107,7 @@ int leat_route_leave(struct leat_scan_job *job, size_t index, bool at_end,
     if (route->n_records != span->place.n_records)
         return leat_error_set(
             err, -ESTALE,
-            "%s: has %llu records from line %llu on, but %u were counted before: the file changed",
+            "%s: the file has %llu records from line %llu on, but had %u before: it was changed",
             scan->plan->source->files.paths[scan->file], (unsigned long long)route->n_records,
             (unsigned long long)span->place.line, span->place.n_records);
     job->pieces[index].span.ends_midline |= span->place.ends_midline;

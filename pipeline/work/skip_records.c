@@ -77,14 +77,15 @@ static int add_item(struct resolving *resolving, size_t index, struct leat_error
     if (r < 0)
         return r;
     if (n_file == 0 && plan->mixing)
-        return fail_item(plan, index,
-                         "is a number, which is ambiguous for mixed sources: write file:line", err);
+        return fail_item(
+            plan, index,
+            "is a record number, but mixed sources need file:line, such as data.csv:17", err);
     if (n_file == 0)
         return leat_skip_list_add(&plan->skips.records, &range) < 0 ? leat_error_oom(err) : 0;
     if (plan->is_one_pass)
         return fail_item(plan, index,
-                         "is a line of a FIFO, whose lines cannot be counted beforehand: write the "
-                         "number of the record",
+                         "is a line of a FIFO, which leat cannot count beforehand: give the number "
+                         "of the record",
                          err);
     r = find_file(plan, index, n_file, &file, err);
     if (r < 0)

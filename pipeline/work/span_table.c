@@ -30,7 +30,8 @@ static int reserve(struct leat_span_table *table, struct leat_error *err) {
             "the data has more than %u blocks of block_size (%llu) records: raise block_size",
             LEAT_SPANS_MAX, (unsigned long long)table->block_size);
     if (table->n_spans == LEAT_SPANS_MAX)
-        return leat_error_set(err, -E2BIG, "the data has more than %u blocks", LEAT_SPANS_MAX);
+        return leat_error_set(err, -E2BIG, "the data has more than %u blocks: raise block_bytes",
+                              LEAT_SPANS_MAX);
     return leat_array_reserve(&table->spans, table->n_spans + 1, &table->capacity)
                ? 0
                : leat_error_oom(err);

@@ -134,7 +134,7 @@ static void even_out(const struct leat_plan *plan, uint64_t world_size, struct l
     if (plan->options.uneven == LEAT_UNEVEN_ERROR) {
         steps->is_known = false;
         (void)snprintf(steps->reason, sizeof(steps->reason),
-                       "the epoch will fail: %llu steps are not even over %llu ranks",
+                       "%llu steps do not divide evenly among %llu ranks, so the epoch will fail",
                        (unsigned long long)steps->n, (unsigned long long)world_size);
         return;
     }
@@ -154,14 +154,14 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
     ret_steps->are_constant = !varying;
     if (varying) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
-                       "it can differ from epoch to epoch, because of `%s`", varying);
+                       "the number can differ from epoch to epoch, because of `%s`", varying);
         return;
     }
     if (!rule.is_blind) {
-        (void)snprintf(
-            ret_steps->reason, sizeof(ret_steps->reason),
-            "it depends on the records, because of `%s`: it is known after the first epoch",
-            rule.looks);
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "the number depends on the records, because of `%s`; leat knows it after "
+                       "the first epoch",
+                       rule.looks);
         return;
     }
     if (!has_end(plan)) {
@@ -171,13 +171,13 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
     }
     if (plan->is_one_pass) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
-                       "a FIFO cannot be counted beforehand");
+                       "leat cannot count the records of a FIFO beforehand");
         return;
     }
     if (!plan->has_n_rows) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
-                       "the records are not counted yet: it is known after the first epoch, and a "
-                       "`cache`%s keeps it",
+                       "leat has not counted the records yet; it knows the number after the first "
+                       "epoch, and a `cache`%s keeps it",
                        leat_index_folder(plan, "") ? " or an `index`" : "");
         return;
     }
@@ -194,18 +194,20 @@ void leat_steps_describe_start(const struct leat_plan *plan, bool has_index, cha
 
     because = rule.looks ? rule.looks : rule.drops;
     if (plan->is_one_pass)
-        (void)snprintf(text, size, "none, since a FIFO can be read only once");
+        (void)snprintf(text, size, "impossible, since a FIFO can be read only once");
     else if (plan->cache_path)
         (void)snprintf(text, size, "%s",
-                       rule.is_blind ? "by the cache, which knows the number of rows"
-                                     : "by the cache, by reading its rows again");
+                       rule.is_blind
+                           ? "fast: the cache knows the number of rows"
+                           : "fast: the cache has the earlier rows, which leat reads again");
     else if (rule.are_counted)
-        (void)snprintf(text, size, "by counting records");
+        (void)snprintf(text, size, "fast: leat counts the earlier records without processing them");
     else if (leat_index_folder(plan, has_index ? "" : NULL))
         (void)snprintf(text, size,
-                       "by the index of an earlier pass, because of `%s`; without an index, by "
-                       "making all earlier batches again",
+                       "fast with the index of an earlier epoch, which `%s` requires; without it, "
+                       "leat makes all earlier batches again",
                        because);
     else
-        (void)snprintf(text, size, "by making all earlier batches again, because of `%s`", because);
+        (void)snprintf(text, size, "slow: leat makes all earlier batches again, because of `%s`",
+                       because);
 }

@@ -219,7 +219,7 @@ def test_damage_is_found_and_repaired(folder):
             file.seek(middle)
             file.write(bytes(b ^ 255 for b in whole[middle:middle + 5]))
         assert daemon.digest("s") == expected
-        assert "is damaged: its checksum differs" in daemon.log, daemon.log
+        assert "is damaged: it does not match its checksum" in daemon.log, daemon.log
         assert path.read_bytes() == whole
 
 

@@ -61,7 +61,7 @@ def test_drawings(folder):
         wide, high = float(picture.get("width")), float(picture.get("height"))
         assert all(x + width <= wide and y + height <= high for x, y, width, height in found)
     assert ctl("explain", file, "--format", "dot").stdout.startswith(b"digraph leat {")
-    assert b"hoisted before shuffle" in ctl("explain", file, "a <b>").stdout
+    assert b"moved before shuffle" in ctl("explain", file, "a <b>").stdout
 
 
 def test_json(folder):

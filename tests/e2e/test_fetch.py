@@ -220,7 +220,7 @@ def test_refusals(folder):
             server.faults = {name: fault}
             text = failure(write(folder, [f"{server.url}/{name}"], f"{name}.yaml"))
             assert what in text and f"{server.url}/{name}" in text, (name, text)
-        for url, what in ((f"{server.url}/a*", "web servers list no files"), (f"{server.url}/a?token=secret-of-no-use", "web servers list no files"),
+        for url, what in ((f"{server.url}/a*", "leat cannot list the files of a web server"), (f"{server.url}/a?token=secret-of-no-use", "leat cannot list the files of a web server"),
                           ("http://me:secret-of-no-use@127.0.0.1/x", "names a user"), (f"{server.url}/a/../b", "a part . or .."),
                           ("s3://b", "no path"), ("s3://*/x", "a bucket and a slash"), ("http://nowhere.invalid/x", "nowhere.invalid")):
             text = run(write(folder, [url], "url.yaml"), check=False).stderr.decode()
@@ -284,7 +284,7 @@ def test_lists(folder):
     cases = [("", "damaged"), ("<html>sign in</html>", "not a ListBucketResult"), (page(item("web/a"))[:-30], "damaged"), (entities + page("&b;"), "document type"),
              (page(item("web/a", "many")), "a size is not a number"), (page("<Contents><Key>web/a</Key></Contents>"), "lacks Key, ETag or Size"),
              (page(item("other/a")), "an object that leat-fetch did not request"), (page(item("web/" + "a" * 3000)), "too long"), (page(item("web/a"), more="again"), "the same list of objects again"),
-             (page(), "no object matches"), (page(item("web/.hidden") + item("web/folder/")), "no object matches")]
+             (page(), "no object matches this pattern"), (page(item("web/.hidden") + item("web/folder/")), "no object matches this pattern")]
     with ObjectServer() as server:
         env = {"AWS_ENDPOINT_URL": server.url}
         file = write(folder, ["s3://b/web/*"])

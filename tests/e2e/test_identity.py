@@ -64,7 +64,7 @@ def test_changes_are_seen(folder):
     for damage in [b"", b"leat", kept.read_bytes()[:-1] + b"?"]:
         kept.write_bytes(damage)
         read_by(folder, "--position", f"@{folder / 'position'}")
-        assert "is damaged, so leat reads all files again" in (folder / "leatd.log").read_text()
+        assert "the file is damaged, so leat reads all data files again" in (folder / "leatd.log").read_text()
 
 
 def ctl_reads(folder, *args):

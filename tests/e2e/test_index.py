@@ -60,7 +60,7 @@ def test_by_counting(folder):
     check(folder, config, False)
     with Daemon(folder, config) as daemon:
         explained = starts(daemon)
-        assert explained["start"] == "by counting records"
+        assert explained["start"] == "fast: leat counts the earlier records without processing them"
         assert explained["n_steps"] == -(-N_ROWS // explained["batch_size"]), explained
 
 
@@ -90,7 +90,7 @@ def test_explain_of_a_file(folder):
     explained = json.loads(ctl("explain", config, "--json", "--no-measure").stdout)
     assert explained["n_steps"] == -(-N_ROWS // explained["batch_size"]) <= n, explained
     config = write_config(folder, with_filter)
-    assert "by the index" in json.loads(ctl("explain", config, "--json", "--no-measure").stdout)["start"]
+    assert "fast with the index" in json.loads(ctl("explain", config, "--json", "--no-measure").stdout)["start"]
 
 
 def test_by_index(folder):
@@ -98,7 +98,7 @@ def test_by_index(folder):
     check(folder, config, False)
     with Daemon(folder, config) as daemon:
         explained = starts(daemon)
-        assert "by the index" in explained["start"]
+        assert "fast with the index" in explained["start"]
         assert explained["n_steps"] is None and "`filter`" in explained["steps_reason"]
 
 

@@ -241,15 +241,15 @@ def test_refused(folder):
     write(folder, n=100)
     ctl("cache", "warm", file)
     error = error_of(file)
-    assert "there are more shuffle.lanes (12) than blocks in the data (7, of block_size 16 records)" in error, error
+    assert "shuffle.lanes (12) is more than the 7 blocks of the data (block_size is 16 records)" in error, error
     file = write(folder, cache=None)
     error = error_of(file)
-    assert "shuffle.lanes: needs the number of records beforehand: give the stream a `cache`" in error, error
+    assert "shuffle.lanes: needs to know the number of records: give the stream a `cache`" in error, error
     file = write(folder, stages=[*IDS, {"shuffle": {**LANES["shuffle"], "lanes": 0}}, PAD, BATCH])
     assert "shuffle.lanes: 0 is outside 1..4096" in error_of(file), error_of(file)
     for stage in ({"take": {"count": 5}}, {"skip": {"count": 5}}, {"dedup": {"input": "id"}}, {"shuffle": {"global": True}}):
         error = error_of(write(folder, stages=[*IDS, LANES, stage, PAD, BATCH]))
-        assert "it follows `shuffle: {lanes}`, so it would see the rows of only one lane" in error, error
+        assert "follows `shuffle: {lanes}`, so it would see the rows of only one lane" in error, error
 
 
 if __name__ == "__main__":

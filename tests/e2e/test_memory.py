@@ -246,7 +246,7 @@ def test_settings(folder):
     done = subprocess.run([leat_harness.BIN / "leatd", "--config", path, "--socket-dir", folder], capture_output=True,
                           timeout=HANG_S)
     assert done.returncode != 0 and b"bad.yaml:2:18: max_user_memory" in done.stderr, done.stderr
-    for value, expected in (("lots", "expected a number of bytes, as 4096, 500MB or 4GiB"),
+    for value, expected in (("lots", "expected a number of bytes, such as 4096, 500MB or 4GiB"),
                             ("1MiB", "is outside"), ("900TB", "iB of memory")):
         path = folder / "bad.yaml"
         path.write_text(f"memory_limit: {value}\nstreams: {{}}\n")

@@ -59,8 +59,8 @@ def test_arguments(folder):
         (lambda s: s["stages"][5]["shuffle"].update(buffer_size=2000), "stages[5].shuffle.buffer_size was 1000, is 2000"),
         (lambda s: s["stages"][5]["shuffle"].update(seed=43), "stages[5].shuffle.seed was 42, is 43"),
         (lambda s: s["stages"][1]["tokenize"].update(max_length=32), "stages[1].tokenize.max_length was 64, is 32"),
-        (lambda s: s["stages"].insert(5, {"take": {"count": 500}}), "stages[5].take is new"),
-        (lambda s: s["stages"].pop(5), "stages[5].shuffle was there, and is gone"),
+        (lambda s: s["stages"].insert(5, {"take": {"count": 500}}), "stages[5].take was added"),
+        (lambda s: s["stages"].pop(5), "stages[5].shuffle was removed"),
         (lambda s: s.update(seed=5), "seed was 0, is 5"),
         (lambda s: s.update(on_error="skip"), "on_error was fail, is skip"),
         (lambda s: s["source"]["csv"].update(invalid_utf8="fail"), "source.csv.invalid_utf8 was replace, is fail"),
@@ -92,7 +92,7 @@ def test_files(folder):
     write(place)
     vocab = (place / "vocab.txt").read_text()
     (place / "vocab.txt").write_text(vocab + "never\n")
-    expect(place, "what the files of stages[1].tokenize say has changed (\"vocab.txt\")")
+    expect(place, 'the contents of the files of stages[1].tokenize changed ("vocab.txt")')
     (place / "vocab.txt").write_text(vocab)
     found = ctl("run", place / "s.yaml", "--position", f"@{place / 'position'}", "--digest").stdout
     assert find_digest(found) == digest
@@ -118,7 +118,7 @@ def test_elsewhere(folder):
     (other / "data.csv").write_bytes(b"x" + (place / "in.csv").read_bytes())
     shutil.rmtree(folder / "nothing")
     shutil.copy(place / "position", other / "position")
-    expect(other, "the digest of the data was", "not kept here")
+    expect(other, "the digest of the data was", "leat has no earlier description")
 
 
 def test_accepted(folder):

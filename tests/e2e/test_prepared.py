@@ -248,7 +248,7 @@ def test_bad_sets(folder):
     csv.write_bytes(before)
     (other,) = set(shards.glob("*-1-of-4.leat")) - first
     told = refused(folder, "prepare", plain, "--seal", "-o", shards)
-    assert "was made of other data" in told and other.name in told and "--shard 1/4" in told, told
+    assert "was made from other data" in told and other.name in told and "--shard 1/4" in told, told
     other.unlink()
     prepare(plain, shards, "1/3")
     assert "is one of" in refused(folder, "prepare", plain, "--seal", "-o", shards)
@@ -261,9 +261,9 @@ def test_bad_sets(folder):
     other = folder / "other.yaml"
     other.write_text(data.yaml_text({"s": data.titanic_stream(csv, max_record_bytes=5000, cache={"prepared": str(shards)})}))
     told = refused(folder, "run", other, "--digest")
-    assert "other per-record stages" in told and "--shard I/N" in told, told
+    assert "another source, per-record stage" in told and "--shard I/N" in told, told
     told = refused(folder, "prepare", other, "--seal", "-o", shards)
-    assert "other per-record stages" in told and "--shard 0/4" in told, told
+    assert "another source, per-record stage" in told and "--shard 0/4" in told, told
     csv.write_bytes(csv.read_bytes() + csv.read_bytes().splitlines(True)[-1])
     told = refused(folder, "run", prepared, "--digest")
     assert "other data" in told and "--shard I/N" in told, told

@@ -288,10 +288,10 @@ def test_faults_of_storing(folder):
             told = attempt([refuse, refuse], check=False)
             assert what in told and f"s3://{names[0]}" in told and not server.objects, told
         told = attempt([other], check=False)
-        assert "is there, and is not this shard" in told and f"s3://{names[0]}" in told, told
+        assert "this object is not the expected shard" in told and f"s3://{names[0]}" in told, told
         assert server.objects == {names[0]: b"something else"}, "what is there is not replaced"
         told = attempt([], {names[0]: good[names[1]]}, check=False)
-        assert "is of another set" in told and "remove it" in told, told
+        assert "it belongs to another set" in told and "remove it" in told, told
         check_parts(server, large, env, busy)
 
 
@@ -364,7 +364,7 @@ def test_bad_sets(folder):
         csv.write_bytes(csv.read_bytes() + csv.read_bytes().splitlines(True)[-1])
         ctl("prepare", plain, "--shard", "1/4", "-o", SET, env=env)
         told = failure("prepare", plain, "--seal", "-o", SET, env=env)
-        assert "was made of other data" in told and "s3://data/sets/web/" in told, told
+        assert "was made from other data" in told and "s3://data/sets/web/" in told, told
         csv.write_bytes(b"".join(csv.read_bytes().splitlines(True)[:-1]))
         for name in set(server.objects) - {*names, "data/sets/web/set.json"}:
             del server.objects[name]

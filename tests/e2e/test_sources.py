@@ -56,13 +56,13 @@ def test_damaged_files_are_named(folder):
     for mode in (["--no-daemon"], []):
         done = ctl("run", write_stream(folder, ["good", "bad", "good"]), *mode, check=False)
         message = done.stderr.decode()
-        assert done.returncode > 0 and "bad:" in message and "gzip: the file is cut short" in message, message
+        assert done.returncode > 0 and "bad:" in message and "gzip: the file is truncated" in message, message
     aside = folder / "aside.jsonl"
     file = write_stream(folder, ["good", "bad", "good"], on_error="quarantine", quarantine=str(aside))
     digests = {run_digest(file, *mode) for mode in (["--no-daemon"], ["--workers", 2])}
     assert len(digests) == 1, digests
     record, = map(json.loads, aside.read_text().splitlines())
-    assert record["file"].endswith("bad") and "cut short" in record["reason"], record
+    assert record["file"].endswith("bad") and "truncated" in record["reason"], record
     assert raw[record["offset"]:].startswith(record["raw"].encode()), record
     assert raw[:record["offset"]].count(b"\n") + 1 == record["line"], record
 

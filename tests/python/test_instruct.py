@@ -312,7 +312,7 @@ def test_what_would_be_lost(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
     called = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": calls}]
     rows = [{"messages": talk} for talk in [*TALKS, called]]
     path = write(tmp_path, rows)
-    with pytest.raises(DataError, match=r'message 1: "tool_calls" would be lost.*or take it out') as caught:
+    with pytest.raises(DataError, match=r'message 1: "tool_calls" would be lost.*remove it') as caught:
         rows_of(instructions(path, QWEN, template="chatml", batch_size=6))
     column = json.dumps(rows[-1]).index("[" + json.dumps(calls[0])) + 1
     assert (caught.value.file, caught.value.line, caught.value.column) == (path, len(rows), column)

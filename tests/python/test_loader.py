@@ -455,10 +455,10 @@ def test_length_of_what_was_not_counted(tokenizer_json: str, tmp_path: pathlib.P
     with gzip.open(tmp_path / "a.jsonl.gz", "wt") as file:
         file.writelines(json.dumps(row) + "\n" for row in ROWS)
     with of_numpy(tmp_path / "a.jsonl.gz", tokenizer_json, text="text", batch_size=10, epochs=2) as batches:
-        with pytest.raises(TypeError, match="not counted yet"):
+        with pytest.raises(TypeError, match="not counted the records yet"):
             len(batches)
         next(iter(batches))
-        with pytest.raises(TypeError, match="not counted yet"):
+        with pytest.raises(TypeError, match="not counted the records yet"):
             len(batches)
         assert len(list(batches)) == 42 == len(batches)
 

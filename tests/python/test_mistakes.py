@@ -51,17 +51,17 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     (f"{LABELS}.batch(2).shuffle(9).check()", leat.SpecError, ["shuffle: put it before batch"]),
     (f"{LABELS}.shuffle().batch(2).check()", leat.SpecError, ["buffer_size is missing"]),
     ('leat.csv("titanic.csv").cast("Pclass", dtype="long").check()', leat.SpecError, ['"long" is not one of float32, float64']),
-    ('next(iter(leat.csv("titanic.csv").batch(2)))', leat.SpecError, ["all are texts: `tokenize` or `cast`"]),
+    ('next(iter(leat.csv("titanic.csv").batch(2)))', leat.SpecError, ["all fields are texts, which a batch cannot hold: `tokenize` or `cast`"]),
     ('leat.csv("titanic.csv").tokenize("model").check()', leat.SpecError, ["12 texts are possible", "Name"]),
     (
         'next(iter(leat.csv("titanic.csv").tokenize("model", input="Name").batch(2)))',
         leat.SpecError,
-        ["rows of different lengths: `pad` it before `batch`"],
+        ["have different lengths: `pad` it before `batch`"],
     ),
     (
         'list(leat.csv("titanic.csv").cast("Age", dtype="float32").select(["Age"]).batch(2))',
         leat.DataError,
-        ["titanic.csv:3:", "cast.Age: is empty; give `default`"],
+        ["titanic.csv:3:", "cast.Age: is empty: give `default`"],
     ),
     # batches
     (f'next(iter({LABELS}.batch(2)))["label"]', KeyError, ["no tensor 'label'", "'labels'"]),
@@ -176,5 +176,5 @@ def test_where_in_the_data(folder: pathlib.Path, how: str) -> None:
 def test_nothing_is_left(folder: pathlib.Path) -> None:
     """An epoch without a batch is the data's fault, as the message says, and not one that nobody can name."""
     (folder / "header.csv").write_text("n\n")
-    with pytest.raises(leat.DataError, match="no batches: 0 records were read"):
+    with pytest.raises(leat.DataError, match="no batches: leat read 0 records"):
         list(leat.csv(folder / "header.csv"))

@@ -68,7 +68,7 @@ def test_what_would_be_rounded_is_refused(tmp_path: pathlib.Path) -> None:
         assert caught.value.line == line
         assert of(load(source, columns={"x": "float64"})) == {"x": ("float64", [0.5, float(BIG)])}
         assert of(load(source, columns={"x": "float32"})) == {"x": ("float32", [0.5, float(BIG - 1)])}
-    with pytest.raises(errors.DataError, match=r'late.csv:122: .*"0.5" is no int64: columns=\{\'x\': \'float32\'\} takes fractions'):
+    with pytest.raises(errors.DataError, match=r'late.csv:122: .*"0.5" is not a value of type int64: columns=\{\'x\': \'float32\'\} takes fractions'):
         load(tmp_path / "late.csv", batch_size=200)
     with pytest.raises(errors.SpecError, match="'x' holds texts.*float32"):
         load(tmp_path / "huge.csv", columns=["x"])
@@ -241,7 +241,7 @@ def test_what_is_left_out_is_told(tmp_path: pathlib.Path, recwarn: pytest.Warnin
     assert names(leat.jsonl(path).pad(input="v", length=2, value=0)) == {"n", "v", "meta.a"}
     (words,) = told()
     assert '"tags": it holds lists of texts' in words and '"messages": it holds lists of objects' in words
-    with pytest.raises(errors.SpecError, match='"tags" is not a field here: it holds lists of texts.*declare it "json"'):
+    with pytest.raises(errors.SpecError, match='"tags" is not a field here: it holds lists of texts.*declare it as json'):
         leat.jsonl(path).select("tags").batch(1).check()
     assert names(leat.jsonl(path, fields={"n": "int64", "v": "int64[2]"})) == {"n", "v"}
     assert told() == []

@@ -10,7 +10,7 @@ import itertools
 
 # What leat does not do, and says so; the oracle does.
 NOT_SUPPORTED = {"normalizer-replace-regex-either": "single character in another case", "cut-odd-case": "single character in another case",
-                 "cut-odd-cluster": "text segments", "post-sequence-two": "second processor that adds tokens"}
+                 "cut-odd-cluster": "text segments", "post-sequence-two": "a second processor adds tokens"}
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
 

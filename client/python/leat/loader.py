@@ -332,9 +332,9 @@ def _advised(error: DataError) -> DataError:
     name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
     if "would be rounded by float32" in error.message:
         error.message += f": columns={{{name!r}: 'float64'}} keeps it, 'float32' there rounds it (labels have labels_dtype)"
-    elif " is no int64" in error.message or "is not whole, as needed for int64" in error.message:
+    elif "is not a value of type int64" in error.message or "is not a whole number, as required by int64" in error.message:
         error.message += f": columns={{{name!r}: 'float32'}} takes fractions, too; labels have labels_dtype and `classes`"
-    elif "is empty; give `default`" in error.message or "the value is missing or null" in error.message:
+    elif "is empty: give `default`" in error.message or "the value is missing or null" in error.message:
         error.message = (
             f"the column {name!r} has no value in this row: fill the column first (with pandas: data[{name!r}].fillna(0)), or "
             'leave out such rows with options={"on_error": "skip"}'

@@ -49,8 +49,8 @@ static void add_node(struct leat_text *text, const struct leat_graph *graph, uin
     leat_text_add(text, "    n%u [label=\"", index);
     add_clean(text, node->name);
     leat_text_add(text, " (%s%s)\\l", leat_graph_role_name(node->role),
-                  node->is_half      ? ", half"
-                  : node->is_hoisted ? ", hoisted"
+                  node->is_half      ? ", first half"
+                  : node->is_hoisted ? ", moved forward"
                                      : "");
     leat_graph_add_label(&label, graph, index, forecast);
     add_lines(text, label.data ? label.data : "");

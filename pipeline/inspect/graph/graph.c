@@ -106,9 +106,9 @@ static int add_sources(struct leat_graph *graph) {
 
         leat_text_add(&text, "%zu file%s", n, n == 1 ? "" : "s");
         if (plan->mixing)
-            leat_text_add(&text, ", %.4g of the records%s", plan->mixing->shares[source->lane],
+            leat_text_add(&text, ", %.4g of all records%s", plan->mixing->shares[source->lane],
                           i > 0 && plan->sources[i - 1].lane == source->lane
-                              ? ", in step with the one before"
+                              ? ", taking turns with the source above"
                               : "");
         node->detail = leat_graph_keep(graph, &text);
         if (!node->detail)
@@ -129,14 +129,14 @@ static void add_reading(struct leat_graph *graph) {
         begin_segment(graph, "decode", "workers, ahead of the reader");
         node = add_node(graph, LEAT_GRAPH_DECODE, "decode");
         node->memory_bytes = (uint64_t)plan->options.decode_ahead;
-        node->memory = "decoded ahead, at most";
+        node->memory = "for data decoded ahead (limit)";
     }
     begin_segment(graph, "read",
                   plan->mixing ? "a worker, one job at a time for each source"
                                : "a worker, one job at a time");
     node = add_node(graph, LEAT_GRAPH_CUT, "cut");
     node->memory_bytes = blocks_in_line(graph) * (uint64_t)plan->options.block_bytes;
-    node->memory = "bytes of source in the queue";
+    node->memory = "for bytes of the source in the queue";
 }
 
 static void add_memory(struct leat_graph_node *node, const struct leat_graph *graph,
@@ -146,7 +146,7 @@ static void add_memory(struct leat_graph_node *node, const struct leat_graph *gr
     if (stage->ops->memory)
         stage->ops->memory(stage->config, &loaded, &workspace);
     node->memory_bytes = loaded + (uint64_t)graph->n_workers * workspace;
-    node->memory = node->memory_bytes > 0 ? "loaded once, and caches of the workers" : "";
+    node->memory = node->memory_bytes > 0 ? "for loaded files and caches of the workers" : "";
 }
 
 static const char *pass_name(struct leat_graph *graph, size_t i) {
@@ -159,7 +159,7 @@ static const char *pass_name(struct leat_graph *graph, size_t i) {
 static int name_source(struct leat_graph *graph, struct leat_graph_node *node, size_t source) {
     struct leat_text text = {.data = NULL};
 
-    leat_text_add(&text, "of sources[%zu] alone", source);
+    leat_text_add(&text, "of sources[%zu] only", source);
     node->detail = leat_graph_keep(graph, &text);
     return node->detail ? 0 : -1;
 }
@@ -173,7 +173,7 @@ static int add_pass(struct leat_graph *graph) {
     node = add_node(graph, LEAT_GRAPH_PARSE, plan->source_ops->name);
     node->step = 0;
     node->memory_bytes = blocks_in_line(graph) * 3 * (uint64_t)plan->options.block_bytes;
-    node->memory = "blocks in the queue, about";
+    node->memory = "for blocks in the queue (estimate)";
     for (size_t i = 0; i < plan->n_map; i++) {
         const struct leat_plan_stage *stage = plan->map[i];
         struct leat_graph_places places = leat_graph_places(plan, stage);
@@ -227,11 +227,12 @@ static void add_order(struct leat_graph *graph) {
 
         node = add_stage(graph, LEAT_GRAPH_ORDER, stage);
         leat_plan_holding(plan, stage, &n_rows, &node->memory_bytes);
-        node->memory = node->memory_bytes > 0 ? "its state, without the blocks of its rows" : "";
+        node->memory =
+            node->memory_bytes > 0 ? "for its own state, without the blocks of its rows" : "";
     }
     node = add_either(graph, LEAT_GRAPH_BATCH, "batch", "batch");
     node->memory_bytes = leat_batcher_holds(plan) * sizeof(struct leat_ref);
-    node->memory = "references to rows that wait";
+    node->memory = "for references to rows that wait";
 }
 
 static void add_collation(struct leat_graph *graph) {
@@ -250,7 +251,7 @@ static void add_collation(struct leat_graph *graph) {
     begin_segment(graph, "ring", "shared memory");
     node = add_either(graph, LEAT_GRAPH_RING, "prefetch", "ring");
     node->memory_bytes = (uint64_t)plan->n_slots * plan->slot_bytes;
-    node->memory = "slots of batches";
+    node->memory = "for slots of batches";
 }
 
 /* ---- beside it ---- */

@@ -107,8 +107,8 @@ static void add_title(struct drawing *drawing, const struct box *box, uint32_t i
 
     leat_graph_add_clean(&title, node->name);
     leat_text_add(&title, "%s",
-                  node->is_half      ? ", its half here"
-                  : node->is_hoisted ? ", hoisted"
+                  node->is_half      ? ", first half"
+                  : node->is_hoisted ? ", moved forward"
                                      : "");
     if (title.data)
         add_line(drawing, box->x + PAD, box->y + PAD + 11, "t", title.data,

@@ -42,8 +42,8 @@ static void add_node(struct leat_text *text, const struct leat_graph *graph, uin
                      const struct leat_forecast *forecast) {
     const struct leat_graph_node *node = &graph->nodes[index];
 
-    leat_text_add(text, "  |  %s%s%s\n", node->name, node->is_half ? " (its half here)" : "",
-                  node->is_hoisted && !node->is_half ? " (hoisted)" : "");
+    leat_text_add(text, "  |  %s%s%s\n", node->name, node->is_half ? " (first half)" : "",
+                  node->is_hoisted && !node->is_half ? " (moved forward)" : "");
     add_label(text, graph, index, forecast, "  |      ");
 }
 
@@ -99,5 +99,5 @@ void leat_graph_text(struct leat_text *text, const struct leat_graph *graph,
     add_loose(text, graph, LEAT_GRAPH_SOURCE, "sources", forecast);
     for (uint32_t i = 0; i < graph->n_segments; i++)
         add_segment(text, graph, i, forecast);
-    add_loose(text, graph, LEAT_GRAPH_IDLE, "stages without work of their own", forecast);
+    add_loose(text, graph, LEAT_GRAPH_IDLE, "stages that need no time", forecast);
 }

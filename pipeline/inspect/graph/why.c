@@ -43,7 +43,7 @@ static void add_unread(struct leat_text *text, const struct leat_plan *plan) {
     for (size_t i = 0; i < plan->n_source_fields; i++)
         if (!plan->is_needed[plan->source_columns[i]])
             list_name(&list, plan->source_names[i]);
-    add_list(text, "not made, since no stage needs them: ", &list, "");
+    add_list(text, "does not read these fields, since no stage needs them: ", &list, "");
 }
 
 /* Columns that a stage could make and that are not needed. */
@@ -58,7 +58,7 @@ static void add_unmade(struct leat_text *text, const struct leat_graph *graph,
         if (plan->makes[i].stage == (uint32_t)node->stage + 1 && !plan->is_needed[column])
             list_name(&list, plan->fields[column].name);
     }
-    add_list(text, "not made, since no stage needs it: ", &list, "");
+    add_list(text, "does not compute this field, since no stage needs it: ", &list, "");
 }
 
 /* Columns that the step is the last to read. */
@@ -70,7 +70,7 @@ static void add_dropped(struct leat_text *text, struct leat_graph *graph, uint32
     for (uint32_t i = 0; i < plan->n_columns; i++)
         if (leat_graph_is_live(graph, i, step - 1) && !leat_graph_is_live(graph, i, step))
             list_name(&list, graph->columns[i].name);
-    add_list(text, "the last to read ", &list, ": dropped after it");
+    add_list(text, "after this stage, leat drops ", &list, ", which no later stage reads");
 }
 
 /* ---- the pass ---- */
@@ -82,22 +82,22 @@ static void add_passed(struct leat_text *text, const struct leat_plan *plan, siz
     for (size_t i = 0; i < plan->n_order; i++)
         if (plan->order[i]->index < index && plan->order[i]->filter_column < 0)
             list_name(&list, plan->order[i]->ops->name);
-    add_list(text, "hoisted before ", &list,
-             ", with which it commutes: it needs one record at a time, and they only choose and "
-             "order records");
+    add_list(text, "moved before ", &list,
+             ": the result is the same, because this stage looks at one record at a time, and they "
+             "only choose and order records");
 }
 
 static void explain_half(struct leat_text *text, const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0)
-        leat_text_add(
-            text, "it tests each record here, and drops rows at the filter's place in the order");
+        leat_text_add(text,
+                      "it tests each record here, and its filter drops the rows later, in order");
     else if (stage->ops->kind == LEAT_STAGE_ORDER)
         leat_text_add(
-            text, "it computes here what it needs of each record, since the loop never reads data");
-    else
-        leat_text_add(
             text,
-            "it computes here what it needs of each record, while the record can still be bad");
+            "it computes here what it needs from each record, since the loop never reads data");
+    else
+        leat_text_add(text, "it computes here what it needs from each record, because a record can "
+                            "only be found bad here");
 }
 
 /* A stage that says how lists are padded and makes none. */
@@ -118,21 +118,22 @@ static void explain_map(struct leat_text *text, struct leat_graph *graph,
     else if (node->is_hoisted)
         add_passed(text, graph->plan, stage->index);
     if (graph->is_unfused)
-        leat_text_add(text, "%snot fused: --no-fuse makes it a job of its own",
+        leat_text_add(text, "%snot fused: --no-fuse makes it a separate job",
                       text->n_bytes > 0 ? "; " : "");
     else
-        leat_text_add(text,
-                      "%sfused with the rest of the pass, while the block is in the core's "
-                      "cache",
-                      text->n_bytes > 0 ? "; " : "");
+        leat_text_add(
+            text,
+            "%sfused with the other stages, so it runs while the block is in the core's cache",
+            text->n_bytes > 0 ? "; " : "");
     if (is_padding(graph->plan, stage))
-        leat_text_add(text, "; only checks lengths here: collation does the padding");
+        leat_text_add(text, "; it only checks lengths here; collation adds the padding");
     if (stage->ops->workspace_idle)
-        leat_text_add(text, "; the block's job waits for answers of helper processes");
+        leat_text_add(text, "; the job of a block waits for answers from programs");
     if (stage->ops->max_jobs && stage->ops->max_jobs(stage->config) < UINT32_MAX)
         leat_text_add(text, "; at most %u blocks at once", stage->ops->max_jobs(stage->config));
     if (stage->ops->varies && stage->ops->varies(stage->config))
-        leat_text_add(text, "; draws anew in each epoch, so it cannot be cached");
+        leat_text_add(text,
+                      "; its random choices differ in each epoch, so its output cannot be cached");
     add_unmade(text, graph, node);
     add_dropped(text, graph, (uint32_t)node->step);
 }
@@ -141,23 +142,21 @@ static void explain_map(struct leat_text *text, struct leat_graph *graph,
 
 static void explain_idle(struct leat_text *text, const struct leat_plan_stage *stage) {
     if (stage->ops->map)
-        leat_text_add(text, "not run: no stage needs its output");
+        leat_text_add(text, "not executed: no stage needs its output");
     else
-        leat_text_add(text, "no work: it only selects or names fields");
+        leat_text_add(text, "costs no time: it only selects or names fields");
 }
 
 static void explain_order(struct leat_text *text, const struct leat_plan *plan,
                           const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0) {
-        leat_text_add(
-            text,
-            "computed in the pass, applied here: the stages before it need the rows that it drops");
+        leat_text_add(text, "computed in the pass over records, applied here, because earlier "
+                            "stages need the rows that it drops");
         return;
     }
-    leat_text_add(text, "not fused: it works on references to rows of all blocks, in the order of "
-                        "the data, with its state on the loop");
+    leat_text_add(text, "not fused: it orders references to rows of all blocks, on the loop");
     if (leat_graph_places(plan, stage).step > 0)
-        leat_text_add(text, "; computed in the pass, applied here");
+        leat_text_add(text, "; computed in the pass over records, applied here");
 }
 
 static void explain_cache(struct leat_text *text, const struct leat_plan *plan) {
@@ -166,29 +165,32 @@ static void explain_cache(struct leat_text *text, const struct leat_plan *plan) 
     for (uint32_t i = 0; i < plan->n_columns; i++)
         if (plan->is_kept[i])
             list_name(&list, plan->fields[i].name);
-    add_list(
-        text,
-        plan->blocks.block_size > 0
-            ? "built before the first epoch, from front to back, and read in place of the pass: "
-            : "written during the first epoch, and read in place of the pass after that: ",
-        &list, "");
+    add_list(text,
+             plan->blocks.block_size > 0 ? "leat builds the cache before the first epoch and then "
+                                           "reads it in place of the source: "
+                                         : "leat writes the cache in the first epoch, and later "
+                                           "epochs read it in place of the source: ",
+             &list, "");
 }
 
 static void explain_cut(struct leat_text *text, const struct leat_plan *plan) {
     if (plan->blocks.block_size == 0) {
-        leat_text_add(text, "one after the other: the end of a piece is the start of the next");
+        leat_text_add(
+            text,
+            "pieces are cut one after the other, because each starts where the last one ends");
         return;
     }
-    leat_text_add(text, "in blocks of %llu records, in random order",
+    leat_text_add(text, "reads blocks of %llu records in random order",
                   (unsigned long long)plan->blocks.block_size);
     if (!plan->cache_path)
-        leat_text_add(text, "; a pass before the first epoch only cuts, and finds the blocks");
+        leat_text_add(text,
+                      "; before the first epoch, a pass over the files finds where blocks begin");
 }
 
 static void explain_collation(struct leat_text *text, const struct leat_plan *plan) {
     struct listed padded = {.n = 0}, made = {.n = 0};
 
-    leat_text_add(text, "the one copy: from blocks into slots");
+    leat_text_add(text, "makes the only copy: from blocks into slots");
     for (size_t i = 0; i < plan->n_tensors; i++) {
         const struct leat_field *field = &plan->fields[plan->tensors[i].column];
 
@@ -197,20 +199,20 @@ static void explain_collation(struct leat_text *text, const struct leat_plan *pl
         else if (field->is_padded)
             list_name(&padded, plan->tensors[i].name);
     }
-    add_list(text, "pads ", &padded, ", so that padding is stored nowhere else");
+    add_list(text, "pads ", &padded, ", so the padding exists only here");
     add_list(text, "makes ", &made, ", which blocks do not have");
 }
 
 static const char *plain_words(enum leat_graph_role role) {
     static const char *const words[LEAT_GRAPH_N_ROLES] = {
-        [LEAT_GRAPH_DECODE] = "independent frames and files are decoded in parallel, ahead of "
-                              "the scanner",
-        [LEAT_GRAPH_MIX] =
-            "rows of all sources, in one sequence that does not depend on which source is ready",
-        [LEAT_GRAPH_BATCH] = "rows come together as references; their data stays in the blocks",
-        [LEAT_GRAPH_PAD] = "not fused: done while rows are copied into their slot, so that "
-                           "padding is stored nowhere else",
-        [LEAT_GRAPH_QUARANTINE] = "bad records, with place and reason",
+        [LEAT_GRAPH_DECODE] =
+            "workers decode independent frames and files in parallel, ahead of the reader",
+        [LEAT_GRAPH_MIX] = "puts rows of all sources into one sequence, which does not depend on "
+                           "which source is ready first",
+        [LEAT_GRAPH_BATCH] = "groups references to rows; the data stays in the blocks",
+        [LEAT_GRAPH_PAD] = "not fused: done while rows are copied into their slot, so the padding "
+                           "exists only there",
+        [LEAT_GRAPH_QUARANTINE] = "receives bad records, with their place and the reason",
     };
 
     return words[role] ? words[role] : "";
@@ -242,9 +244,9 @@ static void add_words(struct leat_text *text, struct leat_graph *graph,
         explain_collation(text, plan);
         break;
     case LEAT_GRAPH_RING:
-        leat_text_add(text, "%u slots of %s%s", plan->n_slots,
-                      leat_show_bytes(plan->slot_bytes, size),
-                      plan->is_bounded ? "" : " at first (lengths have no bound: set max_length)");
+        leat_text_add(
+            text, "%u slots of %s%s", plan->n_slots, leat_show_bytes(plan->slot_bytes, size),
+            plan->is_bounded ? "" : " at first (row lengths have no limit: set max_length)");
         break;
     case LEAT_GRAPH_IDLE:
         explain_idle(text, &plan->stages[node->stage]);

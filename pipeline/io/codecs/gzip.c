@@ -69,7 +69,7 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     }
     if (r == Z_OK || r == Z_BUF_ERROR)
         return 0;
-    *ret_reason = stream->msg ? stream->msg : "the data is not deflate";
+    *ret_reason = stream->msg ? stream->msg : "the compressed data is not deflate";
     return -EBADMSG;
 }
 

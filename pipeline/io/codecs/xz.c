@@ -109,10 +109,11 @@ static int convert_result(lzma_ret r, const char **ret_reason) {
     case LZMA_MEM_ERROR:
         return -ENOMEM;
     case LZMA_FORMAT_ERROR:
-        return fail_damaged("the header is not xz", ret_reason);
+        return fail_damaged("the header is not that of an xz file", ret_reason);
     case LZMA_OPTIONS_ERROR:
     case LZMA_UNSUPPORTED_CHECK:
-        return fail_damaged("a filter or checksum that this liblzma does not know", ret_reason);
+        return fail_damaged("this liblzma does not know one of its filters or checksums",
+                            ret_reason);
     default:
         return fail_damaged("a checksum, size or code is wrong", ret_reason);
     }
@@ -281,7 +282,7 @@ static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip
     }
     if (begins(in, n_in))
         return 0;
-    return fail_damaged("the bytes after the last stream are not a stream", ret_reason);
+    return fail_damaged("the data after the last stream is not a stream", ret_reason);
 }
 
 static bool adopt(void *state, void *before) {

@@ -347,8 +347,8 @@ static void note_damage(struct leat_run_cache *cache, const struct leat_map_job 
     leat_error_set(&err, job->load.damage.code, "%s (%u records of %s from line %llu on): %s",
                    job->load.damage.message, span->n_records,
                    cache->plan->source->files.paths[span->file], (unsigned long long)span->line,
-                   job->load.is_repaired ? "made again, and put right there"
-                                         : "made again from the source");
+                   job->load.is_repaired ? "leat made the block again and repaired the cache"
+                                         : "leat made the block again from the source");
     note(cache, &err);
 }
 

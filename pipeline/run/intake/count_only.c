@@ -219,7 +219,7 @@ static int make_part(struct leat_map_job *job, const struct leat_count_only *cou
     if (r == 0 && !count_only->is_known && !has_all && job->block->n_bad > 0)
         return 0; /* leat_count_only_end_job() reports the bad record. */
     if (!has_all || (count_only->is_known && !are_known(job, count_only->block)))
-        return leat_rows_fail_changed(job, &fault, err);
+        return leat_map_fail_changed(job, &fault, err);
     return 0;
 }
 

@@ -31,13 +31,14 @@ void leat_fast_forward_explain(struct leat_fast_forward *forward, uint64_t first
 
     if (forward->may_count || forward->replay)
         return;
-    leat_text_add(&text, "a start at step %llu makes all before it again, because of `%s`",
+    leat_text_add(&text,
+                  "to start at step %llu, leat makes all earlier batches again, because of `%s`",
                   (unsigned long long)first_step,
                   rule.looks   ? rule.looks
                   : rule.drops ? rule.drops
                                : "shuffle: {global: true}");
     if (has_index)
-        leat_text_add(&text, ": there is no index of an earlier pass yet");
+        leat_text_add(&text, ": no index of an earlier epoch exists yet");
     forward->replay = text.data;
 }
 

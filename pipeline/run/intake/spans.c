@@ -244,8 +244,8 @@ int leat_run_spans_start_pass(struct leat_run_spans *spans, const struct leat_ca
 
     if (r == 0 && spans->plan->blocks.n_lanes > spans->table.n_spans)
         return leat_error_set(err, -EINVAL,
-                              "there are more shuffle.lanes (%zu) than blocks in the data (%zu, of "
-                              "block_size %llu records): use fewer lanes, or smaller blocks",
+                              "shuffle.lanes (%zu) is more than the %zu blocks of the data "
+                              "(block_size is %llu records): use fewer lanes or smaller blocks",
                               n_lanes, spans->table.n_spans,
                               (unsigned long long)spans->plan->blocks.block_size);
     if (r == 0 && !spans->order && draw(spans, epoch, pass) < 0)

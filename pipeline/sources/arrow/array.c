@@ -106,7 +106,7 @@ static int set(const struct leat_arrow_array *array, const struct leat_arrow_bin
 
     if (!leat_arrow_batch_buffer(binding->batch, place->buffer++, binding->body->n_bytes, &at,
                                  &n_there))
-        return fault(array, "a buffer lies outside of its batch", err);
+        return fault(array, "a buffer lies outside its batch", err);
     r = leat_arrow_bytes_set(bytes, binding->body, at, n_there, err);
     if (r == 0 && bytes->n_bytes < n_bytes)
         return fault(array, "a buffer is too short for its rows", err);
@@ -132,7 +132,7 @@ static int bind_children(struct leat_arrow_array *array, const struct leat_arrow
 
     if (array->field->kind == LEAT_ARROW_FIXED_LIST &&
         __builtin_mul_overflow(array->n_rows, array->field->n_items, &n_rows))
-        return fault(array, "its lists have more items than there are numbers", err);
+        return fault(array, "its lists claim more items than there are numbers", err);
     for (uint32_t i = 0; r == 0 && i < array->n_children; i++)
         r = leat_arrow_array_bind(&array->children[i], binding, place, n_rows, err);
     return r;
@@ -175,9 +175,9 @@ int leat_arrow_array_bind(struct leat_arrow_array *array, const struct leat_arro
     int r;
 
     if (!leat_arrow_batch_node(binding->batch, place->node++, &array->n_rows, &n_nulls))
-        return fault(array, "its number of rows is not there, or is none", err);
+        return fault(array, "its number of rows is missing or invalid", err);
     if (array->n_rows < n_rows)
-        return fault(array, "it has fewer rows than it should", err);
+        return fault(array, "it has fewer rows than its batch", err);
     array->has_nulls = n_nulls > 0 && array->field->kind != LEAT_ARROW_NULL;
     array->n_loaded = 0;
     if (array->dictionary)
@@ -216,7 +216,7 @@ static int check_items(const struct leat_arrow_array *array, uint64_t first, uin
 
     return first <= end && end <= n_there
                ? 0
-               : fault(array, "its offsets go down, or beyond what is there", err);
+               : fault(array, "its offsets decrease, or lie outside their buffer", err);
 }
 
 /* Finds which bytes of the text, or items of the child, the rows have. */
@@ -284,7 +284,7 @@ static int load_offsets(struct leat_arrow_array *array, const struct leat_arrow_
     for (uint64_t i = 1; i <= n; i++) {
         next = offset_at(array, array->ends + i * size);
         if (next < last)
-            return fault(array, "its offsets go down", err);
+            return fault(array, "its offsets decrease", err);
         last = next;
     }
     *ret_n = last - *ret_first;
@@ -316,7 +316,7 @@ static int load_indices(struct leat_arrow_array *array, const struct leat_arrow_
         if (!leat_arrow_is_null(array, row) && leat_arrow_index(array, row) >= limit)
             return leat_error_set(err, -EBADMSG,
                                   "column \"%.64s\" is damaged: a row has index %llu of a "
-                                  "dictionary of %llu values",
+                                  "dictionary with %llu values",
                                   array->field->name,
                                   (unsigned long long)leat_arrow_index(array, row),
                                   (unsigned long long)n_values);
@@ -372,7 +372,7 @@ int leat_arrow_array_load(struct leat_arrow_array *array, const struct leat_arro
     array->n_loaded = n;
     array->bits = NULL;
     if (from > array->n_rows || n > array->n_rows - from)
-        r = fault(array, "rows are wanted that it does not have", err);
+        r = fault(array, "it has fewer rows than its batch says", err);
     else if (n > 0)
         r = load_rows(array, body, from, n, err);
     if (r < 0)
@@ -405,11 +405,11 @@ void leat_arrow_dictionaries_deinit(struct leat_arrow_dictionaries *dictionaries
 
 static int too_large(const struct leat_arrow_dictionary *dictionary, uint64_t max_memory,
                      struct leat_error *err) {
-    return leat_error_set(err, -EBADMSG,
-                          "the dictionary of column \"%.64s\" wants more memory than "
-                          "max_window_bytes (%llu), or has more than %d parts",
-                          dictionary->field->name, (unsigned long long)max_memory,
-                          LEAT_ARROW_CHUNKS_MAX);
+    return leat_error_set(
+        err, -EBADMSG,
+        "the dictionary of column \"%.64s\" needs more memory than max_window_bytes (%llu), or has "
+        "more than %d parts: raise max_window_bytes",
+        dictionary->field->name, (unsigned long long)max_memory, LEAT_ARROW_CHUNKS_MAX);
 }
 
 static int load_chunk(struct leat_arrow_chunk *chunk, const struct leat_arrow_field *field,

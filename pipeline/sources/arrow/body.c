@@ -76,7 +76,7 @@ static int get_stored(const struct leat_arrow_body *body, uint64_t at, uint64_t 
 
 static int too_much(const struct leat_arrow_body *body, uint64_t n_bytes, struct leat_error *err) {
     return leat_error_set(err, -EBADMSG,
-                          "its compressed columns want %llu bytes of memory or more, above "
+                          "its compressed columns need at least %llu bytes of memory, more than "
                           "max_window_bytes (%llu): raise it, or write smaller batches",
                           (unsigned long long)n_bytes, (unsigned long long)body->max_memory);
 }
@@ -106,7 +106,8 @@ static int expand(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body,
     else
         r = expand_zstd(stored, n_stored, bytes->memory, n_bytes);
     if (r == -EBADMSG)
-        return leat_error_set(err, r, "a buffer is no %s of %llu bytes of data",
+        return leat_error_set(err, r,
+                              "a buffer does not hold the expected %s with %llu bytes of data",
                               body->codec == LEAT_ARROW_LZ4 ? "LZ4 frame" : "zstd frame",
                               (unsigned long long)n_bytes);
     if (r < 0)
@@ -126,7 +127,7 @@ static int decompress(struct leat_arrow_bytes *bytes, struct leat_arrow_body *bo
     if (n_stored == 0)
         return 0;
     if (n_stored < LENGTH_BYTES)
-        return leat_error_set(err, -EBADMSG, "a compressed buffer is too short for its length");
+        return leat_error_set(err, -EBADMSG, "a compressed buffer is shorter than it says");
     if (n_stored > body->max_memory)
         return too_much(body, n_stored, err);
     r = get_stored(body, bytes->at, n_stored, &stored, &copy, err);
@@ -163,7 +164,8 @@ int leat_arrow_bytes_get(struct leat_arrow_bytes *bytes, const struct leat_arrow
 
     if (from > bytes->n_bytes || n > bytes->n_bytes - from)
         return leat_error_set(
-            err, -EBADMSG, "a buffer of %llu bytes is read from byte %llu on for %llu bytes",
+            err, -EBADMSG,
+            "a buffer of %llu bytes is too short: from byte %llu on, %llu bytes are needed",
             (unsigned long long)bytes->n_bytes, (unsigned long long)from, (unsigned long long)n);
     if (bytes->is_decompressed || body->whole) {
         *ret_data = (bytes->is_decompressed ? bytes->memory : body->whole + bytes->at) + from;

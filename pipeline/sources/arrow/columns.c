@@ -92,8 +92,7 @@ static int add_column(struct leat_arrow_columns *columns, const char *name, bool
 
     if (n == LEAT_ARROW_COLUMNS_MAX)
         return leat_error_set(err, -EINVAL,
-                              "has more than %d columns: declare those that are "
-                              "wanted with `fields`",
+                              "has more than %d columns: name those that you want with `fields`",
                               LEAT_ARROW_COLUMNS_MAX);
     if (!layout->slots)
         layout->slots = calloc(LEAT_ARROW_COLUMNS_MAX, sizeof(*layout->slots));
@@ -189,7 +188,7 @@ static int no_such(const struct leat_arrow_columns *columns,
     for (uint32_t i = 0; i < schema->n_fields; i += schema->fields[i].n_fields)
         if (names.n_bytes < 200)
             leat_text_add(&names, "%s\"%.64s\"", i ? ", " : "", schema->fields[i].name);
-    r = leat_error_set(err, -EINVAL, "has no column \"%.64s\"; there are %s", selection->path,
+    r = leat_error_set(err, -EINVAL, "has no column \"%.64s\": it has %s", selection->path,
                        names.data ? names.data : "none");
     free(names.data);
     return r;
@@ -280,8 +279,8 @@ int leat_arrow_columns_bind(struct leat_arrow_columns *columns,
         if (!leat_arrow_place_pass(&place, binding->batch, &schema->fields[i],
                                    schema->fields[i].n_fields))
             return leat_error_set(err, -EBADMSG,
-                                  "it is damaged: it has %u nodes and %u buffers, "
-                                  "fewer than the schema's columns",
+                                  "the batch is damaged: it has %u nodes and %u buffers, fewer "
+                                  "than the columns of the schema need",
                                   binding->batch->nodes.n_items, binding->batch->buffers.n_items);
     }
     for (uint32_t i = 0; r == 0 && i < columns->layout.n_slots; i++)

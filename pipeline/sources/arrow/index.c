@@ -21,9 +21,10 @@ static int add_batch(struct leat_arrow_index *index, uint64_t at, uint64_t n_row
     if (!leat_array_reserve(&index->batches, index->n_batches + 1, &index->batches_capacity))
         return leat_error_oom(err);
     if (index->n_batches == LEAT_ARROW_BATCHES_MAX || n_rows > LEAT_ARROW_ROWS_MAX - index->n_rows)
-        return leat_error_set(err, -EBADMSG,
-                              "the file has more than %u batches or %d rows: make several of it",
-                              LEAT_ARROW_BATCHES_MAX, LEAT_ARROW_ROWS_MAX);
+        return leat_error_set(
+            err, -EBADMSG,
+            "the file has more than %u batches or %d rows: split it into several files",
+            LEAT_ARROW_BATCHES_MAX, LEAT_ARROW_ROWS_MAX);
     index->batches[index->n_batches++] = (struct leat_arrow_batch_entry){
         .at = at, .first_row = (uint32_t)index->n_rows, .n_dictionaries = index->n_dictionaries};
     index->n_rows += n_rows;
@@ -36,8 +37,10 @@ static int add_dictionary(struct leat_arrow_index *index, uint64_t at,
                             &index->dictionaries_capacity))
         return leat_error_oom(err);
     if (index->n_dictionaries == LEAT_ARROW_BATCHES_MAX)
-        return leat_error_set(err, -EBADMSG, "the file has more than %u batches of dictionaries",
-                              LEAT_ARROW_BATCHES_MAX);
+        return leat_error_set(
+            err, -EBADMSG,
+            "the file has more than %u dictionary batches: write it again with fewer",
+            LEAT_ARROW_BATCHES_MAX);
     index->dictionaries[index->n_dictionaries++] = (struct leat_arrow_dictionary_entry){
         .at = at, .id = message->dictionary, .is_delta = message->is_delta};
     return 0;
@@ -53,7 +56,7 @@ static int add_block(struct leat_arrow_index *index, struct leat_arrow_stream *s
 
     if (r == LEAT_ARROW_END || (r == 0 && stream->message.header != header))
         return leat_error_set(err, -EBADMSG,
-                              "the footer is damaged: there is no batch at byte %llu",
+                              "the footer is damaged: it names a batch at byte %llu, where none is",
                               (unsigned long long)at);
     if (r != 0)
         return r;
@@ -174,7 +177,7 @@ static int sync_one(const struct leat_arrow_index *index, struct leat_arrow_stre
         r = leat_arrow_stream_next_at(stream, index->dictionaries[i].at, err);
         if (r == LEAT_ARROW_END ||
             (r == 0 && stream->message.header != LEAT_ARROW_DICTIONARY_BATCH))
-            r = leat_error_set(err, -EBADMSG, "a dictionary is not where it was");
+            r = leat_error_set(err, -EBADMSG, "a dictionary has moved: the file was changed");
         if (r == 0)
             r = put_dictionary(stream, dictionary, err);
     }
@@ -230,7 +233,7 @@ static int find_anywhere(struct leat_arrow_index *index, struct leat_arrow_strea
         (stream->message_at != batch->at || stream->message.header != LEAT_ARROW_RECORD_BATCH))
         r = leat_arrow_stream_next_at(stream, batch->at, err);
     if (r == LEAT_ARROW_END || (r == 0 && stream->message.header != LEAT_ARROW_RECORD_BATCH))
-        return leat_error_set(err, -EBADMSG, "a batch is not where it was");
+        return leat_error_set(err, -EBADMSG, "a batch has moved: the file was changed");
     return r;
 }
 
@@ -253,7 +256,8 @@ static int find_next(struct leat_arrow_index *index, struct leat_arrow_stream *s
         } else if (message->header == LEAT_ARROW_RECORD_BATCH) {
             *ret_first_row = index->n_rows;
             if (message->batch.n_rows > LEAT_ARROW_ROWS_MAX - index->n_rows)
-                return leat_error_set(err, -EBADMSG, "the file has more than %d rows",
+                return leat_error_set(err, -EBADMSG,
+                                      "the file has more than %d rows: split it into several files",
                                       LEAT_ARROW_ROWS_MAX);
             index->n_rows += message->batch.n_rows;
             if (index->n_rows > row)

@@ -32,9 +32,9 @@ static int parse_batch(const struct leat_flat_table *table, struct leat_arrow_ba
     struct leat_flat_table compression;
 
     if (n_rows < 0)
-        return fault(err, "a batch has fewer than 0 rows");
+        return fault(err, "a batch has a negative number of rows");
     if (n_rows > LEAT_ARROW_ROWS_MAX)
-        return leat_error_set(err, -EBADMSG, "a batch has %lld rows, more than %d",
+        return leat_error_set(err, -EBADMSG, "a batch has %lld rows; at most %d are possible",
                               (long long)n_rows, LEAT_ARROW_ROWS_MAX);
     batch->n_rows = (uint64_t)n_rows;
     (void)leat_flat_vector(table, BATCH_NODES, NODE_BYTES, &batch->nodes);
@@ -44,9 +44,7 @@ static int parse_batch(const struct leat_flat_table *table, struct leat_arrow_ba
         return 0;
     if (leat_flat_uint(&compression, COMPRESSION_METHOD, 1, 0) != 0 ||
         leat_flat_uint(&compression, COMPRESSION_CODEC, 1, 0) > 1)
-        return leat_error_set(err, -EINVAL,
-                              "a batch is compressed in a way that is neither LZ4 "
-                              "frames nor zstd, buffer by buffer");
+        return leat_error_set(err, -EINVAL, "a batch is compressed with neither LZ4 nor zstd");
     batch->codec = leat_flat_uint(&compression, COMPRESSION_CODEC, 1, 0) == 0 ? LEAT_ARROW_LZ4
                                                                               : LEAT_ARROW_ZSTD;
     return 0;
@@ -79,21 +77,21 @@ int leat_arrow_message_parse(const void *metadata, size_t n_bytes,
 
     *ret_message = (struct leat_arrow_message){.header = 0};
     if (!leat_flat_root(&ret_message->metadata, metadata, n_bytes, &root))
-        return fault(err, "it is no flatbuffer");
+        return fault(err, "it is not a flatbuffer");
     ret_message->version = (int)leat_flat_uint(&root, MESSAGE_VERSION, 2, 0);
     ret_message->header = leat_flat_uint(&root, MESSAGE_HEADER_TYPE, 1, 0);
     body = leat_flat_int(&root, MESSAGE_BODY, 8, 0);
     if (ret_message->version < VERSION_V4)
         return leat_error_set(err, -EINVAL,
-                              "its metadata has version V%d, older than V4: write it "
-                              "again with Arrow 0.8 or later",
+                              "its metadata has version V%d, older than V4: write the file again "
+                              "with Arrow 0.8 or later",
                               ret_message->version + 1);
     if (body < 0 || (uint64_t)body > BODY_MAX)
         return fault(err, "a message has an impossible length");
     ret_message->body_bytes = (uint64_t)body;
     r = parse_header(&root, ret_message, err);
     if (r == 0 && ret_message->metadata.is_bad)
-        r = fault(err, "it refers to what lies outside of it");
+        r = fault(err, "it refers to bytes outside it");
     return r;
 }
 
@@ -145,11 +143,10 @@ int leat_arrow_footer_parse(const void *footer, size_t n_bytes,
 
     *ret_footer = (struct leat_arrow_footer){.bytes = {.data = footer}};
     if (!leat_flat_root(&ret_footer->bytes, footer, n_bytes, &root))
-        return fault(err, "the footer is no flatbuffer");
+        return fault(err, "the footer is not a flatbuffer");
     (void)leat_flat_vector(&root, FOOTER_DICTIONARIES, BLOCK_BYTES, &ret_footer->dictionaries);
     (void)leat_flat_vector(&root, FOOTER_BATCHES, BLOCK_BYTES, &ret_footer->batches);
-    return ret_footer->bytes.is_bad ? fault(err, "the footer refers to what lies outside of it")
-                                    : 0;
+    return ret_footer->bytes.is_bad ? fault(err, "the footer refers to bytes outside it") : 0;
 }
 
 struct leat_arrow_block leat_arrow_footer_block(const struct leat_flat_vector *blocks,

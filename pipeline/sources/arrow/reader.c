@@ -50,7 +50,8 @@ static int take_schema(struct reader *self, struct leat_error *err) {
     int r;
 
     if (message->header != LEAT_ARROW_SCHEMA)
-        return leat_error_set(err, -EBADMSG, "is no Arrow file: it does not begin with a schema");
+        return leat_error_set(err, -EBADMSG,
+                              "is not an Arrow file: it does not begin with a schema");
     r = leat_arrow_schema_parse(&message->schema, message->version, &self->schema, err);
     if (r == 0)
         r = leat_arrow_columns_init(&self->columns, &self->schema, self->selections,
@@ -71,7 +72,7 @@ static int begin(void *reader, struct leat_error *err) {
     if (r == 0)
         r = leat_arrow_stream_next(&self->stream, err);
     if (r == LEAT_ARROW_END)
-        return leat_error_set(err, -EBADMSG, "is cut short: it has no schema");
+        return leat_error_set(err, -EBADMSG, "is truncated: it has no schema");
     return r == 0 ? take_schema(self, err) : r;
 }
 
@@ -108,8 +109,8 @@ static int check_expansion(const struct reader *self, struct leat_error *err) {
         __builtin_add_overflow(limit, LEAT_INPUT_EXPANSION_FREE, &limit) || n_bytes <= limit)
         return 0;
     return leat_error_set(err, -EBADMSG,
-                          "%llu bytes hold %llu rows, more than %llu bytes, above max_expansion "
-                          "(%llu)",
+                          "%llu bytes hold %llu rows of more than %llu bytes, so they expand by "
+                          "more than max_expansion (%llu)",
                           (unsigned long long)self->body.n_bytes, (unsigned long long)n_rows,
                           (unsigned long long)limit, (unsigned long long)ratio);
 }
@@ -155,7 +156,7 @@ static int enter_batch(struct reader *self, struct leat_error *err) {
     if (self->groups.row < first_row ||
         self->groups.row - first_row >= self->stream.message.batch.n_rows)
         return leat_error_set(err, -EBADMSG,
-                              "its batch has rows %llu to %llu: the file was changed",
+                              "its batch now has rows %llu to %llu: the file was changed",
                               (unsigned long long)first_row + 1,
                               (unsigned long long)(first_row + self->stream.message.batch.n_rows));
     return bind_batch(self, first_row, err);
@@ -174,7 +175,7 @@ static int make(void *reader, uint64_t room, bool must, uint64_t *ret_n_rows,
                                  ret_n_rows, &fault);
     }
     if (r < 0)
-        leat_error_set(err, fault.code, "the record batch with row %llu: %s",
+        leat_error_set(err, fault.code, "the record batch with row %llu is unusable: %s",
                        (unsigned long long)self->groups.row + 1, fault.message);
     return r;
 }

@@ -134,7 +134,7 @@ static int set_name(const struct parsing *parsing, const struct leat_flat_table 
 
     (void)leat_flat_text(table, FIELD_NAME, &name, &n);
     if (memchr(name, '\0', n))
-        return fault(parsing, "the name of a field has a NUL");
+        return fault(parsing, "the name of a field has a NUL byte");
     if (table->buffer->n_bytes - schema->n_name_bytes <= n) /* names may overlap in the buffer */
         return fault(parsing, "names have more bytes than the schema");
     field->name = memcpy(schema->names + schema->n_name_bytes, name, n);
@@ -153,7 +153,7 @@ static int set_dictionary(const struct parsing *parsing, const struct leat_flat_
     field->dictionary = leat_flat_int(&encoding, DICTIONARY_ID, 8, 0);
     field->index = LEAT_ARROW_INT32;
     if (leat_flat_child(&encoding, DICTIONARY_INDEX, &index) && !int_of(&index, &field->index))
-        return fault(parsing, "the indices of a dictionary are no integers");
+        return fault(parsing, "the indices of a dictionary are not integers");
     return 0;
 }
 
@@ -164,11 +164,11 @@ static int set_number(const struct parsing *parsing, uint64_t code,
     uint64_t precision;
 
     if (code == TYPE_INT && !int_of(type, &field->number))
-        return fault(parsing, "an integer that has neither 8, 16, 32 nor 64 bits");
+        return fault(parsing, "an integer has neither 8, 16, 32 nor 64 bits");
     if (code == TYPE_FLOAT) {
         precision = leat_flat_uint(type, FLOAT_PRECISION, 2, 0);
         if (precision >= sizeof(floats) / sizeof(*floats))
-            return fault(parsing, "a float of unknown precision");
+            return fault(parsing, "a float has an unknown precision");
         field->number = floats[precision];
     }
     field->type = numbers[field->number].name;
@@ -182,8 +182,8 @@ static int set_type(const struct parsing *parsing, const struct leat_flat_table 
 
     if (code == 0 || code >= N_TYPES)
         return leat_error_set(parsing->err, -EINVAL,
-                              "field \"%.64s\" has a type (%llu) that is "
-                              "not known here: what stands behind it could not be found",
+                              "field \"%.64s\" has a type (%llu) that leat does not know, so leat "
+                              "cannot find the fields after it",
                               field->name, (unsigned long long)code);
     (void)leat_flat_child(table, FIELD_TYPE, &type);
     field->kind = types[code].kind;
@@ -197,7 +197,7 @@ static int set_type(const struct parsing *parsing, const struct leat_flat_table 
     if (code == TYPE_FIXED_LIST) {
         int64_t n_items = leat_flat_int(&type, LIST_SIZE, 4, 0);
         if (n_items < 0)
-            return fault(parsing, "a list of fewer than 0 items");
+            return fault(parsing, "a list has a negative length");
         field->n_items = (uint64_t)n_items;
     }
     if (types[code].n_children != 9 && field->n_children != types[code].n_children)
@@ -218,7 +218,7 @@ static int add_field(const struct parsing *parsing, const struct leat_flat_table
 
     if (index == LEAT_ARROW_FIELDS_MAX || depth == LEAT_ARROW_DEPTH_MAX)
         return leat_error_set(parsing->err, -EINVAL,
-                              "the schema has more than %d fields, or they lie more than %d deep",
+                              "the schema has more than %d fields, or nests them more than %d deep",
                               LEAT_ARROW_FIELDS_MAX, LEAT_ARROW_DEPTH_MAX);
     if (!leat_array_reserve(&schema->fields, index + 1, &schema->capacity))
         return leat_error_oom(parsing->err);
@@ -281,13 +281,15 @@ int leat_arrow_schema_parse(const struct leat_flat_table *message, int version,
         return leat_error_oom(err);
     }
     if (leat_flat_uint(message, SCHEMA_ENDIANNESS, 2, 0) != 0)
-        r = leat_error_set(err, -EINVAL, "its numbers are big-endian, which leat does not read");
+        r = leat_error_set(err, -EINVAL,
+                           "its numbers are big-endian, which leat does not read: write the file "
+                           "on a little-endian machine");
     else if (leat_flat_vector(message, SCHEMA_FIELDS, sizeof(uint32_t), &fields))
         r = add_fields(&parsing, &fields, 0);
     else
         r = fault(&parsing, "it has no fields");
     if (r == 0 && message->buffer->is_bad)
-        r = fault(&parsing, "it refers to what lies outside of it");
+        r = fault(&parsing, "it refers to bytes outside it");
     if (r == 0)
         r = leat_arrow_schema_set_keys(ret_schema, err);
     if (r < 0)

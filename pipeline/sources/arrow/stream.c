@@ -18,7 +18,7 @@ void leat_arrow_stream_deinit(struct leat_arrow_stream *stream) {
 }
 
 static int cut_short(struct leat_error *err) {
-    return leat_error_set(err, -EBADMSG, "the file is cut short, within a message");
+    return leat_error_set(err, -EBADMSG, "the file is truncated: it ends within a message");
 }
 
 /* ---- bytes ---- */
@@ -95,12 +95,13 @@ static int no_arrow(const struct leat_arrow_stream *stream, struct leat_error *e
     const uint8_t *head = stream->bytes;
 
     if (memcmp(head, "PAR1", 4) == 0)
-        return leat_error_set(err, -EBADMSG, "is a Parquet file, which the source `parquet` reads");
+        return leat_error_set(err, -EBADMSG,
+                              "is a Parquet file: read it with the source `parquet`");
     if (memcmp(head, "FEA1", 4) == 0)
         return leat_error_set(err, -EBADMSG,
-                              "is a file of Feather version 1: write it as version 2");
+                              "is a Feather file of version 1: write it again as version 2");
     return leat_error_set(err, -EBADMSG,
-                          "is no Arrow file: a stream begins with ff ff ff ff, a file with "
+                          "is not an Arrow file: a stream begins with ff ff ff ff, a file with "
                           "\"ARROW1\", this one with %02x %02x %02x %02x",
                           head[0], head[1], head[2], head[3]);
 }
@@ -123,7 +124,7 @@ int leat_arrow_stream_begin(struct leat_arrow_stream *stream, struct leat_error 
     }
     r = need(stream, FILE_HEAD, err);
     if (r == LEAT_ARROW_END)
-        return leat_error_set(err, -EBADMSG, "is no Arrow file: it has fewer than %u bytes",
+        return leat_error_set(err, -EBADMSG, "is not an Arrow file: it has fewer than %u bytes",
                               FILE_HEAD);
     if (r != 0)
         return r;
@@ -152,11 +153,11 @@ static int need_body(struct leat_arrow_stream *stream, size_t n_prefix, uint32_t
     int r;
 
     if (n_body > stream->max_memory)
-        return leat_error_set(err, -EBADMSG,
-                              "a batch of %llu bytes, of a file that can be read only from front "
-                              "to back, must be in memory whole, and is larger than "
-                              "max_window_bytes (%llu): raise it, or write smaller batches",
-                              (unsigned long long)n_body, (unsigned long long)stream->max_memory);
+        return leat_error_set(
+            err, -EBADMSG,
+            "a batch of %llu bytes must fit into memory, because the file can be read only from "
+            "front to back; max_window_bytes is %llu: raise it, or write smaller batches",
+            (unsigned long long)n_body, (unsigned long long)stream->max_memory);
     r = need(stream, n_prefix + n_metadata + (size_t)n_body, err);
     if (r == 0)
         r = parse(stream, n_prefix, n_metadata, err); /* the metadata may have been moved */
@@ -171,7 +172,7 @@ static int read_message(struct leat_arrow_stream *stream, size_t n_prefix, uint3
     if (n_metadata > LEAT_ARROW_METADATA_MAX)
         return leat_error_set(err, -EBADMSG,
                               "a message has %u bytes of metadata, more than %u: the file is "
-                              "damaged, or no Arrow file",
+                              "damaged, or not an Arrow file",
                               n_metadata, LEAT_ARROW_METADATA_MAX);
     r = need(stream, n_prefix + n_metadata, err);
     if (r == 0)

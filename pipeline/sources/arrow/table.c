@@ -77,7 +77,7 @@ static int read_layout(const uint8_t *head, size_t n_bytes, bool is_whole, const
                          : leat_arrow_layout_read(head + LEAT_FRAME_HEAD_BYTES, n_body, ret_layout);
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    return r < 0 ? leat_error_set(err, r, "%s: has no columns", file) : 0;
+    return r < 0 ? leat_error_set(err, r, "%s: the file has no columns", file) : 0;
 }
 
 static int declare(struct leat_table *self, uint32_t i, struct leat_planner *planner,
@@ -103,7 +103,7 @@ static int declare_wanted(struct leat_table *self, uint32_t i, struct leat_plann
 
     if (wrong)
         return leat_config_error(&self->source.base, "fields", err,
-                                 "column \"%.64s\" is %.128s, %s", self->selections[i].path,
+                                 "column \"%.64s\" has type %.128s, %s", self->selections[i].path,
                                  slot->type, wrong);
     return declare(self, i, planner, err);
 }
@@ -118,19 +118,20 @@ static int declare_found(struct leat_table *self, uint32_t i, struct leat_planne
 
     if (!slot->name[0] || strlen(slot->name) > LEAT_NAME_MAX)
         return leat_config_error(config, "fields", err,
-                                 "column %u, \"%.64s\", has a name of %zu bytes, not 1..%d: "
-                                 "declare those that are wanted",
+                                 "column %u, \"%.64s\", has a name of %zu bytes; 1 to %d are "
+                                 "possible: name the columns that you want with `fields`",
                                  i + 1, slot->name, strlen(slot->name), LEAT_NAME_MAX);
     for (uint32_t k = 0; k < i; k++)
         if (strcmp(self->layout.slots[k].name, slot->name) == 0)
             return leat_config_error(config, "fields", err,
-                                     "columns %u and %u have the same name \"%.64s\"", k + 1, i + 1,
-                                     slot->name);
+                                     "columns %u and %u have the same name \"%.64s\": name the "
+                                     "columns that you want with `fields`",
+                                     k + 1, i + 1, slot->name);
     if (leat_jsonl_fields_add(&self->fields, slot->name, &field) < 0)
         return leat_error_oom(err);
     if (leat_arrow_values_infer(field, slot))
         return declare(self, i, planner, err);
-    (void)snprintf(why, sizeof(why), "it is %.64s, which leat does not read", slot->type);
+    (void)snprintf(why, sizeof(why), "it has type %.64s, which leat does not read", slot->type);
     return leat_planner_add_unread(planner, slot->name, why) < 0 ? leat_error_oom(err) : 0;
 }
 
@@ -141,7 +142,7 @@ int leat_table_probe(struct leat_config *config, const uint8_t *head, size_t n_b
     int r = read_layout(head, n_bytes, is_whole, file, &self->layout, &n, err);
 
     if (r == 0 && self->declared.n_items > 0 && self->layout.n_slots != self->declared.n_items)
-        r = leat_error_set(err, -EBADMSG, "%s: has not the columns that were asked for", file);
+        r = leat_error_set(err, -EBADMSG, "%s: the file lacks some columns of `fields`", file);
     for (uint32_t i = 0; r == 0 && i < self->layout.n_slots; i++)
         r = self->declared.n_items > 0 ? declare_wanted(self, i, planner, err)
                                        : declare_found(self, i, planner, err);
@@ -171,17 +172,17 @@ static int compare(const struct leat_table *self, const struct leat_arrow_layout
 
         if (strcmp(a->name, b->name) != 0)
             return leat_error_set(err, -EINVAL,
-                                  "%s: column %u is \"%.64s\" here and \"%.64s\" in %s: declare "
-                                  "those that are wanted with `fields`",
+                                  "%s: column %u is \"%.64s\" here but \"%.64s\" in %s: name the "
+                                  "columns that you want with `fields`",
                                   file, i + 1, a->name, b->name, first_file);
         if (a->cell != b->cell || a->number != b->number)
             return leat_error_set(err, -EINVAL,
-                                  "%s: column \"%.64s\" is %.64s here and %.64s in %s", file,
+                                  "%s: column \"%.64s\" has type %.64s here but %.64s in %s", file,
                                   a->name, a->type, b->type, first_file);
     }
     if (layout->n_slots != first->n_slots)
-        return leat_error_set(err, -EINVAL, "%s: has %u columns, %s has %u", file, layout->n_slots,
-                              first_file, first->n_slots);
+        return leat_error_set(err, -EINVAL, "%s: this file has %u columns, but %s has %u", file,
+                              layout->n_slots, first_file, first->n_slots);
     return 0;
 }
 

@@ -26,14 +26,14 @@ struct leat_table {
     LEAT_SOURCE_ARGS("replace"),                                                                   \
         LEAT_ARG_NAMED(                                                                            \
             "fields", leat_table, declared, MAP,                                                   \
-            "columns to read: `label: int64`, `text: text`, `vec: float32[]`, `messages: json` "   \
-            "(a struct or list as JSON; a text stays as it is), or under another name `lang: "     \
-            "\"meta.lang text\"` (write a dot in a name as \\.); default: all columns with their " \
-            "own types, structs as `outer.inner`, lists of anything but numbers as JSON" types,    \
+            "the columns to read, such as `label: int64`, `text: text`, `vec: float32[]`, or "     \
+            "`messages: json` for a struct or list as JSON; to read a column under another name, " \
+            "write `lang: \"meta.lang text\"` (a dot in a name as \\.); default: all columns, "    \
+            "structs as `outer.inner`, lists of anything but numbers as JSON" types,               \
             .min = 1, .max = LEAT_FIELDS_MAX),                                                     \
         LEAT_ARG(leat_table, missing, MAP,                                                         \
-                 "values in place of nulls: `stars: 0`; without it, a null text or list is "       \
-                 "empty, and a null number or boolean makes the record bad",                       \
+                 "values that replace nulls, such as `stars: 0`; without it, a null text or list " \
+                 "is empty, and a null number or boolean makes the record bad",                    \
                  .min = 1, .max = LEAT_FIELDS_MAX)
 
 /* These are the functions of struct leat_stage_ops. */

@@ -38,7 +38,7 @@ static bool find_body(struct rows *rows, uint32_t row, uint32_t *ret_start) {
     if (n >= LEAT_FRAME_HEAD_BYTES)
         memcpy(&head, frame, sizeof(head));
     if (n < LEAT_FRAME_HEAD_BYTES || (head & ~LEAT_FRAME_IS_BAD) != n - LEAT_FRAME_HEAD_BYTES)
-        leat_map_reject_at(rows->map, row, 0, 0, "the record is cut off");
+        leat_map_reject_at(rows->map, row, 0, 0, "the record is truncated");
     else if (head & LEAT_FRAME_IS_BAD)
         leat_map_reject_at(rows->map, row, 0, 0, "the record %.*s",
                            (int)(n - LEAT_FRAME_HEAD_BYTES),
@@ -77,7 +77,8 @@ static void find_record(struct rows *rows, uint32_t row) {
                            "the record has %u fields, more than max_fields (%llu)", layout->n_slots,
                            (unsigned long long)max_fields);
     else if (!is_whole(layout, rows->source + start, rows->map->block->record_ends[row] - start))
-        leat_map_reject_at(rows->map, row, 0, 0, "the record is not of its file's columns");
+        leat_map_reject_at(rows->map, row, 0, 0,
+                           "the record does not have the columns of its file");
     else
         rows->bodies[row] = start;
     rows->cursors[row] = start + layout->n_fixed;
@@ -221,7 +222,7 @@ static int put_lists(struct rows *rows, const struct target *target) {
 
         if (n == LEAT_ARROW_LACKS_ITEM)
             leat_map_reject(rows->map, row, field->name,
-                            "an item of the list is null; %s[] was expected",
+                            "an item of the list is null, but %s[] was expected",
                             leat_dtype_name(field->dtype));
         else if (n > 0)
             put_list(rows, row, target, n);
@@ -278,7 +279,7 @@ static bool mend_text(struct rows *rows, uint32_t row, const struct target *targ
     if (is_utf8(text->bytes, (uint32_t)text->n_bytes))
         return true;
     if (source->invalid_utf8 == LEAT_INVALID_UTF8_FAIL) {
-        leat_map_reject(rows->map, row, target->field->name, "the text is not UTF-8");
+        leat_map_reject(rows->map, row, target->field->name, "the text is not valid UTF-8");
         return false;
     }
     if (leat_source_mend(source, rows->map, row, text) == 0)
@@ -389,14 +390,15 @@ const char *leat_arrow_values_check(const struct leat_jsonl_field *field,
     case LEAT_ARROW_CELL_NONE:
         return "which leat does not read";
     case LEAT_ARROW_CELL_NUMBER:
-        return is_text || field->is_list ? "a number" : NULL;
+        return is_text || field->is_list ? "which is a number" : NULL;
     case LEAT_ARROW_CELL_LIST:
-        return field->is_list ? NULL
-                              : "a list of numbers: declare it float32[] or the like, or json";
+        return field->is_list
+                   ? NULL
+                   : "which is a list of numbers: declare it as float32[] or the like, or as json";
     case LEAT_ARROW_CELL_TEXT:
-        return is_text ? NULL : "text";
+        return is_text ? NULL : "which is text";
     default:
-        return field->is_json ? NULL : "which can be had as json only";
+        return field->is_json ? NULL : "which leat reads as json only: declare it as json";
     }
 }
 

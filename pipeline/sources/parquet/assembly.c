@@ -340,7 +340,7 @@ static int check(const struct leat_arrow_array *array, struct leat_error *err) {
         r = array->children[i].n_loaded == n
                 ? check(&array->children[i], err)
                 : leat_error_set(err, -EBADMSG,
-                                 "is damaged: its parts do not have the same number of items");
+                                 "is damaged: its parts have different numbers of items");
     return r;
 }
 

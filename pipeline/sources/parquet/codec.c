@@ -12,7 +12,7 @@
 
 const char *leat_parquet_codec_name(enum leat_parquet_codec codec) {
     static const char *const names[LEAT_PARQUET_N_CODECS] = {
-        "no codec", "snappy", "gzip", "LZO", "brotli", "LZ4 (Hadoop)", "zstd", "LZ4_RAW"};
+        "no compression", "snappy", "gzip", "LZO", "brotli", "LZ4 (Hadoop)", "zstd", "LZ4_RAW"};
 
     return names[codec];
 }

@@ -34,7 +34,7 @@ static int read_plain_texts(struct leat_parquet_values *values, struct leat_arro
                             size_t n, struct leat_error *err) {
     for (size_t i = 0; i < n; i++)
         if (!take_text(&values->at, values->end, &out[i]))
-            return fault(err, "a text goes beyond its page");
+            return fault(err, "a text is longer than its page");
     return 0;
 }
 
@@ -79,7 +79,7 @@ int leat_parquet_dictionary_init(struct leat_parquet_dictionary *dictionary,
 
     *dictionary = (struct leat_parquet_dictionary){.page = take_page, .n_values = n_values};
     if (leaf->type == LEAT_PARQUET_BOOLEAN)
-        return fault(err, "booleans have a dictionary");
+        return fault(err, "a boolean column has a dictionary");
     if (n_values > take_page->n_bytes / (leaf->n_bytes ? leaf->n_bytes : sizeof(uint32_t)))
         return fault(err, "its dictionary has fewer values than it says");
     if (leaf->type != LEAT_PARQUET_BYTES)
@@ -90,7 +90,7 @@ int leat_parquet_dictionary_init(struct leat_parquet_dictionary *dictionary,
     views = (struct leat_arrow_view *)(void *)dictionary->views->data;
     for (uint32_t i = 0; i < n_values; i++)
         if (!take_text(&at, end, &views[i]))
-            return fault(err, "a text goes beyond its dictionary");
+            return fault(err, "a text is longer than its dictionary");
     return 0;
 }
 
@@ -137,7 +137,7 @@ static int read_indices(struct leat_parquet_values *values, uint8_t *out, size_t
             largest = indices[i] > largest ? indices[i] : largest;
         if (largest >= dictionary->n_values)
             return leat_error_set(err, -EBADMSG,
-                                  "is damaged: a value has index %u of a dictionary of %u values",
+                                  "is damaged: a value has index %u of a dictionary with %u values",
                                   largest, dictionary->n_values);
         look_up(from, indices, n_here, out, size);
     }
@@ -190,7 +190,7 @@ static int read_lengths(struct leat_parquet_values *values, struct leat_arrow_vi
             return too_few(err);
         for (size_t i = 0; i < n_here; i++) {
             if (lengths[i] > (uint64_t)(values->end - values->at))
-                return fault(err, "a text goes beyond its page");
+                return fault(err, "a text is longer than its page");
             *out++ = (struct leat_arrow_view){.bytes = values->at, .n_bytes = lengths[i]};
             values->at += lengths[i];
         }
@@ -233,7 +233,8 @@ static int read_prefixed(struct leat_parquet_values *values, uint8_t *out, size_
         struct leat_arrow_view view = {.bytes = to, .n_bytes = prefixes[i] + suffixes[i]};
 
         if (prefixes[i] > n_before || suffixes[i] > (uint64_t)(values->end - values->at))
-            return fault(err, "a text goes beyond its page, or beyond the one before");
+            return fault(
+                err, "a text is longer than its page, or shares too much with the text before it");
         if (values->leaf->n_bytes > 0 && view.n_bytes != values->leaf->n_bytes)
             return fault(err, "a value has a wrong length");
         if (prefixes[i] > 0)
@@ -274,7 +275,7 @@ static int read_split(struct leat_parquet_values *values, uint8_t *out, size_t n
 
 static int begin_indices(struct leat_parquet_values *values, struct leat_error *err) {
     if (!values->dictionary->page)
-        return fault(err, "it has indices and no dictionary");
+        return fault(err, "it has indices but no dictionary");
     if (values->at == values->end) { /* of nulls alone */
         leat_parquet_runs_init(&values->runs, values->at, values->end, 0);
         return 0;
@@ -293,7 +294,7 @@ static int begin_booleans(struct leat_parquet_values *values, struct leat_error 
     memcpy(&n, values->at, sizeof(n));
     values->at += sizeof(n);
     if (n > (size_t)(values->end - values->at))
-        return fault(err, "booleans go beyond their page");
+        return fault(err, "the booleans are longer than their page");
     leat_parquet_runs_init(&values->runs, values->at, values->at + n, 1);
     return 0;
 }
@@ -305,16 +306,16 @@ static int begin_lengths(struct leat_parquet_values *values, uint64_t n_max, boo
 
     if (has_prefixes) {
         if (!leat_parquet_delta_init(&values->prefixes, values->at, values->end, n_max))
-            return fault(err, "the lengths of texts are none");
+            return fault(err, "the lengths of texts are invalid");
         values->at = leat_parquet_delta_end(values->prefixes, &n_prefix);
     }
     if (!values->at || !leat_parquet_delta_init(&values->delta, values->at, values->end, n_max))
-        return fault(err, "the lengths of texts are none");
+        return fault(err, "the lengths of texts are invalid");
     values->at = leat_parquet_delta_end(values->delta, &n_suffix);
     if (!values->at || n_suffix > (uint64_t)(values->end - values->at))
-        return fault(err, "texts go beyond their page");
+        return fault(err, "the texts are longer than their page");
     if (has_prefixes && values->prefixes.n_left != values->delta.n_left)
-        return fault(err, "texts have more or fewer beginnings than ends");
+        return fault(err, "texts have different numbers of prefixes and suffixes");
     values->n_bytes_each = (n_prefix + n_suffix) / (values->delta.n_left + 1);
     return 0;
 }
@@ -344,7 +345,7 @@ int leat_parquet_values_begin(struct leat_parquet_values *values, int64_t encodi
                               struct leat_error *err) {
     if (!fits(values->leaf, encoding))
         return leat_error_set(err, -EBADMSG,
-                              "has encoding %lld, which leat does not read of its type",
+                              "has encoding %lld, which leat does not read for this type",
                               (long long)encoding);
     values->encoding = encoding == LEAT_PARQUET_ENCODING_PLAIN_DICTIONARY
                            ? LEAT_PARQUET_ENCODING_DICTIONARY
@@ -361,7 +362,7 @@ int leat_parquet_values_begin(struct leat_parquet_values *values, int64_t encodi
     case LEAT_PARQUET_ENCODING_DELTA:
         return leat_parquet_delta_init(&values->delta, at, end, n_max)
                    ? 0
-                   : fault(err, "numbers are no deltas");
+                   : fault(err, "delta-encoded numbers are invalid");
     case LEAT_PARQUET_ENCODING_DELTA_LENGTH:
     case LEAT_PARQUET_ENCODING_DELTA_BYTES:
         return begin_lengths(values, n_max, values->encoding == LEAT_PARQUET_ENCODING_DELTA_BYTES,

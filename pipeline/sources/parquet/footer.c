@@ -47,9 +47,10 @@ static int add_group(struct leat_parquet_footer *footer, struct leat_thrift *thr
     int64_t n_rows = read_group_rows(thrift);
 
     if (n_rows < 0 || thrift->is_bad)
-        return fault(err, "a row group does not say how many rows it has");
+        return fault(err, "a row group lacks its number of rows");
     if ((uint64_t)n_rows > LEAT_PARQUET_ROWS_MAX - footer->n_rows)
-        return leat_error_set(err, -EBADMSG, "the file has more than %d rows: make several of it",
+        return leat_error_set(err, -EBADMSG,
+                              "the file has more than %d rows: split it into several files",
                               LEAT_PARQUET_ROWS_MAX);
     if (!leat_array_reserve(&footer->groups, footer->n_groups + 1, &footer->capacity))
         return leat_error_oom(err);
@@ -83,7 +84,7 @@ static int parse(struct leat_parquet_footer *footer, struct leat_error *err) {
         }
     }
     if (r == 0 && thrift.is_bad)
-        r = fault(err, "it ends too early, or is none");
+        r = fault(err, "it ends too early, or is not valid Thrift");
     if (r == 0 && !footer->schema.fields)
         r = fault(err, "it has no schema");
     return r;
@@ -92,10 +93,10 @@ static int parse(struct leat_parquet_footer *footer, struct leat_error *err) {
 /* ---- the file ---- */
 
 static int no_parquet(const uint8_t *head, struct leat_error *err) {
-    return leat_error_set(err, -EBADMSG,
-                          "is no Parquet file: it begins with \"PAR1\", this one with %02x %02x "
-                          "%02x %02x",
-                          head[0], head[1], head[2], head[3]);
+    return leat_error_set(
+        err, -EBADMSG,
+        "is not a Parquet file: it must begin with \"PAR1\", but begins with %02x %02x %02x %02x",
+        head[0], head[1], head[2], head[3]);
 }
 
 static int read_tail(struct leat_parquet_footer *footer, struct leat_input *file,
@@ -106,7 +107,7 @@ static int read_tail(struct leat_parquet_footer *footer, struct leat_input *file
     int r;
 
     if (n_file < MAGIC_BYTES + TAIL_BYTES)
-        return leat_error_set(err, -EBADMSG, "is no Parquet file: it has only %llu bytes",
+        return leat_error_set(err, -EBADMSG, "is not a Parquet file: it has only %llu bytes",
                               (unsigned long long)n_file);
     r = leat_input_read_at(file, 0, head, sizeof(head), err);
     if (r == 0)
@@ -115,19 +116,20 @@ static int read_tail(struct leat_parquet_footer *footer, struct leat_input *file
         return r;
     memcpy(&n_bytes, tail, sizeof(n_bytes));
     if (memcmp(head, "PARE", MAGIC_BYTES) == 0 || memcmp(tail + 4, "PARE", MAGIC_BYTES) == 0)
-        return leat_error_set(err, -EINVAL,
-                              "is an encrypted Parquet file, which leat does not read: decrypt it");
+        return leat_error_set(
+            err, -EINVAL,
+            "is an encrypted Parquet file, which leat does not read: decrypt it first");
     if (memcmp(head, MAGIC, MAGIC_BYTES) != 0)
         return no_parquet(head, err);
     if (memcmp(tail + sizeof(n_bytes), MAGIC, MAGIC_BYTES) != 0)
-        return leat_error_set(err, -EBADMSG,
-                              "is a Parquet file that is cut short: its footer is not there");
+        return leat_error_set(err, -EBADMSG, "is a truncated Parquet file: its footer is missing");
     if (n_bytes > n_file - MAGIC_BYTES - TAIL_BYTES)
-        return fault(err, "it is longer than the file");
+        return fault(err, "its footer is longer than the file");
     if (n_bytes > max_bytes)
-        return leat_error_set(err, -EBADMSG,
-                              "the footer has %u bytes, more than max_window_bytes (%llu)", n_bytes,
-                              (unsigned long long)max_bytes);
+        return leat_error_set(
+            err, -EBADMSG,
+            "the footer has %u bytes, more than max_window_bytes (%llu): raise max_window_bytes",
+            n_bytes, (unsigned long long)max_bytes);
     footer->bytes = malloc((size_t)n_bytes + 1);
     footer->n_bytes = n_bytes;
     return footer->bytes ? leat_input_read_at(file, n_file - TAIL_BYTES - n_bytes, footer->bytes,
@@ -243,7 +245,7 @@ int leat_parquet_footer_chunks(const struct leat_parquet_footer *footer, uint32_
         }
         n = leat_thrift_structs(&thrift, &field);
         if (n != footer->schema.n_leaves)
-            return fault(err, "it has more or fewer columns than the schema");
+            return fault(err, "it has another number of columns than the schema");
         for (uint32_t i = 0; i < n; i++)
             read_chunk(&thrift, footer->file_bytes, &chunks[i]);
     }

@@ -76,9 +76,9 @@ static int read_header(struct leat_parquet_leaf_reader *reader, struct leat_parq
             break;
     }
     if (r < 0)
-        return fault(err, "a page has no header");
+        return fault(err, "a page has no valid header");
     if (ret_page->n_stored > n_left - ret_page->n_header)
-        return fault(err, "a page goes beyond its column");
+        return fault(err, "a page is longer than its column");
     return 0;
 }
 
@@ -89,10 +89,11 @@ static int check_expansion(const struct leat_parquet_source *source,
     if (ratio == 0 || __builtin_mul_overflow(page->n_stored, ratio, &limit) ||
         page->n_plain <= limit || page->n_plain - limit <= LEAT_INPUT_EXPANSION_FREE)
         return 0;
-    return leat_error_set(err, -EBADMSG,
-                          "has a page of %llu bytes that becomes %llu, above max_expansion (%llu)",
-                          (unsigned long long)page->n_stored, (unsigned long long)page->n_plain,
-                          (unsigned long long)ratio);
+    return leat_error_set(
+        err, -EBADMSG,
+        "has a page of %llu bytes that expands to %llu, by more than max_expansion (%llu)",
+        (unsigned long long)page->n_stored, (unsigned long long)page->n_plain,
+        (unsigned long long)ratio);
 }
 
 /* Decompresses the last n_stored bytes of the page, which begin there in the file. */
@@ -119,8 +120,10 @@ static int expand(struct leat_parquet_leaf_reader *reader, struct leat_parquet_s
     if (r == -ENOMEM)
         return leat_error_oom(err);
     if (r == -ENOTSUP)
-        return leat_error_set(err, -EINVAL, "is compressed with %s, which leat does not read",
-                              leat_parquet_codec_name(codec));
+        return leat_error_set(
+            err, -EINVAL,
+            "is compressed with %s, which leat does not read: write the file with zstd or snappy",
+            leat_parquet_codec_name(codec));
     return r < 0 ? leat_error_set(err, -EBADMSG,
                                   "is damaged: a page does not decompress (%s) to its %llu bytes",
                                   leat_parquet_codec_name(codec), (unsigned long long)n_plain)
@@ -137,7 +140,7 @@ static int find_plain(const struct leat_parquet_leaf_reader *reader,
 
     if (n_levels < (is_v2 ? page->n_definition : 0) || n_levels > page->n_plain ||
         n_levels > page->n_stored || (is_plain && page->n_plain != page->n_stored))
-        return fault(err, "a page has lengths that do not fit together");
+        return fault(err, "the lengths in a page contradict each other");
     *ret_n = is_plain ? page->n_plain : n_levels;
     return 0;
 }
@@ -217,10 +220,10 @@ static int read_dictionary(struct leat_parquet_leaf_reader *reader,
     struct leat_parquet_block *block;
 
     if (reader->dictionary.page)
-        return fault(err, "it has two dictionaries");
+        return fault(err, "it has more than one dictionary");
     if (page->encoding != LEAT_PARQUET_ENCODING_PLAIN &&
         page->encoding != LEAT_PARQUET_ENCODING_PLAIN_DICTIONARY)
-        return fault(err, "its dictionary has an encoding for other pages");
+        return fault(err, "its dictionary has an encoding that only other pages may have");
     block = read_page(reader, source, page, err);
     return block
                ? leat_parquet_dictionary_init(&reader->dictionary, reader->leaf,
@@ -262,11 +265,11 @@ static int begin_page_v1(struct leat_parquet_leaf_reader *reader,
     if ((leaf->max_repetition && page->repetition_encoding != LEAT_PARQUET_ENCODING_RLE) ||
         (leaf->max_definition && page->definition_encoding != LEAT_PARQUET_ENCODING_RLE))
         return leat_error_set(err, -EINVAL,
-                              "has levels in the encoding BIT_PACKED, which no writer of today "
-                              "makes and leat does not read");
+                              "uses the outdated encoding BIT_PACKED, which leat does not read: "
+                              "write the file again");
     if (!take_levels(&at, end, leaf->max_repetition, &reader->repetitions) ||
         !take_levels(&at, end, leaf->max_definition, &reader->definitions))
-        return fault(err, "levels go beyond their page");
+        return fault(err, "levels are longer than their page");
     return leat_parquet_values_begin(&reader->values, page->encoding, at, end, page->n_values, err);
 }
 
@@ -473,7 +476,7 @@ static int count_entries(struct leat_parquet_leaf_reader *reader, uint32_t n_row
         if (reader->ahead[i] > reader->leaf->max_repetition)
             return fault(err, "a repetition level is too large");
         if (reader->ahead[i] > 0 && reader->n_rows == 0)
-            return fault(err, "it begins within a row");
+            return fault(err, "it does not begin with the start of a row");
         if (reader->ahead[i] > 0)
             continue;
         if (reader->n_rows == n_rows ||

@@ -9,8 +9,8 @@
 static int too_much(const struct leat_parquet_memory *memory, uint64_t n_bytes,
                     struct leat_error *err) {
     return leat_error_set(err, -EBADMSG,
-                          "wants %llu bytes at once, and all columns have at most "
-                          "max_window_bytes (%llu): raise it, or select fewer columns",
+                          "needs %llu bytes at once, but all columns together may use only "
+                          "max_window_bytes (%llu): raise it, or read fewer columns",
                           (unsigned long long)n_bytes, (unsigned long long)memory->max_bytes);
 }
 

@@ -3,10 +3,11 @@
 #include "pipeline/sources/parquet/reader.h"
 
 static const struct leat_arg args[] = {
-    LEAT_TABLE_ARGS("; dates, times and timestamps become text as Arrow prints them (`2024-01-31 "
-                    "12:34:56.789000`, with Z for UTC); whole decimals become int64, others "
-                    "float64; or declare them: `day: int32` counts days, `when: int64` "
-                    "microseconds since 1970, `price: text` has all digits; bytes need `text`"),
+    LEAT_TABLE_ARGS(
+        "; dates, times and timestamps become text as Arrow prints them (`2024-01-31 "
+        "12:34:56.789000`, with Z for UTC); whole decimals become int64, others float64; you can "
+        "declare other types: `day: int32` counts days, `when: int64` counts microseconds since "
+        "1970, `price: text` keeps all digits; declare bytes as `text`"),
     LEAT_ARGS_END,
 };
 
@@ -21,7 +22,7 @@ static int open_records(const struct leat_config *config, const struct leat_inpu
 
 const struct leat_stage_ops leat_source_parquet = {
     LEAT_STAGE_BASE("parquet", leat_table, SOURCE),
-    .summary = "reads Apache Parquet files, and of them only the columns that you declare",
+    .summary = "reads Apache Parquet files, and only the columns that you declare",
     .example = "{ paths: [train-*.parquet], fields: { text: text, label: int64 } }",
     .suffixes =
         (const struct leat_source_suffix[]){{.text = ".parquet"}, {.text = ".pq"}, {.text = NULL}},

@@ -60,13 +60,13 @@ static int find_footer(struct reader *self, struct leat_error *err) {
         return r;
     if (leat_input_is_one_pass(self->source.file))
         return leat_error_set(err, -ESPIPE,
-                              "comes through a FIFO, and the footer of a Parquet file is at its "
-                              "end: put it into a file");
+                              "comes through a FIFO, but a Parquet file has its footer at the end: "
+                              "write it to a file first");
     if (leat_input_format(self->source.file))
-        return leat_error_set(err, -EINVAL,
-                              "is compressed as a whole (%s): decompress it; a Parquet file is "
-                              "compressed within",
-                              leat_input_format(self->source.file));
+        return leat_error_set(
+            err, -EINVAL,
+            "is compressed as a whole (%s): decompress it; Parquet compresses its own pages",
+            leat_input_format(self->source.file));
     return leat_parquet_footer_read(&self->footer, self->source.file, self->source.memory.max_bytes,
                                     err);
 }
@@ -128,7 +128,7 @@ static int check_rows(const struct reader *self, struct leat_error *err) {
         n_bytes <= limit || n_bytes - limit <= LEAT_INPUT_EXPANSION_FREE)
         return 0;
     return leat_error_set(
-        err, -EBADMSG, "a file of %llu bytes has %u rows in it, above max_expansion (%llu)",
+        err, -EBADMSG, "a file of %llu bytes has %u rows, more than max_expansion (%llu) allows",
         (unsigned long long)self->footer.file_bytes, group->n_rows, (unsigned long long)ratio);
 }
 
@@ -137,11 +137,11 @@ static const char *check_chunk(const struct leat_parquet_chunk *chunk,
     if (chunk->is_encrypted)
         return "is encrypted, which leat does not read";
     if (chunk->is_elsewhere)
-        return "is in another file, which leat does not read";
+        return "is stored in another file, which leat does not read";
     if (!chunk->is_there)
-        return "is damaged: it lies outside of the file, or its type or codec is unknown";
+        return "is damaged: it lies outside the file, or its type or codec is unknown";
     if (chunk->type != leaf->type)
-        return "is damaged: it has another type than in the schema";
+        return "is damaged: its type is not that of the schema";
     return NULL;
 }
 

@@ -335,7 +335,7 @@ static int add_name(struct building *building, const struct element *element,
     struct leat_arrow_schema *schema = &building->schema->arrow;
 
     if (element->n_name > 0 && memchr(element->name, '\0', element->n_name))
-        return fault(building->err, "the name of a field has a NUL");
+        return fault(building->err, "the name of a field has a NUL byte");
     field->name = schema->names + schema->n_name_bytes;
     if (element->n_name > 0)
         memcpy(schema->names + schema->n_name_bytes, element->name, element->n_name);
@@ -353,7 +353,7 @@ static int add_field(struct building *building, const struct element *element,
 
     if (index == LEAT_ARROW_FIELDS_MAX || depth == LEAT_ARROW_DEPTH_MAX)
         return leat_error_set(building->err, -EINVAL,
-                              "the schema has more than %d fields, or they lie more than %d deep",
+                              "the schema has more than %d fields, or nests them more than %d deep",
                               LEAT_ARROW_FIELDS_MAX, LEAT_ARROW_DEPTH_MAX);
     if (!leat_array_reserve(&schema->arrow.fields, index + 1, &schema->arrow.capacity) ||
         !leat_array_reserve(&schema->fields, index + 1, &schema->capacity))
@@ -379,12 +379,12 @@ static int add_leaf(struct building *building, const struct element *element,
     int r;
 
     if (element->type < 0 || element->type >= LEAT_PARQUET_N_TYPES)
-        return fault(building->err, "a column has a type that is not known");
+        return fault(building->err, "a column has an unknown type");
     leaf.type = (enum leat_parquet_type)element->type;
     leaf.n_bytes = sizes[leaf.type];
     if (leaf.type == LEAT_PARQUET_FIXED &&
         (element->length < 1 || element->length > LEAT_PARQUET_FIXED_MAX))
-        return fault(building->err, "a column has values of an impossible length");
+        return fault(building->err, "the values of a column have an impossible length");
     if (leaf.type == LEAT_PARQUET_FIXED)
         leaf.n_bytes = (uint32_t)element->length;
     r = add_field(building, element, LEAT_ARROW_OTHER, "bytes", context, depth, &index);
@@ -395,7 +395,7 @@ static int add_leaf(struct building *building, const struct element *element,
     if (!set_logical(element, &leaf, field) && element->logical == INT8_MAX) {
         leaf.meaning = LEAT_PARQUET_UNKNOWN;
         field->kind = LEAT_ARROW_OTHER;
-        field->type = "of a kind unknown here";
+        field->type = "of unknown kind";
     }
     if (field->kind == LEAT_ARROW_NUMBER && leaf.meaning == LEAT_PARQUET_NUMBER)
         field->type = leat_arrow_number_name(field->number);
@@ -473,7 +473,7 @@ static int add(struct building *building, struct context context, uint32_t depth
     const struct element *element = &building->elements[building->at];
 
     if (building->at == building->n_elements)
-        return fault(building->err, "it has fewer fields than it should");
+        return fault(building->err, "it has fewer fields than it says");
     if (!is_item && element->repetition == REPEATED)
         return add_list(building, element, "list", context, depth, false);
     if (!is_item && element->repetition == OPTIONAL)
@@ -482,7 +482,7 @@ static int add(struct building *building, struct context context, uint32_t depth
     if (element->n_children > 0)
         return add_group(building, element, context, depth);
     if (!element->has_type)
-        return fault(building->err, "a field has neither a type nor other fields");
+        return fault(building->err, "a field has neither a type nor inner fields");
     return add_leaf(building, element, &context, depth);
 }
 
@@ -520,7 +520,7 @@ int leat_parquet_schema_parse(struct leat_thrift *thrift, const struct leat_thri
         read_element(thrift, &elements[i]);
     building.elements = elements;
     if (r == 0 && thrift->is_bad)
-        r = fault(err, "it ends too early, or is none");
+        r = fault(err, "it ends too early, or is not valid Thrift");
     if (r == 0)
         r = build(&building);
     free(elements);

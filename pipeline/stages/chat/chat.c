@@ -47,57 +47,67 @@ static const char *const injections[] = {"allow", "fail", NULL};
 static const char *const templates[] = {LEAT_CHAT_TEMPLATE_NAMES, "auto", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(chat, messages, FIELD,
-             "the conversation, as JSON text: an array of objects like {\"role\": \"user\", "
-             "\"content\": \"Hi\"}; from JSON Lines, read it with `fields: {messages: json}`",
-             .is_positional = true, .is_required = true),
+    LEAT_ARG(
+        chat, messages, FIELD,
+        "the field with the conversation, as JSON text: an array of objects such as {\"role\": "
+        "\"user\", \"content\": \"Hi\"}; from JSON Lines, read it with `fields: {messages: json}`",
+        .is_positional = true, .is_required = true),
     LEAT_DIALOGUE_ARG(chat, dialogue),
     LEAT_ARG(chat, completion, FIELD,
-             "messages that follow those of `messages`, as JSON text too; only what the assistant "
-             "says in these is the completion"),
+             "a field with more messages, which follow those of `messages`, also as JSON text; "
+             "only what the assistant says in these is the completion"),
     LEAT_ARG(chat, template, CHOICE,
-             "the template that writes the messages; auto: the model's own, from `tokenizer`; give "
-             "this or `prefixes`",
+             "the template that writes the messages; auto takes the model's own, from `tokenizer`; "
+             "give either this or `prefixes`",
              .choices = templates),
     LEAT_ARG(chat, tokenizer, PATH,
-             "`auto`: the directory of the model's tokenizer, with chat_template.jinja or "
+             "with `template: auto`: the model's folder, with chat_template.jinja or "
              "tokenizer_config.json, or a file in it"),
     LEAT_ARG(chat, template_file, PATH,
-             "`auto`: a template in Jinja that replaces the tokenizer's own"),
-    LEAT_ARG(chat, tools, FIELD, "`auto`: the tools that the model may call, as JSON text"),
-    LEAT_ARG(chat, documents, FIELD, "`auto`: documents for the model, as JSON text"),
+             "with `template: auto`: a Jinja file that replaces the model's own template"),
+    LEAT_ARG(chat, tools, FIELD,
+             "with `template: auto`: a field with the tools that the model may call, as JSON text"),
+    LEAT_ARG(chat, documents, FIELD,
+             "with `template: auto`: a field with documents for the model, as JSON text"),
     LEAT_ARG(chat, variables, MAP,
-             "`auto`: more variables of the template: `{enable_thinking: \"false\"}`; a value is "
-             "JSON or, failing that, text",
+             "with `template: auto`: more variables for the template, such as `{enable_thinking: "
+             "\"false\"}`; a value is JSON or, if it is not JSON, text",
              .min = 1, .max = 64),
     LEAT_ARG(chat, date, TEXT,
-             "`auto`: the day for strftime_now() in the template, such as 2025-03-09"),
+             "with `template: auto`: the day that strftime_now() gives in the template, such as "
+             "2025-03-09"),
     LEAT_ARG(chat, prefixes, MAP,
-             "your own template: the text before a content, for each role: `{user: \"User: \", "
-             "assistant: \"Assistant: \"}`",
+             "for your own template: the text before a message, for each role, such as `{user: "
+             "\"User: \", assistant: \"Assistant: \"}`",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(chat, suffixes, MAP,
-             "`prefixes`: the text after a content, for each role; the model says the assistant's",
+             "with `prefixes`: the text after a message, for each role; the model learns to say "
+             "the assistant's",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(chat, separator, TEXT,
-             "`prefixes`: the text after each message, which the model does not say"),
+             "with `prefixes`: the text after each message that the model does not learn to say"),
     LEAT_ARG(chat, bos, TEXT,
-             "the first token of the text; default: that of the template; \"\": none"),
+             "the first token of the text; default: the template's own; \"\": none"),
     LEAT_ARG(chat, eos, TEXT,
-             "mistral, phi-3, zephyr: the token that the template calls eos_token; default: that "
-             "of the model"),
-    LEAT_ARG(chat, system, TEXT, "a system message for conversations that begin without one"),
-    LEAT_ARG(chat, add_generation_prompt, BOOL,
-             "ends the text with the start of an assistant's message", .fallback = "false"),
-    LEAT_ARG(chat, roles, MAP, "the data's names of the roles: `{human: user, gpt: assistant}`",
-             .min = 1, .max = 64),
-    LEAT_ARG(chat, role_key, TEXT, "the key of a message's role", .fallback = "role"),
-    LEAT_ARG(chat, content_key, TEXT, "the key of a message's content", .fallback = "content"),
+             "with mistral, phi-3 and zephyr: the token that the template calls eos_token; "
+             "default: the model's own"),
+    LEAT_ARG(chat, system, TEXT,
+             "a system message that leat puts in front of conversations without one"),
     LEAT_ARG(
-        chat, injection, CHOICE,
-        "what happens to a content with special text of the template, such as <|im_end|>: allow: "
-        "`tokenize` reads it as the token, as transformers does; fail: the record is bad",
-        .fallback = "allow", .choices = injections),
+        chat, add_generation_prompt, BOOL,
+        "true: ends the text with the start of an assistant's message, as a prompt for an answer",
+        .fallback = "false"),
+    LEAT_ARG(chat, roles, MAP,
+             "the names of roles in your data, such as `{human: user, gpt: assistant}`", .min = 1,
+             .max = 64),
+    LEAT_ARG(chat, role_key, TEXT, "the key of a message that holds its role", .fallback = "role"),
+    LEAT_ARG(chat, content_key, TEXT, "the key of a message that holds its content",
+             .fallback = "content"),
+    LEAT_ARG(chat, injection, CHOICE,
+             "what happens to a content with special text of the template, such as <|im_end|>: "
+             "with allow, `tokenize` reads it as the token, as transformers does; with fail, the "
+             "record is bad",
+             .fallback = "allow", .choices = injections),
     LEAT_ARGS_END,
 };
 
@@ -127,10 +137,9 @@ static int compose(struct chat *self, struct leat_error *err) {
     }
     for (size_t i = 0; i < self->suffixes.n_items; i++)
         if (!value_of(&self->prefixes, self->suffixes.keys[i]))
-            return leat_config_error(
-                &self->base, "suffixes", err,
-                "the role \"%.64s\" has no prefix: if it needs none, write \"\"",
-                self->suffixes.keys[i]);
+            return leat_config_error(&self->base, "suffixes", err,
+                                     "the role \"%.64s\" has no prefix: give one; \"\" is possible",
+                                     self->suffixes.keys[i]);
     return 0;
 }
 
@@ -141,7 +150,7 @@ static int choose(struct chat *self, struct leat_error *err) {
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
         if (leat_config_given(config, own[i]))
             return leat_config_error(config, own[i], err,
-                                     "has an effect only with `prefixes`, not with `template`");
+                                     "works only with `prefixes`, not with `template`");
     leat_chat_writer_choose(&self->writer, &leat_chat_templates[self->template]);
     return 0;
 }
@@ -175,10 +184,10 @@ static int check_auto(struct chat *self, struct leat_error *err) {
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (leat_config_given(config, others[i]))
             return leat_config_error(config, others[i], err,
-                                     "has no effect with `template: auto`: remove it");
+                                     "does not work with `template: auto`: remove it");
     if (!self->tokenizer && !self->template_file)
         return leat_config_error(config, "template", err,
-                                 "auto needs `tokenizer`: the directory of the model's tokenizer");
+                                 "auto needs `tokenizer`, the folder of the model's tokenizer");
     self->settings.variables = &self->variables;
     self->settings.bos = self->bos;
     self->settings.eos = self->eos;
@@ -194,7 +203,7 @@ static int check_not_auto(const struct chat *self, struct leat_error *err) {
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (leat_config_given(&self->base, others[i]))
             return leat_config_error(&self->base, others[i], err,
-                                     "has an effect only with `template: auto`");
+                                     "works only with `template: auto`");
     return 0;
 }
 
@@ -206,7 +215,7 @@ static int make_template(struct chat *self, struct leat_error *err) {
 
     if (has_own == leat_config_given(config, "template"))
         return leat_config_error(config, has_own ? "prefixes" : NULL, err,
-                                 "give either `template` or `prefixes`");
+                                 "give exactly one of `template` and `prefixes`");
     r = has_own ? compose(self, err) : choose(self, err);
     if (r < 0)
         return r;
@@ -324,8 +333,8 @@ static int find_messages(const struct leat_config *config, struct leat_planner *
 
     if (!leat_planner_has(planner, name))
         return leat_config_error(config, arg, err,
-                                 "there is no field \"%s\" here: declare arrays of objects at the "
-                                 "source, `fields: {%s: json}`",
+                                 "there is no field \"%s\" here: read arrays of objects with "
+                                 "`fields: {%s: json}` at the source",
                                  name, name);
     r = leat_planner_find(planner, config, arg, name, ret_column, err);
     if (r < 0)
@@ -333,9 +342,8 @@ static int find_messages(const struct leat_config *config, struct leat_planner *
     if (leat_planner_field(planner, *ret_column)->dtype != LEAT_DTYPE_TEXT)
         return leat_config_error(
             config, arg, err,
-            "\"%s\" is %s, not JSON text: declare `fields: {%s: json}` at the "
-            "source",
-            name, leat_dtype_name(leat_planner_field(planner, *ret_column)->dtype), name);
+            "\"%s\" is %s, not JSON text: read it with `fields: {%s: json}` at the source", name,
+            leat_dtype_name(leat_planner_field(planner, *ret_column)->dtype), name);
     return 0;
 }
 

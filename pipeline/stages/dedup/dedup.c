@@ -31,16 +31,16 @@ struct dedup_state {
 static const char *const when_full_choices[] = {"fail", "forget", "pass", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(
-        dedup, input, FIELD,
-        "records with the same value in this field are equal; default: records with the same bytes",
-        .is_positional = true),
+    LEAT_ARG(dedup, input, FIELD,
+             "the field to compare; records with the same value in it are equal; default: records "
+             "with the same bytes are equal",
+             .is_positional = true),
     LEAT_ARG(dedup, max_records, INT,
-             "the most distinct records to remember, at 22 to 43 bytes each", .fallback = "4194304",
-             .min = 2, .max = 1e10),
+             "the most different records to remember; each takes 22 to 43 bytes",
+             .fallback = "4194304", .min = 2, .max = 1e10),
     LEAT_ARG(dedup, when_full, CHOICE,
-             "what happens above max_records: the stream fails; or leat forgets the older half, so "
-             "that distant duplicates stay; or new records pass unchecked",
+             "what happens above `max_records`: fail ends the stream; forget drops the older half "
+             "from memory, so distant duplicates may stay; pass keeps all new records",
              .fallback = "fail", .choices = when_full_choices),
     LEAT_ARGS_END,
 };
@@ -50,11 +50,12 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     int r = 0;
 
     if (planner->is_packed || planner->is_chunked)
-        return leat_config_error(config, NULL, err, "compares whole records: put it before %s",
+        return leat_config_error(config, NULL, err, "compares whole records: put it before `%s`",
                                  planner->is_chunked ? "chunk" : "pack");
     if (planner->has_repeat)
         return leat_config_error(
-            config, NULL, err, "would drop the whole second pass of repeat: put it before repeat");
+            config, NULL, err,
+            "would drop the whole second pass of `repeat`: put it before `repeat`");
     r = leat_record_hash_plan(config, planner, self->input, &self->column, err);
     for (int i = 0; r == 0 && i < 2; i++) {
         r = leat_planner_add_hidden(planner, config, "(hash)", LEAT_DTYPE_INT64, false,
@@ -98,7 +99,7 @@ static int remember(const struct dedup *self, struct dedup_state *seen, const ui
         if (self->when_full == PASS)
             return 0;
         leat_error_set(err, -ENOSPC,
-                       "dedup: there are more than max_records (%lld) distinct records: raise "
+                       "dedup: more than max_records (%lld) records are different: raise "
                        "max_records, or set when_full",
                        (long long)self->max_records);
         return -ENOSPC;

@@ -43,51 +43,54 @@ struct exec {
 static const struct leat_arg args[] = {
     LEAT_ARG(exec, command, TEXTS,
              "the program and its arguments, run without a shell; it reads each record as a line "
-             "of JSON and answers in order, at once, with one line and the record's \"_leat\"; it "
-             "may get a record twice; other lines on its stdout are ignored",
+             "of JSON, and must answer at once, in order, with one line that repeats the record's "
+             "\"_leat\"; it may get a record twice; leat ignores other lines on its stdout",
              .is_positional = true, .is_required = true, .min = 1, .max = 64),
     LEAT_ARG(exec, schema, MAP,
-             "fields of an answer and their types: `text: text`, `score: float32`, `ids: int32[]`, "
-             "`ids: int32[<=512]`, `vector: float32[8]`; {\"_leat\": .., \"error\": \"reason\"} "
-             "makes the record bad",
+             "the fields of an answer and their types, such as `text: text`, `score: float32`, "
+             "`ids: int32[]`, `ids: int32[<=512]` or `vector: float32[8]`; the answer {\"_leat\": "
+             ".., \"error\": \"reason\"} makes the record bad",
              .is_required = true, .min = 1, .max = 256),
-    LEAT_ARG(exec, inputs, FIELDS, "the fields that the program gets; default: all", .min = 1,
-             .max = 256),
+    LEAT_ARG(exec, inputs, FIELDS, "the fields that the program gets; default: all fields",
+             .min = 1, .max = 256),
     LEAT_ARG(exec, drops, BOOL,
              "true: an answer {\"_leat\": .., \"_drop\": true} drops the record, as `filter` does",
              .fallback = "false"),
-    LEAT_ARG(exec, processes, INT, "number of processes of the program per stream",
-             .is_aside = true, .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
+    LEAT_ARG(exec, processes, INT, "the most processes of the program per stream", .is_aside = true,
+             .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
     LEAT_ARG(exec, deadline, FLOAT,
-             "seconds for one answer; after that, leat kills the process; if a second process "
-             "fails at the record, the record is bad",
+             "seconds that the program may take for one answer; after that, leat kills the process "
+             "and asks another; if that fails too, the record is bad",
              .fallback = "60", .min = 0.01, .max = 86400),
     LEAT_ARG(exec, warm_up, FLOAT,
-             "extra seconds for the first answer of a process, while it loads", .fallback = "60",
-             .min = 0, .max = 86400),
+             "extra seconds for the first answer of a process, which may still be loading",
+             .fallback = "60", .min = 0, .max = 86400),
     LEAT_ARG(exec, ahead, INT,
-             "records that a process gets before it has answered the earlier ones",
+             "the most records that a process gets before it has answered the earlier ones",
              .is_aside = true, .fallback = "32", .min = 1, .max = 4096),
     LEAT_ARG(exec, max_restarts, INT,
-             "the most failures of a process in a row, without an answer; above it, the stream "
-             "fails; after a failure, a process first gets a record that was answered before",
+             "how often in a row a process may fail without an answer; above it, the stream fails; "
+             "after a failure, a new process first gets a record that was answered before",
              .fallback = "10", .min = 0, .max = 1000000),
-    LEAT_ARG(exec, idle, FLOAT, "seconds without a record after which leat ends the processes",
+    LEAT_ARG(exec, idle, FLOAT, "seconds without work after which leat ends the processes",
              .is_aside = true, .fallback = "30", .min = 0.1, .max = 86400),
-    LEAT_ARG(exec, directory, PATH,
-             "working directory of the program; default: the directory of the file that names it"),
     LEAT_ARG(
-        exec, environment, MAP,
-        "more environment variables; a program gets only these, PYTHONUNBUFFERED=1, and leatd's "
-        "PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY",
-        .min = 1, .max = 256),
-    LEAT_ARG(exec, max_line_bytes, BYTES, "the most bytes of an answer; a longer line fails",
+        exec, directory, PATH,
+        "working directory of the program; default: the folder of the file that names the program"),
+    LEAT_ARG(exec, environment, MAP,
+             "more environment variables; a program gets only these, PYTHONUNBUFFERED=1, and the "
+             "daemon's PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and "
+             "CREDENTIALS_DIRECTORY",
+             .min = 1, .max = 256),
+    LEAT_ARG(exec, max_line_bytes, BYTES,
+             "the most bytes of an answer; a process that writes a longer line fails",
              .fallback = "16MiB", .min = 64, .max = 1 << 30),
-    LEAT_ARG(exec, max_memory, BYTES, "the most address space per process (RLIMIT_AS); 0: no limit",
-             .fallback = "0", .min = 0, .max = 1e15),
+    LEAT_ARG(exec, max_memory, BYTES,
+             "the most memory that a process may map (RLIMIT_AS); 0: no limit", .fallback = "0",
+             .min = 0, .max = 1e15),
     LEAT_ARG(exec, max_tasks, INT,
-             "the most processes and threads of its user; a process cannot start more "
-             "(RLIMIT_NPROC, which does not bind root); 0: no limit",
+             "the most processes and threads that its user may have (RLIMIT_NPROC, which does not "
+             "limit root); 0: no limit",
              .fallback = "4096", .min = 0, .max = 4194304),
     LEAT_ARGS_END,
 };
@@ -98,10 +101,10 @@ static int check(struct leat_config *config, struct leat_error *err) {
     for (size_t i = 0; i < self->environment.n_items; i++)
         if (!self->environment.keys[i][0] || strchr(self->environment.keys[i], '='))
             return leat_config_error(config, "environment", err,
-                                     "\"%.64s\" is not a variable's name",
+                                     "\"%.64s\" is not the name of a variable",
                                      self->environment.keys[i]);
     if (!self->command.items[0][0])
-        return leat_config_error(config, "command", err, "the program's name is empty");
+        return leat_config_error(config, "command", err, "the name of the program is empty");
     self->rules.drops = self->drops;
     self->rules.n_processes = (uint32_t)self->processes;
     self->rules.n_pending = (uint32_t)self->ahead + 1;
@@ -297,9 +300,9 @@ static int load(struct leat_config *config, const struct leat_opener *opener,
     int r;
 
     if (!opener->may_execute) {
-        (void)leat_config_error(config, "command", err,
-                                "this stream may not start programs: the setting `exec` of the "
-                                "daemon says which streams may");
+        (void)leat_config_error(
+            config, "command", err,
+            "this stream may not start programs: allow it with the daemon's setting `exec`");
         err->code = -EACCES;
         return -EACCES;
     }
@@ -361,7 +364,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_exec = {
     LEAT_STAGE_BASE("exec", exec, MAP),
-    .summary = "sends each record to your own program, and reads fields from its answer",
+    .summary = "sends each record to your own program and reads fields from the answers",
     .example = "{ command: [python3, clean.py], inputs: [text], schema: { text: text, score: "
                "float32 }, processes: 4, deadline: 10 }",
     .check = check,

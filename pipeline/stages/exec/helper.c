@@ -190,7 +190,7 @@ int leat_helper_start(struct leat_helper *helper, const struct leat_helper_how *
     if (r == 0)
         return 0;
     close_pipes(helper);
-    return leat_error_set(err, r, "cannot start %s%s%s: %s", how->command[0],
+    return leat_error_set(err, r, "cannot start the program %s%s%s: %s", how->command[0],
                           how->directory ? " in " : "", how->directory ? how->directory : "",
                           strerror(-r));
 }

@@ -162,7 +162,7 @@ static void ask_again(struct leat_exec_pool *pool, uint32_t row) {
 /* Has the record asked again after the first failure; the second one makes it bad. */
 static void fail_row(struct leat_exec_pool *pool, uint32_t row, const char *why) {
     if (row != LEAT_EXEC_CANARY && pool->has_failed[row]) {
-        leat_map_reject(pool->map, row, NULL, "the helper %s", why);
+        leat_map_reject(pool->map, row, NULL, "the program %s", why);
         pool->n_left--;
     } else if (row != LEAT_EXEC_CANARY) {
         pool->has_failed[row] = true;
@@ -189,8 +189,8 @@ static int count_failure(struct leat_exec_pool *pool, struct leat_exec_worker *w
     if (worker->n_failures <= pool->rules->max_restarts)
         return 0;
     return leat_error_set(pool->err, -ECHILD,
-                          "the helper failed %u times in a row without an answer (max_restarts "
-                          "%u); at last it %s",
+                          "the program failed %u times in a row without an answer (max_restarts "
+                          "%u); the last time, it %s",
                           worker->n_failures, pool->rules->max_restarts, why);
 }
 
@@ -215,7 +215,7 @@ static int end_worker(struct leat_exec_pool *pool, struct leat_exec_worker *work
     }
     describe_end(status, end, sizeof(end));
     (void)snprintf(why, sizeof(why), "%.128s%s", fault ? fault : end, words);
-    leat_map_note(pool->map, "a helper %.128s", fault ? fault : end);
+    leat_map_note(pool->map, "the program %.128s", fault ? fault : end);
     fail_row(pool, row, why);
     return count_failure(pool, worker, why);
 }
@@ -243,8 +243,9 @@ static int store(struct leat_exec_pool *pool, uint32_t row, struct leat_json_nod
     else if (leat_exec_schema_says_drop(answer) && pool->rules->drops)
         leat_map_drop(pool->map, row);
     else if (leat_exec_schema_says_drop(answer))
-        leat_map_reject(pool->map, row, NULL,
-                        "the program drops the record; set `drops: true` to allow that");
+        leat_map_reject(
+            pool->map, row, NULL,
+            "the program drops the record, which it may not: allow it with `drops: true`");
     else
         r = leat_exec_schema_store(&pool->rules->schema, pool->map, pool->values, row, answer,
                                    &fault);
@@ -252,7 +253,7 @@ static int store(struct leat_exec_pool *pool, uint32_t row, struct leat_json_nod
         leat_map_reject(pool->map, row, fault.path[0] ? fault.path : NULL, "%s", fault.message);
     if (r == -EOVERFLOW)
         return leat_error_set(pool->err, r,
-                              "the answers to one block are more than %u bytes: lower block_bytes",
+                              "the answers to one block have more than %u bytes: lower block_bytes",
                               LEAT_EXEC_VALUES_MAX);
     return r == 0 || r == -EINVAL ? keep_canary(pool, row) : leat_error_oom(pool->err);
 }
@@ -283,14 +284,14 @@ static int take_stray(struct leat_exec_pool *pool, struct leat_exec_worker *work
     enum leat_json_kind kind = leat_json_kind(line);
 
     if (kind == LEAT_JSON_OBJECT && leat_exec_schema_is_answer(&pool->rules->schema, line))
-        return leat_error_set(pool->err, -EPROTO,
-                              "the helper answers without \"" LEAT_EXEC_TAG
-                              "\": repeat that of the record, as in {\"" LEAT_EXEC_TAG
-                              "\": record[\"" LEAT_EXEC_TAG
-                              "\"], ...}, so that an answer fits its record");
+        return leat_error_set(
+            pool->err, -EPROTO,
+            "the program answers without \"" LEAT_EXEC_TAG
+            "\": each answer must repeat it from its record, as in {\"" LEAT_EXEC_TAG
+            "\": record[\"" LEAT_EXEC_TAG "\"], ...}");
     (void)snprintf(worker->stray, sizeof(worker->stray), "%s%s", leat_json_kind_name(kind),
                    kind == LEAT_JSON_OBJECT ? " without \"" LEAT_EXEC_TAG "\"" : "");
-    leat_map_note(pool->map, "a helper wrote to stdout: %s", worker->stray);
+    leat_map_note(pool->map, "the program wrote to stdout: %s", worker->stray);
     return 0;
 }
 
@@ -304,19 +305,20 @@ static int take_parsed(struct leat_exec_pool *pool, struct leat_exec_worker *wor
         return take_answer(pool, worker, place, line);
     case LEAT_EXEC_AGAIN:
         if (last->row != LEAT_EXEC_CANARY)
-            leat_map_reject(pool->map, last->row, NULL, "the helper answered it more than once");
+            leat_map_reject(pool->map, last->row, NULL, "the program answered it more than once");
         return 0;
     case LEAT_EXEC_STRAY:
         return take_stray(pool, worker, line);
     default:
         return leat_error_set(pool->err, -EPROTO,
-                              "the helper answers an unexpected record: answer each record once, "
-                              "in order, with its own \"" LEAT_EXEC_TAG "\"");
+                              "the program answers a record that was not asked: answer each record "
+                              "once, in order, with its own \"" LEAT_EXEC_TAG "\"");
     }
 }
 
 static void note_long(struct leat_exec_worker *worker) {
-    (void)snprintf(worker->stray, sizeof(worker->stray), "a line longer than max_line_bytes");
+    (void)snprintf(worker->stray, sizeof(worker->stray),
+                   "a line that is longer than max_line_bytes");
 }
 
 /* A line that is no answer is passed over: its record is answered besides, or will be missed. */
@@ -338,7 +340,7 @@ static int take_line(struct leat_exec_pool *pool, struct leat_exec_worker *worke
     if (r == 0)
         return take_parsed(pool, worker, root);
     leat_exec_worker_note_broken(worker, line, n_bytes, &fault);
-    leat_map_note(pool->map, "a helper wrote to stdout: %s", worker->stray);
+    leat_map_note(pool->map, "the program wrote to stdout: %s", worker->stray);
     return 0;
 }
 
@@ -400,9 +402,9 @@ static int check_deadline(struct leat_exec_pool *pool, struct leat_exec_worker *
     if (r < 0 || pool->clock_ns < deadline_of(pool, worker))
         return r;
     if (worker->is_closing)
-        return end_worker(pool, worker, "closed its output and went on");
+        return end_worker(pool, worker, "closed its output but did not end");
     (void)snprintf(
-        why, sizeof(why), "did not answer within %.6g s%s; a program must flush each answer",
+        why, sizeof(why), "did not answer within %.6g s%s: a program must flush each answer",
         (double)pool->rules->deadline_ns / 1e9, worker->has_answered ? "" : " and its warm_up");
     return end_worker(pool, worker, why);
 }

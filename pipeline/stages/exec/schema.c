@@ -25,12 +25,13 @@ int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_
 
         field->name = declared->keys[i];
         if (strcmp(field->name, LEAT_EXEC_TAG) == 0 || strcmp(field->name, LEAT_EXEC_DROP) == 0)
-            return leat_config_error(config, arg, err, "\"%s\" is %s, not a field", field->name,
-                                     strcmp(field->name, LEAT_EXEC_TAG) == 0
-                                         ? "the tag of an answer"
-                                         : "what leaves a record out");
+            return leat_config_error(
+                config, arg, err, "\"%s\" cannot be a field: it is %s", field->name,
+                strcmp(field->name, LEAT_EXEC_TAG) == 0 ? "the tag of an answer"
+                                                        : "the mark that drops a record");
         if (!field->name[0] || strlen(field->name) > LEAT_NAME_MAX)
-            return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
+            return leat_config_error(config, arg, err,
+                                     "the name of a field may have 1 to %d bytes; this one has %zu",
                                      LEAT_NAME_MAX, strlen(field->name));
         if (!leat_field_type_parse(declared->values[i], &field->type))
             return leat_config_error(config, arg, err,
@@ -59,7 +60,7 @@ static int add_input(struct leat_exec_schema *schema, const struct leat_config *
     if (strcmp(name, LEAT_EXEC_TAG) == 0)
         return leat_config_error(config, "inputs", err,
                                  "a field \"" LEAT_EXEC_TAG
-                                 "\" would clash with the record's tag: rename it");
+                                 "\" would clash with the tag of a record: rename it");
     schema->inputs[schema->n_inputs] = column;
     schema->input_names[schema->n_inputs] = strdup(name);
     return schema->input_names[schema->n_inputs++] ? 0 : leat_error_oom(err);
@@ -251,10 +252,12 @@ static int store_text(const struct leat_exec_field *field, struct leat_column *c
 
 static int check_length(const struct leat_exec_field *field, size_t n, struct leat_error *err) {
     if (field->type.width > 0 && n != field->type.width)
-        return leat_error_set(err, -EINVAL, "the answer's list has %zu items instead of %llu", n,
+        return leat_error_set(err, -EINVAL,
+                              "the answer's list has %zu items, but %llu were expected", n,
                               (unsigned long long)field->type.width);
     if (field->type.max_length > 0 && n > field->type.max_length)
-        return leat_error_set(err, -EINVAL, "the answer's list has %zu items, more than %llu", n,
+        return leat_error_set(err, -EINVAL,
+                              "the answer's list has %zu items; at most %llu are possible", n,
                               (unsigned long long)field->type.max_length);
     return 0;
 }

@@ -20,12 +20,12 @@ struct normalize {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(normalize, numbers),
-    LEAT_ARG(normalize, mean, FLOAT, "subtracted from each number", .fallback = "0"),
-    LEAT_ARG(normalize, std, FLOAT, "divides each number after that", .fallback = "1",
+    LEAT_ARG(normalize, mean, FLOAT, "leat subtracts this from each number", .fallback = "0"),
+    LEAT_ARG(normalize, std, FLOAT, "leat then divides each number by this", .fallback = "1",
              .min = STD_MIN, .max = STD_MAX),
     LEAT_ARG(normalize, stats, PATH,
-             "output of `leatctl describe --json`: gives mean and std of the column with the "
-             "input's name"),
+             "a file from `leatctl describe --json`; it gives mean and std of the column with the "
+             "name of the input"),
     LEAT_NUMBERS_DTYPE_ARG(normalize, numbers, leat_numbers_floats, "float32",
                            "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(normalize, numbers, "keep"),
@@ -36,11 +36,12 @@ static int check(struct leat_config *config, struct leat_error *err) {
     const struct normalize *self = (const struct normalize *)config;
 
     if (!isfinite(self->mean))
-        return leat_config_error(config, "mean", err, "%g is not finite", self->mean);
+        return leat_config_error(config, "mean", err, "%g is not finite: give a number",
+                                 self->mean);
     for (int i = 0; self->stats && i < 2; i++)
         if (leat_config_given(config, i ? "std" : "mean"))
             return leat_config_error(config, i ? "std" : "mean", err,
-                                     "comes from `stats` already: give one or the other");
+                                     "`stats` gives this value already: remove one of the two");
     return leat_numbers_check(config, &self->numbers, err);
 }
 
@@ -53,7 +54,7 @@ static int set_stats(struct normalize *self, const char *path, const char *data,
         return r;
     if (!isfinite(stats.mean) || !(stats.std >= STD_MIN && stats.std <= STD_MAX))
         return leat_error_set(
-            err, -EINVAL, "%s: \"%s\" has mean %g and std %g, by which no number can be divided",
+            err, -EINVAL, "%s: column \"%s\" has mean %g and std %g, by which leat cannot divide",
             path, self->numbers.input, stats.mean, stats.std);
     self->mean = stats.mean;
     self->std = stats.std;

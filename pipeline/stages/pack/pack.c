@@ -38,32 +38,35 @@ struct pack {
 static const char *const hows[] = {"concat", "first_fit", "best_fit", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(pack, fields, FIELDS, "lists that are packed in step; other fields are dropped",
+    LEAT_ARG(pack, fields, FIELDS,
+             "the lists to pack, which leat cuts at the same places; it drops other fields",
              .is_required = true, .min = 1, .max = LEAT_PARTS_MAX),
     LEAT_ARG(pack, length, INT,
-             "elements per row; a longer document is a bad record, unless `split` is true",
+             "elements per row; a longer document makes a bad record, unless `split` is true",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIT_LENGTH_MAX),
-    LEAT_ARG(
-        pack, how, CHOICE,
-        "concat: keeps the order of documents; first_fit, best_fit: puts documents of a `window`, "
-        "from long to short, into the first row with room, or into the fullest such row",
-        .fallback = "best_fit", .choices = hows),
-    LEAT_ARG(pack, window, INT, "documents that first_fit and best_fit pack together",
+    LEAT_ARG(pack, how, CHOICE,
+             "concat keeps the order of documents; first_fit and best_fit sort a `window` of "
+             "documents from long to short and put each into the first row with room, or into the "
+             "fullest row with room",
+             .fallback = "best_fit", .choices = hows),
+    LEAT_ARG(pack, window, INT,
+             "with first_fit and best_fit: how many documents leat packs together",
              .fallback = "4096", .min = 1, .max = 65536),
-    LEAT_ARG(
-        pack, split, BOOL,
-        "true: cuts documents: concat at the end of a row, else those that are longer than a row",
-        .fallback = "false"),
+    LEAT_ARG(pack, split, BOOL,
+             "true: cuts documents; concat cuts at the end of each row, the others cut documents "
+             "that are longer than a row",
+             .fallback = "false"),
     LEAT_ARG(pack, value, TOKEN,
              "padding after the last document: a number, or a token of the tokenizer, such as "
              "\"[PAD]\"; default: the tokenizer's padding token"),
     LEAT_ARG(pack, labels, FIELD,
-             "one of the fields, or a name for an int64 copy of the first; sets `ignore_index` in "
-             "padding and at each document's first element, which no other document may predict; "
-             "the labels of `causal_labels` always get that"),
-    LEAT_ARG(pack, ignore_index, INT,
-             "label where there is nothing to learn; default: that of `causal_labels`, else -100",
-             .fallback = "-100", .min = -9e15, .max = 9e15),
+             "name of the labels: one of `fields`, or a new name for an int64 copy of the first; "
+             "leat sets `ignore_index` in padding and at the first element of each document, which "
+             "no other document may predict; the labels of `causal_labels` always get that"),
+    LEAT_ARG(
+        pack, ignore_index, INT,
+        "the label where the model learns nothing; default: that of `causal_labels`, else -100",
+        .fallback = "-100", .min = -9e15, .max = 9e15),
     LEAT_ARG(pack, mask, FIELD,
              "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"),
     LEAT_ARG(pack, position_ids, FIELD,
@@ -72,8 +75,9 @@ static const struct leat_arg args[] = {
              "name of an int32 tensor of the same shape: 1 in the first document of a row, 2 in "
              "the second, ..; 0 in padding"),
     LEAT_ARG(pack, cu_seqlens, FIELD,
-             "name of an int32 tensor with the start of each document in the batch, rows end to "
-             "end, and the end; padding of a row counts as one more document"),
+             "name of an int32 tensor with the offsets of all documents in the batch, as flash "
+             "attention takes them: the rows are joined end to end, padding of a row counts as a "
+             "document, and the last number is the end"),
     LEAT_ARGS_END,
 };
 
@@ -81,8 +85,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
     const struct pack *self = (const struct pack *)config;
 
     if (self->how == LEAT_PACK_CONCAT && leat_config_given(config, "window"))
-        return leat_config_error(config, "window", err,
-                                 "has an effect only with first_fit and best_fit");
+        return leat_config_error(config, "window", err, "works only with first_fit and best_fit");
     return 0;
 }
 
@@ -113,15 +116,15 @@ static int finish_field(struct pack *self, struct leat_field *field, bool are_la
         self->overrules |= own == own && own != field->pad_value;
     } else if (!field->has_pad_value) {
         return leat_config_error(&self->base, NULL, err,
-                                 "the padding of \"%s\" is unknown: give `value`, a number or a "
-                                 "token such as \"[PAD]\" (0 is rarely right)",
+                                 "\"%s\" has no known padding: give `value`, a number or a token "
+                                 "such as \"[PAD]\" (0 is rarely right)",
                                  field->name);
     }
     field->has_pad_value = true;
     if (leat_scalar_store_double(&element, field->dtype, 0, field->pad_value) < 0)
         return leat_config_error(&self->base, are_labels ? "ignore_index" : "value", err,
-                                 "%.17g is no %s, the type of \"%s\"", field->pad_value,
-                                 leat_dtype_name(field->dtype), field->name);
+                                 "%.17g is not a value of type %s, the type of \"%s\"",
+                                 field->pad_value, leat_dtype_name(field->dtype), field->name);
     return 0;
 }
 
@@ -138,8 +141,8 @@ static int plan_fields(struct pack *self, struct leat_planner *planner, bool *re
         r = leat_parts_add(&self->parts, planner, &self->base, &self->fields, i, &field, err);
         if (r == 0 && are_labels && i == 0)
             r = leat_config_error(&self->base, "labels", err,
-                                  "\"%s\" is first in `fields`: for labels, name another field, or "
-                                  "a new name for a copy",
+                                  "\"%s\" is the first of `fields`: for `labels`, name another "
+                                  "field, or a new one for a copy",
                                   self->labels);
         if (r == 0)
             r = finish_field(self, field, are_labels || field->is_labels, err);
@@ -162,7 +165,7 @@ static int add_made(struct pack *self, struct leat_planner *planner, const char 
             for (size_t k = 0; k < self->parts.n; k++)
                 if (planner->names[i].column == self->parts.to[k])
                     return leat_config_error(&self->base, arg, err,
-                                             "\"%s\" is one of `fields`: give it another name",
+                                             "\"%s\" is one of `fields`: choose another name",
                                              name);
     r = leat_planner_add(planner, &self->base, arg, name, LEAT_DTYPE_INT32, true, &column, &field,
                          err);
@@ -219,8 +222,8 @@ static int plan_lengths(struct pack *self, const struct leat_planner *planner,
     if (self->split || !self->parts.are_cut || longest <= (uint64_t)self->length)
         return 0;
     return leat_config_error(&self->base, "length", err,
-                             "%lld is less than the %llu elements of a window of chunk: make one "
-                             "of them fit, or set `split`",
+                             "%lld is less than the %llu elements of a window of `chunk`: make "
+                             "both equal, or set `split`",
                              (long long)self->length, (unsigned long long)longest);
 }
 
@@ -239,7 +242,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (r == 0)
         r = plan_made(self, planner, is_among, err);
     if (r == 0 && !self->has_labels && leat_config_given(config, "ignore_index"))
-        r = leat_config_error(config, "ignore_index", err, "has an effect only with labels");
+        r = leat_config_error(config, "ignore_index", err, "works only with `labels`");
     self->packing = (struct leat_packing){
         .how = (enum leat_packing_how)self->how,
         .column = self->parts.of[0],
@@ -272,8 +275,8 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     for (uint32_t row = 0; self->has_long_rows && row < map->block->n_rows; row++)
         if (first->lengths[row] > (uint64_t)self->length)
             leat_map_reject(map, row, self->fields.items[0],
-                            "has %u elements, more than pack.length %lld; set max_length or chunk "
-                            "to cut it, or `split`",
+                            "has %u elements, more than pack.length %lld: cut it with max_length, "
+                            "chunk or `split`",
                             first->lengths[row], (long long)self->length);
     return 0;
 }

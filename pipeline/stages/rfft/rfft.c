@@ -31,12 +31,12 @@ static const struct leat_arg args[] = {
     LEAT_ARG_NAMED("output", rfft, numbers.output, FIELD,
                    "name of the spectrum; default: the same name", .is_positional = true),
     LEAT_ARG(rfft, n, INT,
-             "points: cuts the list to this length, or fills it with zeros; default: the fixed "
-             "width of the list",
+             "number of points: leat cuts the list to this length, or fills it with zeros; "
+             "default: the fixed width of the list",
              .min = 1, .max = LEAT_RFFT_POINTS_MAX),
     LEAT_ARG(rfft, form, CHOICE,
-             "values of the n / 2 + 1 frequencies: real and imaginary parts in turn, magnitudes, "
-             "or their squares",
+             "the values of the n / 2 + 1 frequencies: real and imaginary parts in turn, "
+             "magnitudes, or their squares",
              .fallback = "complex", .choices = forms),
     LEAT_NUMBERS_DTYPE_ARG(rfft, numbers, leat_numbers_floats, "float32", "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(rfft, numbers, "keep"),
@@ -47,7 +47,8 @@ static int check(struct leat_config *config, struct leat_error *err) {
     const struct rfft *self = (const struct rfft *)config;
 
     if (self->numbers.nan == LEAT_NAN_DEFAULT && isinf(self->numbers.fallback))
-        return leat_config_error(config, "default", err, "is not finite, so it has no spectrum");
+        return leat_config_error(config, "default", err,
+                                 "has a number that is not finite, so it has no spectrum");
     return leat_numbers_check(config, &self->numbers, err);
 }
 

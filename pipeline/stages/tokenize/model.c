@@ -40,8 +40,9 @@ static int check(const struct leat_tokenize *self, struct leat_error *err) {
         return leat_config_error(config, "truncation", err,
                                  "only_second needs a second text: give `pair`");
     if (self->truncation == DO_NOT_TRUNCATE && self->max_length)
-        return leat_config_error(config, "max_length", err,
-                                 "has no effect with `truncation: do_not_truncate`");
+        return leat_config_error(
+            config, "max_length", err,
+            "does not work with `truncation: do_not_truncate`: remove one of them");
     return 0;
 }
 
@@ -157,12 +158,12 @@ static int set_length(struct leat_tokenize *self, struct leat_error *err) {
     if (truncation.is_on && truncation.max_length <= n_around)
         return leat_config_error(
             &self->base, "max_length", err,
-            "%u leaves no room for text: special tokens take %lld; use at least %lld",
+            "%u leaves no room for text, because special tokens take %lld: use at least %lld",
             truncation.max_length, (long long)n_around, (long long)n_around + 1);
     if (truncation.is_on && truncation.strategy == LEAT_TRUNCATE_ONLY_SECOND && !self->pair)
         return leat_config_error(&self->base, "tokenizer", err,
-                                 "it truncates only the second of two texts, but `pair` is "
-                                 "missing: give it, or another `truncation`");
+                                 "`truncation` cuts only the second of two texts, but `pair` is "
+                                 "missing: give `pair`, or another `truncation`");
     self->max_length = truncation.is_on ? (int64_t)truncation.max_length : 0;
     return 0;
 }
@@ -190,14 +191,14 @@ static int plan_ends(struct leat_tokenize *self, const struct leat_field *input,
     if (bos >= 0 && self->add_special_tokens &&
         leat_tokenizer_outer_id(self->tokenizer, self->pair != NULL, false) == bos)
         return leat_config_error(config, "add_special_tokens", err,
-                                 "\"%s\" begins with %s already: remove one of the two",
+                                 "\"%s\" already begins with %s: remove one of the two",
                                  self->input, input->bos);
     r = find_end(self, "bos", self->bos, false, &self->first_id, err);
     if (r == 0)
         r = find_end(self, "eos", self->eos, true, &self->last_id, err);
     if (r == 0 && bos >= 0 && self->first_id == bos)
         return leat_config_error(config, "bos", err,
-                                 "\"%s\" begins with %s already: remove one of the two",
+                                 "\"%s\" already begins with %s: remove one of the two",
                                  self->input, input->bos);
     return r < 0 ? r : set_length(self, err);
 }
@@ -227,10 +228,11 @@ static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
 
     self->parts_column = self->pair ? -1 : input->loss_column;
     if (self->parts_column < 0 && self->return_assistant_tokens_mask)
-        return leat_config_error(&self->base, arg, err,
-                                 "it is unknown which part of \"%s\" the assistant says: it must "
-                                 "come directly from `chat` or `instruction`, without a `pair`",
-                                 self->input);
+        return leat_config_error(
+            &self->base, arg, err,
+            "leat cannot know which part of \"%s\" the assistant says: the text must come directly "
+            "from `chat` or `instruction`, without a `pair`",
+            self->input);
     if (self->parts_column < 0)
         return 0;
     parts = (uint32_t)self->parts_column;

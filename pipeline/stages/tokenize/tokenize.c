@@ -16,76 +16,81 @@ static const char *const truncations[] = {"longest_first", "only_first", "only_s
 
 static const struct leat_arg args[] = {
     LEAT_ARG(leat_tokenize, input, FIELD,
-             "text to tokenize; default: the last one that a stage made, or the source's only one"),
+             "the field to tokenize; default: the text that a stage made last, or the source's "
+             "only text"),
     LEAT_ARG(leat_tokenize, output, FIELD,
-             "name of the list of int32 token ids; default: input_ids"),
-    LEAT_ARG(
-        leat_tokenize, vocab, PATH,
-        "the vocabulary: one token per line (numbered from 0, never stripped), JSON {token: id}, "
-        "or a tokenizer.json, of which only the vocabulary counts; give this or `tokenizer`"),
+             "name of the resulting list of int32 token ids; default: input_ids"),
+    LEAT_ARG(leat_tokenize, vocab, PATH,
+             "a list of tokens: one per line (the first has id 0; leat strips nothing), JSON "
+             "{token: id}, or a tokenizer.json, from which leat takes only the vocabulary; give "
+             "either this or `tokenizer`"),
     LEAT_ARG_NAMED(
         "tokenizer", leat_tokenize, tokenizer_path, PATH,
-        "a model's tokenizer, with the ids of Hugging Face tokenizers: a tokenizer.json, "
-        "vocab.txt, vocab.json beside merges.txt, or their directory; give this or `vocab`",
+        "a model's tokenizer: tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their "
+        "folder; the ids equal those of Hugging Face tokenizers; give either this or `vocab`",
         .is_positional = true),
     LEAT_ARG(leat_tokenize, vocab_encoding, CHOICE,
-             "`vocab`: how it writes bytes: unchanged, in GPT-2's alphabet (\"Ġthe\"), or with "
-             "U+2581 for blanks and <0xNN> for bytes",
+             "with `vocab`: how it writes bytes: raw unchanged; byte_level in GPT-2's alphabet "
+             "(\"Ġthe\"); metaspace with U+2581 for blanks and <0xNN> for bytes",
              .fallback = "raw", .choices = encodings),
-    LEAT_ARG(leat_tokenize, mode, CHOICE,
-             "`vocab`: how it splits a text: into the fewest tokens or least total cost, into the "
-             "longest token at each place, or at random, keyed by record",
-             .fallback = "shortest", .choices = modes),
+    LEAT_ARG(
+        leat_tokenize, mode, CHOICE,
+        "with `vocab`: how leat splits a text: shortest takes the fewest tokens or the least total "
+        "cost; greedy takes the longest token at each place; random draws a split for each record",
+        .fallback = "shortest", .choices = modes),
     LEAT_ARG(leat_tokenize, unknown, CHOICE,
-             "`vocab`: what happens at a character outside all tokens: the record is bad, the "
-             "character is dropped, or it becomes unk_id",
+             "with `vocab`: what happens at a character outside all tokens: error makes the record "
+             "bad; skip drops the character; unk writes `unk_id`",
              .fallback = "error", .choices = unknowns),
     LEAT_ARG(leat_tokenize, unk_id, INT,
-             "`vocab`: id of an unknown character; default: that of a tokenizer.json", .min = 0,
-             .max = INT32_MAX),
+             "with `vocab`: the id of an unknown character; default: that of a tokenizer.json",
+             .min = 0, .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, scores, PATH,
-             "`vocab`: one number per line, the cost of id 0, 1, ...; the least total wins. A "
-             "Unigram vocabulary has its own costs (minus the log probability)"),
-    LEAT_ARG(leat_tokenize, bos_id, INT, "`vocab`: id before each text", .min = 0,
+             "with `vocab`: a file with one cost per line, for ids 0, 1, and so on; leat chooses "
+             "the split with the least total; a Unigram vocabulary has its own costs (minus the "
+             "log probability)"),
+    LEAT_ARG(leat_tokenize, bos_id, INT, "with `vocab`: the id to put before each text", .min = 0,
              .max = INT32_MAX),
-    LEAT_ARG(leat_tokenize, eos_id, INT, "`vocab`: id after each text", .min = 0, .max = INT32_MAX),
+    LEAT_ARG(leat_tokenize, eos_id, INT, "with `vocab`: the id to put after each text", .min = 0,
+             .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, max_length, INT,
-             "the most ids per row; bos, eos and special tokens count, and stay when a text is "
-             "cut; default with `tokenizer`: as its file says",
+             "the most ids per row; bos, eos and special tokens count, and stay when leat cuts a "
+             "text; default with `tokenizer`: as its file says",
              .min = 1, .max = 1 << 28),
     LEAT_ARG(leat_tokenize, truncation_side, CHOICE,
-             "the end at which a long text is cut; default: as the file of the `tokenizer` says, "
-             "else right",
+             "the side at which leat cuts a long text; default: as the file of the `tokenizer` "
+             "says, else right",
              .choices = sides),
     LEAT_ARG(leat_tokenize, seed, INT,
-             "for mode random and tokenizers with dropout: another seed draws other tokens",
+             "for mode random and tokenizers with dropout: the seed of random tokens; another seed "
+             "draws others",
              .fallback = "0", .min = 0, .max = 9e15),
     LEAT_ARG(leat_tokenize, add_special_tokens, BOOL,
-             "`tokenizer`: adds its special tokens, such as [CLS]; default: true, but false for a "
-             "text of `chat`, which has its own",
+             "with `tokenizer`: true adds its special tokens, such as [CLS]; default: true, but "
+             "false for a text of `chat`, which has its own",
              .fallback = "true"),
     LEAT_ARG(leat_tokenize, pair, FIELD,
-             "`tokenizer`: a second text, tokenized as a pair with the first"),
+             "with `tokenizer`: a second text field, tokenized as a pair with the first"),
     LEAT_ARG(leat_tokenize, truncation, CHOICE,
-             "`tokenizer`: which of two texts is cut; default: as its file says, else the longer "
-             "one first; do_not_truncate: none",
+             "with `tokenizer`: which of two texts leat cuts; default: as its file says, else the "
+             "longer one first; do_not_truncate cuts none",
              .choices = truncations),
-    LEAT_ARG(
-        leat_tokenize, bos, TEXT,
-        "`tokenizer`: a token before each text, such as \"<s>\", unless the tokenizer adds it"),
+    LEAT_ARG(leat_tokenize, bos, TEXT,
+             "with `tokenizer`: the token to put before each text, such as \"<s>\", unless the "
+             "tokenizer adds it"),
     LEAT_ARG(leat_tokenize, eos, TEXT,
-             "`tokenizer`: a token after each text, unless the tokenizer adds it"),
+             "with `tokenizer`: the token to put after each text, unless the tokenizer adds it"),
     LEAT_ARG(leat_tokenize, return_offsets_mapping, BOOL,
-             "`tokenizer`: adds `offset_mapping`, an int32 list with the start and end of each "
-             "token in its text, in characters (0, 0: a token without text)",
+             "with `tokenizer`: true adds `offset_mapping`, an int32 list with the start and end "
+             "of each token in its text, in characters (0, 0: a token without text)",
              .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_token_type_ids, BOOL,
-             "`tokenizer`: adds `token_type_ids`, an int32 list with the number of each token's "
-             "text, as the tokenizer assigns it",
+             "with `tokenizer`: true adds `token_type_ids`, an int32 list with the number of each "
+             "token's text, as the tokenizer assigns it",
              .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_assistant_tokens_mask, BOOL,
-             "`tokenizer`: adds `assistant_masks`, an int32 list: 1 for what the assistant says in "
-             "a text of `chat` or `instruction`, else 0",
+             "with `tokenizer`: true adds `assistant_masks`, an int32 list: 1 for what the "
+             "assistant says in a text of `chat` or `instruction`, else 0",
              .fallback = "false"),
     LEAT_ARGS_END,
 };
@@ -101,9 +106,9 @@ static int check_args(const struct leat_tokenize *self, struct leat_error *err) 
 
     for (const char *const *arg = other->args; *arg; arg++)
         if (leat_config_given(&self->base, *arg))
-            return leat_config_error(
-                &self->base, *arg, err, "has an effect only with `%s`, not with `%s`",
-                is_model ? "vocab" : "tokenizer", is_model ? "tokenizer" : "vocab");
+            return leat_config_error(&self->base, *arg, err, "works only with `%s`, not with `%s`",
+                                     is_model ? "vocab" : "tokenizer",
+                                     is_model ? "tokenizer" : "vocab");
     return 0;
 }
 
@@ -162,7 +167,7 @@ static int find_text(const struct leat_tokenize *self, struct leat_planner *plan
     if (dtype != LEAT_DTYPE_TEXT)
         return leat_config_error(
             &self->base, arg, err,
-            "`%s` is %s, but only text can be tokenized: make text of it with `template`", name,
+            "`%s` is %s, but only text can be tokenized: turn it into text with `template`", name,
             leat_dtype_name(dtype));
     return 0;
 }
@@ -197,7 +202,8 @@ static void reject_long(const struct leat_tokenize *self, struct leat_map *map) 
     for (uint32_t row = 0; row < map->block->n_rows; row++)
         if (ids->lengths[row] > map->max_tokens)
             leat_map_reject(map, row, self->input,
-                            "the text has %u tokens, more than max_tokens (%llu)",
+                            "the text has %u tokens, more than max_tokens (%llu): raise "
+                            "max_tokens, or cut it with max_length",
                             ids->lengths[row], (unsigned long long)map->max_tokens);
 }
 
@@ -250,7 +256,7 @@ static void memory(const struct leat_config *config, size_t *ret_loaded, size_t 
 
 const struct leat_stage_ops leat_stage_tokenize = {
     LEAT_STAGE_BASE("tokenize", leat_tokenize, MAP),
-    .summary = "turns a text into token ids, with the tokenizer of a model or a vocabulary",
+    .summary = "turns a text into token ids, with a model's tokenizer or a list of tokens",
     .example = "{ input: text, output: input_ids, tokenizer: tokenizer.json, max_length: 64 }",
     .check = check,
     .load = load,

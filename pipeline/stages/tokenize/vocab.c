@@ -32,7 +32,7 @@ static int check(const struct leat_tokenize *self, struct leat_error *err) {
     if (self->scores && self->mode == LEAT_CHARTRIE_GREEDY)
         return leat_config_error(
             config, "scores", err,
-            "greedy mode ignores scores: remove them, or use mode shortest or random");
+            "greedy mode does not use scores: remove them, or set mode to shortest or random");
     return 0;
 }
 
@@ -241,8 +241,9 @@ static int map_rows(const struct leat_tokenize *self, struct leat_map *map,
     if (r < 0)
         return r;
     if (encoder.n_ids > UINT32_MAX)
-        return leat_error_set(err, -EOVERFLOW, "one block would have %zu tokens: lower block_bytes",
-                              encoder.n_ids);
+        return leat_error_set(
+            err, -EOVERFLOW,
+            "one block would have %zu tokens, which is too many: lower block_bytes", encoder.n_ids);
     leat_map_column(map, self->output_column)->values = encoder.ids;
     if (encoder.ids && memory.ids != memory.scratch)
         leat_arena_commit(memory.ids, encoder.n_ids * sizeof(*encoder.ids));

@@ -71,8 +71,8 @@ static int add_token(struct loading *loading, const struct leat_component *item,
     if (r < 0 || n == 0)
         return r;
     if (n > LEAT_ADDED_TOKEN_BYTES_MAX)
-        return leat_component_error(item, err, "`content` is %zu bytes long, above %d", n,
-                                    LEAT_ADDED_TOKEN_BYTES_MAX);
+        return leat_component_error(item, err, "`content` has %zu bytes; at most %d are possible",
+                                    n, LEAT_ADDED_TOKEN_BYTES_MAX);
     token.id = (int32_t)choose_id(loading, text, n);
     r = leat_token_table_add(&added->table, text, n, (uint32_t)token.id, err);
     if (r < 0)
@@ -94,10 +94,10 @@ static int read_tokens(struct loading *loading, const struct leat_component *com
     int r = 0;
 
     if (leat_json_kind(component->node) != LEAT_JSON_ARRAY)
-        return leat_component_error(component, err, "%s, but it must be an array",
+        return leat_component_error(component, err, "is %s, but must be an array",
                                     leat_json_kind_name(leat_json_kind(component->node)));
     if (n > LEAT_ADDED_TOKENS_MAX)
-        return leat_component_error(component, err, "%zu tokens, above %u", n,
+        return leat_component_error(component, err, "has %zu tokens; at most %u are possible", n,
                                     LEAT_ADDED_TOKENS_MAX);
     loading->added->tokens = calloc(n + 1, sizeof(*loading->added->tokens));
     if (!loading->added->tokens)

@@ -42,15 +42,15 @@ static bool is_json(const char *data, size_t n_bytes, const char *file) {
 static int check_token(const struct builder *builder, size_t n_bytes, int64_t id,
                        struct leat_error *err) {
     if (n_bytes == 0)
-        return leat_error_set(err, -EINVAL, "the token is empty (id %lld)", (long long)id);
+        return leat_error_set(err, -EINVAL, "the token with id %lld is empty", (long long)id);
     if (n_bytes > LEAT_VOCAB_TOKEN_BYTES_MAX)
-        return leat_error_set(err, -E2BIG, "the token has %zu bytes: the longest may have %u",
+        return leat_error_set(err, -E2BIG, "the token has %zu bytes; at most %u are possible",
                               n_bytes, LEAT_VOCAB_TOKEN_BYTES_MAX);
     if (id < 0 || id > INT32_MAX)
         return leat_error_set(err, -ERANGE, "the id %lld is outside 0..%d", (long long)id,
                               INT32_MAX);
     if (builder->vocab->n_tokens == LEAT_VOCAB_TOKENS_MAX)
-        return leat_error_set(err, -E2BIG, "more than %u tokens", LEAT_VOCAB_TOKENS_MAX);
+        return leat_error_set(err, -E2BIG, "there are more than %u tokens", LEAT_VOCAB_TOKENS_MAX);
     if (builder->vocab->n_bytes + n_bytes > builder->byte_capacity)
         return leat_error_set(err, -E2BIG, "all tokens together have more than %u bytes",
                               LEAT_VOCAB_BYTES_MAX);
@@ -101,9 +101,9 @@ static int read_lines(struct builder *builder, const char *data, size_t n_bytes,
         i += n + 1;
     }
     if (r == 0 && n_crlf > 1 && n_crlf == line) {
-        r = leat_error_set(err, -EINVAL,
-                           "every line ends in CR LF, so every token would end in CR: lines of a "
-                           "vocabulary end in LF alone");
+        r = leat_error_set(
+            err, -EINVAL,
+            "every line ends in CR LF, so every token would end in CR: end the lines in LF only");
         leat_error_locate(err, builder->file, 1, 0);
     }
     return r;
@@ -117,7 +117,7 @@ static bool find(struct leat_json_node object, const char *key, struct leat_json
 
 static int wrong_kind(struct leat_error *err, const char *path, struct leat_json_node node,
                       const char *expected) {
-    int r = leat_error_set(err, -EINVAL, "%s, but it must be %s",
+    int r = leat_error_set(err, -EINVAL, "is %s, but must be %s",
                            leat_json_kind_name(leat_json_kind(node)), expected);
 
     leat_error_prefix(err, "%s", path);
@@ -273,7 +273,7 @@ static int read_root(struct builder *builder, struct leat_json_node root, struct
     struct leat_json_node model;
 
     if (leat_json_kind(root) != LEAT_JSON_OBJECT)
-        return leat_error_set(err, -EINVAL, "%s, but a vocabulary is an object",
+        return leat_error_set(err, -EINVAL, "is %s, but must be an object",
                               leat_json_kind_name(leat_json_kind(root)));
     if (find(root, "model", &model) && leat_json_kind(model) == LEAT_JSON_OBJECT)
         return read_tokenizer(builder, root, model, err);
@@ -339,7 +339,7 @@ static int resolve_ids(const struct leat_vocab *vocab, struct leat_error *err) {
             continue;
         }
         if (token->rank == kept->rank && !same_bytes(token, kept))
-            return leat_error_set(err, -EINVAL, "id %d is given to two tokens, \"%s\" and \"%s\"",
+            return leat_error_set(err, -EINVAL, "two tokens have the id %d: \"%s\" and \"%s\"",
                                   token->id, leat_token_text(kept->bytes, kept->n_bytes, a),
                                   leat_token_text(token->bytes, token->n_bytes, b));
         if (kept->rank == LEAT_VOCAB_ADDED && token->rank != LEAT_VOCAB_ADDED)
@@ -355,10 +355,10 @@ static int report_duplicate(const struct builder *builder, const struct leat_voc
 
     leat_token_text(a->bytes, a->n_bytes, shown);
     if (builder->is_json)
-        return leat_error_set(err, -EINVAL, "duplicate token: ids %d and %d both stand for \"%s\"",
-                              a->id, b->id, shown);
-    leat_error_set(err, -EINVAL, "duplicate token: lines %d and %d both stand for \"%s\"",
-                   a->id + 1, b->id + 1, shown);
+        return leat_error_set(err, -EINVAL, "the ids %d and %d have the same token, \"%s\"", a->id,
+                              b->id, shown);
+    leat_error_set(err, -EINVAL, "the lines %d and %d have the same token, \"%s\"", a->id + 1,
+                   b->id + 1, shown);
     leat_error_locate(err, builder->file, (uint32_t)b->id + 1, 0);
     return -EINVAL;
 }
@@ -410,8 +410,8 @@ static int read_file(struct builder *builder, const char *data, size_t n_bytes,
     int r;
 
     if (n_bytes > LEAT_VOCAB_FILE_BYTES_MAX)
-        return leat_error_set(err, -E2BIG, "the vocabulary has %zu bytes: at most %u", n_bytes,
-                              LEAT_VOCAB_FILE_BYTES_MAX);
+        return leat_error_set(err, -E2BIG, "the vocabulary has %zu bytes; at most %u are possible",
+                              n_bytes, LEAT_VOCAB_FILE_BYTES_MAX);
     builder->byte_capacity = n_bytes < LEAT_VOCAB_BYTES_MAX ? n_bytes : LEAT_VOCAB_BYTES_MAX;
     vocab->bytes = malloc(builder->byte_capacity ? builder->byte_capacity : 1);
     if (!vocab->bytes)
@@ -478,17 +478,18 @@ static int read_costs(double *costs, size_t n_costs, const char *data, size_t n_
         char shown[LEAT_TOKEN_TEXT_MAX];
 
         if (*ret_line == n_costs)
-            return leat_error_set(err, -EINVAL, "more costs than ids: the highest id is %zu",
-                                  n_costs - 1);
+            return leat_error_set(
+                err, -EINVAL, "there are more costs than ids: the highest id is %zu", n_costs - 1);
         if (parse_number(data + i, n, &costs[(*ret_line)++]) < 0)
-            return leat_error_set(err, -EINVAL, "\"%s\" is no finite number",
+            return leat_error_set(err, -EINVAL, "\"%s\" is not a finite number",
                                   leat_token_text((const uint8_t *)data + i, n, shown));
         i += n + 1;
     }
     if (*ret_line < n_costs)
-        return leat_error_set(err, -EINVAL,
-                              "%u costs, but the highest id is %zu: there must be %zu, one a line",
-                              *ret_line, n_costs - 1, n_costs);
+        return leat_error_set(
+            err, -EINVAL,
+            "there are %u costs, but the highest id is %zu: give %zu costs, one a line", *ret_line,
+            n_costs - 1, n_costs);
     return 0;
 }
 
@@ -500,9 +501,9 @@ int leat_vocab_read_costs(struct leat_vocab *vocab, const char *data, size_t n_b
     int r;
 
     if (n_costs > LEAT_VOCAB_TOKENS_MAX)
-        return leat_error_set(err, -E2BIG,
-                              "the highest id is %zu: a file of costs can have %u lines",
-                              n_costs - 1, LEAT_VOCAB_TOKENS_MAX);
+        return leat_error_set(
+            err, -E2BIG, "the highest id is %zu, so the file of costs may have at most %u lines",
+            n_costs - 1, LEAT_VOCAB_TOKENS_MAX);
     costs = calloc(n_costs, sizeof(*costs));
     if (!costs)
         return leat_error_oom(err);

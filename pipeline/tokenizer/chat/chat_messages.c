@@ -64,9 +64,9 @@ static int find_role(const struct leat_chat_format *format, size_t at, const cha
     if (*ret_role)
         return 0;
     list_roles(format->chat, list, sizeof(list));
-    return leat_error_set(
-        err, -EINVAL, "message %zu: the role \"%s\" is not one of %s, which %s has", at,
-        leat_token_text((const uint8_t *)name, n, shown), list, format->chat->name);
+    return leat_error_set(err, -EINVAL, "message %zu has the role \"%s\"; the roles are %s in %s",
+                          at, leat_token_text((const uint8_t *)name, n, shown), list,
+                          format->chat->name);
 }
 
 /* A text of the message. */
@@ -81,7 +81,7 @@ static int find_text(struct leat_chat_messages *messages, struct leat_json_node 
         return leat_error_set(err, -EINVAL, "message %zu has no \"%.64s\"", at, key);
     messages->fault_key = key;
     if (leat_json_kind(value) != LEAT_JSON_STRING)
-        return leat_error_set(err, -EINVAL, "message %zu: \"%.64s\" is %s; a string was expected",
+        return leat_error_set(err, -EINVAL, "message %zu: \"%.64s\" is %s, but must be a string",
                               at, key, leat_json_kind_name(leat_json_kind(value)));
     *ret_text = leat_json_string(value, ret_n);
     return 0;
@@ -116,11 +116,11 @@ static int check_lost(struct leat_chat_messages *messages, const struct leat_cha
             !leat_json_find(object, key, strlen(key), &value) || is_nothing(value))
             continue;
         messages->fault_key = key;
-        return leat_error_set(err, -EINVAL,
-                              "message %zu: \"%s\" would be lost: %s writes contents only. Put it "
-                              "into the content, as the template of your model writes it, or "
-                              "take it out",
-                              messages->n_items, key, format->chat->name);
+        return leat_error_set(
+            err, -EINVAL,
+            "message %zu: \"%s\" would be lost, because %s writes only the content: remove it, or "
+            "put it into the content as the model's template does",
+            messages->n_items, key, format->chat->name);
     }
     return 0;
 }
@@ -133,7 +133,7 @@ static int read_message(struct leat_chat_messages *messages, const struct leat_c
     int r;
 
     if (leat_json_kind(node) != LEAT_JSON_OBJECT)
-        return leat_error_set(err, -EINVAL, "message %zu is %s; an object was expected", at,
+        return leat_error_set(err, -EINVAL, "message %zu is %s, but must be an object", at,
                               leat_json_kind_name(leat_json_kind(node)));
     r = check_lost(messages, format, node, err);
     if (r == 0)
@@ -151,7 +151,7 @@ static int read_message(struct leat_chat_messages *messages, const struct leat_c
 
 static int reserve(struct leat_chat_messages *messages, size_t n, struct leat_error *err) {
     if (n > LEAT_CHAT_MESSAGES_MAX)
-        return leat_error_set(err, -EINVAL, "%zu messages are more than %d", n,
+        return leat_error_set(err, -EINVAL, "there are %zu messages; at most %d are possible", n,
                               LEAT_CHAT_MESSAGES_MAX);
     return leat_array_reserve(&messages->items, n, &messages->capacity) ? 0 : leat_error_oom(err);
 }
@@ -168,11 +168,11 @@ static int open_array(struct leat_chat_messages *messages, const void *text, siz
         return leat_error_oom(err);
     if (r < 0)
         return leat_error_set(err, -EINVAL,
-                              "is no JSON: %s; an array of messages was expected (of JSON Lines: "
-                              "`fields: {messages: json}`)",
+                              "is not valid JSON: %s; expected an array of messages (from JSON "
+                              "Lines: `fields: {messages: json}`)",
                               fault.message);
     if (leat_json_kind(*ret_root) != LEAT_JSON_ARRAY)
-        return leat_error_set(err, -EINVAL, "is %s; an array of messages was expected",
+        return leat_error_set(err, -EINVAL, "is %s, but must be an array of messages",
                               leat_json_kind_name(leat_json_kind(*ret_root)));
     return 0;
 }
@@ -191,7 +191,7 @@ int leat_chat_messages_read(struct leat_chat_messages *messages,
         return r;
     n = leat_json_n_items(root);
     if (n == 0)
-        return leat_error_set(err, -EINVAL, "there is no message in it");
+        return leat_error_set(err, -EINVAL, "the array has no message");
     r = reserve(messages, n, err);
     leat_json_iterate(root, &iterator);
     while (r == 0 && leat_json_next(&iterator, &item)) {

@@ -27,7 +27,7 @@ int leat_chat_writer_finish(struct leat_chat_writer *writer, const char *bos, co
     struct leat_chat_template *chat = &writer->chat;
 
     if (eos && !chat->ends_with_eos && !chat->eos)
-        return leat_error_set(err, -EINVAL, "%s has no use for it", chat->name);
+        return leat_error_set(err, -EINVAL, "does not work with %s: remove it", chat->name);
     if (bos)
         chat->bos = bos[0] ? bos : NULL;
     if (eos)
@@ -48,10 +48,10 @@ static int check_special(const struct leat_chat_writer *writer, size_t at,
         const char *special = writer->chat.specials[i];
 
         if (memmem(message->content, message->n_content, special, strlen(special)))
-            return leat_error_set(err, -EINVAL,
-                                  "message %zu: its content has \"%.64s\", which means something "
-                                  "in %s",
-                                  at, special, writer->chat.name);
+            return leat_error_set(
+                err, -EINVAL,
+                "message %zu: its content has \"%.64s\", which is a special token in %s", at,
+                special, writer->chat.name);
     }
     return 0;
 }
@@ -67,14 +67,15 @@ static int check_turns(const struct leat_chat_writer *writer,
     size_t first = begins_with_system(writer, messages);
 
     if (first == messages->n_items)
-        return leat_error_set(err, -EINVAL, "there is no message but that of the system");
+        return leat_error_set(err, -EINVAL,
+                              "there is only a system message: add a message of the user");
     for (size_t i = first; i < messages->n_items; i++) {
         const struct leat_chat_role *due = (i - first) % 2 ? writer->assistant : writer->user;
 
         if (messages->items[i].role != due)
             return leat_error_set(err, -EINVAL,
-                                  "message %zu is of the role %s, but it is the turn of %s: in %s "
-                                  "user and assistant must alternate",
+                                  "message %zu has the role %s, but %s must be next: in %s, user "
+                                  "and assistant must take turns",
                                   i, messages->items[i].role->name, due->name, writer->chat.name);
     }
     return 0;

@@ -91,16 +91,17 @@ static int read_decoder(const struct leat_component *component, struct leat_deco
         if (strcmp(type, types[i]->type) != 0)
             continue;
         if (decoder->n_steps == STEPS_MAX)
-            return leat_component_error(component, err, "more than %d steps", STEPS_MAX);
+            return leat_component_error(component, err, "has more than %d steps", STEPS_MAX);
         step = &decoder->steps[decoder->n_steps++];
         step->ops = types[i];
         describe(decoder, type);
         return step->ops->read ? step->ops->read(component, step, err) : 0;
     }
-    return leat_component_error(component, err,
-                                "\"%.64s\" is not one of BPEDecoder, ByteFallback, ByteLevel, CTC, "
-                                "Fuse, Metaspace, Replace, Sequence, Strip, WordPiece",
-                                type);
+    return leat_component_error(
+        component, err,
+        "is \"%.64s\", but must be one of BPEDecoder, ByteFallback, ByteLevel, CTC, Fuse, "
+        "Metaspace, Replace, Sequence, Strip, WordPiece",
+        type);
 }
 
 int leat_decoder_new(const struct leat_component *component, struct leat_decoder **ret_decoder,

@@ -32,9 +32,9 @@ static int open_regular(const char *path, size_t max_bytes, size_t *ret_size,
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return -ENOENT;
     if (fd < 0)
-        return fail_on(err, path, -errno, "cannot open");
+        return fail_on(err, path, -errno, "cannot open the file");
     if (fstat(fd, &status) < 0)
-        r = fail_on(err, path, -errno, "cannot look at");
+        r = fail_on(err, path, -errno, "cannot get the size of the file");
     else if (!S_ISREG(status.st_mode))
         r = leat_error_set(err, -EINVAL, "is not a regular file");
     else if ((uint64_t)status.st_size > max_bytes)
@@ -59,7 +59,7 @@ static int read_all(int fd, const char *path, char *data, size_t size, size_t *r
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail_on(err, path, -errno, "cannot read");
+            return fail_on(err, path, -errno, "cannot read the file");
         if (got == 0)
             break;
         n += (size_t)got;
@@ -194,12 +194,11 @@ static int not_there(const struct reading *reading, const char *path) {
     if (leat_elsewhere_tell(name, reading->err))
         return -ENOENT;
     if (is_model_name(name)) {
-        leat_error_set(
-            reading->err, -ENOENT,
-            "there is no such file or folder: \"%.128s\". If it is a model of the Hugging "
-            "Face hub, leat downloads nothing: hf download %.128s tokenizer.json "
-            "--local-dir DIR, and name DIR",
-            name, name);
+        leat_error_set(reading->err, -ENOENT,
+                       "there is no file or folder \"%.128s\", and leat downloads nothing: if it "
+                       "is a model of the Hugging Face hub, run `hf download %.128s tokenizer.json "
+                       "--local-dir DIR`, and give DIR",
+                       name, name);
         return -ENOENT;
     }
     leat_error_set(reading->err, -ENOENT, "there is no such file");
@@ -293,7 +292,7 @@ static int read_directory(struct reading *reading, const char *path) {
     while (r == -ENOENT && ++i < 3);
     if (r == -ENOENT) {
         leat_error_set(reading->err, r,
-                       "the directory holds none of tokenizer.json, vocab.json, vocab.txt");
+                       "the folder has neither tokenizer.json, vocab.json nor vocab.txt");
         leat_error_locate(reading->err, path, 0, 0);
     } else if (r == 0) {
         r = i == 0   ? make_json(reading, &file)
@@ -332,7 +331,7 @@ static int read_file(struct reading *reading, const char *path) {
     }
     r = read_path(reading, main_path, LEAT_TOKENIZER_FILE_BYTES_MAX, &file);
     if (r == -ENOENT && is_merges)
-        leat_error_set(reading->err, r, "there is no vocab.json beside it");
+        leat_error_set(reading->err, r, "there is no vocab.json in the same folder");
     if (r == -ENOENT)
         r = not_there(reading, path);
     else if (r == 0 && is_vocab && !is_tokenizer(&file))

@@ -56,7 +56,7 @@ static int next_line(struct lines *lines, const char **ret_line, size_t *ret_n,
     if (newline && *ret_n && line[*ret_n - 1] == '\r')
         --*ret_n;
     if (!leat_utf8_is_valid(line, *ret_n))
-        return fail(lines->input, lines->number, err, "bytes that are not UTF-8");
+        return fail(lines->input, lines->number, err, "the text is not valid UTF-8");
     return 1;
 }
 
@@ -102,7 +102,7 @@ static int put_tokens(const struct leat_files_input *vocab, struct leat_text *js
 
     while ((r = next_line(&lines, &line, &n, err)) > 0) {
         if (lines.number > LEAT_TOKEN_TABLE_TOKENS_MAX)
-            return fail(vocab, lines.number, err, "more than %u tokens",
+            return fail(vocab, lines.number, err, "has more than %u tokens",
                         LEAT_TOKEN_TABLE_TOKENS_MAX);
         n = trimmed_length(line, n);
         for (int i = 0; i < N_SPECIAL; i++)
@@ -136,8 +136,8 @@ int leat_files_vocab_txt(const struct leat_files_input *vocab,
     leat_json_close(json, '}');
     for (int i = UNK; i <= CLS; i++)
         if (ids[i] < 0)
-            return fail(vocab, 0, err, "has no token %s, as the vocabulary of a BERT must",
-                        specials[i]);
+            return fail(vocab, 0, err,
+                        "has no token %s, which the vocabulary of a BERT model needs", specials[i]);
     leat_json_open(json, "added_tokens", '[');
     for (int i = 0; i < N_SPECIAL; i++)
         if (ids[i] >= 0)
@@ -239,7 +239,7 @@ static int check_merge(const struct merging *merging, const char *line, size_t n
     } parts[] = {{line, n_left}, {line + n_left + 1, n_right}, {whole, n_left + n_right}};
 
     if (n_left + n_right > sizeof(whole))
-        return fail(merging->merges, number, err, "a token of more than %zu bytes", sizeof(whole));
+        return fail(merging->merges, number, err, "a token has more than %zu bytes", sizeof(whole));
     memcpy(whole, line, n_left);
     memcpy(whole + n_left, line + n_left + 1, n_right);
     for (size_t i = 0; i < 3; i++)

@@ -38,12 +38,14 @@ static int loop_attribute(struct leat_jinja_render *render, struct leat_jinja_lo
         *ret = leat_jinja_int((int64_t)loop->depth + (which == DEPTH));
         break;
     case PREVIOUS:
-        *ret = index > 0 ? loop->items.items[index - 1]
-                         : leat_jinja_undefined("there is no previous item", 25);
+        *ret = index > 0
+                   ? loop->items.items[index - 1]
+                   : leat_jinja_undefined("this is the first item: it has no previous one", 25);
         break;
     case NEXT:
-        *ret = index + 1 < length ? loop->items.items[index + 1]
-                                  : leat_jinja_undefined("there is no next item", 21);
+        *ret = index + 1 < length
+                   ? loop->items.items[index + 1]
+                   : leat_jinja_undefined("this is the last item: it has no next one", 21);
         break;
     case LAST:
         *ret = leat_jinja_bool(index + 1 >= length);
@@ -85,7 +87,8 @@ static int own_attribute(struct leat_jinja_render *render, const struct leat_jin
     if (name->is_key)
         return 1;
     if (name->n_bytes >= 2 && name->text[0] == '_' && name->text[1] == '_')
-        return leat_jinja_fail(render, "access to the attribute '%.*s' is unsafe",
+        return leat_jinja_fail(render,
+                               "the attribute '%.*s' is not allowed, because it would be unsafe",
                                (int)(name->n_bytes < 64 ? name->n_bytes : 64), name->text);
     return leat_jinja_method_find(render, object, name->text, name->n_bytes, ret);
 }
@@ -161,7 +164,8 @@ int leat_jinja_item(struct leat_jinja_render *render, const struct leat_jinja_va
     if (r < 0)
         return r;
     if (object->is_safe)
-        return leat_jinja_fail(render, "an item of a text behind \"safe\" is not supported");
+        return leat_jinja_fail(render,
+                               "an item of a text that was marked \"safe\" is not supported");
     if (object->kind == LEAT_JINJA_DICT) {
         r = leat_jinja_heap_spend(&render->heap, object->dict->n_pairs, render->err);
         if (r < 0)
@@ -195,7 +199,7 @@ static int slice_bound(struct leat_jinja_render *render, const struct leat_jinja
         return 0;
     }
     if (!leat_jinja_is_integral(bound))
-        return leat_jinja_fail(render, "bounds of a slice are integers, not %s",
+        return leat_jinja_fail(render, "the bounds of a slice must be integers, not %s",
                                leat_jinja_kind_name(bound));
     *ret = leat_jinja_integer(bound);
     if (*ret < 0)
@@ -253,7 +257,7 @@ int leat_jinja_slice(struct leat_jinja_render *render, const struct leat_jinja_v
     if (step->kind != LEAT_JINJA_NONE) {
         if (!leat_jinja_is_integral(step) || leat_jinja_integer(step) == 0 ||
             leat_jinja_integer(step) < -INT32_MAX || leat_jinja_integer(step) > INT32_MAX)
-            return leat_jinja_fail(render, "the step of a slice is an integer other than 0");
+            return leat_jinja_fail(render, "the step of a slice must be an integer other than 0");
         by = leat_jinja_integer(step);
     }
     r = slice_bound(render, start, by < 0 ? n - 1 : 0, n, by < 0, &from);
@@ -318,8 +322,7 @@ int leat_jinja_items(struct leat_jinja_render *render, const struct leat_jinja_v
                 r = leat_jinja_fail_memory(render);
         break;
     default:
-        return leat_jinja_fail(render, "%s has no items to go through",
-                               leat_jinja_kind_name(value));
+        return leat_jinja_fail(render, "%s cannot be looped over", leat_jinja_kind_name(value));
     }
     return r < 0 ? r : leat_jinja_heap_spend(&render->heap, list->n_items, render->err);
 }

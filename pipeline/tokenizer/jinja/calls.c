@@ -74,14 +74,14 @@ int leat_jinja_eval_arguments(struct leat_jinja_render *render, const struct lea
     if (r == 0 && call->star_star) {
         r = leat_jinja_eval(render, call->star_star, &value);
         if (r == 0 && value.kind != LEAT_JINJA_DICT)
-            r = leat_jinja_fail(render, "what follows `**` is %s, not a dict",
+            r = leat_jinja_fail(render, "the value after `**` is %s, but must be a dict",
                                 leat_jinja_kind_name(&value));
         for (size_t i = 0; r == 0 && i < value.dict->n_pairs; i++) {
             const struct leat_jinja_pair *pair = &value.dict->pairs[i];
 
             r = pair->key.kind == LEAT_JINJA_STRING
                     ? add_keyword(render, arguments, &capacity, pair->key, pair->value)
-                    : leat_jinja_fail(render, "the name of an argument is not a text");
+                    : leat_jinja_fail(render, "the name of an argument must be a text");
         }
     }
     if (r == 0 && caller)
@@ -202,7 +202,7 @@ static int call_loop(struct leat_jinja_render *render, const struct leat_jinja_l
     int r, end;
 
     if (!loop->node->flag)
-        return leat_jinja_fail(render, "loop() needs a loop that is `recursive`");
+        return leat_jinja_fail(render, "loop() works only in a loop that is `recursive`");
     if (arguments->n_items != 1 || arguments->n_keywords)
         return leat_jinja_fail(render, "loop() takes one argument");
     leat_jinja_capture_begin(render, &start);
@@ -232,7 +232,8 @@ int leat_jinja_call_value(struct leat_jinja_render *render, const struct leat_ji
         break;
     case LEAT_JINJA_METHOD:
         r = callee->method->self.is_safe
-                ? leat_jinja_fail(render, "a method behind \"safe\" is not supported")
+                ? leat_jinja_fail(render,
+                                  "a method of a text that was marked \"safe\" is not supported")
                 : leat_jinja_builtin_call(render, callee->method->builtin, &callee->method->self,
                                           arguments, ret);
         break;

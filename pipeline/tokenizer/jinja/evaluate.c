@@ -127,8 +127,9 @@ static int eval_builtin(struct leat_jinja_render *render, const struct leat_jinj
     int r;
 
     if (input->is_safe && node->kind == LEAT_JINJA_FILTER && !node->function->takes_safe)
-        return leat_jinja_fail(render, "the filter \"%s\" behind \"safe\" is not supported",
-                               node->function->name);
+        return leat_jinja_fail(
+            render, "the filter \"%s\" is not supported for a text that was marked \"safe\"",
+            node->function->name);
     r = leat_jinja_eval_arguments(render, node->call, NULL, &arguments);
     return r < 0 ? r : leat_jinja_builtin_call(render, node->function, input, &arguments, ret);
 }
@@ -153,7 +154,7 @@ static int eval_condition(struct leat_jinja_render *render, const struct leat_ji
         return leat_jinja_eval(render, node->a, ret);
     if (node->c)
         return leat_jinja_eval(render, node->c, ret);
-    *ret = leat_jinja_undefined("a condition without an else", 27);
+    *ret = leat_jinja_undefined("an if expression without an else", 27);
     return 0;
 }
 

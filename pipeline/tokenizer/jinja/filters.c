@@ -92,7 +92,7 @@ static int indent_text(struct leat_jinja_render *render, const struct leat_jinja
         return 0;
     }
     if (leat_jinja_is_given(width) && !leat_jinja_is_integral(width))
-        return leat_jinja_fail(render, "an indent is an integer or a text, not %s",
+        return leat_jinja_fail(render, "an indent must be an integer or a text, not %s",
                                leat_jinja_kind_name(width));
     if (n > (int64_t)sizeof(spaces) - 1)
         return leat_jinja_fail(render, "an indent of more than %zu is not supported",
@@ -110,7 +110,7 @@ static int check_lines(struct leat_jinja_render *render, const struct leat_jinja
 
         if (c == '\r' || c == '\v' || c == '\f' || (c >= 0x1c && c <= 0x1e) || is_wide ||
             (i + 1 < text->n_bytes && c == 0xc2 && text->text[i + 1] == '\x85'))
-            return leat_jinja_fail(render, "a line end other than \\n is not supported here");
+            return leat_jinja_fail(render, "a line end other than \\n is not supported");
     }
     return 0;
 }
@@ -152,7 +152,7 @@ FILTER(filter_wordcount) {
 
     (void)arguments, (void)all;
     if (r == 0 && !leat_jinja_is_ascii(text.text, text.n_bytes))
-        r = leat_jinja_fail(render, "words of a text outside ASCII are not supported");
+        r = leat_jinja_fail(render, "this filter supports only ASCII text");
     for (size_t i = 0; r == 0 && i < text.n_bytes; i++) {
         bool is_word = isalnum((unsigned char)text.text[i]) || text.text[i] == '_';
 
@@ -201,7 +201,7 @@ FILTER(filter_tojson) {
             return r;
         if (separators->n_items != 2 || separators->items[0].kind != LEAT_JINJA_STRING ||
             separators->items[1].kind != LEAT_JINJA_STRING)
-            return leat_jinja_fail(render, "`separators` are two texts");
+            return leat_jinja_fail(render, "`separators` must be two texts");
         style.item_separator = separators->items[0];
         style.key_separator = separators->items[1];
     }
@@ -329,7 +329,7 @@ FILTER(filter_round) {
         bool is_ceil = leat_jinja_equals_text(method, "ceil", 4);
 
         if (!is_ceil && !leat_jinja_equals_text(method, "floor", 5))
-            return leat_jinja_fail(render, "the method of \"round\" is common, ceil or floor");
+            return leat_jinja_fail(render, "the method of \"round\" must be common, ceil or floor");
         *ret = leat_jinja_float((is_ceil ? ceil(number * scale) : floor(number * scale)) / scale);
         return 0;
     }
@@ -392,7 +392,7 @@ FILTER(filter_length) {
 FILTER(filter_attr) {
     (void)all;
     if (arguments[0].kind != LEAT_JINJA_STRING)
-        return leat_jinja_fail(render, "the name of an attribute is a text");
+        return leat_jinja_fail(render, "the name of an attribute must be a text");
     if (self->kind == LEAT_JINJA_DICT) /* keys are no attributes */
         return leat_jinja_fail(render, "\"attr\" of a dict is not supported");
     return leat_jinja_attribute(render, self, &arguments[0], ret);
@@ -403,7 +403,8 @@ FILTER(filter_items) {
 
     (void)arguments, (void)all;
     if (self->kind != LEAT_JINJA_DICT && self->kind != LEAT_JINJA_UNDEFINED)
-        return leat_jinja_fail(render, "only a dict has items, not %s", leat_jinja_kind_name(self));
+        return leat_jinja_fail(render, "only a dict has items; this is %s",
+                               leat_jinja_kind_name(self));
     if (self->kind == LEAT_JINJA_UNDEFINED)
         return leat_jinja_list_value(render, LEAT_JINJA_ITERATOR, NULL, 0, ret);
     if (leat_jinja_pairs(render, self->dict, &list) < 0)

@@ -160,7 +160,8 @@ static int add_value(struct leat_jinja_render *render, struct leat_text *text,
         return 0;
     case LEAT_JINJA_STRING:
         if (value->is_safe)
-            return leat_jinja_fail(render, "repr() of a text behind \"safe\" is not supported");
+            return leat_jinja_fail(render,
+                                   "repr() of a text that was marked \"safe\" is not supported");
         add_quoted(text, value->text, value->n_bytes);
         return 0;
     case LEAT_JINJA_LIST:
@@ -172,8 +173,7 @@ static int add_value(struct leat_jinja_render *render, struct leat_text *text,
         leat_text_add_bytes(text, "Undefined", 9);
         return 0;
     default:
-        return leat_jinja_fail(render, "%s as a text is not supported",
-                               leat_jinja_kind_name(value));
+        return leat_jinja_fail(render, "%s cannot become text", leat_jinja_kind_name(value));
     }
 }
 
@@ -368,7 +368,7 @@ static int add_json(struct leat_jinja_render *render, struct leat_text *text,
     default:
         r = leat_jinja_check_defined(render, value);
         if (r == 0)
-            r = leat_jinja_fail(render, "%s cannot be JSON", leat_jinja_kind_name(value));
+            r = leat_jinja_fail(render, "%s cannot become JSON", leat_jinja_kind_name(value));
     }
     leat_jinja_heap_leave(&render->heap);
     return r < 0 ? r : check_text(render, text);
@@ -455,7 +455,7 @@ static int add_percent_number(struct leat_jinja_render *render, char kind,
                                leat_jinja_kind_name(value));
     number = leat_jinja_number(value);
     if (!isfinite(number) || (kind == 'd' && (fabs(number) >= 9e18 || flags->precision >= 0)))
-        return leat_jinja_fail(render, "%%%c of such a number is not supported", kind);
+        return leat_jinja_fail(render, "%%%c does not support this number", kind);
     if (kind == 'd') {
         long long integer = value->kind == LEAT_JINJA_FLOAT ? (long long)number
                                                             : (long long)leat_jinja_integer(value);
@@ -486,10 +486,10 @@ static int add_percent(struct percent *percent, const struct leat_jinja_value *t
         return 0;
     }
     if (!read_flags(text, at, &flags) || *at == text->n_bytes)
-        return leat_jinja_fail(render, "such a conversion of a format is not supported");
+        return leat_jinja_fail(render, "this conversion of a format is not supported");
     kind = text->text[(*at)++];
     if (!kind || !strchr("srdifeg", kind) || (!is_plain && (kind == 's' || kind == 'r')))
-        return leat_jinja_fail(render, "such a conversion of a format is not supported");
+        return leat_jinja_fail(render, "this conversion of a format is not supported");
     r = next_value(percent, &value);
     if (r < 0)
         return r;
@@ -522,7 +522,7 @@ int leat_jinja_percent(struct leat_jinja_render *render, const struct leat_jinja
     if (r == 0 &&
         (value->kind == LEAT_JINJA_TUPLE ? percent.n_used < value->list->n_items
                                          : percent.n_used == 0 && value->kind != LEAT_JINJA_DICT))
-        r = leat_jinja_fail(render, "not all values are used by the format");
+        r = leat_jinja_fail(render, "the format does not use all its values");
     return r < 0 ? r : leat_jinja_take_scratch(render, n_before, ret);
 }
 
@@ -573,7 +573,7 @@ int leat_jinja_format(struct leat_jinja_render *render, const struct leat_jinja_
         }
         end = c == '{' ? memchr(text->text + at, '}', text->n_bytes - at) : NULL;
         if (!end)
-            return leat_jinja_fail(render, "a format has a brace without its other half");
+            return leat_jinja_fail(render, "the format has a single brace: double it");
         r = find_argument(render, arguments, text->text + at, (size_t)(end - text->text) - at,
                           &n_used, &value);
         if (r == 0)

@@ -31,8 +31,8 @@ FUNCTION(call_range) {
         return leat_jinja_fail(render, "the range is too large");
     n = n <= 0 ? 0 : (n - 1) / (step > 0 ? step : -step) + 1;
     if (n > RANGE_MAX)
-        return leat_jinja_fail(render, "a range has at most %d items, not %lld", RANGE_MAX,
-                               (long long)n);
+        return leat_jinja_fail(render, "a range may have at most %d items; this one has %lld",
+                               RANGE_MAX, (long long)n);
     list = leat_jinja_list_new(&render->heap, (size_t)n);
     if (!list)
         return leat_jinja_fail_memory(render);
@@ -59,7 +59,7 @@ static int add_pairs(struct leat_jinja_render *render, const struct leat_jinja_v
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
         r = leat_jinja_items(render, &items->items[i], &pair);
         if (r == 0 && pair->n_items != 2)
-            r = leat_jinja_fail(render, "a pair has %zu values", pair->n_items);
+            r = leat_jinja_fail(render, "a pair must have two values, not %zu", pair->n_items);
         if (r == 0 && !leat_jinja_dict_put(&render->heap, dict, pair->items[0], pair->items[1]))
             r = leat_jinja_fail_memory(render);
     }
@@ -96,7 +96,8 @@ FUNCTION(call_namespace) {
         const struct leat_jinja_value *key = &ret->dict->pairs[i].key;
 
         if (key->kind != LEAT_JINJA_STRING || (key->n_bytes && key->text[0] == '_'))
-            r = leat_jinja_fail(render, "an attribute of a namespace cannot begin with _");
+            r = leat_jinja_fail(render,
+                                "the name of an attribute of a namespace must not begin with _");
     }
     return r;
 }
@@ -181,9 +182,9 @@ FUNCTION(call_strftime) {
 
     (void)self, (void)all;
     if (!render->has_date)
-        return leat_jinja_fail(render, "strftime_now() needs a `date`");
+        return leat_jinja_fail(render, "strftime_now() needs a day: set `date`");
     if (format->kind != LEAT_JINJA_STRING)
-        return leat_jinja_fail(render, "strftime_now() takes a text");
+        return leat_jinja_fail(render, "strftime_now() needs a text");
     for (size_t i = 0; i < format->n_bytes; i++) {
         char c = format->text[i];
         size_t n = 1;
@@ -192,7 +193,7 @@ FUNCTION(call_strftime) {
             text[0] = c;
         else if (++i == format->n_bytes ||
                  (n = print_date(text, sizeof(text), format->text[i], &render->date)) == 0)
-            return leat_jinja_fail(render, "strftime_now() knows days, months and years only");
+            return leat_jinja_fail(render, "strftime_now() supports only days, months and years");
         leat_text_add_bytes(&render->scratch, text, n);
     }
     return leat_jinja_take_scratch(render, n_before, ret);

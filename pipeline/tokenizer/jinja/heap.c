@@ -88,6 +88,6 @@ int leat_jinja_heap_fail_steps(struct leat_error *err) {
 }
 
 int leat_jinja_heap_fail_frames(struct leat_error *err) {
-    return leat_error_set(err, -E2BIG, "the chat template nests deeper than %d",
+    return leat_error_set(err, -E2BIG, "the chat template nests more than %d levels",
                           LEAT_JINJA_FRAMES_MAX);
 }

@@ -181,7 +181,7 @@ static int lex_raw(struct lexer *lexer, size_t start) {
             return r;
         if (pass_end(lexer, "%}", true))
             return 0;
-        return fail(lexer, at, "the tag `endraw` has no end");
+        return fail(lexer, at, "the tag `endraw` is not closed");
     }
     return fail(lexer, start, "`raw` has no `endraw`");
 }
@@ -196,7 +196,7 @@ static int lex_comment(struct lexer *lexer, size_t start) {
         (void)pass_end(lexer, "#}", true);
         return 0;
     }
-    return fail(lexer, start, "a comment has no end");
+    return fail(lexer, start, "a comment is not closed");
 }
 
 static int add_bytes(struct lexer *lexer, char *text, size_t *n, uint32_t code, size_t at) {
@@ -217,7 +217,7 @@ static int add_bytes(struct lexer *lexer, char *text, size_t *n, uint32_t code, 
         text[(*n)++] = (char)(0x80 | (code >> 6 & 0x3f));
         text[(*n)++] = (char)(0x80 | (code & 0x3f));
     } else {
-        return fail(lexer, at, "an escape is beyond U+10FFFF");
+        return fail(lexer, at, "an escape gives a code above U+10FFFF");
     }
     return 0;
 }
@@ -280,7 +280,7 @@ static int lex_string(struct lexer *lexer) {
     while (end < lexer->n_bytes && lexer->source[end] != quote)
         end += lexer->source[end] == '\\' ? 2 : 1;
     if (end >= lexer->n_bytes)
-        return fail(lexer, start, "a text has no closing %c", quote);
+        return fail(lexer, start, "a text is not closed with %c", quote);
     text = leat_jinja_heap_alloc(lexer->heap, end - start);
     if (!text)
         return leat_jinja_heap_error(lexer->heap, lexer->err);
@@ -339,7 +339,7 @@ static int lex_number(struct lexer *lexer) {
     value = is_float ? leat_jinja_float(strtod(digits, &end))
                      : leat_jinja_int(strtoll(digits, &end, 10));
     if (*end || (!is_float && errno == ERANGE) || n == sizeof(digits) - 1)
-        return fail(lexer, start, "the number is beyond 64 bits");
+        return fail(lexer, start, "the number does not fit into 64 bits");
     lexer->at = at;
     return add(lexer, LEAT_JINJA_T_NUMBER, 0, start, value);
 }
@@ -354,7 +354,7 @@ static int balance(struct lexer *lexer, char c) {
 
     if ((found = strchr(opening, c))) {
         if (lexer->n_brackets == BRACKETS_MAX)
-            return fail(lexer, lexer->at, "brackets nest deeper than %d", BRACKETS_MAX);
+            return fail(lexer, lexer->at, "brackets nest more than %d levels", BRACKETS_MAX);
         lexer->brackets[lexer->n_brackets++] = closing[found - opening];
     } else if (strchr(closing, c)) {
         if (lexer->n_brackets == 0 || lexer->brackets[lexer->n_brackets - 1] != c)
@@ -397,7 +397,7 @@ static int lex_tag(struct lexer *lexer, bool is_print) {
         int c = at < lexer->n_bytes ? (unsigned char)lexer->source[at] : -1;
 
         if (c < 0)
-            return fail(lexer, start, "a tag has no end");
+            return fail(lexer, start, "a tag is not closed");
         if (lexer->n_brackets == 0 && pass_end(lexer, is_print ? "}}" : "%}", !is_print))
             return add(lexer, is_print ? LEAT_JINJA_T_PRINT_END : LEAT_JINJA_T_BLOCK_END, 0, at,
                        leat_jinja_none());

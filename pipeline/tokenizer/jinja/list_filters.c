@@ -220,7 +220,7 @@ static int extreme(struct leat_jinja_render *render, const struct leat_jinja_val
     struct leat_jinja_value best, key;
     int order = 0, r = leat_jinja_items(render, self, &items);
 
-    *ret = leat_jinja_undefined("an item of an empty list", 24);
+    *ret = leat_jinja_undefined("the list is empty: it has no smallest or largest item", 24);
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
         r = sort_key(render, &items->items[i], &arguments[1], leat_jinja_flag(&arguments[0], false),
                      &key);

@@ -223,7 +223,7 @@ int leat_jinja_arithmetic(struct leat_jinja_render *render, enum leat_jinja_op o
     if (leat_jinja_is_number(a) && leat_jinja_is_number(b))
         return numbers(render, op, a, b, ret);
     if (op != LEAT_JINJA_ADD && (a->is_safe || b->is_safe))
-        return leat_jinja_fail(render, "only `+` and `~` of a text behind \"safe\" are supported");
+        return leat_jinja_fail(render, "a text that was marked \"safe\" supports only `+` and `~`");
     if (op == LEAT_JINJA_MOD && a->kind == LEAT_JINJA_STRING)
         return leat_jinja_percent(render, a, b, ret);
     if (op == LEAT_JINJA_ADD && a->kind == b->kind) {
@@ -250,7 +250,7 @@ static int contains(struct leat_jinja_render *render, const struct leat_jinja_va
         if (a->kind != LEAT_JINJA_STRING) {
             r = leat_jinja_check_defined(render, a);
             return r < 0 ? r
-                         : leat_jinja_fail(render, "%s cannot be `in` a str",
+                         : leat_jinja_fail(render, "%s cannot be `in` a text",
                                            leat_jinja_kind_name(a));
         }
         *ret = a->n_bytes == 0 || memmem(b->text, b->n_bytes, a->text, a->n_bytes) != NULL;

@@ -126,7 +126,7 @@ int leat_jinja_parse_nodes_add(struct leat_jinja_parser *parser, struct leat_jin
 bool leat_jinja_parse_enter(struct leat_jinja_parser *parser) {
     if (++parser->depth <= LEAT_JINJA_DEPTH_MAX)
         return true;
-    (void)leat_jinja_parse_fail_at(parser, parser->at, "the template nests deeper than %d",
+    (void)leat_jinja_parse_fail_at(parser, parser->at, "the template nests more than %d levels",
                                    LEAT_JINJA_DEPTH_MAX);
     return false;
 }

@@ -70,8 +70,8 @@ static int parse_argument(struct leat_jinja_parser *parser, struct leat_jinja_ca
     if (is_keyword)
         return parse_keyword(parser, call);
     if (call->keywords.n_items || call->star || call->star_star) {
-        (void)leat_jinja_parse_fail_at(parser, parser->at,
-                                       "an argument without a name follows one with a name");
+        (void)leat_jinja_parse_fail_at(
+            parser, parser->at, "an argument without a name must come before those with a name");
         return -EINVAL;
     }
     return leat_jinja_parse_nodes_add(parser, &call->positional,
@@ -183,7 +183,7 @@ static struct leat_jinja_node *parse_test(struct leat_jinja_parser *parser,
 
         if (leat_jinja_parse_is_word(parser->at, "is"))
             return leat_jinja_parse_fail_at(parser, parser->at,
-                                            "tests cannot be chained with `is`");
+                                            "tests with `is` cannot be chained");
         argument = parse_primary(parser);
         if (argument)
             argument = parse_postfix(parser, argument);

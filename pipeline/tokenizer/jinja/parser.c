@@ -135,7 +135,8 @@ static int parse_parameters(struct leat_jinja_parser *parser, struct leat_jinja_
                                            leat_jinja_parse_expression(parser));
         } else if (r == 0 && macro->defaults.n_items) {
             (void)leat_jinja_parse_fail_at(
-                parser, parser->at, "a parameter without a default follows one with a default");
+                parser, parser->at,
+                "a parameter without a default must come before those with a default");
             r = -EINVAL;
         }
         is_first = false;
@@ -206,7 +207,7 @@ static struct leat_jinja_node *parse_call_block(struct leat_jinja_parser *parser
     if (!node->a)
         return NULL;
     if (node->a->kind != LEAT_JINJA_CALL)
-        return leat_jinja_parse_fail_at(parser, token, "`call` needs a call of a macro");
+        return leat_jinja_parse_fail_at(parser, token, "`call` must call a macro");
     return parse_macro_body(parser, node->macro, "endcall") == 0 ? node : NULL;
 }
 

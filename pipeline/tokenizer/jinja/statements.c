@@ -11,7 +11,7 @@ static int check_output(struct leat_jinja_render *render) {
     if (render->out.failed)
         return leat_error_oom(render->err);
     if (render->out.n_bytes > LEAT_JINJA_OUTPUT_MAX)
-        return leat_error_set(render->err, -E2BIG, "the conversation has more than %u bytes",
+        return leat_error_set(render->err, -E2BIG, "the conversation would have more than %u bytes",
                               LEAT_JINJA_OUTPUT_MAX);
     return 0;
 }
@@ -30,7 +30,8 @@ static int assign_to(struct leat_jinja_render *render, const struct leat_jinja_n
             return leat_jinja_fail(render, "only a namespace() can get an attribute, not %s",
                                    leat_jinja_kind_name(&object));
         if (target->value.text[0] == '_')
-            return leat_jinja_fail(render, "an attribute of a namespace cannot begin with _");
+            return leat_jinja_fail(render,
+                                   "the name of an attribute of a namespace must not begin with _");
         return leat_jinja_dict_put(&render->heap, object.dict, target->value, *value)
                    ? 0
                    : leat_jinja_fail_memory(render);
@@ -39,7 +40,7 @@ static int assign_to(struct leat_jinja_render *render, const struct leat_jinja_n
     if (r < 0)
         return r;
     if (items->n_items != target->list.n_items)
-        return leat_jinja_fail(render, "%zu names cannot get %zu values", target->list.n_items,
+        return leat_jinja_fail(render, "%zu names cannot take %zu values", target->list.n_items,
                                items->n_items);
     for (size_t i = 0; r == 0 && i < items->n_items; i++)
         r = assign_to(render, target->list.items[i], &items->items[i]);

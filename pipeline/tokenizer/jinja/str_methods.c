@@ -15,7 +15,7 @@ static int check_text(struct leat_jinja_render *render, const struct leat_jinja_
     int r = leat_jinja_check_defined(render, value);
 
     if (r == 0 && value->kind != LEAT_JINJA_STRING)
-        r = leat_jinja_fail(render, "a text is needed here, not %s", leat_jinja_kind_name(value));
+        r = leat_jinja_fail(render, "expected a text here, not %s", leat_jinja_kind_name(value));
     return r;
 }
 
@@ -279,7 +279,7 @@ static int split(struct leat_jinja_render *render, const struct leat_jinja_value
 
     if (r == 0 && leat_jinja_is_given(&arguments[1])) {
         if (!leat_jinja_is_integral(&arguments[1]))
-            return leat_jinja_fail(render, "`maxsplit` is an integer");
+            return leat_jinja_fail(render, "`maxsplit` must be an integer");
         if (leat_jinja_integer(&arguments[1]) >= 0)
             max = (uint64_t)leat_jinja_integer(&arguments[1]);
     }
@@ -288,7 +288,7 @@ static int split(struct leat_jinja_render *render, const struct leat_jinja_value
     if (r == 0 && !at_space && arguments[0].n_bytes == 0)
         r = leat_jinja_fail(render, "the separator is empty");
     if (r == 0 && at_space && from_end && max != UINT64_MAX)
-        r = leat_jinja_fail(render, "rsplit() at white space with a limit is not supported");
+        r = leat_jinja_fail(render, "rsplit() at white space does not support a limit");
     *ret = (struct leat_jinja_value){.kind = LEAT_JINJA_LIST, .list = list};
     if (r < 0)
         return r;
@@ -403,7 +403,7 @@ static int all_are(struct leat_jinja_render *render, const struct leat_jinja_val
     bool result = self->n_bytes > 0;
 
     if (!leat_jinja_is_ascii(self->text, self->n_bytes))
-        return leat_jinja_fail(render, "the class of a text outside ASCII is not supported");
+        return leat_jinja_fail(render, "this method supports only ASCII text");
     for (size_t i = 0; result && i < self->n_bytes; i++)
         result = is((unsigned char)self->text[i]) != 0;
     *ret = leat_jinja_bool(result);

@@ -44,7 +44,7 @@ int leat_jinja_strip(struct leat_jinja_render *render, const struct leat_jinja_v
         return 0;
     }
     if (characters->kind != LEAT_JINJA_STRING)
-        return leat_jinja_fail(render, "the characters to strip are a text, not %s",
+        return leat_jinja_fail(render, "the characters to strip must be a text, not %s",
                                leat_jinja_kind_name(characters));
     while ((sides & LEAT_JINJA_STRIP_LEFT) && n > 0) {
         length = leat_utf8_length((const uint8_t *)start, n);
@@ -78,7 +78,7 @@ static int insert_between(struct leat_jinja_render *render, const struct leat_ji
         leat_text_add_bytes(&render->scratch, new->text, new->n_bytes);
         leat_text_add_bytes(&render->scratch, text->text + at, length);
         if (render->scratch.n_bytes - n_before > LEAT_JINJA_OUTPUT_MAX)
-            return leat_jinja_fail(render, "a replaced text is too long");
+            return leat_jinja_fail(render, "the text would become too long by replacing");
         at += length ? length : 1;
     }
     if (at < text->n_bytes)
@@ -95,7 +95,7 @@ int leat_jinja_replace(struct leat_jinja_render *render, const struct leat_jinja
     const char *found;
 
     if (has_count && !leat_jinja_is_integral(count))
-        return leat_jinja_fail(render, "a count is an integer, not %s",
+        return leat_jinja_fail(render, "a count must be an integer, not %s",
                                leat_jinja_kind_name(count));
     if (has_count && leat_jinja_integer(count) >= 0)
         max = (uint64_t)leat_jinja_integer(count);
@@ -108,7 +108,7 @@ int leat_jinja_replace(struct leat_jinja_render *render, const struct leat_jinja
         leat_text_add_bytes(&render->scratch, text->text + at, n);
         leat_text_add_bytes(&render->scratch, new->text, new->n_bytes);
         if (render->scratch.n_bytes - n_before > LEAT_JINJA_OUTPUT_MAX)
-            return leat_jinja_fail(render, "a replaced text is too long");
+            return leat_jinja_fail(render, "the text would become too long by replacing");
         at += n + old->n_bytes;
     }
     if (at == 0) {
@@ -154,7 +154,7 @@ int leat_jinja_path(struct leat_jinja_render *render, const struct leat_jinja_va
     if (path->is_key || leat_jinja_is_integral(path))
         return item_or(render, value, path, fallback, ret);
     if (path->kind != LEAT_JINJA_STRING || memchr(path->text, ',', path->n_bytes))
-        return leat_jinja_fail(render, "such an attribute is not supported");
+        return leat_jinja_fail(render, "this attribute is not supported");
     for (size_t start = 0; r == 0 && start <= path->n_bytes;) {
         const char *dot =
             start < path->n_bytes ? memchr(path->text + start, '.', path->n_bytes - start) : NULL;

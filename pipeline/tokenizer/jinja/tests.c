@@ -104,7 +104,7 @@ static int check_integer(struct leat_jinja_render *render, const struct leat_jin
     int r = leat_jinja_check_defined(render, value);
 
     if (r == 0 && !leat_jinja_is_integral(value))
-        r = leat_jinja_fail(render, "an integer is needed here, not %s",
+        r = leat_jinja_fail(render, "expected an integer here, not %s",
                             leat_jinja_kind_name(value));
     return r;
 }
@@ -171,7 +171,8 @@ TEST(is_same) {
         *ret = leat_jinja_bool(self->kind == LEAT_JINJA_NONE || self->boolean == other->boolean);
         return 0;
     }
-    return leat_jinja_fail(render, "\"sameas\" of %s is not supported", leat_jinja_kind_name(self));
+    return leat_jinja_fail(render, "the test \"sameas\" does not support %s",
+                           leat_jinja_kind_name(self));
 }
 
 static int compare(struct leat_jinja_render *render, enum leat_jinja_op op,

@@ -275,8 +275,8 @@ static int compare_values(struct leat_jinja_heap *heap, const struct leat_jinja_
     }
     if (a->kind == b->kind && (a->kind == LEAT_JINJA_LIST || a->kind == LEAT_JINJA_TUPLE))
         return compare_items(heap, a->list, b->list, ret_order, err);
-    return leat_error_set(err, -EINVAL, "there is no order between %s and %s",
-                          leat_jinja_kind_name(a), leat_jinja_kind_name(b));
+    return leat_error_set(err, -EINVAL, "%s and %s cannot be compared", leat_jinja_kind_name(a),
+                          leat_jinja_kind_name(b));
 }
 
 int leat_jinja_compare(struct leat_jinja_heap *heap, const struct leat_jinja_value *a,

@@ -17,7 +17,7 @@ static int read_affix(const struct leat_component *component, const char *key, c
     if (r < 0)
         return r;
     if (n > LEAT_BPE_AFFIX_MAX && leat_component_get(component, key, &child))
-        return leat_component_error(&child, err, "%zu bytes long, at most %d are possible", n,
+        return leat_component_error(&child, err, "has %zu bytes; at most %d are possible", n,
                                     LEAT_BPE_AFFIX_MAX);
     memcpy(ret_affix, text, n);
     *ret_n = (uint32_t)n;
@@ -44,11 +44,11 @@ static int read_dropout(struct leat_bpe *bpe, const struct leat_component *compo
         return 0;
     kind = leat_json_kind(child.node);
     if (kind != LEAT_JSON_INT && kind != LEAT_JSON_DOUBLE)
-        return leat_component_error(&child, err, "%s, but it must be a number in 0..1",
+        return leat_component_error(&child, err, "is %s, but must be a number in 0..1",
                                     leat_json_kind_name(kind));
     bpe->dropout = leat_json_double(child.node);
     if (!(bpe->dropout >= 0 && bpe->dropout <= 1))
-        return leat_component_error(&child, err, "%g is outside 0..1", bpe->dropout);
+        return leat_component_error(&child, err, "is %g, which is outside 0..1", bpe->dropout);
     return 0;
 }
 
@@ -117,14 +117,13 @@ static int check_fallback(struct leat_bpe *bpe, const struct leat_component *com
     if (!bpe->byte_fallback)
         return 0;
     if (bpe->n_prefix || bpe->n_suffix)
-        return leat_component_error(component, err,
-                                    "byte_fallback together with continuing_subword_prefix or "
-                                    "end_of_word_suffix is not supported");
+        return leat_component_error(
+            component, err,
+            "byte_fallback does not work with continuing_subword_prefix or end_of_word_suffix");
     if (bpe->base.is_byte_level && !bpe->has_all_bytes)
         return leat_component_error(component, err,
-                                    "byte_fallback with a ByteLevel pre-tokenizer is supported "
-                                    "only if the vocabulary has all 256 characters of its "
-                                    "alphabet");
+                                    "byte_fallback works with a ByteLevel pre-tokenizer only if "
+                                    "the vocabulary has all 256 characters of its alphabet");
     bpe->byte_fallback = !bpe->base.is_byte_level;
     return 0;
 }

@@ -64,7 +64,8 @@ static int refuse(const struct leat_component *item, struct leat_error *err) {
     const char *text;
 
     if (leat_json_kind(item->node) != LEAT_JSON_STRING)
-        return leat_component_error(item, err, "a merge is two tokens, \"a b\" or [\"a\", \"b\"]");
+        return leat_component_error(item, err,
+                                    "a merge must be two tokens: \"a b\" or [\"a\", \"b\"]");
     text = leat_json_string(item->node, &n);
     return leat_component_error(item, err,
                                 "\"%.*s\" must be two tokens with one space between them",
@@ -75,7 +76,7 @@ static int unknown_token(const struct leat_component *item, const char *text, si
                          struct leat_error *err) {
     char shown[LEAT_TOKEN_TEXT_MAX];
 
-    return leat_component_error(item, err, "token \"%s\" of the merge is not in the vocabulary",
+    return leat_component_error(item, err, "the token \"%s\" of the merge is not in the vocabulary",
                                 leat_token_text((const uint8_t *)text, n, shown));
 }
 
@@ -176,8 +177,9 @@ static int add_merge(struct leat_bpe *bpe, const struct leat_component *item, ui
     if (id < 0)
         return unknown_token(item, joined, n_joined, err);
     if (left >= (int32_t)LEAT_BPE_IDS_MAX || right >= (int32_t)LEAT_BPE_IDS_MAX)
-        return leat_component_error(item, err, "id %d of a token that is merged is above %u",
-                                    left > right ? left : right, LEAT_BPE_IDS_MAX - 1);
+        return leat_component_error(
+            item, err, "the merge has a token with id %d; ids above %u cannot be merged",
+            left > right ? left : right, LEAT_BPE_IDS_MAX - 1);
     leat_bpe_pairs_add(&bpe->pairs, (uint32_t)left, (uint32_t)right, rank, (uint32_t)id);
     if (merge->n_left && merge->n_right)
         add_join(bpe, merge);
@@ -217,7 +219,8 @@ static int begin(struct leat_bpe *bpe, const struct leat_component *merges,
     size_t n = leat_json_n_items(merges->node);
 
     if (n > LEAT_BPE_MERGES_MAX)
-        return leat_component_error(merges, err, "%zu merges, above %u", n, LEAT_BPE_MERGES_MAX);
+        return leat_component_error(merges, err, "there are %zu merges; at most %u are possible", n,
+                                    LEAT_BPE_MERGES_MAX);
     if (leat_bpe_pairs_init(&bpe->pairs, (uint32_t)n, bpe->base.tokens.n_ids) < 0 ||
         ((bpe->can_cut || bpe->can_cut_bytes) && leat_bpe_joins_init(&bpe->joins, n) < 0))
         return leat_error_oom(err);

@@ -128,10 +128,10 @@ static int refuse(const struct leat_component *component, struct leat_error *err
     struct leat_json_node node = component->node;
 
     if (leat_json_kind(node) == LEAT_JSON_INT)
-        return leat_component_error(component, err, "%lld is no id: ids are 0 to %u",
+        return leat_component_error(component, err, "%lld is not an id: ids are 0 to %u",
                                     (long long)leat_json_int(node), LEAT_TOKEN_TABLE_ID_MAX);
     if (leat_json_kind(node) == LEAT_JSON_UINT)
-        return leat_component_error(component, err, "%llu is no id: ids are 0 to %u",
+        return leat_component_error(component, err, "%llu is not an id: ids are 0 to %u",
                                     (unsigned long long)leat_json_uint(node),
                                     LEAT_TOKEN_TABLE_ID_MAX);
     return leat_component_error(component, err, "is %s, but an id must be an integer",
@@ -169,7 +169,7 @@ static int add_all(const struct leat_component *vocab, struct leat_token_table *
     int r = 0;
 
     if (n_tokens > LEAT_TOKEN_TABLE_TOKENS_MAX)
-        return leat_component_error(vocab, err, "has %zu tokens, above the limit of %u", n_tokens,
+        return leat_component_error(vocab, err, "has %zu tokens; at most %u are possible", n_tokens,
                                     LEAT_TOKEN_TABLE_TOKENS_MAX);
     if (leat_token_table_reserve(tokens, n_tokens, n_tokens * TOKEN_BYTES) < 0)
         return leat_error_oom(err);

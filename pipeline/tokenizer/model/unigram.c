@@ -83,7 +83,7 @@ static int check_item(const struct leat_component *item, struct leat_json_node *
 
     if (kind != LEAT_JSON_ARRAY || leat_json_n_items(item->node) != 2)
         return leat_component_error(item, err, "is %s, but must be [piece, score]",
-                                    kind == LEAT_JSON_ARRAY ? "an array of another length than 2"
+                                    kind == LEAT_JSON_ARRAY ? "an array that does not have length 2"
                                                             : leat_json_kind_name(kind));
     leat_component_iterate(item, &it);
     (void)leat_component_next(&it, &part);
@@ -111,7 +111,7 @@ static int read_item(struct leat_token_table *tokens, struct scores *scores,
     if (r < 0)
         return r;
     if (!leat_score_reader_next(reader, &score) || fabs(score) > SCORE_MAX)
-        return leat_component_error(item, err, "the score is beyond +-%g", SCORE_MAX);
+        return leat_component_error(item, err, "the score is outside +-%g", SCORE_MAX);
     text = leat_json_string(piece, &n_bytes);
     if (leat_token_table_add(tokens, text, n_bytes, (uint32_t)scores->n, err) < 0)
         return leat_component_place(item, err);
@@ -144,7 +144,7 @@ static int read_vocab(struct leat_token_table *tokens, struct scores *scores,
     int r = 0;
 
     if (n_items > LEAT_TOKEN_TABLE_TOKENS_MAX)
-        return leat_component_error(vocab, err, "has %zu pieces, above the limit of %u", n_items,
+        return leat_component_error(vocab, err, "has %zu pieces; at most %u are possible", n_items,
                                     LEAT_TOKEN_TABLE_TOKENS_MAX);
     scores->items = malloc((n_items + 1) * sizeof(*scores->items));
     if (!scores->items || leat_token_table_reserve(tokens, n_items, n_items * PIECE_BYTES) < 0)
@@ -177,7 +177,7 @@ static int read_unknown(struct leat_unigram_plan *plan, const struct scores *sco
     if (!leat_component_get(component, "unk_id", &child))
         return 0;
     if (scores->n == 0)
-        return leat_component_error(&child, err, "there is no piece for it: `vocab` is empty");
+        return leat_component_error(&child, err, "`vocab` is empty, so there is no piece for it");
     r = leat_component_uint(component, "unk_id", -1, scores->n - 1, &id, err);
     if (r == 0)
         plan->unknown = (int64_t)id;
@@ -192,7 +192,7 @@ static int read_fallback(struct unigram *model, const struct leat_component *com
     leat_model_find_bytes(&model->base, model->plan.byte_ids);
     if (r == 0 && model->plan.has_byte_fallback && model->plan.is_byte_level)
         r = leat_component_error(component, err,
-                                 "byte_fallback with a ByteLevel pre_tokenizer is not supported");
+                                 "byte_fallback does not work with a ByteLevel pre_tokenizer");
     return r;
 }
 

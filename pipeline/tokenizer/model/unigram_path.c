@@ -255,8 +255,9 @@ static int walk_on(struct walk *walk, struct leat_error *err) {
 
     while (walk->at < limit)
         if (!step(walk))
-            return leat_error_set(err, -EINVAL,
-                                  "the model has no piece for a character, and no unk_id");
+            return leat_error_set(
+                err, -EINVAL,
+                "the model has no piece for a character, and no unk_id to replace it");
     return 0;
 }
 

@@ -246,7 +246,7 @@ int leat_word_trie_build(struct leat_word_trie *trie, const struct leat_token_ta
     if (r < 0) {
         r = leat_error_oom(err);
     } else if (longest(&keys) > LEAT_WORD_TRIE_TOKEN_MAX) {
-        r = leat_error_set(err, -E2BIG, "a token has %u bytes, above the limit of %u",
+        r = leat_error_set(err, -E2BIG, "a token has %u bytes; at most %u are possible",
                            longest(&keys), LEAT_WORD_TRIE_TOKEN_MAX);
     } else {
         cut(&keys, &start);

@@ -142,8 +142,8 @@ static int build(struct wordpiece *model, const struct leat_component *component
     for (size_t i = 0; model->base.is_byte_level && i < n; i++)
         if (prefix[i] < 0x21 || prefix[i] > 0x7e)
             return leat_component_error(component, err,
-                                        "continuing_subword_prefix must be printable ASCII where "
-                                        "the pre_tokenizer is ByteLevel");
+                                        "continuing_subword_prefix must be printable ASCII if the "
+                                        "pre_tokenizer is ByteLevel");
     if (leat_word_trie_build(&model->trie, &model->base.tokens, model->base.is_byte_level, prefix,
                              n, err) < 0)
         return leat_component_place(component, err);

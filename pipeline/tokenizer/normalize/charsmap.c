@@ -41,17 +41,18 @@ static int decode_base64(const char *text, size_t n, uint8_t **ret_bytes, size_t
     uint8_t *bytes;
 
     if (n > LEAT_CHARSMAP_BYTES_MAX)
-        return leat_error_set(err, -EINVAL, "%zu bytes, but at most %u are possible", n,
+        return leat_error_set(err, -EINVAL, "has %zu bytes; at most %u are possible", n,
                               LEAT_CHARSMAP_BYTES_MAX);
     if (n % 4)
-        return leat_error_set(err, -EINVAL, "%zu bytes are no base64: not a multiple of 4", n);
+        return leat_error_set(err, -EINVAL,
+                              "is not valid base64: %zu bytes are not a multiple of 4", n);
     bytes = malloc(n / 4 * 3 + 1);
     if (!bytes)
         return -ENOMEM;
     for (size_t i = 0; i < n; i += 4)
         if (!decode_group(text + i, i + 4 == n ? n_pad : 0, bytes + i / 4 * 3)) {
             free(bytes);
-            return leat_error_set(err, -EINVAL, "no base64 at byte %zu", i);
+            return leat_error_set(err, -EINVAL, "is not valid base64 at byte %zu", i);
         }
     *ret_bytes = bytes;
     *ret_n_bytes = n / 4 * 3 - (size_t)n_pad;
@@ -68,9 +69,8 @@ static int parse(struct leat_charsmap *map, const uint8_t *bytes, size_t n_bytes
     size_t n_trie = n_bytes >= 4 ? unit_at(bytes) : 0, n_text;
 
     if (n_trie == 0 || n_trie % 4 || n_trie > n_bytes - 4)
-        return leat_error_set(err, -EINVAL,
-                              "a trie of %zu bytes does not fit into the %zu there are", n_trie,
-                              n_bytes);
+        return leat_error_set(err, -EINVAL, "claims a trie of %zu bytes, but has only %zu bytes",
+                              n_trie, n_bytes);
     n_text = n_bytes - 4 - n_trie;
     if (!leat_utf8_is_valid(bytes + 4 + n_trie, n_text))
         return leat_error_set(err, -EINVAL, "the replacements are not valid UTF-8");

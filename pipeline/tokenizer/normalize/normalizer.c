@@ -102,7 +102,8 @@ static int name_of(const struct leat_component *component, const char **ret_name
     }
     guess = component->depth <= LEAT_COMPONENT_DEPTH_MAX ? guess_name(component) : NULL;
     if (!guess && r == 0)
-        return leat_component_error(component, err, "no normalizer is of the type `%.64s`", type);
+        return leat_component_error(component, err, "there is no normalizer of the type `%.64s`",
+                                    type);
     if (!guess)
         return leat_component_type(component, &type, err);
     *ret_name = guess;
@@ -140,7 +141,7 @@ static int load(struct leat_normalizer *normalizer, const struct leat_component 
     if (strcmp(name, "Sequence") == 0)
         return load_sequence(normalizer, component, err);
     if (normalizer->n_steps == STEPS_MAX)
-        return leat_component_error(component, err, "more than %d normalizers", STEPS_MAX);
+        return leat_component_error(component, err, "has more than %d normalizers", STEPS_MAX);
     kind = find_kind(name);
     r = kind->load(kind, component, &step, err);
     if (r < 0)

@@ -64,11 +64,12 @@ static int take_from_one(const struct leat_truncation *truncation, size_t max, s
 
     if (target >= n_texts)
         return leat_error_set(err, -EINVAL,
-                              "truncation is OnlySecond, but there is no second text");
+                              "truncation is OnlySecond, but there is no second text: give one, or "
+                              "another truncation");
     if (n_other >= max)
         return leat_error_set(err, -EINVAL,
-                              "truncation is %s, but the %s text alone fills the %zu tokens that "
-                              "both may have",
+                              "truncation is %s, but the %s text already takes all %zu tokens of "
+                              "both: raise the length",
                               target ? "OnlySecond" : "OnlyFirst", target ? "first" : "second",
                               max);
     keep[target] = max - n_other;
@@ -107,8 +108,8 @@ static int cut(struct leat_truncation_cut *cut, size_t keep, struct leat_error *
     }
     if (cut->stride >= keep)
         return leat_error_set(err, -EINVAL,
-                              "truncation leaves %zu tokens of a text, but parts must overlap by "
-                              "the stride of %zu, which must be less",
+                              "truncation keeps %zu tokens of a text, but consecutive parts "
+                              "overlap by the stride of %zu: make the stride smaller",
                               keep, cut->stride);
     step = keep - cut->stride;
     cut->n_parts = 1 + (cut->n - keep + step - 1) / step;

@@ -16,9 +16,9 @@
 static int push_item(struct leat_post_layout *layout, struct leat_post_item item,
                      struct leat_error *err) {
     if (layout->n_items == LEAT_POST_ITEMS_MAX)
-        return leat_error_set(err, -E2BIG, "more than %d items", LEAT_POST_ITEMS_MAX);
+        return leat_error_set(err, -E2BIG, "has more than %d items", LEAT_POST_ITEMS_MAX);
     if (item.id < 0 && layout->n_texts == LEAT_POST_TEXTS_MAX)
-        return leat_error_set(err, -E2BIG, "texts at more than %d places", LEAT_POST_TEXTS_MAX);
+        return leat_error_set(err, -E2BIG, "has texts at more than %d places", LEAT_POST_TEXTS_MAX);
     if (!leat_array_reserve(&layout->items, layout->n_items + 1, &layout->capacity))
         return leat_error_oom(err);
     layout->items[layout->n_items++] = item;
@@ -101,7 +101,8 @@ static int read_special(const struct leat_component *component, const char *key,
         return leat_component_error(&array, err, "must be [token, id]");
     value = leat_json_int(id.node);
     if (value < 0 || value > INT32_MAX)
-        return leat_component_error(&id, err, "%lld is outside 0..%d", (long long)value, INT32_MAX);
+        return leat_component_error(&id, err, "is %lld, which is outside 0..%d", (long long)value,
+                                    INT32_MAX);
     *ret_id = (int32_t)value;
     return 0;
 }
@@ -116,7 +117,7 @@ static int read_trim(const struct leat_component *component, struct leat_post *p
     if (r < 0 || !trims)
         return r;
     if (post->n_trims == LEAT_POST_TRIMS_MAX)
-        return leat_component_error(component, err, "offsets are trimmed more than %d times",
+        return leat_component_error(component, err, "trims offsets more than %d times",
                                     LEAT_POST_TRIMS_MAX);
     post->trim_leaves_first[post->n_trims++] = leaves_first;
     return 0;
@@ -173,7 +174,7 @@ static int read_text(struct template *template, const struct leat_component *pie
     if (r < 0)
         return r;
     if (choice == 1 && !template->is_pair)
-        return leat_component_error(piece, err, "text B in the layout of a single text");
+        return leat_component_error(piece, err, "the layout of a single text has a text B");
     item = (struct leat_post_item){.id = choice ? LEAT_POST_SECOND : LEAT_POST_FIRST,
                                    .type_id = (uint32_t)type_id,
                                    .overflow_type_id = (uint32_t)choice};
@@ -320,13 +321,13 @@ static int read_processor(const struct leat_component *component, struct reading
             continue;
         if (types[i].gives_layout && reading->has_layout)
             return leat_component_error(
-                component, err, "a second processor that adds tokens; one of them is supported");
+                component, err, "a second processor adds tokens, but leat supports only one");
         reading->has_layout |= types[i].gives_layout;
         describe_type(reading->post, name);
         return types[i].read(component, reading->post, err);
     }
     return leat_component_error(component, err,
-                                "\"%.64s\" is not one of BertProcessing, ByteLevel, "
+                                "is \"%.64s\", but must be one of BertProcessing, ByteLevel, "
                                 "RobertaProcessing, Sequence, TemplateProcessing",
                                 name);
 }

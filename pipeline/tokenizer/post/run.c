@@ -204,7 +204,7 @@ static int check_size(const struct run *run, struct leat_error *err) {
     }
     if (n_encodings > 1 && n_encodings * (n_tokens + 1) > LEAT_POST_TOKENS_MAX)
         return leat_error_set(err, -E2BIG,
-                              "the overflow of the truncation would be %.0f encodings of %.0f "
+                              "the parts that truncation cuts off would be %.0f encodings of %.0f "
                               "tokens; at most %u tokens in all are possible",
                               n_encodings, n_tokens, LEAT_POST_TOKENS_MAX);
     return 0;

@@ -81,8 +81,8 @@ int leat_regex_new(const char *pattern, size_t n_bytes, struct leat_regex **ret_
 
     *ret_regex = NULL;
     if (n_bytes > LEAT_REGEX_BYTES_MAX)
-        return leat_error_set(err, -EINVAL, "the regex has %zu bytes; %d are allowed", n_bytes,
-                              LEAT_REGEX_BYTES_MAX);
+        return leat_error_set(err, -EINVAL, "the regex has %zu bytes; at most %d are possible",
+                              n_bytes, LEAT_REGEX_BYTES_MAX);
     regex = calloc(1, sizeof(*regex));
     if (!regex)
         return leat_error_oom(err);
@@ -197,7 +197,7 @@ static int fail(int code, uint32_t at, struct leat_error *err) {
     if (code == PCRE2_ERROR_NOMEMORY)
         return leat_error_oom(err);
     (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)message, sizeof(message));
-    return leat_error_set(err, -EINVAL, "a regex gives up behind byte %u of a text: %s",
+    return leat_error_set(err, -EINVAL, "a regex gives up after byte %u of a text: %s",
                           (unsigned)at, message);
 }
 

@@ -123,7 +123,7 @@ static int fill(struct leat_regex_alphabet *alphabet, const struct edge *edges, 
     }
     if (walk.letter < 0)
         return leat_error_set(err, -EINVAL,
-                              "the regex tells more than %d kinds of characters apart",
+                              "the regex distinguishes more than %d kinds of characters",
                               LEAT_REGEX_LETTERS_MAX);
     return 0;
 }

@@ -38,8 +38,10 @@ static void flush(struct bracket *bracket) {
 static int put_code(struct leat_regex_reader *reader, struct bracket *bracket, uint32_t code) {
     if (bracket->state == STATE_RANGE) {
         if (bracket->code > code)
-            return leat_regex_fail(reader, "a range in brackets is empty: U+%04X-U+%04X",
-                                   (unsigned)bracket->code, (unsigned)code);
+            return leat_regex_fail(
+                reader,
+                "the range U+%04X-U+%04X in brackets is empty: its ends are in the wrong order",
+                (unsigned)bracket->code, (unsigned)code);
         leat_code_set_add(&bracket->set, bracket->code, code);
         bracket->state = STATE_DONE;
         return 0;
@@ -88,7 +90,7 @@ static int put_posix(struct leat_regex_reader *reader, struct bracket *bracket) 
     if (n + 1 >= n_left || name[n] != ':' || name[n + 1] != ']')
         return 1;
     if (!leat_regex_add_posix(&set, name, n))
-        return leat_regex_fail(reader, "[:%.*s:] is no POSIX bracket", (int)n, (const char *)name);
+        return leat_regex_fail(reader, "[:%.*s:] is not a POSIX class", (int)n, (const char *)name);
     if (is_not)
         leat_code_set_complement(&set);
     reader->at += 2 + is_not + n + 2;
@@ -205,10 +207,11 @@ static int finish(struct leat_regex_reader *reader, struct bracket *bracket, boo
     if (reader->options.ignores_case && reader->bracket_depth == 1) {
         odd = is_not ? 0 : leat_regex_find_long_case(&bracket->set);
         if (odd)
-            return leat_regex_fail(reader,
-                                   "brackets under (?i) hold U+%04X, which is several "
-                                   "characters in another case; that is not supported",
-                                   (unsigned)odd);
+            return leat_regex_fail(
+                reader,
+                "U+%04X in brackets under (?i) has several characters in its other "
+                "case; that is not supported",
+                (unsigned)odd);
         leat_regex_add_cases(&bracket->set);
     }
     if (is_not)
@@ -225,8 +228,7 @@ int leat_regex_take_bracket(struct leat_regex_reader *reader, struct leat_code_s
 
     *ret_set = (struct leat_code_set){0};
     if (++reader->bracket_depth > LEAT_REGEX_DEPTH_MAX)
-        return leat_regex_fail(reader, "brackets are nested more than %d deep",
-                               LEAT_REGEX_DEPTH_MAX);
+        return leat_regex_fail(reader, "brackets nest more than %d levels", LEAT_REGEX_DEPTH_MAX);
     reader->at++;
     is_not = leat_regex_peek(reader, 0) == '^';
     reader->at += is_not;

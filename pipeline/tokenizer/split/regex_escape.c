@@ -14,7 +14,7 @@ int leat_regex_fail(struct leat_regex_reader *reader, const char *format, ...) {
     va_start(ap, format);
     (void)vsnprintf(reason, sizeof(reason), format, ap);
     va_end(ap);
-    return leat_error_set(reader->err, -EINVAL, "byte %u of the regex: %s",
+    return leat_error_set(reader->err, -EINVAL, "at byte %u of the regex: %s",
                           (unsigned)(reader->at < reader->n_bytes ? reader->at : reader->n_bytes),
                           reason);
 }
@@ -58,10 +58,10 @@ static int take_braced(struct leat_regex_reader *reader, int base, uint32_t *ret
     reader->at++;
     n = take_digits(reader, base, base == 16 ? 8 : 11, ret_code);
     if (n == 0 || leat_regex_peek(reader, 0) != '}')
-        return leat_regex_fail(reader, "a code point in braces is not a single number");
+        return leat_regex_fail(reader, "the braces must hold a single code point");
     reader->at++;
     if (*ret_code > LEAT_CODE_MAX || (*ret_code >= 0xd800 && *ret_code < 0xe000))
-        return leat_regex_fail(reader, "U+%X is no character", (unsigned)*ret_code);
+        return leat_regex_fail(reader, "U+%X is not a character", (unsigned)*ret_code);
     return 0;
 }
 
@@ -70,10 +70,10 @@ static int take_hex(struct leat_regex_reader *reader, uint32_t *ret_code) {
         return take_braced(reader, 16, ret_code);
     (void)take_digits(reader, 16, 2, ret_code);
     if (*ret_code >= 0x80)
-        return leat_regex_fail(reader,
-                               "\\x%02X stands for a byte of UTF-8, which is not supported;"
-                               " write the character or \\x{...}",
-                               (unsigned)*ret_code);
+        return leat_regex_fail(
+            reader,
+            "\\x%02X is a byte of UTF-8, which is not supported: write the character or \\x{...}",
+            (unsigned)*ret_code);
     return 0;
 }
 
@@ -81,15 +81,17 @@ static int take_unicode(struct leat_regex_reader *reader, uint32_t *ret_code) {
     if (take_digits(reader, 16, 4, ret_code) != 4)
         return leat_regex_fail(reader, "\\u needs four hexadecimal digits");
     if (*ret_code >= 0xd800 && *ret_code < 0xe000)
-        return leat_regex_fail(reader, "U+%X is no character", (unsigned)*ret_code);
+        return leat_regex_fail(reader, "U+%X is not a character", (unsigned)*ret_code);
     return 0;
 }
 
 static int take_octal(struct leat_regex_reader *reader, uint32_t n_max, uint32_t *ret_code) {
     (void)take_digits(reader, 8, n_max, ret_code);
     if (*ret_code >= 0x80)
-        return leat_regex_fail(reader, "\\%o stands for a byte of UTF-8, which is not supported",
-                               (unsigned)*ret_code);
+        return leat_regex_fail(
+            reader,
+            "\\%o is a byte of UTF-8, which is not supported: write the character or \\x{...}",
+            (unsigned)*ret_code);
     return 0;
 }
 
@@ -109,7 +111,7 @@ static int take_property(struct leat_regex_reader *reader, bool is_not, bool is_
         n--;
     }
     if (!leat_regex_add_property(set, name, n, is_bracket))
-        return leat_regex_fail(reader, "the property \\p{%.*s} is not known", n > 60 ? 60 : (int)n,
+        return leat_regex_fail(reader, "the property \\p{%.*s} is unknown", n > 60 ? 60 : (int)n,
                                (const char *)name);
     if (is_not)
         leat_code_set_complement(set);
@@ -183,7 +185,7 @@ int leat_regex_take_escape(struct leat_regex_reader *reader, bool is_bracket,
 
     *ret_escape = (struct leat_regex_escape){0};
     if (leat_regex_is_done(reader))
-        return leat_regex_fail(reader, "it ends with a backslash");
+        return leat_regex_fail(reader, "the regex ends with a backslash");
     if (letter >= 0x80) {
         ret_escape->code = leat_regex_take_code(reader);
         return 0;

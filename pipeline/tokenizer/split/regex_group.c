@@ -174,12 +174,14 @@ int leat_regex_settle_groups(struct leat_regex_reader *reader) {
     uint32_t n_captures = 0;
 
     if (reader->has_numbers && reader->has_names)
-        return leat_regex_fail(reader, "a backreference must be by name where a group has one");
+        return leat_regex_fail(
+            reader, "a backreference must use names, because the regex has groups with names");
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
         if (tree->nodes[i].kind != LEAT_REGEX_REFERENCE)
             continue;
         if (tree->nodes[i].group >= reader->n_groups)
-            return leat_regex_fail(reader, "a backreference is to group %u of %u",
+            return leat_regex_fail(reader,
+                                   "a backreference names group %u; the regex has groups 1 to %u",
                                    (unsigned)tree->nodes[i].group + 1, (unsigned)reader->n_groups);
         reader->groups[tree->nodes[i].group].is_referenced = true;
     }

@@ -17,7 +17,7 @@ int leat_regex_add_node(struct leat_regex_reader *reader, enum leat_regex_kind k
     struct leat_regex_tree *tree = reader->tree;
 
     if (tree->n_nodes == LEAT_REGEX_NODES_MAX)
-        return leat_regex_fail(reader, "it is too long");
+        return leat_regex_fail(reader, "the regex is too long");
     if (!leat_array_reserve(&tree->nodes, tree->n_nodes + 1, &tree->nodes_capacity))
         return leat_error_oom(reader->err);
     *ret = tree->n_nodes++;
@@ -55,7 +55,8 @@ static int intern(struct leat_regex_reader *reader, struct leat_code_set *take_s
         }
     if (tree->n_sets == LEAT_REGEX_SETS_MAX) {
         leat_code_set_deinit(take_set);
-        return leat_regex_fail(reader, "it has more than %d different characters and classes",
+        return leat_regex_fail(reader,
+                               "the regex has more than %d different characters and classes",
                                LEAT_REGEX_SETS_MAX);
     }
     tree->sets[tree->n_sets++] = *take_set;
@@ -95,10 +96,10 @@ static int add_code(struct leat_regex_reader *reader, uint32_t code, struct item
     }
     if (odd) {
         leat_code_set_deinit(&set);
-        return leat_regex_fail(reader,
-                               "U+%04X under (?i) is several characters in another case; "
-                               "that is not supported",
-                               (unsigned)odd);
+        return leat_regex_fail(
+            reader,
+            "U+%04X under (?i) has several characters in its other case; that is not supported",
+            (unsigned)odd);
     }
     return add_set(reader, &set, &ret->node);
 }
@@ -292,8 +293,9 @@ static int take_options(struct leat_regex_reader *reader) {
         case ')':
             return 0;
         default:
-            return leat_regex_fail(reader, "this group or option is not supported: only i, m and "
-                                           "x, (?:, (?=, (?!, (?<=, (?<!, (?> and names are");
+            return leat_regex_fail(
+                reader, "this group or option is not supported; leat supports the options i, m and "
+                        "x, and the groups (?:, (?=, (?!, (?<=, (?<!, (?> and names");
         }
     }
 }
@@ -432,7 +434,7 @@ static int take_atom(struct leat_regex_reader *reader, struct item *ret) {
     case '*':
     case '+':
     case '?':
-        return leat_regex_fail(reader, "`%c` has nothing to repeat", c);
+        return leat_regex_fail(reader, "`%c` has nothing before it to repeat", c);
     }
     return add_code(reader, leat_regex_take_code(reader), ret);
 }
@@ -477,10 +479,10 @@ static int take_interval(struct leat_regex_reader *reader, struct repeat *ret) {
     reader->at++;
     if (ret->min > LEAT_REGEX_REPEAT_MAX ||
         (ret->max != LEAT_REGEX_FOREVER && ret->max > LEAT_REGEX_REPEAT_MAX))
-        return leat_regex_fail(reader, "it repeats something more than %d times",
+        return leat_regex_fail(reader, "something is repeated more than %d times",
                                LEAT_REGEX_REPEAT_MAX);
     if (ret->min > ret->max)
-        return leat_regex_fail(reader, "a repeat has its bounds in the wrong order: {%u,%u}",
+        return leat_regex_fail(reader, "the bounds of a repeat are in the wrong order: {%u,%u}",
                                (unsigned)ret->min, (unsigned)ret->max);
     /* {n}? is not lazy but optional: that is the `?` of a further repeat. */
     if (leat_regex_peek(reader, 0) == '?' && has_comma) {
@@ -523,9 +525,9 @@ static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
             return leat_regex_fail(reader, "an assertion is repeated");
         /* Matchers differ in how they end a loop whose rounds match nothing. */
         if (repeat.max > 1 && leat_regex_is_nullable(reader->tree, item->node))
-            return leat_regex_fail(reader, "what is repeated can be empty; that is not supported");
+            return leat_regex_fail(reader, "the repeated part can be empty; that is not supported");
         if (++n > 8)
-            return leat_regex_fail(reader, "repeats are repeated more than 8 times");
+            return leat_regex_fail(reader, "repeats nest more than 8 levels");
         child = item->node;
         r = add_parent(reader, LEAT_REGEX_REPEAT, child, &item->node);
         if (r < 0)
@@ -603,7 +605,7 @@ static int take_alternatives(struct leat_regex_reader *reader, uint32_t *ret) {
     int r;
 
     if (++reader->depth > LEAT_REGEX_DEPTH_MAX)
-        return leat_regex_fail(reader, "groups are nested more than %d deep", LEAT_REGEX_DEPTH_MAX);
+        return leat_regex_fail(reader, "groups nest more than %d levels", LEAT_REGEX_DEPTH_MAX);
     r = take_sequence(reader, &last);
     if (r == 0)
         r = add_parent(reader, LEAT_REGEX_ALTERNATION, last, ret);
@@ -633,7 +635,7 @@ int leat_regex_parse(const char *pattern, size_t n_bytes, struct leat_regex_tree
         return leat_error_oom(err);
     r = take_alternatives(&reader, &ret_tree->root);
     if (r == 0 && !leat_regex_is_done(&reader))
-        r = leat_regex_fail(&reader, "a `)` closes nothing");
+        r = leat_regex_fail(&reader, "a `)` has no `(` before it");
     if (r == 0)
         r = leat_regex_settle_groups(&reader);
     free(reader.groups);

@@ -164,7 +164,7 @@ static int rewrite_all(struct leat_splitter_context *context, const struct leat_
     if (r == -ENOMEM)
         return leat_error_oom(err);
     if (r < 0)
-        return leat_error_set(err, r, "the text is too long: more than %u bytes when rewritten",
+        return leat_error_set(err, r, "the rewritten text would be longer than %u bytes",
                               (unsigned)LEAT_TEXT_BYTES_MAX);
     return 0;
 }

@@ -131,7 +131,7 @@ static int read_length(const struct leat_component *component, struct leat_split
     if (r < 0)
         return r;
     if (length == 0)
-        return leat_component_error(component, err, "length is 0; words have at least 1 character");
+        return leat_component_error(component, err, "is 0, but a word has at least 1 character");
     step = add(steps, component, LEAT_SPLIT_STEP_LENGTH, err);
     if (!step)
         return -EINVAL;
@@ -197,7 +197,7 @@ static int read_split(const struct leat_component *component, struct leat_split_
         return r;
     is_regex = leat_component_get(&pattern, "Regex", &child);
     if (is_regex == leat_component_get(&pattern, "String", &child))
-        return leat_component_error(&pattern, err, "it must have either a String or a Regex");
+        return leat_component_error(&pattern, err, "needs either a String or a Regex");
     r = leat_component_string(&pattern, is_regex ? "Regex" : "String", NULL, &text, &n_bytes, err);
     if (r < 0)
         return r;
@@ -245,7 +245,7 @@ static int read_any(const struct leat_component *component, struct leat_split_st
         if (strcmp(types[i].name, type) == 0)
             return types[i].read ? types[i].read(component, steps, err)
                                  : add_scan(steps, component, types[i].scanner, err);
-    return leat_component_error(component, err, "there is no pre-tokenizer of type \"%.60s\"",
+    return leat_component_error(component, err, "there is no pre-tokenizer of the type \"%.60s\"",
                                 type);
 }
 
@@ -256,7 +256,7 @@ static int read_sequence(const struct leat_component *component, struct leat_spl
     int r;
 
     if (component->depth > LEAT_COMPONENT_DEPTH_MAX)
-        return leat_component_error(component, err, "sequences are nested more than %d deep",
+        return leat_component_error(component, err, "sequences nest more than %d levels",
                                     LEAT_COMPONENT_DEPTH_MAX);
     r = leat_component_child(component, "pretokenizers", LEAT_JSON_ARRAY, &array, err);
     if (r < 0)
@@ -325,7 +325,7 @@ static const char *const behaviors[] = {
     [LEAT_BEHAVIOR_REMOVED] = "removed",
     [LEAT_BEHAVIOR_ISOLATED] = "isolated",
     [LEAT_BEHAVIOR_MERGED_WITH_PREVIOUS] = "merged with the word before",
-    [LEAT_BEHAVIOR_MERGED_WITH_NEXT] = "merged with the word behind",
+    [LEAT_BEHAVIOR_MERGED_WITH_NEXT] = "merged with the word after",
     [LEAT_BEHAVIOR_CONTIGUOUS] = "isolated in runs",
 };
 
@@ -335,9 +335,9 @@ static void describe_behavior(const struct leat_split_step *step, FILE *out) {
 
 static void describe_metaspace(const struct leat_split_step *step, FILE *out) {
     static const char *const places[] = {
-        [LEAT_SCHEME_ALWAYS] = "and always in front",
-        [LEAT_SCHEME_FIRST] = "and in front of the document",
-        [LEAT_SCHEME_NEVER] = "never in front",
+        [LEAT_SCHEME_ALWAYS] = "with one in front of each text",
+        [LEAT_SCHEME_FIRST] = "with one in front of the document",
+        [LEAT_SCHEME_NEVER] = "with none in front",
     };
 
     (void)fprintf(out, "blanks to \"%.*s\", %s", (int)step->n_bytes, (const char *)step->bytes,
@@ -369,7 +369,7 @@ static void describe(const struct leat_split_step *step, FILE *out) {
         (void)fputs("scripts", out);
         break;
     case LEAT_SPLIT_STEP_PREFIX:
-        (void)fputs("blank in front", out);
+        (void)fputs("adds a blank in front", out);
         break;
     case LEAT_SPLIT_STEP_METASPACE:
         describe_metaspace(step, out);

@@ -236,18 +236,18 @@ static void test_refused(void **state) {
     write_csv(10);
     folder_print("v.txt", "n\n0\n1\n2\n3\n4\n5\n6\n");
     check_error("cache: {max_size: 1GB}", CASTS,
-                "x.yaml:4:12: streams.x.cache: needs a folder: `path` for a cache, or `prepared` "
-                "for a prepared set");
+                "x.yaml:4:12: streams.x.cache: the cache needs a folder: give `path` for a cache, "
+                "or `prepared` for a prepared set");
     check_error("cache: {path: c, prepared: d}", CASTS,
-                "x.yaml:4:12: streams.x.cache: needs a folder: `path` for a cache, or `prepared` "
-                "for a prepared set");
+                "x.yaml:4:12: streams.x.cache: the cache needs a folder: give `path` for a cache, "
+                "or `prepared` for a prepared set");
     check_error("cache: here", CASTS, "x.yaml:4:12: streams.x.cache: expected a map, got \"here\"");
     check_error("cache: {path: c, max_size: big}", CASTS,
-                "x.yaml:4:32: streams.x.cache.max_size: expected a number of bytes, as 4096, "
+                "x.yaml:4:32: streams.x.cache.max_size: expected a number of bytes, such as 4096, "
                 "500MB or 4GiB, got \"big\"");
     check_error("cache: {path: c, max_age: -3d}", CASTS,
-                "x.yaml:4:31: streams.x.cache.max_age: expected a time, as 90s, 45m, 12h or 30d, "
-                "got \"-3d\"");
+                "x.yaml:4:31: streams.x.cache.max_age: expected a time, such as 90s, 45m, 12h or "
+                "30d, got \"-3d\"");
     check_error("cache: {path: c, comprssion: lz4}", CASTS,
                 "x.yaml:4:22: streams.x.cache: unknown key \"comprssion\"; did you mean "
                 "\"compression\"?");
@@ -255,7 +255,7 @@ static void test_refused(void **state) {
                 "- tokenize: {input: name, output: ids, vocab: v.txt, mode: random}\n"
                 "- select: {fields: [ids]}",
                 "x.yaml:6:9: streams.x.stages[0].tokenize: gives other values in each epoch, but a "
-                "cache would not: remove `cache`, or the randomness");
+                "cache would repeat the first ones: remove `cache`, or the randomness");
 }
 
 static void test_describe(void **state) {

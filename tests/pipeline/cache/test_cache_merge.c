@@ -125,11 +125,10 @@ static void test_wrong_shards(void **state) {
     remove_caches();
     check_merge(options, folder, -ENOENT, "shards");
     assert_int_equal(mkdir(folder, 0700), 0);
-    check_merge(options, folder, -EINVAL, "there are no shards");
+    check_merge(options, folder, -EINVAL, "the folder has no shards");
     prepare(1, 3, folder, options);
     prepare(2, 3, folder, options);
-    check_merge(options, folder, -EINVAL,
-                "shard 0/3 is missing: `leatctl prepare");
+    check_merge(options, folder, -EINVAL, "shard 0/3 is missing: make it with `leatctl prepare");
     prepare(0, 3, folder, options);
     check_merge(CACHE "\n    max_record_bytes: 5000", folder, -ESTALE, "another source");
     check_merge("cache: {path: ., verify: full}", folder, -ESTALE, "other data");

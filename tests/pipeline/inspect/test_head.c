@@ -31,15 +31,16 @@ static void test_after_each_stage(void **state) {
     check_head("", STAGES, 5, 1, "{\"id\": 2}\n");
     check_head("", STAGES, 0, 0, "");
     check_head("", STAGES, 6, 1,
-               "stage 6 does not exist: stages have the numbers from 0, and there are 6\n");
+               "stage 6 does not exist: the stream has 6 stages, numbered from 0\n");
 }
 
 /* The first bad record in the order of the data ends it, whichever stage found it. */
 static void test_bad_records(void **state) {
     (void)state;
     folder_print("in.csv", "id,x\n1,a\nbad,b\n3,c\n4,d,more\n5,e\n");
-    check_head("", STAGES, 0, 5,
-               "{\"id\": 1, \"x\": \"a\"}\nin.csv:3: cast.id: \"bad\" is no int32\n");
+    check_head(
+        "", STAGES, 0, 5,
+        "{\"id\": 1, \"x\": \"a\"}\nin.csv:3: cast.id: \"bad\" is not a value of type int32\n");
     check_head("", STAGES, 0, 1, "{\"id\": 1, \"x\": \"a\"}\n");
     check_head("on_error: skip", STAGES, 0, 5,
                "{\"id\": 1, \"x\": \"a\"}\n{\"id\": 3, \"x\": \"c\"}\n{\"id\": 5, \"x\": \"e\"}\n");

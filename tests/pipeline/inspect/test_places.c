@@ -190,9 +190,10 @@ static void expect_none(const char *options, uint64_t step, int code, const char
 static void test_no_such_step(void **state) {
     (void)state;
     write_file("data.csv", 0, 100);
-    expect_none("", 10, -ERANGE, "step 10 does not exist: epoch 0 has 10 steps");
-    expect_none("", 99, -EINVAL, "step 99 does not exist, since epoch 0 has only 10 steps");
-    expect_none("skip_steps: [4]", 4, -ENODATA, "epoch 0, step 4 is left out");
+    expect_none("", 10, -ERANGE, "step 10 does not exist: epoch 0 has 10 steps, numbered from 0");
+    expect_none("", 99, -EINVAL,
+                "step 99 does not exist: epoch 0 has only 10 steps, numbered from 0");
+    expect_none("skip_steps: [4]", 4, -ENODATA, "epoch 0, step 4 has no batch");
     expect_none("skip_steps: [9]", 9, -ERANGE, "step 9 does not exist");
 }
 

@@ -219,10 +219,11 @@ static void says_what_matches_nothing(void **state) {
         int r = leat_files_expand(&files, &entries[i], 1, folder, NULL, &leat_opener_any, &err);
         assert_true(r < 0);
         assert_string_equal(err.path, "paths[0]");
-        assert_non_null(strstr(err.message, i == 4    ? "the path is empty"
-                                            : i == 6  ? "x1*"
-                                            : i == 10 ? "s-11.txt: No such file"
-                                                      : entries[i]));
+        assert_non_null(
+            strstr(err.message, i == 4 ? "the path is empty: give a file, a directory or a pattern"
+                                : i == 6  ? "x1*"
+                                : i == 10 ? "s-11.txt: No such file"
+                                          : entries[i]));
         assert_int_equal(files.n_paths, 0);
     }
 }

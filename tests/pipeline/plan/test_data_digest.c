@@ -92,7 +92,7 @@ static void test_differences(void **state) {
     expect("csv: {paths: [a.csv, b.csv, c.csv]}", "csv: {paths: [a.csv, c.csv]}",
            "there were 3 files, there are 2; b.csv (9 bytes) is gone");
     expect("csv: {paths: [a.csv, b.csv]}", "csv: {paths: [b.csv, a.csv]}",
-           "the order of the files has changed: b.csv stands where a.csv stood");
+           "the order of the files has changed: b.csv is now in the place of a.csv");
 }
 
 /* Whole lines, as many as fit. */
@@ -160,7 +160,7 @@ static void test_full(void **state) {
     before = identified("csv: {paths: a.csv}", "verify: full", NULL);
     sampled = identified("csv: {paths: a.csv}", "", NULL);
     assert_false(is_same(before, sampled));
-    assert_non_null(strstr(compare(before, sampled), "verify was full and is sample now"));
+    assert_non_null(strstr(compare(before, sampled), "`verify` was full and is sample now"));
     for (size_t place = 70000; place < LARGE; place += LARGE / 9) {
         uint64_t part = LARGE / LEAT_DATA_RANGES + 1, first = place / part * part;
         char *end;
@@ -260,7 +260,7 @@ static void test_composed(void **state) {
     assert_int_equal(unlink(folder_path("a.csv")), 0);
     assert_int_equal(leat_plan_identify_data(b, &leat_opener_any, NULL, &err), 0);
     assert_false(is_same(a, b));
-    assert_non_null(strstr(compare(a, b), "a.csv had 7 bytes, is not to be read"));
+    assert_non_null(strstr(compare(a, b), "a.csv had 7 bytes, is unreadable"));
     leat_plan_unref(a);
     leat_plan_unref(b);
 }

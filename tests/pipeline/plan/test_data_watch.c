@@ -78,13 +78,12 @@ static const struct change {
     void (*make)(void);
     const char *text; /* NULL: it is none */
 } changes[] = {
-    {append, "b.csv: was appended to: it had 7 bytes, and has 9 bytes"},
-    {truncate_it, "b.csv: has become shorter: it had 7 bytes, and has 5 bytes"},
-    {rewrite,
-     "b.csv: was rewritten with the same size (7 bytes): it differs between bytes 5 and 6"},
-    {rewrite_longer, "b.csv: was rewritten: it had 7 bytes, and has 9 bytes"},
-    {replace, "b.csv: was replaced by another file: it had 7 bytes, and has 9 bytes"},
-    {remove_it, "b.csv: has vanished"},
+    {append, "b.csv: was appended to: it had 7 bytes and now has 9 bytes"},
+    {truncate_it, "b.csv: was shortened: it had 7 bytes and now has 5 bytes"},
+    {rewrite, "b.csv: was rewritten with the same size (7 bytes); bytes 5 to 6 differ"},
+    {rewrite_longer, "b.csv: was rewritten: it had 7 bytes and now has 9 bytes"},
+    {replace, "b.csv: was replaced by another file: it had 7 bytes and now has 9 bytes"},
+    {remove_it, "b.csv: was removed"},
     {touch, NULL},
     {replace_by_same, NULL},
 };

@@ -84,7 +84,7 @@ static void test_told(void **state) {
     (void)state;
     open_folder(&descriptions);
     assert_int_equal(leat_descriptions_check(&descriptions, old, &claim, &err), 0);
-    expect_refused(&descriptions, new, &claim, "the earlier description is not kept here");
+    expect_refused(&descriptions, new, &claim, "leat has no earlier description");
     for (int i = 0; i < 2; i++)
         assert_int_equal(leat_descriptions_keep(&descriptions, old, &err), 0);
     assert_int_equal(clear(&descriptions.folder, false), 2);

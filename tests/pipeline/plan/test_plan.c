@@ -136,17 +136,17 @@ static void test_errors(void **state) {
          "x.yaml:5:9: streams.x.stages[0].frobnicate: unknown stage \"frobnicate\"; `leatctl "
          "stages` lists all"},
         {"- take: {count: 1}\n- batch: {size: 3}",
-         "x.yaml:6:17: streams.x.stages[1].batch: unknown key \"size\"; the first known is "
+         "x.yaml:6:17: streams.x.stages[1].batch: unknown key \"size\"; a possible key is "
          "\"batch_size\""},
         {"- batch: {batch_size: 2}",
-         "x.yaml:5:9: streams.x.stages[0].batch: the field \"t\" is text and cannot be in a batch: "
-         "`cast` it to numbers, or `select` the other fields"},
+         "x.yaml:5:9: streams.x.stages[0].batch: the field \"t\" is text, which a batch cannot "
+         "hold: `cast` it to numbers, or `select` the other fields"},
         {"- select: {fields: [x]}\n- batch: {batch_size: 2}",
-         "x.yaml:6:9: streams.x.stages[1].batch: the field \"x\" has rows of different lengths: "
+         "x.yaml:6:9: streams.x.stages[1].batch: rows of the field \"x\" have different lengths: "
          "`pad` it before `batch`"},
         {"- cast: {input: nothing, dtype: int32}",
-         "x.yaml:5:23: streams.x.stages[0].cast.input: there is no field \"nothing\" here; there "
-         "is a, b, t, x"},
+         "x.yaml:5:23: streams.x.stages[0].cast.input: there is no field \"nothing\" here: the "
+         "fields are a, b, t, x"},
         {"- select: {fields: [a]}\n- cast: {input: b, dtype: int32}",
          "x.yaml:6:23: streams.x.stages[1].cast.input: there is no field \"b\" here; did you mean "
          "\"a\"?"},
@@ -162,23 +162,23 @@ static void test_errors(void **state) {
                         "x.yaml:4:5: streams.x: unknown key \"on_eror\"; did you mean "
                         "\"on_error\"?");
     assert_string_equal(stream_error(DATA, "on_error: quarantine", ""),
-                        "x.yaml:4:15: streams.x.on_error: quarantine needs a file: set "
-                        "`quarantine`");
-    assert_string_equal(stream_error(DATA, "quarantine: bad", ""),
-                        "x.yaml:4:17: streams.x.quarantine: has an effect only with `on_error: "
-                        "quarantine`");
-    assert_string_equal(stream_error(DATA, "max_errors: 5", ""),
-                        "x.yaml:4:17: streams.x.max_errors: has an effect only with `on_error: "
-                        "skip` or `quarantine`: with `fail` the first bad record ends the stream");
-    assert_string_equal(stream_error(DATA, "on_error: fail\n    max_errors: 5", ""),
-                        "x.yaml:5:17: streams.x.max_errors: has an effect only with `on_error: "
-                        "skip` or `quarantine`: with `fail` the first bad record ends the stream");
+                        "x.yaml:4:15: streams.x.on_error: `on_error: quarantine` needs a file: set "
+                        "`quarantine`, such as bad.jsonl");
     assert_string_equal(
-        stream_error(DATA, "max_batch_bytes: 5000",
-                     "- select: {fields: [a]}\n"
-                     "- batch: {batch_size: 1000}"),
-        "x.yaml:7:9: streams.x.stages[1].batch: a batch of 1000 rows may need 8256 bytes, more "
-        "than max_batch_bytes (5000): lower batch_size or the lengths, or raise max_batch_bytes");
+        stream_error(DATA, "quarantine: bad", ""),
+        "x.yaml:4:17: streams.x.quarantine: works only with `on_error: quarantine`");
+    assert_string_equal(stream_error(DATA, "max_errors: 5", ""),
+                        "x.yaml:4:17: streams.x.max_errors: works only with `on_error: skip` or "
+                        "`quarantine`; with `fail`, the first bad record ends the stream");
+    assert_string_equal(stream_error(DATA, "on_error: fail\n    max_errors: 5", ""),
+                        "x.yaml:5:17: streams.x.max_errors: works only with `on_error: skip` or "
+                        "`quarantine`; with `fail`, the first bad record ends the stream");
+    assert_string_equal(stream_error(DATA, "max_batch_bytes: 5000",
+                                     "- select: {fields: [a]}\n"
+                                     "- batch: {batch_size: 1000}"),
+                        "x.yaml:7:9: streams.x.stages[1].batch: a batch of 1000 rows may need 8256 "
+                        "bytes, more than max_batch_bytes (5000): lower batch_size or the row "
+                        "lengths, or raise max_batch_bytes");
 }
 
 /* Sizes at the ends of their ranges are refused or bounded, and nothing overflows. */
@@ -295,13 +295,13 @@ static void test_explain(void **state) {
     if (leat_json_parse(json, text, strlen(text), strlen(text), &root, &err) < 0)
         fail_msg("%s\n%s", err.message, text);
     assert_non_null(strstr(text, "\"q\\\"\\\\\\n\\u0001\""));
-    assert_non_null(strstr(text, "\"computed in the pass, applied here\""));
-    assert_non_null(strstr(text, "\"not run: nothing needs it\""));
-    assert_non_null(strstr(text, "\"schema only\""));
+    assert_non_null(strstr(text, "\"computed in the pass over records, applied here\""));
+    assert_non_null(strstr(text, "\"not executed: no later stage needs its output\""));
+    assert_non_null(strstr(text, "\"only changes which fields there are\""));
     leat_json_free(json);
     free(text);
     text = stream_explain(plan, 2, false);
-    assert_non_null(strstr(text, "one pass over a block: jsonl > pad > filter"));
+    assert_non_null(strstr(text, "stages of a block:     jsonl > pad > filter"));
     assert_null(strchr(text, '\x01')); /* nor may they write to a terminal */
     free(text);
     leat_plan_unref(plan);

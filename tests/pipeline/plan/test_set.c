@@ -61,8 +61,8 @@ static void test_refused(void **state) {
     (void)state;
     check_refused("", "d/set.json");
     check_refused("[]", "\"leat_set\" is missing");
-    check_refused("{\"leat_set\": 1}", "is not version 2");
-    check_refused("{\"leat_set\": 2, \"spec\": \"00\"}", "has not the digits of a digest");
+    check_refused("{\"leat_set\": 1}", "must be 2");
+    check_refused("{\"leat_set\": 2, \"spec\": \"00\"}", "has the wrong number of digits for a digest");
     check_refused(SET(SOURCES, FILES, "[" SHARD "]", "3"), "\"shards\" has too few");
     check_refused(SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "7"), "is not the sum");
     check_refused(SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "-6"), "is negative");
@@ -70,10 +70,10 @@ static void test_refused(void **state) {
     check_refused(SET(SOURCES, FILES, "[" SHARD ", 3]", "6"), "\"n_records\" is missing");
     check_refused(SET("[{\"n_files\": 2, \"record_bytes\": 2, \"head\": \"\"}]", FILES,
                       "[" SHARD "," SHARD "]", "6"),
-                  "are not as many as the sources have");
+                  "has another number of entries than there are sources");
     check_refused(SET("[{\"n_files\": 1, \"record_bytes\": 2, \"head\": \"x0\"}]", FILES,
                       "[" SHARD "," SHARD "]", "6"),
-                  "has no hexadecimal digits");
+                  "has digits that are not hexadecimal");
 }
 
 int main(void) {

@@ -97,13 +97,12 @@ static void test_long_values(void **state) {
 static void test_stages(void **state) {
     (void)state;
     expect(plain, with_stages(CASTS "- take: {count: 5}\n- shuffle: {buffer_size: 1000}\n" BATCH),
-           "stages[2].take is new");
+           "stages[2].take was added");
     expect(with_stages(CASTS "- take: {count: 5}\n- shuffle: {buffer_size: 9}\n" BATCH),
-           with_stages(CASTS "- shuffle: {buffer_size: 9}\n" BATCH),
-           "stages[2].take was there, and is gone");
+           with_stages(CASTS "- shuffle: {buffer_size: 9}\n" BATCH), "stages[2].take was removed");
     expect(plain, with_stages(CASTS "- take: {count: 5}\n" BATCH),
            "stages[2] was shuffle, is take");
-    expect(plain, with_stages(CASTS BATCH), "stages[2].shuffle was there, and is gone");
+    expect(plain, with_stages(CASTS BATCH), "stages[2].shuffle was removed");
     expect(with_stages(CASTS "- take: {count: 2}\n- skip: {count: 3}\n" BATCH),
            with_stages(CASTS "- skip: {count: 3}\n- take: {count: 2}\n" BATCH),
            "stages[2] was take, is skip; stages[3] was skip, is take");
@@ -164,8 +163,8 @@ static void test_files(void **state) {
     folder_print("v.txt", "a\nb\nd\n \n");
     after = plan_of(&stream);
     leat_spec_text_compare(before->spec_text, after->spec_text, &text);
-    assert_string_equal(text.data, "what the files of stages[0].tokenize say has changed "
-                                   "(\"v.txt\")");
+    assert_string_equal(text.data,
+                        "the contents of the files of stages[0].tokenize changed (\"v.txt\")");
     assert_memory_not_equal(before->spec_digest, after->spec_digest, LEAT_DIGEST_BYTES);
     leat_plan_unref(before);
     leat_plan_unref(after);

@@ -34,7 +34,7 @@ static void test_bad_record_is_named(void **state) {
     assert_string_equal(driven.error.file, folder_path("data.csv"));
     assert_int_equal(driven.error.line, 4);
     assert_string_equal(driven.error.path, "streams.x.cast.age");
-    assert_string_equal(driven.error.message, "\"x y\" is no float32");
+    assert_string_equal(driven.error.message, "\"x y\" is not a value of type float32");
     assert_int_equal(driven.n_batches, 0);
 }
 
@@ -52,7 +52,8 @@ static void test_max_errors(void **state) {
         how.options.n_epochs = 3;
         driven = drive_stream(CSV, "on_error: skip\n    max_errors: 49", BAD_STAGES, &how);
         assert_int_equal(driven.error.code, -EBADMSG);
-        assert_non_null(strstr(driven.error.message, "more than max_errors (49) bad records"));
+        assert_non_null(
+            strstr(driven.error.message, "more records are bad than max_errors (49) allows"));
         assert_non_null(strstr(driven.error.message, "data.csv:"));
         assert_int_equal(driven.n_rows, 950); /* ids 0..998, without the bad */
     }
@@ -88,7 +89,8 @@ static void test_quarantine(void **state) {
         free(text);
     }
     assert_non_null(strstr(first, "\"stage\": \"cast\", \"field\": \"age\", \"reason\": "
-                                  "\"\\\"abc\\\" is no float32\", \"raw\": \"19,"));
+                                  "\"\\\"abc\\\" is not a value of type float32\", "
+                                  "\"raw\": \"19,"));
     assert_non_null(strstr(first, "\"stage\": \"csv\""));
     free(first);
 }
@@ -125,27 +127,29 @@ static void test_quarantine_lines(void **state) {
         CSV, "data.csv",
         "id,name,age\n1,a,2\n2,\xc3\xa9,x\n3,\xff,x\n44,\xff,x\n555,\xff,x\n6,b\n7,\"c\nd\",e\n",
         "\"line\": 3, \"offset\": 18, \"stage\": \"cast\", \"field\": \"age\", "
-        "\"reason\": \"\\\"x\\\" is no float32\", \"raw\": \"2,\xc3\xa9,x\"}\n"
+        "\"reason\": \"\\\"x\\\" is not a value of type float32\", \"raw\": \"2,\xc3\xa9,x\"}\n"
         "\"line\": 4, \"offset\": 25, \"stage\": \"cast\", \"field\": \"age\", "
-        "\"reason\": \"\\\"x\\\" is no float32\", \"raw_base64\": \"Myz/LHg=\"}\n"
+        "\"reason\": \"\\\"x\\\" is not a value of type float32\", \"raw_base64\": \"Myz/LHg=\"}\n"
         "\"line\": 5, \"offset\": 31, \"stage\": \"cast\", \"field\": \"age\", "
-        "\"reason\": \"\\\"x\\\" is no float32\", \"raw_base64\": \"NDQs/yx4\"}\n"
+        "\"reason\": \"\\\"x\\\" is not a value of type float32\", \"raw_base64\": \"NDQs/yx4\"}\n"
         "\"line\": 6, \"offset\": 38, \"stage\": \"cast\", \"field\": \"age\", "
-        "\"reason\": \"\\\"x\\\" is no float32\", \"raw_base64\": \"NTU1LP8seA==\"}\n"
+        "\"reason\": \"\\\"x\\\" is not a value of type float32\", "
+        "\"raw_base64\": \"NTU1LP8seA==\"}\n"
         "\"line\": 7, \"offset\": 46, \"stage\": \"csv\", "
-        "\"reason\": \"the record has 2 fields instead of 3\", \"raw\": \"6,b\"}\n"
+        "\"reason\": \"the record has 2 fields, but 3 were expected\", \"raw\": \"6,b\"}\n"
         "\"line\": 8, \"offset\": 50, \"stage\": \"cast\", \"field\": \"age\", "
-        "\"reason\": \"\\\"e\\\" is no float32\", \"raw\": \"7,\\\"c\\nd\\\",e\"}\n");
+        "\"reason\": \"\\\"e\\\" is not a value of type float32\", "
+        "\"raw\": \"7,\\\"c\\nd\\\",e\"}\n");
     check_quarantine(
         "jsonl: {paths: [data.jsonl], fields: {id: int64, name: text, age: text}}", "data.jsonl",
         "{\"id\": 1, \"name\": \"a\", \"age\": \"2\"}\n"
         "  {\"id\": 2, \"name\": b, \"age\": \"3\"}\n"
         "{\"id\": 3, \"name\": \"c\", \"age\": \"4\"} 5\n",
         "\"line\": 2, \"column\": 21, \"offset\": 35, \"stage\": \"jsonl\", "
-        "\"reason\": \"the record is not JSON: expected a value, found 'b'\", "
+        "\"reason\": \"the record is not valid JSON: expected a value, found 'b'\", "
         "\"raw\": \"  {\\\"id\\\": 2, \\\"name\\\": b, \\\"age\\\": \\\"3\\\"}\"}\n"
         "\"line\": 3, \"column\": 36, \"offset\": 70, \"stage\": \"jsonl\", "
-        "\"reason\": \"the record is not JSON: expected nothing more after the "
+        "\"reason\": \"the record is not valid JSON: expected the end of the "
         "document, found '5'\", "
         "\"raw\": \"{\\\"id\\\": 3, \\\"name\\\": \\\"c\\\", \\\"age\\\": \\\"4\\\"} 5\"}\n");
 }
@@ -213,7 +217,7 @@ static void test_empty_source(void **state) {
     folder_print("data.csv", "id,name,age\n");
     driven = drive_stream(CSV, "", BAD_STAGES, &how);
     assert_int_equal(driven.error.code, -ENODATA);
-    assert_non_null(strstr(driven.error.message, "no batches: 0 records"));
+    assert_non_null(strstr(driven.error.message, "no batches: leat read 0 records"));
     driven = drive_stream(CSV, "",
                           "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n"
                           "- repeat: {count: 0}",
@@ -249,15 +253,16 @@ static void test_nothing_left(void **state) {
         driven = drive_stream(CSV, options, stages, &how);
         if (i % 2)
             assert_string_equal(driven.error.message,
-                                "epoch 0 has no batches: 90 records were read, 0 of them were "
-                                "bad, and filters left 90, of which `skip`, other filters or "
-                                "`drop_last` left none");
+                                "epoch 0 has no batches: leat read 90 records, 0 of them were "
+                                "bad, and filters kept 90, but `skip`, other filters or "
+                                "`drop_last` dropped these too");
         else
             assert_true(
                 begins(driven.error.message,
-                       "epoch 0 has no batches: 1000 records were read, 10 of them were "
-                       "bad, and filters left 0; the last bad one is ") &&
-                ends(driven.error.message, "data.csv:1335: the record has 4 fields instead of 3"));
+                       "epoch 0 has no batches: leat read 1000 records, 10 of them were "
+                       "bad, and filters kept 0; the last bad record is ") &&
+                ends(driven.error.message,
+                     "data.csv:1335: the record has 4 fields, but 3 were expected"));
     }
 }
 

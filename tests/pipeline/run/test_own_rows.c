@@ -357,7 +357,7 @@ static void test_damaged_cache(void **state) {
         assert_string_equal(driven.error.message, "");
         assert_string_equal(driven.digest, whole.digest);
         if (driven.n_damaged > 0)
-            assert_non_null(strstr(driven.cache_note.message, "its checksum differs ("));
+            assert_non_null(strstr(driven.cache_note.message, "it does not match its checksum ("));
         n_damaged += driven.n_damaged;
         driven = drive_stream(CSV, options[i % 2], stages, &how);
         assert_string_equal(driven.digest, whole.digest);

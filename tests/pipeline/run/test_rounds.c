@@ -332,8 +332,8 @@ static void test_eight_ranks(void **state) {
     driven = drive_stream(source, "uneven: error", stages, &how);
     assert_string_equal(
         driven.error.message,
-        "epoch 0 has 10001 steps: 1250 rounds of 8 ranks, and 1 step more; `uneven: drop` leaves "
-        "it out, `uneven: pad` repeats the first batches of the round");
+        "epoch 0 has 10001 steps: 1250 rounds of 8 ranks, and 1 more step: `uneven: drop` leaves "
+        "it out, `uneven: pad` repeats the round's first batches");
     free(seen);
 }
 
@@ -439,11 +439,12 @@ static void test_refused(void **state) {
 
     (void)state;
     write_records(200);
-    check_options("skip_steps: [1, 0:x]", "skip_steps[1]: \"0:x\" is not a step: write 17, ");
+    check_options("skip_steps: [1, 0:x]",
+                  "skip_steps[1]: \"0:x\" is not a step: write a number such as 17, ");
     check_options("skip_steps: [\"5-3\"]", "\"5-3\" is not a step");
     check_options("skip_steps: [\"-3\"]", "is not a step");
     check_options("skip_steps: [\"0:1:2\"]", "is not a step");
-    check_options("skip_steps: [\"99999999999999999999999\"]", "at most 1e15");
+    check_options("skip_steps: [\"99999999999999999999999\"]", "numbers go up to 1e15");
     check_options("skip_records: [\"data.csv:0\"]", "is not a record");
     check_options("skip_records: [\":3\"]", "is not a record");
     check_options("skip_records: [data.csv]", "is not a record");
@@ -453,8 +454,8 @@ static void test_refused(void **state) {
     check_options("skip_records: [\"data.csv:1\"]", "is a line without a record");
     check_options("skip_records: [\"data.csv:5000-6000\"]", "is a line without a record");
     assert_string_equal(drive_stream(CSV, "skip_steps: [\"0:5-9\"]", ONE, &how).error.message,
-                        "skip_steps leaves out parts of rounds, so 4 ranks would not have the same "
-                        "number of steps; skip whole rounds: skip_steps: [\"0:4-11\"]");
+                        "skip_steps leaves out parts of rounds, so 4 ranks would have different "
+                        "numbers of steps; skip whole rounds: skip_steps: [\"0:4-11\"]");
     assert_int_equal(drive_stream(CSV, "skip_steps: [\"0:4-11\"]", ONE, &how).error.code, 0);
 }
 
@@ -479,7 +480,7 @@ static void test_files(void **state) {
     assert_non_null(strstr(stream_error("mix: {sources: [{csv: {paths: [one.csv]}}, {csv: {paths: "
                                         "[two.csv]}}], weights: [1, 2]}",
                                         "skip_records: [2]", ONE),
-                           "is ambiguous for mixed sources"));
+                           "but mixed sources need file:line"));
     a = drive_stream(
         "mix: {sources: [{csv: {paths: [one.csv]}}, {csv: {paths: [two.csv]}}], weights: [1, 2]}",
         "skip_records: [\"two.csv:2-4\"]", ONE, &how);

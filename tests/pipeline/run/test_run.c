@@ -438,16 +438,15 @@ static void test_options_are_checked(void **state) {
                         "rank 3 is outside 0..0");
     how.options = (struct leat_run_options){.n_epochs = 1, .first_step = 2};
     assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
-                        "step 2 does not exist, since epoch 0 has only 1 steps");
+                        "step 2 does not exist: epoch 0 has only 1 steps, numbered from 0");
     how.options =
         (struct leat_run_options){.n_epochs = 1, .first_rank = 1, .n_ranks = 3, .world_size = 3};
     assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
-                        "there are not 3 ranks from rank 1 on, since the world has 3");
+                        "3 ranks from rank 1 on are more than the world has: 3 ranks");
     how.options = (struct leat_run_options){.n_epochs = 1, .first_rank = 1, .world_size = 2};
-    assert_string_equal(
-        drive_stream(CSV, "", BAD_STAGES, &how).error.message,
-        "no rank of 2 gets a batch: epoch 0 has only 1 steps; `uneven: pad` gives all "
-        "of them one");
+    assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
+                        "2 ranks are too many: epoch 0 has only 1 steps, so no rank gets a batch: "
+                        "`uneven: pad` repeats batches, so that each rank gets one");
 }
 
 /* What waits for slots is bounded by what the slots hold, not by a number of batches: large batches

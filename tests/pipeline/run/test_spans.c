@@ -279,22 +279,20 @@ static void test_refused(void **state) {
     struct blob packed, text = {.data = NULL};
 
     (void)state;
-    check_refused(
-        "{\"a\": 1}\n", "- take: {count: 5}\n- shuffle: {blocks: true, buffer_size: 5}",
-        "x.yaml:6:27: streams.x.stages[1].shuffle.blocks: `take`, which depends on the order of "
-        "the data, comes before it, but `blocks` changes that order: put `shuffle` first");
-    check_refused(
-        "{\"a\": 1}\n",
-        "- shuffle: {blocks: true, buffer_size: 5}\n"
-        "- shuffle: {blocks: true, buffer_size: 5}",
-        "x.yaml:6:27: streams.x.stages[1].shuffle.blocks: `shuffle`, which depends on the order of "
-        "the data, comes before it, but `blocks` changes that order: put `shuffle` first");
+    check_refused("{\"a\": 1}\n", "- take: {count: 5}\n- shuffle: {blocks: true, buffer_size: 5}",
+                  "x.yaml:6:27: streams.x.stages[1].shuffle.blocks: `blocks` changes the order of "
+                  "the data, on which the earlier stage `take` depends: put `shuffle` first");
+    check_refused("{\"a\": 1}\n",
+                  "- shuffle: {blocks: true, buffer_size: 5}\n"
+                  "- shuffle: {blocks: true, buffer_size: 5}",
+                  "x.yaml:6:27: streams.x.stages[1].shuffle.blocks: `blocks` changes the order of "
+                  "the data, on which the earlier stage `shuffle` depends: put `shuffle` first");
     folder_print("a.jsonl", "{\"a\": 1}\n");
     assert_non_null(strstr(
         stream_error("mix: {sources: [{jsonl: {paths: a.jsonl}}, {jsonl: {paths: a.jsonl}}], "
                      "weights: [1, 1]}",
                      "", "- shuffle: {blocks: true, buffer_size: 5}\n- batch: {batch_size: 1}"),
-        "stages[0].shuffle.blocks: `mix` reads its sources record by record in its own order"));
+        "stages[0].shuffle.blocks: `mix` chooses the order of records itself"));
     assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
     blob_add(&text, "{\"a\": 1}\n", 9);
     packed = compress_text(GZIP, text.data, text.n_bytes, 0);
@@ -302,7 +300,7 @@ static void test_refused(void **state) {
     assert_non_null(
         strstr(stream_error("jsonl: {paths: [a.jsonl.gz]}", "",
                             "- shuffle: {blocks: true, buffer_size: 5}\n- batch: {batch_size: 1}"),
-               "a.jsonl.gz is compressed, so it can only be read from front to back: give the "
+               "a.jsonl.gz is compressed, so leat must read it from front to back: give the "
                "stream a `cache`"));
     blob_free(&packed);
     blob_free(&text);
@@ -316,15 +314,14 @@ static void test_lanes_refused(void **state) {
     (void)state;
     remove_caches();
     write_files(700, 1, 1300);
-    assert_non_null(strstr(
-        stream_error(
-            CSV, "on_error: skip",
-            "- shuffle: {blocks: true, buffer_size: 5, lanes: 2}\n- batch: {batch_size: 1}"),
-        "stages[0].shuffle.lanes: needs the number of records beforehand: give the stream a "
-        "`cache`, or a folder for its `index`, and make it with `leatctl cache warm "));
+    assert_non_null(
+        strstr(stream_error(
+                   CSV, "on_error: skip",
+                   "- shuffle: {blocks: true, buffer_size: 5, lanes: 2}\n- batch: {batch_size: 1}"),
+               "stages[0].shuffle.lanes: needs to know the number of records: give the stream a "
+               "`cache`, or a folder for its `index`, and build it with `leatctl cache warm "));
     check_refused("{\"a\": 1}\n", "- shuffle: {buffer_size: 5, lanes: 2}\n- batch: {batch_size: 1}",
-                  "x.yaml:5:42: streams.x.stages[0].shuffle.lanes: has an effect only with "
-                  "`blocks`");
+                  "x.yaml:5:42: streams.x.stages[0].shuffle.lanes: works only with `blocks`");
     driven = drive_stream(CSV, "on_error: skip\n    " CACHE, LANED(3), &how);
     assert_int_equal(driven.error.code, -ENODATA);
     assert_non_null(strstr(driven.error.message, "`leatctl cache warm "));
@@ -333,8 +330,9 @@ static void test_lanes_refused(void **state) {
     assert_string_equal(driven.error.message, "");
     driven = drive_stream(CSV, "on_error: skip\n    " CACHE, LANED(60), &how);
     assert_int_equal(driven.error.code, -EINVAL);
-    assert_non_null(strstr(driven.error.message, "there are more shuffle.lanes (60) than blocks in "
-                                                 "the data (52, of block_size 40 records)"));
+    assert_non_null(strstr(
+        driven.error.message,
+        "shuffle.lanes (60) is more than the 52 blocks of the data (block_size is 40 records)"));
     remove_caches();
 }
 

@@ -148,21 +148,21 @@ static void test_refused(void **state) {
     assert_string_equal(
         stream_error("concat: {sources: [{csv: {paths: data.csv}}, {jsonl: {paths: other.jsonl}}]}",
                      "", STAGES),
-        "x.yaml:3:32: streams.x.source.concat.sources: have no common field with the same name and "
-        "type");
+        "x.yaml:3:32: streams.x.source.concat.sources: have no field in common with the same name "
+        "and type: give them `stages` that rename or cast fields");
     assert_string_equal(
         stream_error("concat: {sources: [{jsonl: {paths: other.jsonl}}, {jsonl: {paths: "
                      "more.jsonl}}, {jsonl: {paths: other.jsonl}}]}",
                      "", STAGES),
-        "x.yaml:3:32: streams.x.source.concat.sources: have no common field with the same name and "
-        "type");
+        "x.yaml:3:32: streams.x.source.concat.sources: have no field in common with the same name "
+        "and type: give them `stages` that rename or cast fields");
     folder_print("other.jsonl", "{\"id\": \"5\", \"age\": [1]}\n");
     assert_string_equal(
         stream_error("concat: {sources: [{jsonl: {paths: other.jsonl}}, {jsonl: {paths: "
                      "more.jsonl}}]}",
                      "", STAGES),
-        "x.yaml:6:23: streams.x.stages[1].cast.input: \"age\" is not a field here: it is int64 "
-        "lists in sources[0] and text in sources[1]");
+        "x.yaml:6:23: streams.x.stages[1].cast.input: \"age\" is not a field here: it has type "
+        "int64 lists in sources[0] but text in sources[1]");
     assert_string_equal(stream_error("concat: {sources: []}", "", STAGES),
                         "x.yaml:3:32: streams.x.source.concat.sources: a list of 0 is outside "
                         "1..256");
@@ -170,7 +170,7 @@ static void test_refused(void **state) {
         stream_error("concat: {sources: [{concat: {sources: [{csv: {paths: data.csv}}]}}]}", "",
                      STAGES),
         "x.yaml:3:34: streams.x.source.concat.sources[0].concat: cannot be a source in concat: "
-        "nest only a concat in a mix");
+        "only a `concat` in a `mix` can be nested");
 }
 
 int main(void) {

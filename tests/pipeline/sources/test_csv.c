@@ -44,8 +44,8 @@ static void parses(void **state) {
 static void tells_what_is_wrong(void **state) {
     static const struct source_case cases[] = {
         {"", "a,b\n1\n2,3\n\n4,5,6\n", "a:text b:text",
-         "! 2:0 : the record has 1 fields instead of 2\na=2|b=3\n! 5:0 : the record has 3 fields "
-         "instead of 2\n"},
+         "! 2:0 : the record has 1 fields, but 2 were expected\na=2|b=3\n! 5:0 : the record has 3 "
+         "fields, but 2 were expected\n"},
         {"", "a,b\n1,5\" pipe\n2,3\n", "a:text b:text",
          "! 2:4 : the record has a quote within an unquoted field: quote the whole field, and "
          "double the quote\na=2|b=3\n"},
@@ -53,21 +53,21 @@ static void tells_what_is_wrong(void **state) {
          "! 3:3 : the record has text after a closing quote: double each quote within a quoted "
          "field\na=2|b=3\n"},
         {"", "a,b\n1,\"x\n2,3\n", "a:text b:text",
-         "! 2:3 : the record opens a quote here that does not close (or not within "
-         "max_record_bytes)\na=2|b=3\n"},
+         "! 2:3 : the record opens a quote here that does not close within "
+         "max_record_bytes\na=2|b=3\n"},
         {"", "a,b\n1\r,2\n3,4\n", "a:text b:text",
-         "! 2:2 : the record has a carriage return outside quotes and without a line "
-         "feed\na=3|b=4\n"},
-        {"", "", NULL, "in: is empty"},
-        {"", "\n\r\n", NULL, "in: is empty"},
+         "! 2:2 : the record has a carriage return outside quotes without a line feed: end lines "
+         "with LF or CR LF\na=3|b=4\n"},
+        {"", "", NULL, "in: the file is empty"},
+        {"", "\n\r\n", NULL, "in: the file is empty"},
         {"", "a,b,a\n", NULL, "fields 1 and 3 have the same name \"a\""},
         {"", "a,,b\n", NULL, "field 2 has no name"},
         {"", "a,b\"\n", NULL, "in:1:4: the header has a quote within an unquoted field"},
         {"", "a\rb,c\n1,2\n", NULL, "in:1:2: the header has a carriage return"},
-        {"names: [x]", "a,b\n", NULL, "there are 1 names for the 2 fields of in"},
-        {"header: false", "1,2\n", NULL, "a file without a header needs `names`"},
+        {"names: [x]", "a,b\n", NULL, "`names` has 1 names, but 2 fields are in in"},
+        {"header: false", "1,2\n", NULL, "a file without a header needs `names` for its fields"},
         {"delimiter: \",,\"", "a\n", NULL, "\",,\" cannot separate fields"},
-        {"quote: \",\"", "a\n", NULL, "quote and delimiter are the same"},
+        {"quote: \",\"", "a\n", NULL, "`quote` and `delimiter` are the same: change one"},
         {"names: [x, x], header: false", "1,2\n", NULL, "the same name \"x\""},
     };
 

@@ -22,11 +22,11 @@ static void infers(void **state) {
          "m.a:int64 m.n.b:text v:list<int64> w:list<float64> e:list<int64>",
          "m.a=1|m.n.b=x|v=1 2|w=0.5 1.0|e=\n"},
         {"", "{\"a\":1}\n{\"a\":2.5}\n{\"a\":null,\"b\":\"x\"}\n", "a:float64 b:text",
-         "a=1.0|b=\na=2.5|b=\n! 3:0 a: the value is missing or null; to replace it, set missing: "
-         "{a: 0}\n"},
+         "a=1.0|b=\na=2.5|b=\n! 3:0 a: the value is missing or null; to replace it, set for "
+         "example missing: {a: 0}\n"},
         {"", "{\"a\":null,\"t\":[\"x\"],\"o\":[{}],\"n\":[[1]],\"x\":null}\n{\"a\":{\"b\":1}}\n",
          "x:text a.b:int64",
-         "! 1:0 a.b: the value is missing or null; to replace it, set missing: {a.b: "
+         "! 1:0 a.b: the value is missing or null; to replace it, set for example missing: {a.b: "
          "0}\nx=|a.b=1\n"},
         {"", "{\"a\":[]}\n{\"a\":[1.5]}\n{\"a\":[true]}\n", NULL,
          "in:3: field \"a\" is an array of something else here but float64[] before"},
@@ -36,14 +36,14 @@ static void infers(void **state) {
         {"", "{\"a\":1}\n{\"a\":{}}\n", NULL, "field \"a\" is an object here but int64"},
         {"", "{\"a\":1}\n{\"a\":[1]}\n", NULL, "field \"a\" is an array here"},
         {"", "{\"a.b\":1,\"a\":{\"b\":2}}\n", NULL, "two fields are called \"a.b\""},
-        {"", "", NULL, "in: is empty"},
+        {"", "", NULL, "in: the file is empty"},
         {"", "\n{]\n[1]\n", NULL, "in:2:2: expected a key in double quotes, found ']'"},
         {"", "{]\n{\"a\":1}\n", "a:int64",
-         "! 1:2 : the record is not JSON: expected a key in double quotes, found ']'\na=1\n"},
+         "! 1:2 : the record is not valid JSON: expected a key in double quotes, found ']'\na=1\n"},
         {"missing: {a: -3, s: none}", "{\"a\":1}\n{\"s\":\"x\"}\n{\"a\":null,\"s\":null}",
          "a:int64 s:text", "a=1|s=none\na=-3|s=x\na=-3|s=none\n"},
         {"missing: {b: 1}", "{\"a\":1}\n", NULL, "there is no field \"b\""},
-        {"missing: {a: x}", "{\"a\":1}\n", NULL, "\"a\": \"x\" is no int64"},
+        {"missing: {a: x}", "{\"a\":1}\n", NULL, "\"a\": \"x\" is not a value of type int64"},
         {"missing: {a: x}", "{\"a\":[1]}\n", NULL, "\"a\" is a list"},
     };
 
@@ -82,8 +82,9 @@ static void declared(void **state) {
          "{\"v\":[1,2],\"w\":[1],\"m\":{\"x\":[3]}}\n{\"v\":[1]}\n{\"v\":[1,2],\"w\":[1,2,3]}\n{}"
          "\n",
          "v:list<float32> w:list<int32> x:list<int64>",
-         "v=1.0 2.0|w=1|x=3\n! 2:0 v: the list has 1 items instead of 2\n! 3:0 w: the list has 3 "
-         "items, more than 2\n! 4:0 v: the list has 0 items instead of 2\n"},
+         "v=1.0 2.0|w=1|x=3\n! 2:0 v: the list has 1 items, but 2 were expected\n! 3:0 w: the list "
+         "has 3 items; at most 2 are possible\n! 4:0 v: the list has 0 items, but 2 were "
+         "expected\n"},
         {"fields: {b: bool, l: list<bool>}", "{\"b\":false,\"l\":[true,false]}\n{\"b\":0}\n",
          "b:bool l:list<bool>",
          "b=false|l=true false\n! 2:0 b: the value is an integer, not bool\n"},
@@ -96,7 +97,7 @@ static void declared(void **state) {
          "x:int64 y:int64", "x=1|y=2\n"},
         {"fields: {a: text, b: \"a.b text\"}", "{\"a\":\"x\"}\n", "a:text b:text", "a=x|b=\n"},
         {"fields: {a: text}", "{\"a\":\"x\\u0000y\"} x\n[1]\n5\n\"a\"\n", "a:text",
-         "! 1:18 : the record is not JSON: expected nothing more after the document, found 'x'\n! "
+         "! 1:18 : the record is not valid JSON: expected the end of the document, found 'x'\n! "
          "2:1 : the record is an array, not an object\n! 3:1 : the record is an integer, not an "
          "object\n! 4:1 : the record is a string, not an object\n"},
         {"fields: {a: text}", "", "a:text", ""},
@@ -108,7 +109,8 @@ static void declared(void **state) {
         {"fields: {a: \"b..c text\"}", "", NULL, "the path needs 1..32 keys"},
         {"fields: {a: \"c text\", b: \"c int64\"}", "", NULL, "have the same path"},
         {"fields: {a: int64}, missing: {b: 1}", "", NULL, "there is no field \"b\""},
-        {"fields: {a: uint8}, missing: {a: 256}", "", NULL, "\"a\": \"256\" is no uint8"},
+        {"fields: {a: uint8}, missing: {a: 256}", "", NULL,
+         "\"a\": \"256\" is not a value of type uint8"},
     };
 
     (void)state;
@@ -125,7 +127,8 @@ static void odd_values(void **state) {
          "{\"a\":1,\"b\":" WIDE ",\"c\":[-1e999,{\"d\":\"\\udc00\"}],\"\\ud800\":\"x\"}\n"
          "{\"b\":\"\\ud800\\ud800\\udc00\\udfff\",\"a\":2,\"c\":-9223372036854775809}\n"
          "{\"b\":1e999,\"a\":3,\"c\":tru}\n",
-         "a:int64", "a=1\na=2\n! 3:22 : the record is not JSON: expected a value, found 't'\n"},
+         "a:int64",
+         "a=1\na=2\n! 3:22 : the record is not valid JSON: expected a value, found 't'\n"},
         {"fields: {a: float64, b: float32, l: list<float64>}",
          "{\"a\":" EXACT ",\"b\":" WIDE ",\"l\":[1,-" EXACT ",18446744073709551616]}\n"
          "{\"a\":1e999,\"b\":1}\n{\"a\":1,\"b\":1,\"l\":[2, -1e400]}\n{\"a\":1,\"b\":" WIDE WIDE
@@ -146,9 +149,9 @@ static void odd_values(void **state) {
          "{\"a\":1,\"t\":\"x\\ud83d\\ude00\"}\n{\"a\":\"\\ud800\",\"t\":\"\"}\n"
          "{\"a\":1,\"t\":\"x\\ud800y\"}\n",
          "t:text a:int64",
-         "t=x\xf0\x9f\x98\x80|a=1\n! 2:0 a: the value is a string with a surrogate (\\ud800 to "
-         "\\udfff) without its other half, not int64\n! 3:14 t: a surrogate (\\ud800 to \\udfff) "
-         "without its other half; `invalid_utf8: replace` puts U+FFFD there\n"},
+         "t=x\xf0\x9f\x98\x80|a=1\n! 2:0 a: the value is a string with an unpaired surrogate "
+         "(\\ud800 to \\udfff), not int64\n! 3:14 t: an unpaired surrogate (\\ud800 to \\udfff); "
+         "`invalid_utf8: replace` puts U+FFFD in its place\n"},
         {"fields: {t: text, j: json}, invalid_utf8: replace",
          "{\"t\":\"x\\ud800y\\udc00\",\"j\":{\"\\ud800\":[1e999,\"\\ud83d\\ude00\\udfff\"]}}\n",
          "t:text j:text",
@@ -160,8 +163,8 @@ static void odd_values(void **state) {
         {"fields: {\"a\\ufffd\": text}", "{\"a\\ufffd\":\"y\",\"a\\ud800\":\"x\"}\n",
          "a\xef\xbf\xbd:text", "a\xef\xbf\xbd=y\n"},
         {"", "{\"a\":1,\"t\":\"x\\ud800\"}\n{\"a\":" EXACT ",\"t\":\"y\"}\n", "a:float64 t:text",
-         "! 1:14 t: a surrogate (\\ud800 to \\udfff) without its other half; `invalid_utf8: "
-         "replace` puts U+FFFD there\na=1.1805916207174113e+21|t=y\n"},
+         "! 1:14 t: an unpaired surrogate (\\ud800 to \\udfff); `invalid_utf8: replace` puts "
+         "U+FFFD in its place\na=1.1805916207174113e+21|t=y\n"},
     };
 
     (void)state;
@@ -310,7 +313,7 @@ static void json(void **state) {
          "m={\"t\":\"y\"}|i=|t=y|k=\nm=[[]]|i=|t=|k=\n"},
         {"fields: {\"\xc3\xa9\": json}", "{\"\\u00e9\":[1]}", "\xc3\xa9:text", "\xc3\xa9=[1]\n"},
         {"fields: {a: json}, missing: {a: '[]'}", "{}\n{\"a\":\n", "a:text",
-         "a=[]\n! 2:6 : the record is not JSON: expected a value, but it ends here\n"},
+         "a=[]\n! 2:6 : the record is not valid JSON: expected a value, but it ends here\n"},
         {"fields: {a: list<json>}", "", NULL, "\"list<json>\" is not a type"},
     };
 

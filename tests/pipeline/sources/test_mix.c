@@ -235,7 +235,7 @@ static void test_explained(void **state) {
 
     (void)state;
     assert_non_null(strstr(text, "source   mix        3 files"));
-    assert_non_null(strstr(text, "of     jsonl      1 file, 0.6 of the records"));
+    assert_non_null(strstr(text, "of     jsonl      1 file, 0.6 of all records"));
     assert_int_equal(plan->n_source_fields, 1);
     free(text);
     text = stream_explain(plan, 2, true);
@@ -293,11 +293,11 @@ static void test_own_refused(void **state) {
         const char *stages, *error;
     } cases[] = {
         {"[{shuffle: {buffer_size: 9}}]",
-         "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0].shuffle: works on all rows "
-         "of the stream: put it after the sources, in the stream's stages"},
+         "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0].shuffle: needs all rows of "
+         "the stream: put it after the sources, in the stream's stages"},
         {"[lower, {clipp: {input: id}}]",
          "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0].lower: input is missing: "
-         "the text"},
+         "the field with the text"},
         {"[{clip: {input: id, max: 5}}, {clipp: {input: id}}]",
          "x.yaml:3:95: streams.x.source.mix.sources[0].jsonl.stages[1].clipp: unknown stage "
          "\"clipp\"; "
@@ -313,7 +313,7 @@ static void test_own_refused(void **state) {
         {"[{one_hot: {input: id, output: h, categories: [1, 2]}}, {pad: {input: h, length: 4, "
          "value: 0}}]",
          "x.yaml:3:31: streams.x.source.mix.sources[0].jsonl: a stage of this source pads the "
-         "field \"h\": put `pad` after the sources, in the stream's stages"},
+         "field \"h\": move `pad` behind the sources, to the stream's stages"},
     };
 
     (void)state;
@@ -334,11 +334,12 @@ static void check_error(const char *source, const char *options, const char *sta
 
 static void test_refused(void **state) {
     (void)state;
-    check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}]}", "", IDS,
-                "x.yaml:3:14: streams.x.source.mix: give either `weights` or `proportions`");
+    check_error(
+        "mix: {sources: [{jsonl: {paths: m0.jsonl}}]}", "", IDS,
+        "x.yaml:3:14: streams.x.source.mix: give exactly one of `weights` and `proportions`");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [1, 2]}", "", IDS,
-                "x.yaml:3:68: streams.x.source.mix.weights: there are 2 numbers for 1 "
-                "sources: give one for each");
+                "x.yaml:3:68: streams.x.source.mix.weights: 2 numbers are given for 1 sources: "
+                "give one for each source");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [0]}", "", IDS,
                 "x.yaml:3:68: streams.x.source.mix.weights: \"0\" is not a share: give numbers "
                 "from 1e-9 to 1e9");
@@ -346,7 +347,7 @@ static void test_refused(void **state) {
                 "x.yaml:3:68: streams.x.source.mix.weights: \"nan\" is not a share: give numbers "
                 "from 1e-9 to 1e9");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], proportions: [1], seed: 2}", "", IDS,
-                "x.yaml:3:83: streams.x.source.mix.seed: has an effect only with `weights`");
+                "x.yaml:3:83: streams.x.source.mix.seed: works only with `weights`");
     check_error("mix: {sources: {jsonl: {paths: m0.jsonl}}, weights: [1]}", "", IDS,
                 "x.yaml:3:29: streams.x.source.mix.sources: expected a list of sources, got a map");
     check_error(
@@ -366,14 +367,14 @@ static void test_refused(void **state) {
     check_error("mix: {sources: [{mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [1]}}], "
                 "weights: [1]}",
                 "", IDS,
-                "x.yaml:3:31: streams.x.source.mix.sources[0].mix: cannot be a source in mix: nest "
-                "only a concat in a mix");
+                "x.yaml:3:31: streams.x.source.mix.sources[0].mix: cannot be a source in mix: only "
+                "a `concat` in a `mix` can be nested");
     check_error(MIX("weights: [1, 1, 1]"), "", "- cast: {input: only1, dtype: int32}",
                 "x.yaml:5:23: streams.x.stages[0].cast.input: \"only1\" is not a field here: "
-                "sources[0] does not have it");
+                "sources[0] does not have this field");
     check_error(MIX("weights: [1, 1, 1]"), "cache: {path: here}", IDS,
-                "x.yaml:3:14: streams.x.source.mix: cannot be cached, since a cache has its "
-                "records in one order: remove `cache`");
+                "x.yaml:3:14: streams.x.source.mix: changes the order of records, but a cache has "
+                "one order: remove `cache`");
 }
 
 static int open_all(void **state) {

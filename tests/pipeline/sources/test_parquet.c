@@ -110,8 +110,8 @@ static void dates_and_decimals(void **state) {
                "day=19781|when=-1000000|price=-0.75|raw=\xef\xbf\xbd"
                "0\nday=19782|when=-999995|price=-0.50|");
     check_rows("times", "fields: {raw: json}",
-               "column \"raw\" is binary, which leat does not read");
-    check_rows("times", "fields: {nothing: text}", "has no column \"nothing\"; there are \"day\"");
+               "column \"raw\" has type binary, which leat does not read");
+    check_rows("times", "fields: {nothing: text}", "has no column \"nothing\": it has \"day\"");
 }
 
 /* ---- damage ---- */
@@ -195,7 +195,7 @@ static void it_is_refused(void **state) {
     free(rows);
     free(file.data);
     check_lie("plain", "text", "PAR1", "PARE", "is an encrypted Parquet file");
-    check_lie("plain", "text", "PAR1", "PAR2", "is a Parquet file that is cut short");
+    check_lie("plain", "text", "PAR1", "PAR2", "is a truncated Parquet file");
 }
 
 static void memory_is_limited(void **state) {

@@ -36,8 +36,8 @@ static void documents(void **state) {
         {"document: separator", "", NULL, "`document: separator` needs a `separator`"},
         {"document: separator, separator: ''", "", NULL,
          "`document: separator` needs a `separator`"},
-        {"separator: x", "", NULL, "has an effect only with `document: separator`"},
-        {"file_field: text", "", NULL, "`field` has the same name, \"text\""},
+        {"separator: x", "", NULL, "works only with `document: separator`"},
+        {"file_field: text", "", NULL, "has the same name as `field`, \"text\": choose another"},
         {"document: page", "", NULL, "\"page\""},
     };
 
@@ -62,23 +62,23 @@ static void what_is_not_utf8_is_replaced(void **state) {
         {"", "\xf0\x9f\x98\x80\xf0\x9f\n", "text:text", "text=\xf0\x9f\x98\x80" BAD "\n"},
         {"", "good\n\x80\x80\ngood\n", "text:text", "text=good\ntext=" BAD BAD "\ntext=good\n"},
         {"invalid_utf8: fail", "good\nab\xff\ngood", "text:text",
-         "text=good\n! 2:3 : the record is not UTF-8: it has byte 0xff here\ntext=good\n"},
+         "text=good\n! 2:3 : the record is not valid UTF-8: it has byte 0xff here\ntext=good\n"},
         {"document: file, invalid_utf8: fail", "a\nbc\xe2\x82", "text:text",
-         "! 2:3 : the record is not UTF-8: it has byte 0xe2 here\n"},
+         "! 2:3 : the record is not valid UTF-8: it has byte 0xe2 here\n"},
     };
     static const struct source_case csv[] = {
         {"", "a,b\n\xff,\"x\xc3\"\n1,2\n", "a:text b:text", "a=" BAD "|b=x" BAD "\na=1|b=2\n"},
         {"quote: ''", "a,b\n\xff,\xe2\x82", "a:text b:text", "a=" BAD "|b=" BAD "\n"},
         {"invalid_utf8: fail", "a,b\n1,\"\n\xff\"\n1,2\n", "a:text b:text",
-         "! 3:1 : the record is not UTF-8: it has byte 0xff here\na=1|b=2\n"},
-        {"", "a,\xff\n", NULL, "the header is not UTF-8"},
+         "! 3:1 : the record is not valid UTF-8: it has byte 0xff here\na=1|b=2\n"},
+        {"", "a,\xff\n", NULL, "the header is not valid UTF-8"},
     };
     static const struct source_case jsonl[] = {
         {"invalid_utf8: replace, fields: {a: text, b: json}",
          "{\"a\": \"x\xff\", \"b\": [\"\xe2\x82\"]}\n{\"a\": \"y\", \"b\": 1}\n", "a:text b:text",
          "a=x" BAD "|b=[\"" BAD "\"]\na=y|b=1\n"},
         {"invalid_utf8: replace, fields: {a: text}", "{\"a\": \xff}\n{\"a\": \"b\"}\n", "a:text",
-         "! 1:7 : the record is not JSON: unexpected character\na=b\n"},
+         "! 1:7 : the record is not valid JSON: unexpected character\na=b\n"},
     };
 
     (void)state;
@@ -94,7 +94,7 @@ static void json_stays_strict(void **state) {
     (void)state;
     folder_print("in", "{\"a\": \"x\"}\n{\"a\": \"\xff\"}\n");
     rows = stream_head("jsonl: {paths: [in], fields: {a: text}}", "", "", -1, 5);
-    assert_non_null(strstr(rows, "in:2:8: the record is not JSON: "));
+    assert_non_null(strstr(rows, "in:2:8: the record is not valid JSON: "));
     free(rows);
     rows = stream_head("jsonl: {paths: [in], fields: {a: text}, invalid_utf8: replace}", "", "", -1,
                        5);
@@ -154,7 +154,8 @@ static void records_of_many_tokens_are_bad(void **state) {
                "{\"text\": \"ab\", \"ids\": [0, 1]}\n{\"text\": \"a\", \"ids\": [0]}\n");
     check_head("text: {paths: [in]}", "max_tokens: 1",
                "- tokenize: {input: text, output: ids, vocab: vocab}",
-               "in:1: tokenize.text: the text has 2 tokens, more than max_tokens (1)\n");
+               "in:1: tokenize.text: the text has 2 tokens, more than max_tokens (1): raise "
+               "max_tokens, or cut it with max_length\n");
 }
 
 /* The names are part of what the stream is, if they are a field of it. */

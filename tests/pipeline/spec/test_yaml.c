@@ -49,7 +49,7 @@ static void test_values(void **state) {
     assert_int_equal(document.kind, LEAT_VALUE_NULL);
 }
 
-#define NOT_USED "anchors, aliases and tags are not allowed: write the value out"
+#define NOT_USED "anchors, aliases and tags are not allowed: write the value itself"
 
 static void check_error(const char *text, size_t n, const char *expected) {
     struct leat_error err = LEAT_ERROR_INIT;
@@ -76,7 +76,7 @@ static void test_errors(void **state) {
         {"&x a: 1", "f.yaml:1:1: " NOT_USED},
         {"!!str a: 1", "f.yaml:1:1: " NOT_USED},
         {"? [a]\n: 1", "f.yaml:1:3: a key must be a plain text"},
-        {"a: 1\n---\nb: 1\n", "f.yaml:2:1: a file can have only one document"},
+        {"a: 1\n---\nb: 1\n", "f.yaml:2:1: a file may have only one document"},
         {"a: \"x\\0y\"", "f.yaml:1:4: a text must not contain a NUL byte"},
         {"\"a\\0b\": 1", "f.yaml:1:1: a key must not contain a NUL byte"},
         {"a: [1, 2", "f.yaml:"},
@@ -104,7 +104,7 @@ static void test_limits(void **state) {
     check_error(text.data, text.n_bytes, "too many values");
     while (text.n_bytes <= LEAT_YAML_MAX_BYTES)
         leat_text_add(&text, "#%01000d\n", 0);
-    check_error(text.data, text.n_bytes, "are more than 1048576");
+    check_error(text.data, text.n_bytes, "at most 1048576 are possible");
     free(text.data);
 }
 
@@ -180,9 +180,8 @@ static void test_shapes(void **state) {
     } cases[] = {
         {"streams: [a]", "f.yaml:1:10: streams: expected a map from names to streams"},
         {"streams: {s: 1}", "f.yaml:1:14: streams.s: expected a map with `source` and `stages`"},
-        {"streams: {s: {stages: []}}",
-         "f.yaml:1:11: streams.s: source is missing: where the records come from, such as `csv: "
-         "{paths: [..]}`"},
+        {"streams: {s: {stages: []}}", "f.yaml:1:11: streams.s: source is missing: say where the "
+                                       "records come from, such as `csv: {paths: [..]}`"},
         {"streams: {s: {source: [csv]}}",
          "f.yaml:1:23: streams.s.source: expected one name with its arguments, such as `batch: "
          "{batch_size: 32}`"},
@@ -195,7 +194,7 @@ static void test_shapes(void **state) {
          "f.yaml:1:40: streams.s.stages[1]: expected one name with its arguments, such as `batch: "
          "{batch_size: 32}`"},
         {"streams: {\"\": {source: csv}}",
-         "f.yaml:1:11: streams: a stream's name has 1..63 bytes, not 0"},
+         "f.yaml:1:11: streams: the name of a stream may have 1 to 63 bytes; this one has 0"},
     };
 
     (void)state;
@@ -229,7 +228,7 @@ static void test_too_many_stages(void **state) {
     parse(text.data, &document);
     assert_int_equal(leat_yaml_streams(&document, "f.yaml", &specs, &n, &err), -EINVAL);
     assert_string_equal(err.path, "streams.s.stages[256]");
-    assert_string_equal(err.message, "more than 256 stages");
+    assert_string_equal(err.message, "a stream may have at most 256 stages");
     leat_value_deinit(&document);
     free(text.data);
 }

@@ -115,8 +115,8 @@ static void test_tokens_are_too_many(void **state) {
     (void)state;
     folder_print("docs.jsonl", "{\"ids\": [1, 2, 3]}\n{\"ids\": [1, 2, 3, 4]}\n{\"ids\": []}\n");
     driven = drive_stream(DOCUMENTS, "", stages, &how);
-    assert_string_equal(driven.error.message, "has 4 elements, more than batch.max_tokens 3; set "
-                                              "max_length to cut it");
+    assert_string_equal(driven.error.message,
+                        "has 4 elements, more than batch.max_tokens 3: cut it with max_length");
     assert_int_equal(driven.error.line, 2);
     assert_int_equal(driven.n_rows, 1);
     driven = drive_stream(DOCUMENTS, "on_error: skip", stages, &how);
@@ -131,21 +131,20 @@ static void test_tokens_refused(void **state) {
         {"- batch: {drop_last: true}", "x.yaml:5:9: streams.x.stages[0].batch: batch_size is "
                                        "missing: give the rows per batch, or `max_tokens`"},
         {"- batch: {batch_size: 2, max_tokens: 3}",
-         "x.yaml:5:44: streams.x.stages[0].batch.max_tokens: a batch has either `batch_size` rows "
-         "or `max_tokens` tokens: to limit the rows of the latter, use `max_rows`"},
+         "x.yaml:5:44: streams.x.stages[0].batch.max_tokens: give `batch_size` or `max_tokens`, "
+         "not both; to limit rows beside `max_tokens`, give `max_rows`"},
         {"- batch: {batch_size: 2, max_rows: 3}",
-         "x.yaml:5:42: streams.x.stages[0].batch.max_rows: has an effect only with `max_tokens`"},
+         "x.yaml:5:42: streams.x.stages[0].batch.max_rows: works only with `max_tokens`"},
         {"- select: {fields: [a]}\n- batch: {max_tokens: 3}",
-         "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: no list has tokens to count: give "
-         "batch_size"},
+         "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: the records have no list whose "
+         "elements could count as tokens: give `batch_size`"},
         {"- pad: {input: x, length: 9, value: 0}\n- batch: {max_tokens: 8}",
          "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: 8 is less than the 9 elements that a "
          "row of \"x\" may have"},
         {"- batch: {max_tokens: 8, tokens_of: a}",
          "x.yaml:5:43: streams.x.stages[0].batch.tokens_of: \"a\" is not a list of numbers"},
-        {"- batch: {max_tokens: 8}",
-         "x.yaml:5:9: streams.x.stages[0].batch: the field \"x\" has rows of different lengths: "
-         "`pad` it before `batch`"},
+        {"- batch: {max_tokens: 8}", "x.yaml:5:9: streams.x.stages[0].batch: rows of the field "
+                                     "\"x\" have different lengths: `pad` it before `batch`"},
     };
 
     (void)state;

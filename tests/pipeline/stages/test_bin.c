@@ -15,7 +15,7 @@ static void test_nan(void **state) {
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- bin: {input: a, edges: [0]}\n- select: "
                "{fields: [a]}",
-               "in.csv:2: bin.a: is NaN; `nan: default` replaces it by a number\n");
+               "in.csv:2: bin.a: is NaN: to replace it with a number, set `nan: default`\n");
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- bin: {input: a, edges: [0], nan: default, "
                "default: 7}\n- select: {fields: [a]}",
@@ -45,8 +45,9 @@ static void check_many(void) {
     for (int i = 1; i < 256; i++)
         leat_text_add(&edges, ", %d", i);
     leat_text_add(&edges, "], dtype: uint8}");
-    assert_non_null(strstr(stream_error("jsonl: {paths: [in.jsonl]}", "", edges.data),
-                           "bin.dtype: bin numbers up to 256 do not fit uint8"));
+    assert_non_null(
+        strstr(stream_error("jsonl: {paths: [in.jsonl]}", "", edges.data),
+               "bin.dtype: bin numbers up to 256 do not fit uint8: give a larger dtype"));
     free(edges.data);
 }
 
@@ -56,12 +57,13 @@ static void test_refused(void **state) {
                   "x.yaml:5:32: streams.x.stages[0].bin.edges: \"x\" is not a number");
     check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: [nan]}",
                   "x.yaml:5:32: streams.x.stages[0].bin.edges: \"nan\" is not a number");
-    check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: [1, 1.0]}",
-                  "x.yaml:5:32: streams.x.stages[0].bin.edges: 1.0 follows 1: edges must rise");
+    check_refused(
+        "{\"a\": 1}\n", "- bin: {input: a, edges: [1, 1.0]}",
+        "x.yaml:5:32: streams.x.stages[0].bin.edges: 1.0 follows 1, but the edges must rise");
     check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: []}",
                   "x.yaml:5:32: streams.x.stages[0].bin.edges: a list of 0 is outside 1..65535");
     check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: [1], nan: default, default: 0.5}",
-                  "x.yaml:5:60: streams.x.stages[0].bin.default: 0.5 is no int32");
+                  "x.yaml:5:60: streams.x.stages[0].bin.default: 0.5 is not a value of type int32");
     check_many();
 }
 

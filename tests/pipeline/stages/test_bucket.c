@@ -113,25 +113,27 @@ static void test_refused(void **state) {
     static const struct {
         const char *stages, *error;
     } cases[] = {
-        {"- bucket: {input: x}", "x.yaml:5:9: streams.x.stages[0].bucket: give either `boundaries` "
-                                 "(lengths) or a `window` (rows)"},
+        {"- bucket: {input: x}", "x.yaml:5:9: streams.x.stages[0].bucket: give exactly one of "
+                                 "`boundaries` (lengths) and `window` (rows)"},
         {"- bucket: {input: x, boundaries: [1], window: 5}",
-         "x.yaml:5:53: streams.x.stages[0].bucket.window: give either `boundaries` (lengths) or a "
-         "`window` (rows)"},
+         "x.yaml:5:53: streams.x.stages[0].bucket.window: give exactly one of `boundaries` "
+         "(lengths) and `window` (rows)"},
         {"- bucket: {input: x, boundaries: [3, 3]}",
-         "x.yaml:5:40: streams.x.stages[0].bucket.boundaries: 3 does not exceed 3 before it"},
+         "x.yaml:5:40: streams.x.stages[0].bucket.boundaries: 3 follows 3, but the boundaries must "
+         "rise"},
         {"- bucket: {input: x, boundaries: [-1]}",
          "x.yaml:5:40: streams.x.stages[0].bucket.boundaries: \"-1\" is not a length: give whole "
          "numbers from 0 on"},
         {"- bucket: {input: x, boundaries: [99999999999999999999]}",
          "x.yaml:5:40: streams.x.stages[0].bucket.boundaries: \"99999999999999999999\" is not a "
          "length: give whole numbers from 0 on"},
-        {"- bucket: {input: a, window: 5}", "x.yaml:5:25: streams.x.stages[0].bucket.input: \"a\" "
-                                            "has one number per record and is not a list"},
+        {"- bucket: {input: a, window: 5}",
+         "x.yaml:5:25: streams.x.stages[0].bucket.input: \"a\" has one number per record and is "
+         "not a list: bucket needs a list"},
         {"- bucket: {input: x, window: 5}\n- shuffle: {buffer_size: 5}",
          "x.yaml:6:9: streams.x.stages[1].shuffle: put it before bucket"},
         {"- bucket: {input: x, boundaries: [1], seed: 5}",
-         "x.yaml:5:51: streams.x.stages[0].bucket.seed: has an effect only with `window`"},
+         "x.yaml:5:51: streams.x.stages[0].bucket.seed: works only with `window`"},
     };
 
     (void)state;

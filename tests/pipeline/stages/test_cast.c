@@ -22,7 +22,7 @@ static void test_bad_texts(void **state) {
     static const struct {
         const char *dtype, *text, *error;
     } cases[] = {
-        {"int32", "1.5", "\"1.5\" is no int32"},
+        {"int32", "1.5", "\"1.5\" is not a value of type int32"},
         {"int32", "2147483648", "2147483648 does not fit int32"},
         {"uint8", "-1", "-1 does not fit uint8"},
         {"uint8", "256", "256 does not fit uint8"},
@@ -31,10 +31,10 @@ static void test_bad_texts(void **state) {
         {"uint16", "65536", "65536 does not fit uint16"},
         {"int64", "9223372036854775808", "9223372036854775808 does not fit int64"},
         {"bool", "2", "2 does not fit bool"},
-        {"bool", "maybe", "\"maybe\" is no bool"},
-        {"float32", "1,5", "\"1,5\" is no float32"},
-        {"float32", "x", "\"x\" is no float32"},
-        {"int32", "", "is empty; give `default` to cast it to int32"},
+        {"bool", "maybe", "\"maybe\" is not a value of type bool"},
+        {"float32", "1,5", "\"1,5\" is not a value of type float32"},
+        {"float32", "x", "\"x\" is not a value of type float32"},
+        {"int32", "", "is empty: give `default` to cast it to int32"},
     };
 
     (void)state;
@@ -60,9 +60,9 @@ static void test_default_and_map(void **state) {
                "- select: {fields: [s]}",
                "{\"s\": 2}\n{\"s\": 9}\n{\"s\": 3}\n");
     check_rows("s\nb\n", "- cast: {input: s, dtype: int32, map: {a: 1}}",
-               "in.csv:2: cast.s: \"b\" is not in the map; add it there, or give `default`\n");
+               "in.csv:2: cast.s: \"b\" is not in the map: add it there, or give `default`\n");
     check_rows("s,t\n,1\n", "- cast: {input: s, dtype: int32, map: {a: 1}}",
-               "in.csv:2: cast.s: is empty; give `default` to cast it to int32\n");
+               "in.csv:2: cast.s: is empty: give `default` to cast it to int32\n");
 }
 
 /* Thousands of keys: each finds its own value, and in less than linear time. */
@@ -94,7 +94,7 @@ static void test_numbers_and_lists(void **state) {
     check_rows("{\"a\": 300}\n", "- cast: {input: a, dtype: uint8}",
                "in.jsonl:1: cast.a: 300 does not fit uint8\n");
     check_rows("{\"a\": 0.5}\n", "- cast: {input: a, dtype: int64}",
-               "in.jsonl:1: cast.a: 0.5 is not whole, as needed for int64\n");
+               "in.jsonl:1: cast.a: 0.5 is not a whole number, as required by int64\n");
     check_rows("{\"x\": [1, -1]}\n", "- cast: {input: x, dtype: uint16}",
                "in.jsonl:1: cast.x: -1 does not fit uint16\n");
 }
@@ -133,16 +133,18 @@ static void test_refused(void **state) {
     check_refused("a\n1\n", "- cast: {input: a, dtype: int7}",
                   "x.yaml:5:33: streams.x.stages[0].cast.dtype: \"int7\" is not one of float32, "
                   "float64, float16, bfloat16, int32, int64, int16, int8, uint16, uint8, bool");
-    check_refused("a\n1\n", "- cast: {input: a, dtype: uint8, default: -1}",
-                  "x.yaml:5:49: streams.x.stages[0].cast.default: \"-1\" is no uint8");
-    check_refused("a\n1\n", "- cast: {input: a, dtype: uint8, map: {x: 256}}",
-                  "x.yaml:5:45: streams.x.stages[0].cast.map: \"256\" is no uint8");
+    check_refused(
+        "a\n1\n", "- cast: {input: a, dtype: uint8, default: -1}",
+        "x.yaml:5:49: streams.x.stages[0].cast.default: \"-1\" is not a value of type uint8");
+    check_refused(
+        "a\n1\n", "- cast: {input: a, dtype: uint8, map: {x: 256}}",
+        "x.yaml:5:45: streams.x.stages[0].cast.map: \"256\" is not a value of type uint8");
     check_refused("{\"a\": 1}\n", "- cast: {input: a, dtype: uint8, map: {x: 2}}",
                   "x.yaml:5:45: streams.x.stages[0].cast.map: \"a\" is not text");
-    check_refused(
-        "{\"x\": [1]}\n",
-        "- pad: {input: x, length: 2, value: -1}\n- cast: {input: x, dtype: uint8}",
-        "x.yaml:6:33: streams.x.stages[1].cast.dtype: its padding is -1, which is no uint8");
+    check_refused("{\"x\": [1]}\n",
+                  "- pad: {input: x, length: 2, value: -1}\n- cast: {input: x, dtype: uint8}",
+                  "x.yaml:6:33: streams.x.stages[1].cast.dtype: its padding is -1, which is not a "
+                  "value of type uint8");
 }
 
 int main(void) {

@@ -165,19 +165,20 @@ static void check_error(const char *stages, const char *expected) {
 static void test_refused(void **state) {
     (void)state;
     write_files();
-    check_error("- causal_labels: {input: text}", "\"text\" is text[], but must be the int32[]");
+    check_error("- causal_labels: {input: text}",
+                "\"text\" is text[], but `causal_labels` needs the int32[]");
     check_error("- tokenize: {input: text, output: input_ids, tokenizer: t.json}\n"
                 "- causal_labels: {loss_on: assistant}",
-                "it is unknown which tokens of \"input_ids\" the assistant says");
+                "leat cannot know which tokens of \"input_ids\" the assistant says");
     check_error(CHAT "- lower: {input: text}\n- tokenize: {input: text, output: input_ids, "
                      "tokenizer: t.json}\n- causal_labels: {loss_on: completion}",
-                "it is unknown which tokens of \"input_ids\" the assistant says");
+                "leat cannot know which tokens of \"input_ids\" the assistant says");
     check_error(CHAT "- tokenize: {input: text, pair: messages, output: input_ids, tokenizer: "
                      "t.json, return_assistant_tokens_mask: true}",
-                "it is unknown which part of \"text\" the assistant says");
+                "leat cannot know which part of \"text\" the assistant says");
     check_error("- tokenize: {input: text, output: input_ids, vocab: t.json, "
                 "return_assistant_tokens_mask: true}",
-                "has an effect only with `tokenizer`");
+                "works only with `tokenizer`");
 }
 
 /* The first token of a template is never there twice. */
@@ -201,11 +202,11 @@ static void test_bos(void **state) {
                    "add_special_tokens: true}",
                    chat);
     check_error(stages,
-                "add_special_tokens: \"text\" begins with [CLS] already: remove one of the two");
+                "add_special_tokens: \"text\" already begins with [CLS]: remove one of the two");
     (void)snprintf(stages, sizeof(stages),
                    "%s- tokenize: {input: text, output: ids, tokenizer: t.json, bos: '[CLS]'}",
                    chat);
-    check_error(stages, "bos: \"text\" begins with [CLS] already");
+    check_error(stages, "bos: \"text\" already begins with [CLS]");
 }
 
 /* ---- with pack and chunk ---- */

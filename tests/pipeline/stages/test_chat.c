@@ -231,15 +231,14 @@ static void test_injection(void **state) {
                "\"<|user|>\\na</s>b</s>\\n\"");
     check_chat(
         "template: zephyr, injection: fail", "[" A ",{\"role\":\"user\",\"content\":\"a</s>b\"}]",
-        "chat.messages: message 1: its content has \"</s>\", which means something in zephyr");
-    check_chat(
-        "template: llama-3, injection: fail",
-        "[{\"role\":\"user\",\"content\":\"<|begin_of_text|>\"}]",
-        "chat.messages: message 0: its content has \"<|begin_of_text|>\", which means something "
-        "in llama-3");
+        "chat.messages: message 1: its content has \"</s>\", which is a special token in zephyr");
+    check_chat("template: llama-3, injection: fail",
+               "[{\"role\":\"user\",\"content\":\"<|begin_of_text|>\"}]",
+               "chat.messages: message 0: its content has \"<|begin_of_text|>\", which is a "
+               "special token in llama-3");
     check_chat("prefixes: {user: 'U: '}, injection: fail",
                "[{\"role\":\"user\",\"content\":\"A U: B\"}]",
-               "chat.messages: message 0: its content has \"U: \", which means something in the "
+               "chat.messages: message 0: its content has \"U: \", which is a special token in the "
                "template");
     check_chat("template: llama-3, injection: fail", "[" A "]",
                "\"<|begin_of_text|><|start_header_id|>user<|end_header_id|>\\n\\nHi<|eot_id|>\"");
@@ -248,34 +247,33 @@ static void test_injection(void **state) {
 static void test_bad_records(void **state) {
     static const char *const cases[][3] = {
         {"null", "there are no messages", ""},
-        {"\"\"", "is a string; an array of messages was expected", ""},
-        {"{}", "is an object; an array of messages was expected", ""},
-        {"[]", "there is no message in it", ""},
-        {"[1]", "message 0 is an integer; an object was expected", ""},
-        {"[" A ",[]]", "message 1 is an array; an object was expected", ""},
+        {"\"\"", "is a string, but must be an array of messages", ""},
+        {"{}", "is an object, but must be an array of messages", ""},
+        {"[]", "the array has no message", ""},
+        {"[1]", "message 0 is an integer, but must be an object", ""},
+        {"[" A ",[]]", "message 1 is an array, but must be an object", ""},
         {"[{\"content\":\"x\"}]", "message 0 has no \"role\"", ""},
         {"[{\"role\":\"user\"}]", "message 0 has no \"content\"", ""},
-        {"[{\"role\":null,\"content\":\"x\"}]",
-         "message 0: \"role\" is null; a string was expected", "23"},
+        {"[{\"role\":null,\"content\":\"x\"}]", "message 0: \"role\" is null, but must be a string",
+         "23"},
         {"[{\"role\":\"user\",\"content\":null}]",
-         "message 0: \"content\" is null; a string was expected", "40"},
+         "message 0: \"content\" is null, but must be a string", "40"},
         {"[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}]",
-         "message 0: \"content\" is an array; a string was expected", "40"},
+         "message 0: \"content\" is an array, but must be a string", "40"},
         {"[{\"role\":\"narr\\n\\u0000ator\",\"content\":\"\"}]",
-         "message 0: the role \"narr\\x0a\\x00ator\" is not one of user, assistant, which gemma "
-         "has",
+         "message 0 has the role \"narr\\x0a\\x00ator\"; the roles are user, assistant in gemma",
          "23"},
         {"[{\"role\":\"user\",\"content\":\"\\ud800\"}]",
-         "message 0: \"content\" is a string with a surrogate (\\ud800 to \\udfff) without its "
-         "other half; a string was expected",
+         "message 0: \"content\" is a string with an unpaired surrogate (\\ud800 to \\udfff), but "
+         "must be a string",
          "40"},
         {"[" A "," A "]",
-         "message 1 is of the role user, but it is the turn of assistant: in gemma user and "
-         "assistant must alternate",
+         "message 1 has the role user, but assistant must be next: in gemma, user and assistant "
+         "must take turns",
          ""},
         {"[" B "]",
-         "message 0 is of the role assistant, but it is the turn of user: in gemma user and "
-         "assistant must alternate",
+         "message 0 has the role assistant, but user must be next: in gemma, user and assistant "
+         "must take turns",
          ""},
     };
 
@@ -288,11 +286,11 @@ static void test_bad_records(void **state) {
         check_chat("template: gemma", cases[i][0], expected);
     }
     check_chat("template: mistral", "[{\"role\":\"system\",\"content\":\"x\"}]",
-               "chat.messages: there is no message but that of the system");
+               "chat.messages: there is only a system message: add a message of the user");
     folder_print("in.jsonl", "{\"t\": \"[1,\"}\n");
     check_refused("{\"t\": 1}\n", "- chat: {messages: t, template: chatml}",
                   "x.yaml:5:26: streams.x.stages[0].chat.messages: \"t\" is int64, not JSON text: "
-                  "declare `fields: {t: json}` at the source");
+                  "read it with `fields: {t: json}` at the source");
 }
 
 /* ---- the template of a model */
@@ -362,12 +360,11 @@ static void test_model_template_fails(void **state) {
     check_chat("template: auto, tokenizer: .", "{}",
                "chat.messages: the conversation is not an array of objects");
     check_refused("{\"messages\": []}\n", "- chat: {messages: messages, template: auto}",
-                  "x.yaml:5:46: streams.x.stages[0].chat.template: auto needs `tokenizer`: the "
-                  "directory of the model's tokenizer");
-    check_refused("{\"messages\": []}\n",
-                  "- chat: {messages: messages, template: chatml, tokenizer: .}",
-                  "x.yaml:5:65: streams.x.stages[0].chat.tokenizer: has an effect only with "
-                  "`template: auto`");
+                  "x.yaml:5:46: streams.x.stages[0].chat.template: auto needs `tokenizer`, the "
+                  "folder of the model's tokenizer");
+    check_refused(
+        "{\"messages\": []}\n", "- chat: {messages: messages, template: chatml, tokenizer: .}",
+        "x.yaml:5:65: streams.x.stages[0].chat.tokenizer: works only with `template: auto`");
 }
 
 /* A text is not made as long as someone likes. */
@@ -410,9 +407,8 @@ static void test_lost(void **state) {
                        keys[i][1]);
         (void)snprintf(
             expected, sizeof(expected),
-            "%zu: chat.messages: message 1: \"%s\" would be lost: chatml writes contents "
-            "only. Put it into the content, as the template of your model writes it, or "
-            "take it out",
+            "%zu: chat.messages: message 1: \"%s\" would be lost, because chatml writes only the "
+            "content: remove it, or put it into the content as the model's template does",
             strlen("{'messages': ") + strlen(messages) - strlen(keys[i][1]) - 1, keys[i][0]);
         check_chat("template: chatml", messages, expected);
     }
@@ -458,10 +454,10 @@ static void test_completion(void **state) {
     check_pair(A, "[" B "," A "," B "]",
                "\"assistant_masks\": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, "
                "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0]");
-    check_pair(A, "[]", "in.jsonl:1: chat.completion: there is no message in it");
+    check_pair(A, "[]", "in.jsonl:1: chat.completion: the array has no message");
     check_pair(A, "null", "in.jsonl:1: chat.completion: there are no messages");
     check_pair(A, "[{\"role\":1}]",
-               "in.jsonl:1:69: chat.completion: message 0: \"role\" is an integer; a string was");
+               "in.jsonl:1:69: chat.completion: message 0: \"role\" is an integer, but must be");
 }
 
 static void check_wrong(const char *args, const char *expected) {
@@ -479,17 +475,18 @@ static void test_refused(void **state) {
     write_messages("[" A "]");
     check_refused("{\"m\": [{}], \"n\": 1}\n", "- chat: {messages: m, template: chatml}",
                   "x.yaml:5:26: streams.x.stages[0].chat.messages: there is no field \"m\" here: "
-                  "declare arrays of objects at the source, `fields: {m: json}`");
+                  "read arrays of objects with `fields: {m: json}` at the source");
     write_messages("[" A "]");
     check_wrong("template: chatml, completion: c",
                 "stages[0].chat.completion: there is no field \"c\" here");
-    check_wrong("output: t", "give either `template` or `prefixes`");
-    check_wrong("template: chatml, prefixes: {user: x}", "give either `template` or `prefixes`");
+    check_wrong("output: t", "give exactly one of `template` and `prefixes`");
+    check_wrong("template: chatml, prefixes: {user: x}",
+                "give exactly one of `template` and `prefixes`");
     check_wrong("template: chatmi", "\"chatmi\" is not one of chatml, llama-3, mistral, gemma");
-    check_wrong("template: chatml, separator: x", "separator: has an effect only with `prefixes`");
-    check_wrong("template: chatml, suffixes: {user: x}", "suffixes: has an effect only");
-    check_wrong("template: chatml, eos: x", "eos: chatml has no use for it");
-    check_wrong("prefixes: {user: x}, eos: x", "eos: the template has no use for it");
+    check_wrong("template: chatml, separator: x", "separator: works only with `prefixes`");
+    check_wrong("template: chatml, suffixes: {user: x}", "suffixes: works only");
+    check_wrong("template: chatml, eos: x", "eos: does not work with chatml");
+    check_wrong("prefixes: {user: x}, eos: x", "eos: does not work with the template");
     check_wrong("prefixes: {user: x}, suffixes: {use: x}", "the role \"use\" has no prefix");
     check_wrong("prefixes: {user: x}, add_generation_prompt: true", "needs a prefix for the role");
     check_wrong("prefixes: {user: x}, system: x", "the template has no system messages");

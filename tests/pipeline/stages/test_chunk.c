@@ -153,9 +153,8 @@ static void test_bad_records(void **state) {
                                "{\"ids\": [1, 2], \"also\": [1, 2, 3]}\n"
                                "{\"ids\": [1, 2, 3, 4, 5], \"also\": [1, 2, 3, 4, 5]}\n");
     driven = drive_stream(DOCUMENTS, "", "- chunk: {fields: [ids, also], length: 2}", &how);
-    assert_string_equal(
-        driven.error.message,
-        "has 3 elements, but \"ids\" has 2: lists that are cut together need the same length");
+    assert_string_equal(driven.error.message, "has 3 elements, but \"ids\" has 2: lists that leat "
+                                              "cuts together must have the same length");
     assert_int_equal(driven.error.line, 2);
     assert_int_equal(driven.n_rows, 2);
     driven = drive_stream(DOCUMENTS, "on_error: skip",
@@ -164,8 +163,9 @@ static void test_bad_records(void **state) {
     assert_int_equal(driven.stats.counts.figures.n_bad_records, 2);
     driven =
         drive_stream(DOCUMENTS, "", "- chunk: {fields: [ids], length: 2, max_windows: 2}", &how);
-    assert_string_equal(driven.error.message,
-                        "has 5 elements, which make 3 windows, more than chunk.max_windows 2");
+    assert_string_equal(
+        driven.error.message,
+        "has 5 elements, which make 3 windows, more than chunk.max_windows 2: raise max_windows");
 }
 
 /* A repeat without end does not turn for ever if all windows are left out. */
@@ -203,20 +203,21 @@ static void test_refused(void **state) {
         {"- chunk: {fields: [x, x], length: 5}",
          "x.yaml:5:25: streams.x.stages[0].chunk.fields: \"x\" occurs twice"},
         {"- pad: {input: x, length: 2, value: 0}\n- chunk: {fields: [x], length: 5}",
-         "x.yaml:6:25: streams.x.stages[1].chunk.fields: \"x\" is padded: chunk it before `pad`"},
+         "x.yaml:6:25: streams.x.stages[1].chunk.fields: \"x\" is already padded: put chunk before "
+         "`pad`"},
         {"- chunk: {fields: [x], length: 5}\n- chunk: {fields: [y], length: 5}",
          "x.yaml:6:9: streams.x.stages[1].chunk: a stream can have only one chunk"},
         {"- chunk: {fields: [x], length: 5}\n- cast: {input: x, dtype: int32}",
-         "x.yaml:6:23: streams.x.stages[1].cast.input: \"x\", which is made with the batch, has "
-         "parts that chunk or pack cut: put cast before that stage"},
+         "x.yaml:6:23: streams.x.stages[1].cast.input: \"x\" is made with the batch, but chunk or "
+         "pack cuts its parts: put cast before that stage"},
         {"- chunk: {fields: [x], length: 5}\n- filter: {input: x, min_length: 2}",
-         "x.yaml:6:25: streams.x.stages[1].filter.input: \"x\", which is made with the batch, has "
-         "parts that chunk or pack cut: put filter before that stage"},
+         "x.yaml:6:25: streams.x.stages[1].filter.input: \"x\" is made with the batch, but chunk "
+         "or pack cuts its parts: put filter before that stage"},
         {"- chunk: {fields: [x], length: 5}\n- pad: {input: x, length: 4, value: 0}",
          "x.yaml:6:33: streams.x.stages[1].pad.length: 4 is less than the 5 elements that a row of "
          "\"x\" may have"},
         {"- chunk: {fields: [x], length: 5}\n- dedup",
-         "x.yaml:6:9: streams.x.stages[1].dedup: compares whole records: put it before chunk"},
+         "x.yaml:6:9: streams.x.stages[1].dedup: compares whole records: put it before `chunk`"},
     };
 
     (void)state;

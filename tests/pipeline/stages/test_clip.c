@@ -24,11 +24,11 @@ static void test_bad_records(void **state) {
     check_rows("{\"a\": 300}\n", "- clip: {input: a, min: 0, dtype: uint8}",
                "in.jsonl:1: clip.a: 300 does not fit uint8\n");
     check_rows("{\"a\": 1.5}\n", "- clip: {input: a, min: 0, dtype: int32}",
-               "in.jsonl:1: clip.a: 1.5 is not whole, as needed for int32\n");
+               "in.jsonl:1: clip.a: 1.5 is not a whole number, as required by int32\n");
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- clip: {input: a, min: 0, nan: fail}\n- "
                "select: {fields: [a]}",
-               "in.csv:2: clip.a: is NaN; `nan: default` replaces it by a number\n");
+               "in.csv:2: clip.a: is NaN: to replace it with a number, set `nan: default`\n");
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- clip: {input: a, min: 0, nan: default, "
                "default: -1}\n- select: {fields: [a]}",
@@ -40,32 +40,33 @@ static void test_refused(void **state) {
     check_refused("{\"a\": 1}\n", "- clip: {input: a}",
                   "x.yaml:5:9: streams.x.stages[0].clip: clips nothing: set `min`, `max` or both");
     check_refused("{\"a\": 1}\n", "- clip: {input: a, min: 2, max: 1}",
-                  "x.yaml:5:39: streams.x.stages[0].clip.max: 1 is below `min` (2)");
+                  "x.yaml:5:39: streams.x.stages[0].clip.max: 1 is less than `min` (2)");
     check_refused("{\"a\": 1}\n", "- clip: {input: a, min: nan}",
-                  "x.yaml:5:31: streams.x.stages[0].clip.min: is NaN: set a number");
+                  "x.yaml:5:31: streams.x.stages[0].clip.min: must not be NaN: give a number");
     check_refused("{\"a\": 1}\n", "- clip: {input: a, min: 0.2, max: 0.7}",
                   "x.yaml:5:9: streams.x.stages[0].clip: no whole number lies between 0.2 and 0.7: "
                   "set `dtype` to a float type");
     check_refused("{\"a\": 1}\n", "- clip: {input: a, min: 1e19}",
                   "x.yaml:5:9: streams.x.stages[0].clip: no whole number lies between 1e+19 and "
                   "inf: set `dtype` to a float type");
-    check_refused("{\"a\": 1}\n", "- clip: {input: a, min: 0, nan: default, default: 0.5}",
-                  "x.yaml:5:57: streams.x.stages[0].clip.default: 0.5 is no int64");
     check_refused(
-        "{\"a\": 1}\n", "- clip: {input: a, min: 0, default: 1}",
-        "x.yaml:5:43: streams.x.stages[0].clip.default: has an effect only with `nan: default`");
+        "{\"a\": 1}\n", "- clip: {input: a, min: 0, nan: default, default: 0.5}",
+        "x.yaml:5:57: streams.x.stages[0].clip.default: 0.5 is not a value of type int64");
+    check_refused("{\"a\": 1}\n", "- clip: {input: a, min: 0, default: 1}",
+                  "x.yaml:5:43: streams.x.stages[0].clip.default: works only with `nan: default`");
     check_refused("{\"a\": 1}\n", "- clip: {input: a, min: 0, nan: default}",
                   "x.yaml:5:39: streams.x.stages[0].clip.nan: `nan: default` needs a number: set "
                   "`default`, such as 0");
-    check_refused(
-        "{\"a\": 1}\n", "- clip: {input: a, min: 0, nan: default, default: nan}",
-        "x.yaml:5:57: streams.x.stages[0].clip.default: is NaN: set a number, or `nan: keep`");
+    check_refused("{\"a\": 1}\n", "- clip: {input: a, min: 0, nan: default, default: nan}",
+                  "x.yaml:5:57: streams.x.stages[0].clip.default: must not be NaN: give a number, "
+                  "or set `nan: keep`");
     check_refused(
         "a\n1\n", "- clip: {input: a, min: 0}",
         "x.yaml:5:23: streams.x.stages[0].clip.input: \"a\" is text: `cast` it to float32 first");
-    check_refused(
-        "{\"x\": [1]}\n", "- pad: {input: x, length: 2, value: 0}\n- clip: {input: x, min: 0}",
-        "x.yaml:6:23: streams.x.stages[1].clip.input: \"x\" is padded: clip it before `pad`");
+    check_refused("{\"x\": [1]}\n",
+                  "- pad: {input: x, length: 2, value: 0}\n- clip: {input: x, min: 0}",
+                  "x.yaml:6:23: streams.x.stages[1].clip.input: \"x\" is already padded: put clip "
+                  "before `pad`");
 }
 
 int main(void) {

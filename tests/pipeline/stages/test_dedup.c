@@ -106,7 +106,8 @@ static void test_when_full(void **state) {
     write_keys(N, 200, keys);
     driven = run("input: key, max_records: 100", &ids);
     assert_int_equal(driven.error.code, -ENOSPC);
-    assert_non_null(strstr(driven.error.message, "more than max_records (100) distinct records"));
+    assert_non_null(
+        strstr(driven.error.message, "more than max_records (100) records are different"));
     assert_true(driven.n_rows <= N_MAX);
     collected_free(&ids);
     assert_int_equal(run("input: key, max_records: 200", &ids).error.code, 0);
@@ -160,8 +161,8 @@ static void test_explained(void **state) {
     assert_int_equal(plan->n_order, 1);
     assert_int_equal(plan->n_tensors, 1);
     text = stream_explain(plan, 2, false);
-    assert_non_null(strstr(text, "dedup      computed in the pass, applied here"));
-    assert_non_null(strstr(text, "one pass over a block: jsonl > dedup\n"));
+    assert_non_null(strstr(text, "dedup      computed in the pass over records, applied here"));
+    assert_non_null(strstr(text, "stages of a block:     jsonl > dedup\n"));
     free(text);
     leat_plan_unref(plan);
 }
@@ -170,10 +171,10 @@ static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- repeat: {count: 2}\n- dedup: {input: a}",
                   "x.yaml:6:9: streams.x.stages[1].dedup: would drop the whole second pass of "
-                  "repeat: put it before repeat");
-    check_refused(
-        "{\"x\": [1]}\n", "- dedup: {input: x}",
-        "x.yaml:5:24: streams.x.stages[0].dedup.input: \"x\" is a list, but dedup needs one value");
+                  "`repeat`: put it before `repeat`");
+    check_refused("{\"x\": [1]}\n", "- dedup: {input: x}",
+                  "x.yaml:5:24: streams.x.stages[0].dedup.input: \"x\" is a list, but dedup needs "
+                  "one value per record");
     check_refused(
         "{\"x\": [1]}\n", "- dedup: {max_records: 1}",
         "x.yaml:5:30: streams.x.stages[0].dedup.max_records: 1 is outside 2..10000000000");

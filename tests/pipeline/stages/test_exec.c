@@ -239,34 +239,35 @@ static void test_leaves(void **state) {
 static void test_reasons(void **state) {
     (void)state;
     check_error("crash", "",
-                "n.jsonl:10: streams.x.exec: the helper was killed by signal 6 (Aborted)");
-    check_error("exit", "", "the helper exited with status 1; it said: no more of this");
-    check_error("quit", "", "the helper exited with status 0");
+                "n.jsonl:10: streams.x.exec: the program was killed by signal 6 (Aborted)");
+    check_error("exit", "", "the program exited with status 1; it said: no more of this");
+    check_error("quit", "", "the program exited with status 0");
     check_error("hang", ", deadline: 1",
-                "n.jsonl:10: streams.x.exec: the helper did not answer within 1 s;");
+                "n.jsonl:10: streams.x.exec: the program did not answer within 1 s:");
     check_error("garbage", "",
-                "n.jsonl:10: streams.x.exec: the helper did not answer it, but answered a later "
+                "n.jsonl:10: streams.x.exec: the program did not answer it, but answered a later "
                 "one; it wrote \"hello\"");
     check_error("list", "", "it, but answered a later one; it wrote an array");
     check_error("nan", "", "a later one; it wrote invalid JSON: byte ");
     check_error("cut", "", "a later one; it wrote \"50%|###{...\"");
-    check_error("swallow", "", "the helper did not answer it, but answered a later one");
-    check_error("again", "", "n.jsonl:10: streams.x.exec: the helper answered it more than once");
+    check_error("swallow", "", "the program did not answer it, but answered a later one");
+    check_error("again", "", "n.jsonl:10: streams.x.exec: the program answered it more than once");
     check_error("missing", "", "exec.twice: the answer lacks this field");
     check_error("type", "", "exec.twice: the answer's value is a string, not int64");
     check_error("item", "",
                 "exec.ids: item 1 of the answer's list is null, but the field is int32[]");
     check_error("range", "", "exec.ids: 1099511627776 does not fit in int32");
-    check_error("long", "", "exec.ids: the answer's list has 7 items, more than 6");
-    check_error("huge", ", max_line_bytes: 1MB", "it wrote a line longer than max_line_bytes");
+    check_error("long", "", "exec.ids: the answer's list has 7 items; at most 6 are possible");
+    check_error("huge", ", max_line_bytes: 1MB",
+                "it wrote a line that is longer than max_line_bytes");
     check_error("error", "", "n.jsonl:10: streams.x.exec: not today");
-    check_error("close", "", "the helper closed its output and went on");
+    check_error("close", "", "the program closed its output but did not end");
     check_error("leave", "", "");
     check_error("shout", "", "");
     check_error("untagged", "",
-                "streams.x: the helper answers without \"_leat\": repeat that of the record, as "
-                "in {\"_leat\": record[\"_leat\"], ...}");
-    check_error("mistagged", "", "streams.x: the helper answers an unexpected record");
+                "streams.x: the program answers without \"_leat\": each answer must repeat it from "
+                "its record, as in {\"_leat\": record[\"_leat\"], ...}");
+    check_error("mistagged", "", "streams.x: the program answers a record that was not asked");
 }
 
 /* Answers of threads in any order: it is told what is wrong, and no row is wrong. */
@@ -300,8 +301,8 @@ static void test_drops(void **state) {
         memcpy(digest, driven.digest, sizeof(digest));
     }
     check_error("drop", "",
-                "n.jsonl:10: streams.x.exec: the program drops the record; set `drops: true` to "
-                "allow that");
+                "n.jsonl:10: streams.x.exec: the program drops the record, which it may not: allow "
+                "it with `drops: true`");
 }
 
 static void test_answers_out_of_order(void **state) {
@@ -318,7 +319,7 @@ static void test_answers_out_of_order(void **state) {
                               "    print(json.dumps(record))\n"
                               "    if held: print(json.dumps(held)); held = None\n");
     driven = run_all("on_error: skip", EXEC(""), &(struct drive){.n_jobs = 1});
-    assert_non_null(strstr(error_text(&driven), "the helper answers an unexpected record: "
+    assert_non_null(strstr(error_text(&driven), "the program answers a record that was not asked: "
                                                 "answer each record once, in order"));
 }
 
@@ -331,10 +332,10 @@ static void test_gives_up(void **state) {
                      "- exec: {command: [python3, -S, helper.py], schema: {twice: int64, ids: "
                      "'int32[<=6]'}, max_restarts: 2}\n",
                      &(struct drive){.n_jobs = 1});
-    assert_string_equal(error_text(&driven),
-                        "streams.x: the helper failed 3 times in a row without an answer "
-                        "(max_restarts 2); at last it exited with status 1; it said: no more of "
-                        "this");
+    assert_string_equal(
+        error_text(&driven),
+        "streams.x: the program failed 3 times in a row without an answer (max_restarts 2); the "
+        "last time, it exited with status 1; it said: no more of this");
 }
 
 static void test_limits(void **state) {
@@ -456,14 +457,14 @@ static void test_refused(void **state) {
                   "type; write text, bool, int64, float32 or the like, float32[8] for lists of 8, "
                   "int32[<=512] for up to 512, int32[] for any length");
     check_refused("a\n1\n", "- exec: {command: [cat], schema: {_leat: text}}",
-                  "x.yaml:5:40: streams.x.stages[0].exec.schema: \"_leat\" is the tag of an "
-                  "answer, not a field");
+                  "x.yaml:5:40: streams.x.stages[0].exec.schema: \"_leat\" cannot be a field: it "
+                  "is the tag of an answer");
     check_refused("_leat\n1\n", "- exec: {command: [cat], schema: {a: text}}",
                   "x.yaml:5:9: streams.x.stages[0].exec.inputs: a field \"_leat\" would clash with "
-                  "the record's tag: rename it");
+                  "the tag of a record: rename it");
     check_refused(
         "a\n1\n", "- exec: {command: [cat], environment: {a=b: c}, schema: {a: text}}",
-        "x.yaml:5:45: streams.x.stages[0].exec.environment: \"a=b\" is not a variable's name");
+        "x.yaml:5:45: streams.x.stages[0].exec.environment: \"a=b\" is not the name of a variable");
 }
 
 static void test_tags(void **state) {
@@ -510,7 +511,7 @@ static void test_permission(void **state) {
     spec =
         stream_spec("csv: {paths: [in.csv]}", "", "- exec: {command: [cat], schema: {b: int64}}");
     assert_int_equal(leat_pipeline_open(spec, &leat_opener_any, &plan, &err), -EACCES);
-    assert_non_null(strstr(err.message, "the setting `exec` of the daemon"));
+    assert_non_null(strstr(err.message, "the daemon's setting `exec`"));
     leat_spec_free(spec);
 }
 

@@ -108,14 +108,14 @@ static void test_many_values(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("a\n1\n", "- filter: {input: a}",
-                  "x.yaml:5:9: streams.x.stages[0].filter: has no condition: give empty, equals, "
-                  "not_equals, min, max, min_length or max_length");
+                  "x.yaml:5:9: streams.x.stages[0].filter: has no condition: give `empty`, "
+                  "`equals`, `not_equals`, `min`, `max`, `min_length` or `max_length`");
     check_refused("{\"a\": 1}\n", "- filter: {input: a, empty: true}",
                   "x.yaml:5:25: streams.x.stages[0].filter.input: \"a\" is one number per record, "
-                  "so it is never empty and has no length");
+                  "so it is never empty and has no length: test it with `equals`, `min` or `max`");
     check_refused("{\"a\": [1]}\n", "- filter: {input: a, equals: 1}",
-                  "x.yaml:5:25: streams.x.stages[0].filter.input: \"a\" is a list: use empty, "
-                  "min_length or max_length");
+                  "x.yaml:5:25: streams.x.stages[0].filter.input: \"a\" is a list: test it with "
+                  "`empty`, `min_length` or `max_length`");
     check_refused("{\"a\": 1}\n", "- filter: {input: a, equals: [1, x]}",
                   "x.yaml:5:36: streams.x.stages[0].filter.equals: \"x\" is not a number, but the "
                   "field holds numbers");

@@ -17,18 +17,18 @@ static void test_shapes(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- hash_bucket: {input: a}",
-                  "x.yaml:5:9: streams.x.stages[0].hash_bucket: buckets is missing: the result is "
-                  "0 to buckets - 1");
+                  "x.yaml:5:9: streams.x.stages[0].hash_bucket: buckets is missing: number of "
+                  "buckets; the result is 0 to buckets - 1");
     check_refused(
         "{\"a\": 1}\n", "- hash_bucket: {input: a, buckets: 0}",
         "x.yaml:5:42: streams.x.stages[0].hash_bucket.buckets: 0 is outside 1..2147483647");
     check_refused("{\"a\": 0.5}\n", "- hash_bucket: {input: a, buckets: 2}",
-                  "x.yaml:5:30: streams.x.stages[0].hash_bucket.input: \"a\" is float64: `bin` it, "
-                  "or `cast` it to whole numbers");
+                  "x.yaml:5:30: streams.x.stages[0].hash_bucket.input: \"a\" is float64, but whole "
+                  "numbers or text are needed: `bin` it, or `cast` it to whole numbers");
     check_refused("{\"x\": [1]}\n",
                   "- pad: {input: x, length: 2, value: 0}\n- hash_bucket: {input: x, buckets: 5}",
-                  "x.yaml:6:30: streams.x.stages[1].hash_bucket.input: \"x\" is padded: "
-                  "hash_bucket it before `pad`");
+                  "x.yaml:6:30: streams.x.stages[1].hash_bucket.input: \"x\" is already padded: "
+                  "put hash_bucket before `pad`");
 }
 
 int main(void) {

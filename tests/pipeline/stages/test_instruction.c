@@ -66,12 +66,11 @@ static void test_refused(void **state) {
     check_refused(data, "- instruction: {prompt: t}",
                   "x.yaml:5:9: streams.x.stages[0].instruction: give either `preset`, or `prompt` "
                   "and `response`");
-    check_refused(data, "- instruction: {preset: alpaca, response: t}",
-                  "x.yaml:5:49: streams.x.stages[0].instruction.response: has an effect only "
-                  "without `preset`");
+    check_refused(
+        data, "- instruction: {preset: alpaca, response: t}",
+        "x.yaml:5:49: streams.x.stages[0].instruction.response: works only without `preset`");
     check_refused(data, "- instruction: {prompt: a, response: b, fields: {input: x}}",
-                  "x.yaml:5:55: streams.x.stages[0].instruction.fields: has an effect only with "
-                  "`preset`");
+                  "x.yaml:5:55: streams.x.stages[0].instruction.fields: works only with `preset`");
     check_refused(data, "- instruction: {preset: alpaca, fields: {question: x}}",
                   "x.yaml:5:47: streams.x.stages[0].instruction.fields: alpaca has no field "
                   "\"question\", only instruction, input and output");

@@ -10,8 +10,9 @@ static void test_numpy(void **state) {
 static void test_nan(void **state) {
     (void)state;
     check_rows("{\"a\": -2}\n", "- log1p: {input: a}", "{\"a\": null}\n");
-    check_rows("{\"a\": -2}\n", "- log1p: {input: a, nan: fail}",
-               "in.jsonl:1: log1p.a: -2.0 becomes NaN; `nan: default` replaces it by a number\n");
+    check_rows(
+        "{\"a\": -2}\n", "- log1p: {input: a, nan: fail}",
+        "in.jsonl:1: log1p.a: -2.0 becomes NaN: to replace it with a number, set `nan: default`\n");
     check_rows("{\"a\": [0, -2]}\n", "- log1p: {input: a, output: b, nan: default, default: -1}",
                "{\"a\": [0, -2], \"b\": [0.0, -1.0]}\n");
     check_rows("{\"a\": -1}\n", "- log1p: {input: a, nan: fail}", "{\"a\": null}\n");

@@ -80,8 +80,8 @@ static void test_growth(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- lower: {input: a}",
-                  "x.yaml:5:24: streams.x.stages[0].lower.input: \"a\" is int64, not text: make "
-                  "text of it with `template`");
+                  "x.yaml:5:24: streams.x.stages[0].lower.input: \"a\" is int64, not text: turn it "
+                  "into text with `template`");
 }
 
 int main(void) {

@@ -22,8 +22,8 @@ static void test_refused(void **state) {
                   "float32 first");
     check_refused("{\"x\": [1]}\n",
                   "- pad: {input: x, length: 2, value: 0}\n- normalize: {input: x}",
-                  "x.yaml:6:28: streams.x.stages[1].normalize.input: \"x\" is padded: normalize it "
-                  "before `pad`");
+                  "x.yaml:6:28: streams.x.stages[1].normalize.input: \"x\" is already padded: put "
+                  "normalize before `pad`");
     check_refused("{\"a\": 1}\n", "- normalize: {input: a, std: 0}",
                   "x.yaml:5:36: streams.x.stages[0].normalize.std: 0 is outside 1e-300..1e+300");
 }
@@ -34,14 +34,14 @@ static void test_stats(void **state) {
     } cases[] = {
         {"{input: b, stats: s.json}", "s.json: columns.b has no \"std\": is it a number?"},
         {"{input: c, stats: s.json}",
-         "s.json: \"c\" has mean 1 and std 0, by which no number can be divided"},
+         "s.json: column \"c\" has mean 1 and std 0, by which leat cannot divide"},
         {"{input: d, stats: s.json}", "s.json: columns.d.mean is a string, not a number"},
         {"{input: e, stats: s.json}", "s.json: has no column \"e\""},
         {"{input: a, stats: cut.json}", "cut.json:2:3: streams.x.stages[0].normalize.stats: "},
         {"{input: a, stats: list.json}", "list.json: has no \"columns\": give the output of"},
         {"{input: a, stats: none.json}", "none.json: No such file"},
-        {"{input: a, stats: s.json, std: 2}", "normalize.std: comes from `stats`"},
-        {"{input: a, mean: inf}", "normalize.mean: inf is not finite"},
+        {"{input: a, stats: s.json, std: 2}", "normalize.std: `stats` gives this value already"},
+        {"{input: a, mean: inf}", "normalize.mean: inf is not finite: give a number"},
     };
 
     (void)state;

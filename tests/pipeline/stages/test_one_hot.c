@@ -16,8 +16,8 @@ static void test_unknown(void **state) {
     check_rows("{\"a\": -9223372036854775808}\n", "- one_hot: {input: a, classes: 3}",
                "in.jsonl:1: one_hot.a: -9223372036854775808 is not a class from 0 to 2\n");
     check_rows("{\"a\": \"x\"}\n{\"a\": \"z\"}\n", "- one_hot: {input: a, categories: [x, y]}",
-               "{\"a\": [1.0, 0.0]}\nin.jsonl:2: one_hot.a: \"z\" is not one of the 2 categories; "
-               "`unknown: zeros` accepts it\n");
+               "{\"a\": [1.0, 0.0]}\nin.jsonl:2: one_hot.a: \"z\" is not one of the 2 categories: "
+               "add it, or set `unknown: zeros`\n");
     check_rows("{\"a\": \"z\"}\n{\"a\": \"y\"}\n",
                "- one_hot: {input: a, output: b, categories: [x, y], unknown: zeros, dtype: bool}",
                "{\"a\": \"z\", \"b\": [false, false]}\n{\"a\": \"y\", \"b\": [false, true]}\n");
@@ -81,11 +81,12 @@ static void test_any_order(void **state) {
 
 static void test_refused(void **state) {
     (void)state;
-    check_refused("{\"a\": 1}\n", "- one_hot: {input: a}",
-                  "x.yaml:5:9: streams.x.stages[0].one_hot: give either `classes` or `categories`");
     check_refused(
-        "{\"a\": 1}\n", "- one_hot: {input: a, classes: 2, categories: [a]}",
-        "x.yaml:5:38: streams.x.stages[0].one_hot.classes: give either `classes` or `categories`");
+        "{\"a\": 1}\n", "- one_hot: {input: a}",
+        "x.yaml:5:9: streams.x.stages[0].one_hot: give exactly one of `classes` and `categories`");
+    check_refused("{\"a\": 1}\n", "- one_hot: {input: a, classes: 2, categories: [a]}",
+                  "x.yaml:5:38: streams.x.stages[0].one_hot.classes: give exactly one of `classes` "
+                  "and `categories`");
     check_refused(
         "{\"a\": 1}\n", "- one_hot: {input: a, classes: 1048577}",
         "x.yaml:5:38: streams.x.stages[0].one_hot.classes: 1048577 is outside 1..1048576");
@@ -98,8 +99,8 @@ static void test_refused(void **state) {
         "{\"a\": [1]}\n", "- one_hot: {input: a, classes: 2}",
         "x.yaml:5:26: streams.x.stages[0].one_hot.input: \"a\" is a list, not one number");
     check_refused("{\"a\": 1.5}\n", "- one_hot: {input: a, classes: 2}",
-                  "x.yaml:5:26: streams.x.stages[0].one_hot.input: \"a\" is float64: `bin` it, or "
-                  "`cast` it to whole numbers");
+                  "x.yaml:5:26: streams.x.stages[0].one_hot.input: \"a\" is float64, but whole "
+                  "numbers or text are needed: `bin` it, or `cast` it to whole numbers");
 }
 
 int main(void) {

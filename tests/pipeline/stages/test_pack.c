@@ -245,10 +245,11 @@ static void test_plan(void **state) {
     assert_int_equal(plan->n_tensors, 5);
     assert_true(plan->slot_bytes <= 64 + 5 * 128 + 1001 * (8 + 4 * 4) + 5 * 64);
     text = stream_explain(plan, 2, false);
-    assert_non_null(strstr(text, "on references:         pack > batch"));
-    assert_non_null(strstr(text, "ids int64[128], mask int32[mask of ids], positions "
-                                 "int32[positions in ids], segments int32[documents of ids], "
-                                 "cu int32[starts of documents of ids]"));
+    assert_non_null(strstr(text, "stages that order:     pack > batch"));
+    assert_non_null(strstr(
+        text, "ids int64[128], mask int32[mask of ids], positions "
+              "int32[positions in documents of ids], segments int32[document numbers of ids], "
+              "cu int32[starts of documents of ids]"));
     free(text);
     leat_plan_unref(plan);
 }
@@ -281,14 +282,14 @@ static void test_bad_records(void **state) {
                                "{\"ids\": [1, 2], \"also\": [1]}\n");
     driven =
         drive_stream(DOCUMENTS, "", "- pack: {fields: [ids, also], length: 4, value: 0}", &how);
-    assert_string_equal(driven.error.message, "has 5 elements, more than pack.length 4; set "
-                                              "max_length or chunk to cut it, or `split`");
+    assert_string_equal(
+        driven.error.message,
+        "has 5 elements, more than pack.length 4: cut it with max_length, chunk or `split`");
     assert_int_equal(driven.error.line, 2);
     driven = drive_stream(DOCUMENTS, "",
                           "- pack: {fields: [ids, also], length: 4, value: 0, split: true}", &how);
-    assert_string_equal(
-        driven.error.message,
-        "has 1 elements, but \"ids\" has 2: lists that are cut together need the same length");
+    assert_string_equal(driven.error.message, "has 1 elements, but \"ids\" has 2: lists that leat "
+                                              "cuts together must have the same length");
 }
 
 /* A repeat without end does not turn for ever if documents have no elements. */
@@ -316,23 +317,23 @@ static void test_refused(void **state) {
         const char *stages, *error;
     } cases[] = {
         {"- pack: {fields: [x], length: 5}",
-         "x.yaml:5:9: streams.x.stages[0].pack: the padding of \"x\" is unknown: give `value`, a "
-         "number or a token such as \"[PAD]\" (0 is rarely right)"},
+         "x.yaml:5:9: streams.x.stages[0].pack: \"x\" has no known padding: give `value`, a number "
+         "or a token such as \"[PAD]\" (0 is rarely right)"},
         {"- pack: {fields: [x], length: 5, value: '<pad>'}",
-         "x.yaml:5:47: streams.x.stages[0].pack.value: \"<pad>\" is a token's name, but no "
-         "`tokenizer` made \"x\": give a number"},
+         "x.yaml:5:47: streams.x.stages[0].pack.value: \"<pad>\" names a token, but no `tokenizer` "
+         "made \"x\": give a number"},
         {"- pack: {fields: [x], length: 5, value: 0.5}",
-         "x.yaml:5:47: streams.x.stages[0].pack.value: 0.5 is no int64, the type of \"x\""},
+         "x.yaml:5:47: streams.x.stages[0].pack.value: 0.5 is not a value of type int64, the type "
+         "of \"x\""},
         {"- pack: {fields: [x], length: 5, value: 0, how: concat, window: 5}",
-         "x.yaml:5:71: streams.x.stages[0].pack.window: has an effect only with first_fit and "
-         "best_fit"},
+         "x.yaml:5:71: streams.x.stages[0].pack.window: works only with first_fit and best_fit"},
         {"- pack: {fields: [x], length: 5, value: 0, ignore_index: 1}",
-         "x.yaml:5:64: streams.x.stages[0].pack.ignore_index: has an effect only with labels"},
+         "x.yaml:5:64: streams.x.stages[0].pack.ignore_index: works only with `labels`"},
         {"- pack: {fields: [x], length: 5, value: 0, labels: x}",
-         "x.yaml:5:58: streams.x.stages[0].pack.labels: \"x\" is first in `fields`: for labels, "
-         "name another field, or a new name for a copy"},
+         "x.yaml:5:58: streams.x.stages[0].pack.labels: \"x\" is the first of `fields`: for "
+         "`labels`, name another field, or a new one for a copy"},
         {"- pack: {fields: [x], length: 5, value: 0, mask: x}",
-         "x.yaml:5:56: streams.x.stages[0].pack.mask: \"x\" is one of `fields`: give it another "
+         "x.yaml:5:56: streams.x.stages[0].pack.mask: \"x\" is one of `fields`: choose another "
          "name"},
         {"- pack: {fields: [x], length: 5, value: 0, mask: m, segment_ids: m}",
          "x.yaml:5:9: streams.x.stages[0].pack: \"m\" occurs twice"},
@@ -340,9 +341,10 @@ static void test_refused(void **state) {
          "x.yaml:6:26: streams.x.stages[1].select.fields: there is no field \"a\" here; did you "
          "mean \"x\"?"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- sample: {fraction: 0.5}",
-         "x.yaml:6:9: streams.x.stages[1].sample: works on records: put it before pack"},
+         "x.yaml:6:9: streams.x.stages[1].sample: works on records, but `pack` makes rows of "
+         "several: put it before `pack`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- dedup",
-         "x.yaml:6:9: streams.x.stages[1].dedup: compares whole records: put it before pack"},
+         "x.yaml:6:9: streams.x.stages[1].dedup: compares whole records: put it before `pack`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- pack: {fields: [x], length: 5, value: 0}",
          "x.yaml:6:9: streams.x.stages[1].pack: a stream can have only one pack"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- pad: {input: x, length: 9, value: 0}",
@@ -351,13 +353,14 @@ static void test_refused(void **state) {
          "x.yaml:6:25: streams.x.stages[1].bucket.input: all rows of \"x\" have the same length: "
          "remove `bucket`"},
         {"- chunk: {fields: [x], length: 5}\n- pack: {fields: [x, y], length: 5, value: 0}",
-         "x.yaml:6:24: streams.x.stages[1].pack.fields: chunk cuts other lists, but not \"y\": "
-         "name it there too"},
+         "x.yaml:6:24: streams.x.stages[1].pack.fields: `chunk` cuts other lists, but not \"y\": "
+         "name it in `chunk` too"},
         {"- chunk: {fields: [x], length: 9}\n- pack: {fields: [x], length: 5, value: 0}",
          "x.yaml:6:37: streams.x.stages[1].pack.length: 5 is less than the 9 elements of a window "
-         "of chunk: make one of them fit, or set `split`"},
+         "of `chunk`: make both equal, or set `split`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- chunk: {fields: [x], length: 9}",
-         "x.yaml:6:25: streams.x.stages[1].chunk.fields: \"x\" is padded: chunk it before `pad`"},
+         "x.yaml:6:25: streams.x.stages[1].chunk.fields: \"x\" is already padded: put chunk before "
+         "`pad`"},
     };
 
     (void)state;

@@ -63,26 +63,25 @@ static void test_longer_rows_are_bad(void **state) {
     (void)state;
     check_batches("length: 2, value: 0", "- batch: {batch_size: 3}", "2*2: 1 2 0 0; ");
     check_rows("{\"x\": [1, 2]}\n{\"x\": [1, 2, 3]}\n", "- pad: {input: x, length: 2, value: 0}",
-               "{\"x\": [1, 2]}\n"
-               "in.jsonl:2: pad.x: has 3 elements, more than pad.length 2; set max_length to cut "
-               "it\n");
+               "{\"x\": [1, 2]}\nin.jsonl:2: pad.x: has 3 elements, more than pad.length 2: cut it "
+               "with max_length\n");
 }
 
 static void test_refused(void **state) {
     const char *data = "{\"x\": [1], \"f\": [0.5], \"a\": 1, \"t\": \"v\"}\n";
 
     (void)state;
-    check_refused(
-        data, "- pad: {input: x, value: 0}",
-        "x.yaml:5:9: streams.x.stages[0].pad: give one of `length`, `longest` and `multiple_of`");
-    check_refused(data, "- pad: {input: x, length: 3, longest: true, value: 0}",
-                  "x.yaml:5:33: streams.x.stages[0].pad.length: give one of `length`, `longest` "
+    check_refused(data, "- pad: {input: x, value: 0}",
+                  "x.yaml:5:9: streams.x.stages[0].pad: give exactly one of `length`, `longest` "
                   "and `multiple_of`");
+    check_refused(data, "- pad: {input: x, length: 3, longest: true, value: 0}",
+                  "x.yaml:5:33: streams.x.stages[0].pad.length: give exactly one of `length`, "
+                  "`longest` and `multiple_of`");
     check_refused(data, "- pad: {input: x, length: 3}",
                   "x.yaml:5:9: streams.x.stages[0].pad: the tokenizer of \"x\" has no padding "
                   "token: give `value`, a number or a token such as \"[PAD]\" (0 is rarely right)");
     check_refused(data, "- pad: {input: x, length: 3, value: '[PAD]'}",
-                  "x.yaml:5:43: streams.x.stages[0].pad.value: \"[PAD]\" is a token's name, but no "
+                  "x.yaml:5:43: streams.x.stages[0].pad.value: \"[PAD]\" names a token, but no "
                   "`tokenizer` made \"x\": give a number");
     check_refused(data, "- pad: {input: a, length: 3, value: 0}",
                   "x.yaml:5:22: streams.x.stages[0].pad.input: \"a\" is one number a record, not a "
@@ -90,7 +89,8 @@ static void test_refused(void **state) {
     check_refused(data, "- pad: {input: t, length: 3, value: 0}",
                   "x.yaml:5:22: streams.x.stages[0].pad.input: \"t\" is text, not a list");
     check_refused(data, "- pad: {input: x, length: 3, value: 0.5}",
-                  "x.yaml:5:43: streams.x.stages[0].pad.value: 0.5 is no int64, as is \"x\"");
+                  "x.yaml:5:43: streams.x.stages[0].pad.value: 0.5 is not a value of type int64, "
+                  "the type of \"x\"");
     check_refused(data,
                   "- pad: {input: x, length: 3, value: 0}\n- pad: {input: x, length: 4, value: 0}",
                   "x.yaml:6:22: streams.x.stages[1].pad.input: \"x\" is already padded");

@@ -30,25 +30,24 @@ static void test_bad_records(void **state) {
                "{\"a\": \"\ufffd\"}\n");
     check_rows("a,b\nok,0\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!,1\n",
                "- regex_replace: {input: a, pattern: '(?:a|aa)+$'}" ONLY,
-               "{\"a\": \"ok\"}\n"
-               "in.csv:3: regex_replace.a: a regex gives up behind byte 0 of a text: match limit "
-               "exceeded\n");
+               "{\"a\": \"ok\"}\nin.csv:3: regex_replace.a: a regex gives up after byte 0 of a "
+               "text: match limit exceeded\n");
 }
 
 static void test_refused(void **state) {
     (void)state;
     check_refused("a\n1\n", "- regex_replace: {input: a, pattern: 'x(y'}",
-                  "x.yaml:5:44: streams.x.stages[0].regex_replace.pattern: byte 3 of the regex: a "
-                  "group is not closed");
+                  "x.yaml:5:44: streams.x.stages[0].regex_replace.pattern: at byte 3 of the regex: "
+                  "a group is not closed");
     check_refused("a\n1\n", "- regex_replace: {input: a, pattern: '[z-a]'}",
-                  "x.yaml:5:44: streams.x.stages[0].regex_replace.pattern: byte 4 of the regex: a "
-                  "range in brackets is empty: U+007A-U+0061");
+                  "x.yaml:5:44: streams.x.stages[0].regex_replace.pattern: at byte 4 of the regex: "
+                  "the range U+007A-U+0061 in brackets is empty: its ends are in the wrong order");
     check_refused("a\n1\n", "- regex_replace: {input: a, pattern: '(a)\\2'}",
-                  "x.yaml:5:44: streams.x.stages[0].regex_replace.pattern: byte 5 of the regex: a "
-                  "backreference is to group 2 of 1");
+                  "x.yaml:5:44: streams.x.stages[0].regex_replace.pattern: at byte 5 of the regex: "
+                  "a backreference names group 2; the regex has groups 1 to 1");
     check_refused("{\"a\": 1}\n", "- regex_replace: {input: a, pattern: x}",
                   "x.yaml:5:32: streams.x.stages[0].regex_replace.input: \"a\" is int64, not text: "
-                  "make text of it with `template`");
+                  "turn it into text with `template`");
 }
 
 int main(void) {

@@ -18,20 +18,20 @@ static void test_masks(void **state) {
     check_rows("{\"x\": [1]}\n",
                "- pad: {input: x, length: 2, value: 0, mask: m}\n"
                "- rename: {fields: {m: attention, x: \"a \\\"b\\\"\"}}",
-               "{\"a \\\"b\\\"\": [1], \"attention\": \"(mask of x, made with the batch)\"}\n");
+               "{\"a \\\"b\\\"\": [1], \"attention\": \"(mask of x: made with the batch)\"}\n");
 }
 
 static void test_refused(void **state) {
     (void)state;
     check_refused("a,b\n1,2\n", "- rename: {fields: {a: b}}",
                   "x.yaml:5:26: streams.x.stages[0].rename.fields: cannot rename \"a\" to \"b\": "
-                  "that field exists");
+                  "that field already exists");
     check_refused("a,b\n1,2\n", "- rename: {fields: {zzzzzz: b}}",
                   "x.yaml:5:26: streams.x.stages[0].rename.fields: there is no field \"zzzzzz\" "
-                  "here; there is a, b");
+                  "here: the fields are a, b");
     check_refused("a,b\n1,2\n", "- rename: {fields: {a: \"\"}}",
-                  "x.yaml:5:26: streams.x.stages[0].rename.fields: a field's name has 1..63 bytes, "
-                  "not 0");
+                  "x.yaml:5:26: streams.x.stages[0].rename.fields: the name of a field may have 1 "
+                  "to 63 bytes; this one has 0");
 }
 
 int main(void) {

@@ -18,7 +18,7 @@ static void test_texts(void **state) {
     check_rows("{\"a\": \"x\\u0000x\"}\n", "- replace: {input: a, old: x, new: yy}",
                "{\"a\": \"yy\\u0000yy\"}\n");
     check_refused("a\n1\n", "- replace: {input: a, old: ''}",
-                  "x.yaml:5:34: streams.x.stages[0].replace.old: is empty, so it would match "
+                  "x.yaml:5:34: streams.x.stages[0].replace.old: an empty text would match "
                   "everywhere: give a text");
 }
 

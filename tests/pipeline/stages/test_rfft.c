@@ -42,9 +42,9 @@ static void test_width(void **state) {
     check_refused("{\"x\": [1]}\n", "- rfft: {input: x, n: 997}",
                   "x.yaml:5:29: streams.x.stages[0].rfft.n: 997 has a prime factor above 127, "
                   "which is slow: use 999");
-    check_refused(
-        "{\"x\": [1]}\n", "- rfft: {input: x, n: 2, nan: default, default: inf}",
-        "x.yaml:5:55: streams.x.stages[0].rfft.default: is not finite, so it has no spectrum");
+    check_refused("{\"x\": [1]}\n", "- rfft: {input: x, n: 2, nan: default, default: inf}",
+                  "x.yaml:5:55: streams.x.stages[0].rfft.default: has a number that is not finite, "
+                  "so it has no spectrum");
 }
 
 /* Against the definition, in double. */

@@ -20,7 +20,7 @@ static void test_refused(void **state) {
                   "x.yaml:5:26: streams.x.stages[0].select.fields: a list of 0 is outside 1..256");
     check_refused("a,b\n1,2\n", "- select: {fields: [a]}\n- select: {fields: [something]}",
                   "x.yaml:6:26: streams.x.stages[1].select.fields: there is no field \"something\" "
-                  "here; there is a");
+                  "here: the fields are a");
     check_refused("a,b\n1,2\n", "- select: {fields: [\"\"]}",
                   "x.yaml:5:27: streams.x.stages[0].select.fields[0]: a name of 0 bytes is outside "
                   "1..63");

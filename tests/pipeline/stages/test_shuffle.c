@@ -152,16 +152,14 @@ static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- shuffle: {buffer_size: 0}",
                   "x.yaml:5:32: streams.x.stages[0].shuffle.buffer_size: 0 is outside 1..1048576");
-    check_refused(
-        "{\"a\": 1}\n", "- shuffle: {seed: 1}",
-        "x.yaml:5:9: streams.x.stages[0].shuffle: buffer_size is missing: give the records "
-        "in the reservoir, which bound how far a record moves forward, or set `global: true`");
+    check_refused("{\"a\": 1}\n", "- shuffle: {seed: 1}",
+                  "x.yaml:5:9: streams.x.stages[0].shuffle: buffer_size is missing: give the "
+                  "number of records in the reservoir, or set `global: true`");
     check_refused("{\"a\": 1}\n", "- shuffle: {global: true, buffer_size: 5}",
                   "x.yaml:5:46: streams.x.stages[0].shuffle.buffer_size: `global` already shuffles "
                   "all records: remove one of the two");
     check_refused("{\"a\": 1}\n", "- shuffle: {max_bytes: 5MiB, buffer_size: 5}",
-                  "x.yaml:5:30: streams.x.stages[0].shuffle.max_bytes: has an effect only with "
-                  "`global`");
+                  "x.yaml:5:30: streams.x.stages[0].shuffle.max_bytes: works only with `global`");
 }
 
 int main(void) {

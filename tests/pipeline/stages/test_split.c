@@ -118,23 +118,23 @@ static void test_refused(void **state) {
     } cases[] = {
         {"- split: {train: 0.9, validation: 0.2, part: train}",
          "x.yaml:5:9: streams.x.stages[0].split: the shares of train, validation and test add up "
-         "to 1.1, not to 1"},
+         "to 1.1; they must add up to 1"},
         {"- split: {train: 0.9, validation: 0.1}",
-         "x.yaml:5:9: streams.x.stages[0].split: part is missing: the part that this stream has"},
+         "x.yaml:5:9: streams.x.stages[0].split: part is missing: the part that this stream keeps"},
         {"- split: {train: 0.9, validation: 0.1, part: test}",
-         "x.yaml:5:52: streams.x.stages[0].split.part: test has no share: give it one, as `test: "
-         "0.1`"},
+         "x.yaml:5:52: streams.x.stages[0].split.part: test has no share: give it one, such as "
+         "`test: 0.1`"},
         {"- split: {train: 0.9, validation: 0.1, part: dev}",
          "x.yaml:5:52: streams.x.stages[0].split.part: \"dev\" is not one of train, validation, "
          "test"},
         {"- split: {train: nan, validation: 0.1, part: train}",
          "x.yaml:5:24: streams.x.stages[0].split.train: nan is outside 0..1"},
         {"- split: {train: 0.9, validation: 0.1, part: train, input: x}",
-         "x.yaml:5:66: streams.x.stages[0].split.input: \"x\" is a list, but split needs one "
-         "value"},
+         "x.yaml:5:66: streams.x.stages[0].split.input: \"x\" is a list, but split needs one value "
+         "per record"},
         {"- split: {train: 0.9, validation: 0.1, part: train, input: f}",
-         "x.yaml:5:66: streams.x.stages[0].split.input: \"f\" is float64: `bin` it, or `cast` it "
-         "to whole numbers"},
+         "x.yaml:5:66: streams.x.stages[0].split.input: \"f\" is float64, but whole numbers or "
+         "text are needed: `bin` it, or `cast` it to whole numbers"},
     };
 
     (void)state;

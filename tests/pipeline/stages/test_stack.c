@@ -20,14 +20,14 @@ static void test_rows(void **state) {
     check_rows("{\"a\": 300, \"b\": 1}\n", "- stack: {inputs: [b, a], output: m, dtype: uint8}",
                "in.jsonl:1: stack.a: 300 does not fit uint8\n");
     check_rows("{\"a\": 0.5, \"b\": 1}\n", "- stack: {inputs: [b, a], output: m, dtype: int32}",
-               "in.jsonl:1: stack.a: 0.5 is not whole, as needed for int32\n");
+               "in.jsonl:1: stack.a: 0.5 is not a whole number, as required by int32\n");
     check_rows("{\"a\": 16777217}\n", "- stack: {inputs: [a], output: m}",
-               "in.jsonl:1: stack.a: 16777217 would be rounded by float32; set `dtype`\n");
+               "in.jsonl:1: stack.a: 16777217 would be rounded by float32: set a larger `dtype`\n");
     check_rows("{\"a\": 16777217}\n", "- stack: {inputs: [a], output: m, dtype: float32}",
                "{\"a\": 16777217, \"m\": [16777216.0]}\n");
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- stack: {inputs: a, output: m, nan: fail}",
-               "in.csv:2: stack.a: is NaN; `nan: default` replaces it by a number\n");
+               "in.csv:2: stack.a: is NaN: to replace it with a number, set `nan: default`\n");
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- stack: {inputs: [a, a], output: m, nan: "
                "default, default: 2}\n- select: {fields: [m]}",

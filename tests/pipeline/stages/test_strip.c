@@ -22,8 +22,9 @@ static void test_chars(void **state) {
                "{\"a\": \"y\"}\n{\"a\": \"\"}\n{\"a\": \" \"}\n{\"a\": \"yy\"}\n");
     check_rows("a,b\n-𝔘-𝔘x-,1\n", "- strip: {input: a, chars: '𝔘-', side: left}" ONLY,
                "{\"a\": \"x-\"}\n");
-    check_refused("a\n1\n", "- strip: {input: a, chars: ''}",
-                  "x.yaml:5:34: streams.x.stages[0].strip.chars: 0 bytes are outside 1..1024");
+    check_refused(
+        "a\n1\n", "- strip: {input: a, chars: ''}",
+        "x.yaml:5:34: streams.x.stages[0].strip.chars: has 0 bytes; 1 to 1024 are possible");
 }
 
 /* Bytes of what is no UTF-8 are no blanks and no characters. */

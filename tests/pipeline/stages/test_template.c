@@ -70,10 +70,9 @@ static void test_refused(void **state) {
         "abc\n1\n", "- template: {output: t, parts: ['{acb}']}",
         "x.yaml:5:38: streams.x.stages[0].template.parts: there is no field \"acb\" here; "
         "did you mean \"abc\"?");
-    check_refused(
-        "a\n1\n", "- template: {output: t, parts: ['{}']}",
-        "x.yaml:5:38: streams.x.stages[0].template.parts: a field's name has 1..63 bytes, "
-        "not 0");
+    check_refused("a\n1\n", "- template: {output: t, parts: ['{}']}",
+                  "x.yaml:5:38: streams.x.stages[0].template.parts: the name of a field may have 1 "
+                  "to 63 bytes; this one has 0");
     check_refused("{\"x\": [1]}\n", "- template: {output: t, parts: ['{x}']}",
                   "x.yaml:5:38: streams.x.stages[0].template.parts: \"x\" is a list, but only "
                   "texts and numbers fit into a text");

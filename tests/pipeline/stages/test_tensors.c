@@ -24,16 +24,17 @@ static void test_texts_become_bytes(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("a,b\n1,2\n", "- tensors:",
-                  "x.yaml:5:9: streams.x.stages[0].tensors: no field is left for a batch, since "
-                  "all are texts: `tokenize` or `cast` one of them");
+                  "x.yaml:5:9: streams.x.stages[0].tensors: all fields are texts, which a batch "
+                  "cannot hold: `tokenize` or `cast` one of them");
     check_refused("a,a.utf8\n1,2\n", "- tensors: {text: bytes}",
-                  "x.yaml:5:25: streams.x.stages[0].tensors.text: the field \"a.utf8\" exists "
-                  "already: `rename` it first");
-    check_refused("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefgh\n1\n",
-                  "- tensors: {text: bytes}",
-                  "x.yaml:5:25: streams.x.stages[0].tensors.text: with \".utf8\" the name of "
-                  "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefgh\" would be "
-                  "longer than 63 bytes: `rename` it first");
+                  "x.yaml:5:25: streams.x.stages[0].tensors.text: the field \"a.utf8\" already "
+                  "exists: `rename` it first");
+    check_refused(
+        "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefgh\n1\n",
+        "- tensors: {text: bytes}",
+        "x.yaml:5:25: streams.x.stages[0].tensors.text: the name of "
+        "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefgh\" with \".utf8\" would be "
+        "longer than 63 bytes: `rename` it first");
 }
 
 int main(void) {

@@ -95,12 +95,13 @@ static void test_bad_arguments(void **state) {
     check_error("input: text, output: ids, vocab: vocab.txt, max_length: 1, bos_id: 1",
                 "leaves no room");
     check_error("input: text, output: ids, vocab: vocab.txt, scores: scores.txt, mode: greedy",
-                "greedy mode ignores scores");
+                "greedy mode does not use scores");
     check_error("input: text, output: ids, vocab: vocab.txt, scores: vocab.txt",
-                "vocab.txt:1: streams.x.stages[0].tokenize.scores: \"a\" is no finite number");
+                "vocab.txt:1: streams.x.stages[0].tokenize.scores: \"a\" is not a finite number");
     folder_print("double.txt", "a\nb\na\n");
-    check_error("input: text, output: ids, vocab: double.txt",
-                "double.txt:3: streams.x.stages[0].tokenize.vocab: duplicate token");
+    check_error(
+        "input: text, output: ids, vocab: double.txt",
+        "double.txt:3: streams.x.stages[0].tokenize.vocab: the lines 1 and 3 have the same token");
     folder_print("costs.txt", "1\n1\n1\n1\n9\n900\n");
     check_error("input: text, output: ids, vocab: vocab.txt, scores: costs.txt, mode: random",
                 "costs must lie within -600..600");

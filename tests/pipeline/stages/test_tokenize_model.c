@@ -184,16 +184,16 @@ static void test_refused(void **state) {
     write_files();
     check_error("max_length: 5", "tokenize: give `tokenizer`");
     check_error("tokenizer: t.json, vocab: t.json", "give only one of the two");
-    check_error("tokenizer: t.json, mode: greedy", "has an effect only with `vocab`");
-    check_error("tokenizer: t.json, bos_id: 1", "bos_id: has an effect only with `vocab`");
-    check_error("vocab: t.json, pair: text", "pair: has an effect only with `tokenizer`");
+    check_error("tokenizer: t.json, mode: greedy", "works only with `vocab`");
+    check_error("tokenizer: t.json, bos_id: 1", "bos_id: works only with `vocab`");
+    check_error("vocab: t.json, pair: text", "pair: works only with `tokenizer`");
     check_error("tokenizer: none.json", "none.json");
     check_error("tokenizer: a.jsonl, max_length: 3", "a.jsonl");
     check_error("tokenizer: t.json, bos: '<bos>'", "the tokenizer has no token \"<bos>\"");
     check_error("tokenizer: t.json, max_length: 2", "leaves no room");
     check_error("tokenizer: t.json, max_length: 4, bos: '<s>', pair: more", "leaves no room");
     check_error("tokenizer: t.json, truncation: only_second", "give `pair`");
-    check_error("tokenizer: t.json, truncation: do_not_truncate, max_length: 9", "has no effect");
+    check_error("tokenizer: t.json, truncation: do_not_truncate, max_length: 9", "does not work");
     check_error("tokenizer: t.json, pair: n", "only text can be tokenized");
     check_error("tokenizer: t.json, pair: nothing", "nothing");
     folder_print("broken.json", "{\"model\": {\"type\": \"BPE\", \"vocab\": 5, \"merges\": []}}");
@@ -484,7 +484,8 @@ static void test_explain(void **state) {
                        "- select: {fields: [ids]}\n- pad: {input: ids, length: 8, value: 0}\n"
                        "- batch: {batch_size: 4}");
     text = stream_explain(plan, 2, false);
-    assert_non_null(strstr(text, "MiB loaded once, and up to 28.0 MiB for caches of 2 workers"));
+    assert_non_null(
+        strstr(text, "MiB of loaded files, and up to 28.0 MiB for caches of 2 workers"));
     free(text);
     leat_plan_unref(plan);
 }

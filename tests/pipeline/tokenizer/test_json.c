@@ -135,13 +135,13 @@ static void faults_have_a_place(void **state) {
         {"[1 2]", "expected a ',' or ']' after an item, found '2'", 1, 4},
         {"[1,2", "expected a ',' or ']' after an item, but it ends here", 1, 5},
         {"{\"a\":NaN}", "expected a value, found 'N'", 1, 6},
-        {"null x", "expected nothing more after the document, found 'x'", 1, 6},
+        {"null x", "expected the end of the document, found 'x'", 1, 6},
         {"\"abc", "the string is never closed", 1, 1},
         {"\"a\tb\"", "a control character in a string must be escaped", 1, 3},
-        {"\"\\ud800\"", "a surrogate (\\ud800 to \\udfff) without its other half", 1, 2},
+        {"\"\\ud800\"", "an unpaired surrogate (\\ud800 to \\udfff)", 1, 2},
         {"\"\\x\"", "an unknown escape in a string", 1, 2},
         {"\"\\u12g4\"", "expected four hexadecimal digits after \\u, found '\\'", 1, 2},
-        {"[\"a\",\"\xff\"]", "bytes that are not UTF-8", 1, 7},
+        {"[\"a\",\"\xff\"]", "the text is not valid UTF-8", 1, 7},
         {"18446744073709551616", "the number is too large", 1, 1},
         {"1e999", "the number is too large", 1, 1},
         {"-", "expected a digit, but it ends here", 1, 2},
@@ -177,7 +177,7 @@ static void depth_has_a_limit(void **state) {
         assert_int_equal(r, depth < LEAT_JSON_DEPTH_MAX ? 0 : -EINVAL);
         assert_int_equal(leat_json_locate((uint8_t *)text, 2 * depth + 1, &fault), r < 0);
         if (r < 0)
-            assert_string_equal(err.message, "objects and arrays are nested too deep");
+            assert_string_equal(err.message, "objects and arrays nest too deep");
     }
 }
 

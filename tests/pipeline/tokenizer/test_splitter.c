@@ -265,23 +265,23 @@ static void alphabet(void **state) {
 
 static void wrong_files(void **state) {
     static const char *const cases[][2] = {
-        {"{\"type\":\"Nope\"}", "no pre-tokenizer of type \"Nope\""},
+        {"{\"type\":\"Nope\"}", "no pre-tokenizer of the type \"Nope\""},
         {"{}", "type"},
         {"{\"type\":\"ByteLevel\",\"trim_offsets\":true}", "add_prefix_space"},
         {"{\"type\":\"Digits\"}", "individual_digits"},
-        {"{\"type\":\"FixedLength\",\"length\":0}", "length is 0"},
-        {"{\"type\":\"CharDelimiterSplit\",\"delimiter\":\"ab\"}", "just one character"},
-        {"{\"type\":\"Metaspace\",\"replacement\":\"\"}", "just one character"},
+        {"{\"type\":\"FixedLength\",\"length\":0}", "is 0, but a word"},
+        {"{\"type\":\"CharDelimiterSplit\",\"delimiter\":\"ab\"}", "a single character"},
+        {"{\"type\":\"Metaspace\",\"replacement\":\"\"}", "a single character"},
         {"{\"type\":\"Metaspace\",\"replacement\":\"_\",\"add_prefix_space\":false}",
-         "it must be \"never\""},
+         "must be \"never\""},
         {"{\"type\":\"Split\",\"pattern\":{},\"behavior\":\"Removed\",\"invert\":false}",
-         "pattern: it must have either a String or a Regex"},
+         "pattern: needs either a String or a Regex"},
         {"{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"removed\","
          "\"invert\":false}",
          "behavior"},
         {"{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Whitespace\"},{\"type\":\"Split\","
          "\"pattern\":{\"Regex\":\"(\"},\"behavior\":\"Removed\",\"invert\":false}]}",
-         "pretokenizers[1].pattern: byte 1 of the regex: a group is not closed"},
+         "pretokenizers[1].pattern: at byte 1 of the regex: a group is not closed"},
     };
 
     (void)state;

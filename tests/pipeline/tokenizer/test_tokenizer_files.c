@@ -167,12 +167,12 @@ static void wrong_files(void **state) {
                                       {NULL, NULL}};
 
     (void)state;
-    check_error(bad, "none/", "none/: the directory holds none of tokenizer.json, vocab.json");
+    check_error(bad, "none/", "none/: the folder has neither tokenizer.json, vocab.json");
     check_error(bad, "none.json", "none.json: there is no such file");
     check_error(bad, "no_sep.txt", "no_sep.txt: has no token [SEP]");
-    check_error(bad, "latin1.txt", "latin1.txt:2:1: bytes that are not UTF-8");
+    check_error(bad, "latin1.txt", "latin1.txt:2:1: the text is not valid UTF-8");
     check_error(bad, "lone/", "lone/merges.txt: there is no such file");
-    check_error(bad, "merges.txt", "merges.txt: there is no vocab.json beside it");
+    check_error(bad, "merges.txt", "merges.txt: there is no vocab.json in the same folder");
     check_merges_error("[]", "", "vocab.json:1:1: must be an object of tokens");
     check_merges_error("{\"a\":0,\n  \"b\": -1}", "", "vocab.json:2:8: the id of \"b\" must be");
     check_merges_error("{\"a\":0,\n  \"b\": \"1\"}", "", "vocab.json:2:8: the id of \"b\" must be");
@@ -182,13 +182,14 @@ static void wrong_files(void **state) {
     check_merges_error(VOCAB, "a b c\n", "merges.txt:1:1: \"a b c\" must be two tokens");
     check_merges_error(VOCAB, "a c", "merges.txt:1:1: \"c\" is not in vocab.json");
     check_merges_error(VOCAB, "b a", "merges.txt:1:1: \"ba\" is not in vocab.json");
-    check_merges_error(VOCAB, "b \xff", "merges.txt:1:1: bytes that are not UTF-8");
+    check_merges_error(VOCAB, "b \xff", "merges.txt:1:1: the text is not valid UTF-8");
     check_config_error("{", "m/tokenizer_config.json:1:2: ");
     check_config_error("{\"a\": 100000000000000000000000 1}", "m/tokenizer_config.json:1:32: ");
     check_config_error("{\"a\": 00000000000000000000000}", "m/tokenizer_config.json:1:8: ");
     check_config_error("{\"a\": \"1", "m/tokenizer_config.json:1:7: ");
     check_config_error("[]", "m/tokenizer_config.json");
-    check_config_error("{\"pad_token\": 3}", "m/tokenizer_config.json:1:15: pad_token: an integer");
+    check_config_error("{\"pad_token\": 3}",
+                       "m/tokenizer_config.json:1:15: pad_token: is an integer");
     check_config_error("{\"pad_token\": {}}", "m/tokenizer_config.json:1:15: pad_token: `content`");
     check_config_error("{\"do_lower_case\": 1}", "m/tokenizer_config.json:1:19: do_lower_case: ");
 }

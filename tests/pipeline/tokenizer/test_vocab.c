@@ -80,10 +80,10 @@ static void test_lines(void **state) {
 static void test_bad_lines(void **state) {
     (void)state;
     refuse("", RAW, "no tokens");
-    refuse("a\n\nb\n", RAW, "vocab:2: the token is empty");
-    refuse("a\nb\nc\nb\n", RAW, "vocab:4: duplicate token: lines 2 and 4 both stand for \"b\"");
+    refuse("a\n\nb\n", RAW, "vocab:2: the token with id");
+    refuse("a\nb\nc\nb\n", RAW, "vocab:4: the lines 2 and 4 have the same token, \"b\"");
     refuse("a\r\nb\r\n", RAW, "vocab:1: every line ends in CR LF");
-    refuse("\xc4\xa0x\nb\n x\n", BYTE_LEVEL, "lines 1 and 3 both stand for \" x\"");
+    refuse("\xc4\xa0x\nb\n x\n", BYTE_LEVEL, "the lines 1 and 3 have the same token, \" x\"");
 }
 
 static void test_object(void **state) {
@@ -105,9 +105,9 @@ static void test_bad_object(void **state) {
     refuse("{\"a\": \"0\"}", RAW, "the id of token \"a\" is a string");
     refuse("{\"a\": -1}", RAW, "the id -1 is outside 0..");
     refuse("{\"a\": 2147483648}", RAW, "outside 0..2147483647");
-    refuse("{\"\": 1}", RAW, "the token is empty");
-    refuse("{\"a\": 1, \"b\": 1}", RAW, "id 1 is given to two tokens");
-    refuse("{\"a\": 1, \"a\": 2}", RAW, "ids 1 and 2 both stand for \"a\"");
+    refuse("{\"\": 1}", RAW, "the token with id");
+    refuse("{\"a\": 1, \"b\": 1}", RAW, "two tokens have the id 1");
+    refuse("{\"a\": 1, \"a\": 2}", RAW, "the ids 1 and 2 have the same token, \"a\"");
     refuse("{}", RAW, "no tokens");
 }
 
@@ -156,7 +156,7 @@ static void test_tokenizer_unigram(void **state) {
 static void test_bad_tokenizer(void **state) {
     (void)state;
     refuse("{\"model\": {}}", RAW, "`model` has no `vocab`");
-    refuse("{\"model\": {\"vocab\": 5}}", RAW, "model.vocab: an integer");
+    refuse("{\"model\": {\"vocab\": 5}}", RAW, "model.vocab: is an integer");
     refuse("{\"model\": {\"vocab\": [[\"a\"]]}}", RAW, "must be [piece, score]");
     refuse("{\"model\": {\"vocab\": [[1, 2]]}}", RAW, "a piece, a string");
     refuse("{\"model\": {\"vocab\": [[\"a\", \"b\"]]}}", RAW, "a score, a number");
@@ -239,9 +239,9 @@ static void test_costs(void **state) {
     assert_true(vocab->tokens[1].cost == -2000);
     assert_true(vocab->tokens[2].cost == 0);
     leat_vocab_free(vocab);
-    refuse_costs("1\n2\n", "scores:2: 2 costs, but the highest id is 2: there must be 3");
+    refuse_costs("1\n2\n", "scores:2: there are 2 costs, but the highest id is 2: give 3");
     refuse_costs("1\n2\n3\n4\n", "more costs than ids");
-    refuse_costs("1\nx\n3\n", "scores:2: \"x\" is no finite number");
+    refuse_costs("1\nx\n3\n", "scores:2: \"x\" is not a finite number");
     refuse_costs("1\n\n3\n", "scores:2");
     refuse_costs("1\ninf\n3\n", "scores:2: \"inf\"");
     refuse_costs("1\n1e999\n3\n", "scores:2");

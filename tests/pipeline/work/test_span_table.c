@@ -212,9 +212,8 @@ static void test_too_many(void **state) {
     table.spans[LEAT_SPANS_MAX - 1].place.n_records = 1;
     assert_int_equal(leat_span_table_add(&table, &cutter, &piece, (const uint8_t *)"a\n", &err),
                      -E2BIG);
-    assert_string_equal(
-        err.message,
-        "the data has more than 4194304 blocks of block_size (1) records: raise block_size");
+    assert_string_equal(err.message, "the data has more than 4194304 blocks of "
+                                     "block_size (1) records: raise block_size");
     leat_span_table_deinit(&table);
 }
 

@@ -113,13 +113,13 @@ static void test_unknown(void **state) {
     (void)state;
     write_data("data.csv", 0, 101, 0);
     remove_caches();
-    assert_unknown("", plain, "are not counted yet");
+    assert_unknown("", plain, "has not counted the records yet");
     (void)drive_stream(CSV, "", plain, &how);
     steps = look("", plain, 1);
     assert_true(steps.is_known);
     assert_int_equal(steps.n, 21);
     write_data("data.csv", 0, 99, 0); /* of other data nothing is known */
-    assert_unknown("", plain, "are not counted yet");
+    assert_unknown("", plain, "has not counted the records yet");
     assert_unknown("",
                    CASTS "- select: {fields: [id]}\n- repeat: {count: 0}\n"
                          "- batch: {batch_size: 5}",
@@ -182,7 +182,7 @@ static void test_constant(void **state) {
             assert_non_null(strstr(steps.reason, "can differ from epoch to epoch"));
             assert_non_null(strstr(steps.reason, cases[i].varying));
         } else {
-            assert_non_null(strstr(steps.reason, "known after the first epoch"));
+            assert_non_null(strstr(steps.reason, "after the first epoch"));
         }
     }
 }
@@ -265,16 +265,17 @@ static void test_starts(void **state) {
 
     (void)state;
     write_data("data.csv", 0, 101, 0);
-    assert_start("", plain, true, "by counting records");
-    assert_start("", filtered, true, "by the index of an earlier pass, because of `filter`");
-    assert_start("", filtered, false, "by making all earlier batches again, because of `filter`");
-    assert_start("index: off", filtered, true, "by making all earlier batches again");
-    assert_start("on_error: skip", plain, true, "because of `on_error`");
-    assert_start("cache: {path: .}", plain, true, "by the cache, which knows");
+    assert_start("", plain, true, "fast: leat counts the earlier records without processing them");
+    assert_start("", filtered, true, "fast with the index of an earlier epoch, which `filter`");
+    assert_start("", filtered, false,
+                 "slow: leat makes all earlier batches again, because of `filter`");
+    assert_start("index: off", filtered, true, "slow: leat makes all earlier batches again");
+    assert_start("on_error: skip", plain, true, "`on_error`");
+    assert_start("cache: {path: .}", plain, true, "fast: the cache knows");
     assert_start("cache: {path: .}",
                  CASTS "- dedup: {input: id}\n- select: {fields: [id]}\n"
                        "- batch: {batch_size: 5}",
-                 true, "by the cache, by reading its rows again");
+                 true, "fast: the cache has the earlier rows, which leat reads again");
 }
 
 int main(void) {
