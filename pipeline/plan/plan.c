@@ -175,8 +175,9 @@ static int probe_set(struct leat_plan *plan, struct leat_plan_source *source,
                                source->config->files.paths[0], planner, err);
 
     if (r == -EAGAIN)
-        return leat_error_set(err, -EBADMSG, "%s: its first records of %s are not enough to find the fields", plan->set->folder,
-                              source->config->files.paths[0]);
+        return leat_error_set(err, -EBADMSG,
+                              "%s: its first records of %s are not enough to find the fields",
+                              plan->set->folder, source->config->files.paths[0]);
     set_record_bytes(plan, source, head->record_bytes);
     return r;
 }

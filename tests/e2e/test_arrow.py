@@ -61,7 +61,7 @@ def test_every_form_gives_the_batches_of_jsonl(folder):
         if not order:
             assert run_digest(stream, "--epochs", 2) == expected
         else:
-            assert b"packed.arrow is compressed, so it can only be read from front to back" in ctl("run", stream, check=False).stderr
+            assert b"packed.arrow is compressed, so leat must read it from front to back" in ctl("run", stream, check=False).stderr
 
 
 def test_messages_go_to_chat(folder):
@@ -129,11 +129,11 @@ def test_bad_records_are_shown(folder):
 
 
 def test_refusals(folder):
-    for name, head, message in [("a.parquet", b"PAR1aaaaaaaa", b"Parquet"), ("b.csv", b"a,b,c\n1,2,3\n", b"is no Arrow file")]:
+    for name, head, message in [("a.parquet", b"PAR1aaaaaaaa", b"Parquet"), ("b.csv", b"a,b,c\n1,2,3\n", b"is not an Arrow file")]:
         (folder / name).write_bytes(head)
         assert message in ctl("run", write_stream(folder, "arrow", [folder / name]), check=False).stderr
     done = ctl("run", write_stream(folder, "arrow", [FILES / "stream.arrow", FILES / "dictionaries.arrow"]), check=False)
-    assert b'has no column "id"; there are "k"' in done.stderr
+    assert b'has no column "id": it has "k"' in done.stderr
 
 
 BIG = """
@@ -227,7 +227,7 @@ def check_damaged(folder, file, n_rows):
     assert len(steps) == n_rows, len(steps)
     if n_rows == 0:
         told = ctl("run", damaged_stream(folder, file, "skip"), "--no-daemon", check=False).stderr
-        assert b"1 records were read, 1 of them were bad" in told, told
+        assert b"leat read 1 records, 1 of them were bad" in told, told
         return
     good = folder / ("numbers.jsonl" if "numbers" in file.name else "good.jsonl")
     good.write_text("".join(json.dumps({"id": i, "k": ["aa", "bb"][i % 2]}) + "\n" for i in range(n_rows)))

@@ -259,7 +259,7 @@ def test_who_may_start_programs(folder):
     write(folder, 20)
     with Daemon(folder, config(folder, {"s": stream()}, exec="never")) as daemon:
         refused = daemon.pull("s", "--epochs", "1", check=False)
-        assert refused.returncode != 0 and b"the setting `exec` of the daemon" in refused.stderr, refused.stderr
+        assert refused.returncode != 0 and b"the daemon's setting `exec`" in refused.stderr, refused.stderr
         assert not children(daemon.pid)
     bad = ctl("check", config(folder, {"s": stream()}, exec="perhaps"), check=False)
     assert bad.returncode == 3 and b"never, settings, trainers" in bad.stdout + bad.stderr

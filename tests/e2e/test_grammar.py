@@ -133,7 +133,7 @@ def test_names_of_what_is_elsewhere(folder):
     (folder / "a.txt").write_text("a text\n")
     for name in ("gpt2", "openai-community/gpt2"):
         text = told_of(folder, ["a.txt"], name)
-        assert f'"{name}". If it is a model' in text and f"hf download {name} tokenizer.json" in text, text
+        assert f'"{name}", and leat downloads nothing' in text and f"hf download {name} tokenizer.json" in text, text
         for verb in ("show", "encode", "decode"):
             assert f"hf download {name} " in message("tokenizer", verb, name, status=1)
     assert "an object in S3" in told_of(folder, ["a.txt"], "s3://b/tokenizer.json")

@@ -97,7 +97,7 @@ def test_counts_of_an_index(folder):
         expected = {world: [steps_run(cached, rank, world) for rank in range(world)] for world in (1, 3, 4)}
         file = write(folder, name, is_bad, cache=None, index=f"index {name}")
         told = ctl("run", file, "--no-daemon", check=False)
-        assert told.returncode != 0 and b"has no complete index of this data and these stages: make it with `leatctl cache warm" in told.stderr, told
+        assert told.returncode != 0 and b"has no complete index for this data and these stages: make it with `leatctl cache warm" in told.stderr, told
         ctl("cache", "warm", file)
         for world, steps in expected.items():
             assert [steps_run(file, rank, world) for rank in range(world)] == steps, (name, world)
@@ -211,7 +211,7 @@ def test_explained(folder):
     share = share_of("--world-size", 8, "--ranks", 1)
     assert (share["n_own_lanes"], share["fitting_lanes"]) == (3, [8, 16]), share
     text = ctl("explain", file, "--no-measure", "--world-size", 8).stdout.decode()
-    assert "a world of 8 does not fit 12 lanes; `lanes: 8` or `lanes: 16` would" in text, text
+    assert "a world of 8 ranks does not fit 12 lanes: use `lanes: 8` or `lanes: 16`" in text, text
     assert "share" not in json.loads(ctl("explain", file, "--no-measure", "--json").stdout)
     for args in (["--ranks", "0-7"], *(["--world-size", 8, "--ranks", ranks] for ranks in ("8", "3-1", "0-8", "-1", "x", "1-", "1-2-3"))):
         done = ctl("explain", file, *args, check=False)
@@ -227,7 +227,7 @@ def test_refused(folder):
 
     file = write(folder)
     error = error_of(file)
-    assert "has no complete cache of this data and these stages: make it with `leatctl cache warm " in error, error
+    assert "has no complete cache for this data and these stages: make it with `leatctl cache warm " in error, error
     with Daemon(folder, file) as daemon:
         done = daemon.pull("s", "--rank", 1, "--world-size", 4, check=False)
         assert done.returncode != 0 and "`leatctl cache warm " in done.stderr.decode(), done.stderr

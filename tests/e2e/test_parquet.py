@@ -124,8 +124,8 @@ def test_refusals(folder):
     make(folder)
     whole = (folder / "one.parquet").read_bytes()
     for name, content, message in [
-            ("a.parquet", b"a,b,c\n1,2,3\n4,5,6\n", b"is no Parquet file"), ("b.parquet", whole[:-100], b"its footer is not there"),
-            ("c.parquet", whole[:-4] + b"PARE", b"is an encrypted Parquet file"), ("d.parquet", b"PAR1", b"is no Parquet file"),
+            ("a.parquet", b"a,b,c\n1,2,3\n4,5,6\n", b"is not a Parquet file"), ("b.parquet", whole[:-100], b"its footer is missing"),
+            ("c.parquet", whole[:-4] + b"PARE", b"is an encrypted Parquet file"), ("d.parquet", b"PAR1", b"is not a Parquet file"),
             ("e.parquet", gzip.compress(whole), b"is compressed as a whole (gzip)")]:
         (folder / name).write_bytes(content)
         failed = ctl("run", write_stream(folder, "parquet", [folder / name]), check=False)

@@ -287,7 +287,7 @@ def test_flipped_byte(folder):
         assert shard.name in told and "block at byte" in told and str(csv) in told, told
         bytes_of = aside.read_bytes()
         csv.write_bytes(bytes_of[:-3] + b"9" + bytes_of[-2:])
-        assert "is not the file that the set was made of" in refused(folder, "run", prepared, "--digest")
+        assert "this is not the file from which the set was made" in refused(folder, "run", prepared, "--digest")
         csv.unlink()
         shard.unlink()
         aside.rename(csv)

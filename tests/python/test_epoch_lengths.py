@@ -91,7 +91,7 @@ def count(source: Any) -> int:
 @pytest.mark.parametrize("name", ALIKE)
 def test_an_epoch_that_was_read_tells(name: str, path: pathlib.Path) -> None:
     with ALIKE[name](path) as pipeline:
-        with pytest.raises(TypeError, match="it knows the number after the first epoch"):
+        with pytest.raises(TypeError, match="leat knows it after the first epoch"):
             len(pipeline)
         next(iter(pipeline))
         with pytest.raises(TypeError):
@@ -111,7 +111,7 @@ def test_what_differs_from_epoch_to_epoch_is_never_told(name: str, path: pathlib
         counts = set()
         for _ in range(12):
             counts.add(count(pipeline))
-            with pytest.raises(TypeError, match=f"it can differ from epoch to epoch, because of `{why}`"):
+            with pytest.raises(TypeError, match=f"the number can differ from epoch to epoch, because of `{why}`"):
                 len(pipeline)
         assert len(counts) > 1
 

@@ -62,7 +62,8 @@ static void test_refused(void **state) {
     check_refused("", "d/set.json");
     check_refused("[]", "\"leat_set\" is missing");
     check_refused("{\"leat_set\": 1}", "must be 2");
-    check_refused("{\"leat_set\": 2, \"spec\": \"00\"}", "has the wrong number of digits for a digest");
+    check_refused("{\"leat_set\": 2, \"spec\": \"00\"}",
+                  "has the wrong number of digits for a digest");
     check_refused(SET(SOURCES, FILES, "[" SHARD "]", "3"), "\"shards\" has too few");
     check_refused(SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "7"), "is not the sum");
     check_refused(SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "-6"), "is negative");
