@@ -161,9 +161,9 @@ const char *leat_making_text(enum leat_making made) {
         [LEAT_MADE_AS_MASK] = "mask of",
         [LEAT_MADE_OF_PARTS] = "parts of",
         [LEAT_MADE_AS_LABELS] = "labels of",
-        [LEAT_MADE_AS_START] = "start in",
-        [LEAT_MADE_AS_POSITIONS] = "positions in",
-        [LEAT_MADE_AS_SEGMENTS] = "documents of",
+        [LEAT_MADE_AS_START] = "start of documents in",
+        [LEAT_MADE_AS_POSITIONS] = "positions in documents of",
+        [LEAT_MADE_AS_SEGMENTS] = "document numbers of",
         [LEAT_MADE_AS_CU_SEQLENS] = "starts of documents of",
     };
 
@@ -174,7 +174,7 @@ static void add_made(struct leat_text *json, const char *key, enum leat_making m
                      const char *name) {
     char buffer[LEAT_NAME_MAX + 64];
 
-    (void)snprintf(buffer, sizeof(buffer), "(%s %s, made with the batch)", leat_making_text(made),
+    (void)snprintf(buffer, sizeof(buffer), "(%s %s: made with the batch)", leat_making_text(made),
                    name);
     leat_json_add_text(json, key, buffer);
 }

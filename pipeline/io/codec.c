@@ -49,6 +49,6 @@ int leat_codec_between(const struct leat_codec_ops *codec, void *state, const ui
         return 0;
     if (n_in == 0 || codec->allows_garbage)
         return LEAT_CODEC_GARBAGE;
-    *ret_reason = "the data after the last frame is not a frame";
+    *ret_reason = "unknown data follows the last frame";
     return -EBADMSG;
 }

@@ -29,7 +29,7 @@ static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("replace"),
     LEAT_ARG(csv, delimiter, TEXT, "the byte between fields; \"\\t\" for tabs", .fallback = ","),
     LEAT_ARG(csv, quote, TEXT,
-             "the byte around a quoted field, doubled inside it; \"\" for files without quotes",
+             "the quote character, which is written twice inside a quoted field; \"\": no quotes",
              .fallback = "\""),
     LEAT_ARG(csv, header, BOOL, "true: the first record of each file holds the names of the fields",
              .fallback = "true"),

@@ -72,12 +72,13 @@ static const struct leat_arg args[] = {
              "with `blocks`: records per block; a block never spans two files; smaller blocks mix "
              "better, larger blocks read faster",
              .fallback = DEFAULT_BLOCK_SIZE, .min = 1, .max = LEAT_BLOCK_SIZE_MAX),
-    LEAT_ARG(shuffle, lanes, INT,
-             "with `blocks`: the number of lanes to deal the blocks to; each lane has its own "
-             "reservoir and batches, and steps take the lanes in turn, so a machine reads little "
-             "more than the lanes of its ranks; choose a multiple of the world size; needs as many "
-             "blocks, and a complete `cache`, prepared set or `index` (`leatctl cache warm`)",
-             .min = 1, .max = LEAT_ORDER_LANES_MAX),
+    LEAT_ARG(
+        shuffle, lanes, INT,
+        "with `blocks`: splits the data into this many lanes, so that each of several machines "
+        "reads only the lanes of its ranks; each lane has its own reservoir and batches; steps "
+        "take the lanes in turn; choose a multiple of the world size, at most the number of "
+        "blocks; needs a complete `cache`, prepared set or `index` (`leatctl cache warm`)",
+        .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,
              "with `global`: the most memory for a pass; above it, leat keeps only lengths in "
              "memory, and reads the rows again from its `cache`, or makes them again with an "

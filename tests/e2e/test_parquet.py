@@ -131,7 +131,7 @@ def test_refusals(folder):
         failed = ctl("run", write_stream(folder, "parquet", [folder / name]), check=False)
         assert message in failed.stderr, (name, failed.stderr)
     failed = ctl("run", write_stream(folder, "parquet", [folder / "one.parquet"], fields={"nothing": "text"}), check=False)
-    assert b'has no column "nothing"; there are "id"' in failed.stderr
+    assert b'has no column "nothing": it has "id"' in failed.stderr
 
 
 if __name__ == "__main__":

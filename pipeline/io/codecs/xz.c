@@ -112,8 +112,9 @@ static int convert_result(lzma_ret r, const char **ret_reason) {
         return fail_damaged("the header is not that of an xz file", ret_reason);
     case LZMA_OPTIONS_ERROR:
     case LZMA_UNSUPPORTED_CHECK:
-        return fail_damaged("this liblzma does not know one of its filters or checksums",
-                            ret_reason);
+        return fail_damaged(
+            "the file uses a filter or checksum that the installed liblzma does not support",
+            ret_reason);
     default:
         return fail_damaged("a checksum, size or code is wrong", ret_reason);
     }
@@ -282,7 +283,7 @@ static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip
     }
     if (begins(in, n_in))
         return 0;
-    return fail_damaged("the data after the last stream is not a stream", ret_reason);
+    return fail_damaged("unknown data follows the last stream", ret_reason);
 }
 
 static bool adopt(void *state, void *before) {

@@ -81,8 +81,8 @@ static const struct leat_arg args[] = {
              "\"User: \", assistant: \"Assistant: \"}`",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(chat, suffixes, MAP,
-             "with `prefixes`: the text after a message, for each role; the model learns to say "
-             "the assistant's",
+             "with `prefixes`: the text after a message, for each role; the model learns to write "
+             "the text after an assistant's message",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(chat, separator, TEXT,
              "with `prefixes`: the text after each message that the model does not learn to say"),

@@ -285,9 +285,8 @@ int leat_fill_number(const struct leat_config *config, const char *arg,
     if (!tokenize || !tokenize->tokenizer)
         return leat_config_error(
             config, arg, err,
-            "\"%.64s\" is a token's name, but no `tokenizer` made \"%s\": give "
-            "a number",
-            value->name, field->name);
+            "\"%.64s\" names a token, but no `tokenizer` made \"%s\": give a number", value->name,
+            field->name);
     id = leat_tokenizer_id(tokenize->tokenizer, value->name, strlen(value->name));
     if (id < 0)
         return leat_config_error(config, arg, err, "the tokenizer of \"%s\" has no token \"%.64s\"",
