@@ -117,7 +117,7 @@ def from_code(
 
 def in_data(error: Error) -> Error:
     """Moves the name of a data file from the message to `file`, if a path of the pipeline names no file."""
-    found = re.fullmatch(r"(.+): (No such file or directory|no file matches this pattern|the directory has no file.*)", error.message, re.DOTALL)
+    found = re.fullmatch(r"(.+): (No such file or directory|no file matches .*|the directory has no file.*)", error.message, re.DOTALL)
     if found and error.file is None and re.search(r"\bpaths\[\d+\]$", error.path or ""):
         error.file, error.message = found.groups()
     return error
