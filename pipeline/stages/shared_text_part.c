@@ -99,6 +99,8 @@ int leat_text_part_compile(struct leat_text_part *part, const struct leat_config
             r = find_field(config, arg, at + 1, (size_t)(close - at - 1), names, planner,
                            &piece->column, err);
         at = close ? close + 1 : at;
+        if (*at == '\0')
+            break;
     }
     free(literal);
     return r;

@@ -1,7 +1,8 @@
 /* template.c: makes a text of parts, each with fields in braces.
  *
  * A part vanishes, with its join, if one of its fields is empty. Short literals are copied 32 bytes
- * at a time, which the slack behind the target allows.
+ * at a time, which the slack behind the target allows. The join and the literal at the start of a
+ * part are copied as one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct template {
     struct leat_texts parts;
 
     struct leat_text_part *compiled;
-    struct leat_text_part joint;
+    struct leat_text_part *joined; /* the join with the first literal of each part */
     uint32_t column;
     size_t n_literal_bytes; /* of a row with all parts */
 };
@@ -32,6 +33,22 @@ static const struct leat_arg args[] = {
     LEAT_ARGS_END,
 };
 
+static int join_first(struct template *self, size_t index, struct leat_error *err) {
+    const struct leat_text_piece *first = &self->compiled[index].pieces[0];
+    size_t n_join = strlen(self->join);
+    char *text = malloc(n_join + first->n_literal + 1);
+    int r = text ? 0 : -ENOMEM;
+
+    if (r == 0) {
+        memcpy(text, self->join, n_join);
+        memcpy(text + n_join, first->literal, first->n_literal);
+        text[n_join + first->n_literal] = '\0';
+        r = leat_text_part_literal(&self->joined[index], text);
+    }
+    free(text);
+    return r < 0 ? leat_error_oom(err) : 0;
+}
+
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     struct template *self = (struct template *)config;
     int r = leat_config_default(&self->output, "text", err);
@@ -39,12 +56,15 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (r < 0)
         return r;
     self->compiled = calloc(self->parts.n_items, sizeof(*self->compiled));
-    if (!self->compiled || leat_text_part_literal(&self->joint, self->join) < 0)
+    self->joined = calloc(self->parts.n_items, sizeof(*self->joined));
+    if (!self->compiled || !self->joined)
         return leat_error_oom(err);
-    self->n_literal_bytes = self->parts.n_items * self->joint.pieces[0].n_literal;
+    self->n_literal_bytes = self->parts.n_items * strlen(self->join);
     for (size_t i = 0; r == 0 && i < self->parts.n_items; i++) {
         r = leat_text_part_compile(&self->compiled[i], config, "parts", i, self->parts.items[i],
                                    NULL, planner, err);
+        if (r == 0)
+            r = join_first(self, i, err);
         self->n_literal_bytes += leat_text_part_n_literal(&self->compiled[i]);
     }
     if (r < 0)
@@ -58,8 +78,10 @@ static void unload(struct leat_config *config) {
 
     for (size_t i = 0; self->compiled && i < self->parts.n_items; i++)
         leat_text_part_deinit(&self->compiled[i]);
+    for (size_t i = 0; self->joined && i < self->parts.n_items; i++)
+        leat_text_part_deinit(&self->joined[i]);
     free(self->compiled);
-    leat_text_part_deinit(&self->joint);
+    free(self->joined);
 }
 
 static uint8_t *put_literal(uint8_t *at, const struct leat_text_piece *piece) {
@@ -69,6 +91,25 @@ static uint8_t *put_literal(uint8_t *at, const struct leat_text_piece *piece) {
         memcpy(at + i, piece->literal + i, LEAT_TEXT_LITERAL_STEP);
     while ((i += LEAT_TEXT_LITERAL_STEP) < piece->n_literal);
     return at + piece->n_literal;
+}
+
+/* Copies a text, which is short as a rule, without a call. Reads and writes no other byte. */
+static inline void put_text(uint8_t *at, const uint8_t *text, uint32_t n) {
+    if (n > 32) {
+        memcpy(at, text, n);
+    } else if (n >= 16) {
+        memcpy(at, text, 16);
+        memmove(at + n - 16, text + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(at, text, 8);
+        memmove(at + n - 8, text + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(at, text, 4);
+        memmove(at + n - 4, text + n - 4, 4);
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            at[i] = text[i];
+    }
 }
 
 /* Returns NULL if the field is empty. */
@@ -81,23 +122,22 @@ static uint8_t *put_field(uint8_t *at, const struct leat_map *map, uint32_t inde
     n = column->lengths[row];
     if (n == 0)
         return NULL;
-    memcpy(at, (const uint8_t *)column->values + column->starts[row], n);
+    put_text(at, (const uint8_t *)column->values + column->starts[row], n);
     return at + n;
 }
 
-static uint8_t *put_part(uint8_t *at, const struct leat_text_part *part, const struct leat_map *map,
+/* Puts the part with another literal at its start. Returns NULL if one of its fields is empty. */
+static uint8_t *put_part(uint8_t *at, const struct leat_text_piece *literal,
+                         const struct leat_text_part *part, const struct leat_map *map,
                          uint32_t row) {
-    for (size_t i = 0; i < part->n_pieces; i++) {
-        const struct leat_text_piece *piece = &part->pieces[i];
+    const struct leat_text_piece *piece = part->pieces, *end = piece + part->n_pieces;
 
-        at = put_literal(at, piece);
-        if (piece->column < 0)
-            continue;
-        at = put_field(at, map, (uint32_t)piece->column, row);
-        if (!at)
-            return NULL;
+    for (at = put_literal(at, literal);; at = put_literal(at, piece)) {
+        if (piece->column >= 0)
+            at = put_field(at, map, (uint32_t)piece->column, row);
+        if (!at || ++piece == end)
+            return at;
     }
-    return at;
 }
 
 static uint8_t *put_row(const struct template *self, uint8_t *start, const struct leat_map *map,
@@ -106,9 +146,10 @@ static uint8_t *put_row(const struct template *self, uint8_t *start, const struc
     bool is_first = true;
 
     for (size_t i = 0; i < self->parts.n_items; i++) {
-        uint8_t *end = is_first ? at : put_literal(at, &self->joint.pieces[0]);
+        const struct leat_text_part *part = &self->compiled[i];
+        uint8_t *end =
+            put_part(at, is_first ? &part->pieces[0] : &self->joined[i].pieces[0], part, map, row);
 
-        end = put_part(end, &self->compiled[i], map, row);
         if (!end)
             continue;
         at = end;

@@ -42,7 +42,8 @@ static void test_lengths(void **state) {
 
         memset(literal, 'l', n);
         literal[n] = '\0';
-        memset(field, 'f', 100 - n);
+        for (size_t i = 0; i < 100 - n; i++)
+            field[i] = (char)('a' + i % 26);
         field[100 - n] = '\0';
         leat_text_add(&stages,
                       "- template: {output: t, join: %s-, parts: ['{a}%s', '%s{a}%s']}" ONLY,
