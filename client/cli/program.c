@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/exit_status.h"
 #include "client/cli/base/interrupt.h"
 #include "client/cli/base/output.h"
 #include "client/cli/help/help.h"

@@ -10,7 +10,7 @@
 #include "daemon/core/daemon.h"
 #include "daemon/core/options.h"
 #include "daemon/core/reference.h"
-#include "daemon/core/reload_ask.h"
+#include "daemon/core/reload.h"
 #include "daemon/core/retry.h"
 #include "daemon/net/service_manager.h"
 #include "daemon/schedule/heap.h"

@@ -23,6 +23,7 @@
 #include "daemon/schedule/scheduler.h"
 #include "daemon/stream/admission.h"
 #include "daemon/stream/stream.h"
+#include "proto/base/error.h"
 #include "proto/leat.pb-c.h"
 
 struct leat_arena;
@@ -114,3 +115,9 @@ Leat__ReloadReply *leat_reload_report(const struct leat_reload *reload, struct l
 bool leat_reload_keeps(const struct leat_reload *reload, const struct leat_arg *arg);
 /* True if the setting is in force from the next start on only. */
 bool leat_reload_is_at_start(const struct leat_arg *arg);
+
+/* `leatd --reload`, which `systemctl reload` runs: asks the running daemon for a
+ * reload and waits for it. `leatctl reload` tells more, but belongs to another package. */
+/* directory: of control.sock; NULL: where a daemon would make it. Blocks until the daemon has
+ * answered. */
+int leat_reload_ask(const char *directory, struct leat_error *err);

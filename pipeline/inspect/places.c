@@ -9,7 +9,7 @@
 
 #include "pipeline/order/batch_refs.h"
 #include "pipeline/run/pipeline.h"
-#include "pipeline/work/piece_index.h"
+#include "pipeline/work/scan.h"
 
 /* A place, and the piece that its record is in. */
 struct lookup {

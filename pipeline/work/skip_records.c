@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "pipeline/plan/skips_internal.h"
-#include "pipeline/work/piece_index.h"
+#include "pipeline/work/scan.h"
 #include "pipeline/work/span_table.h"
 
 /* The lines of a file that item `index` names. */

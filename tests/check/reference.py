@@ -58,10 +58,10 @@ def check_commands(report):
         shown = ask("leatctl", *command["name"].split(), "--help")
         if "exit status:" not in shown or "examples:" not in shown:
             report.lines.append(f"leatctl {command['name']} --help: no example, or no exit status")
-    header = (ROOT / "client/cli/base/exit_status.h").read_text()
+    header = (ROOT / "client/cli/base/output.h").read_text()
     statuses = set(re.findall(r"^    LEAT_CLI_\w+ = (\d+),", header, re.M))
     if statuses != {str(item["status"]) for item in reference["exits"]}:
-        report.lines.append(f"client/cli/base/exit_status.h: exit statuses {statuses} are not those that are told of")
+        report.lines.append(f"client/cli/base/output.h: exit statuses {statuses} are not those that are told of")
 
 
 def texts():

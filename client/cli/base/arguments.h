@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/cli/base/exit_status.h"
+#include "client/cli/base/output.h"
 #include "proto/base/error.h"
 #include "proto/base/text.h"
 

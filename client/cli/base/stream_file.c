@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/cli/base/exit_status.h"
+#include "client/cli/base/output.h"
 #include "pipeline/io/opener.h"
 #include "pipeline/spec/bind.h"
 #include "pipeline/spec/override.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/cli/base/exit_status.h"
+#include "client/cli/base/output.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/io/files.h"
 

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/cli/base/exit_status.h"
 #include "client/cli/base/interrupt.h"
 #include "client/cli/base/message_json.h"
 #include "client/cli/base/output.h"
