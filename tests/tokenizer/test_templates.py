@@ -196,16 +196,41 @@ CASES = """{{ t | upper }}|{{ t | lower }}|{{ t | capitalize }}|{{ t | title }}|
 {{- '|' ~ (t is upper) ~ (t is lower) }}"""
 
 
+def known_characters():
+    """All characters of this Python that have the case and the kind of today."""
+    newer = "\u10fc\ua7f2\ua7f3\ua7f4\uab69"  # have case since Unicode 15, and Python 3.11 has 14
+    return [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co") and chr(c) not in newer]
+
+
 def test_case(_folder):
     """Upper, lower and title case of every character that this Python knows, and of texts in which a sigma looks around."""
-    newer = "\u10fc\ua7f2\ua7f3\ua7f4\uab69"  # have case since Unicode 15, and Python 3.11 has 14
-    known = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co") and chr(c) not in newer]
+    known = known_characters()
     cased = [c for c in known if len({c, c.upper(), c.lower(), c.title()}) > 1]
     rng = random.Random(4)
     texts = ["".join(known[i:i + 200]) for i in range(0, len(known), 200)]
     texts += ["ΑΣ", "ΣΑΣ ΑΣ. ΑΣ'Α \u0345Σ\u0345", "ßa ŉb ǆ-ǅ(ǈ)", "İI ıi", "straße-groß {ﬁx} <ﬀ>", "ÀÉ", "àé", "ǅ", "Aà", "1", "", "É1", "ªº"]
     texts += ["".join(rng.choices([*rng.choices(cased, k=9), *"Σσς .-'\u0301\u00ad\u0345aA1"], k=12)) for _ in range(3000)]
     return f"ok, {compare(transformers_utils(), CASES, [{**next(variables()), 't': text} for text in texts], False)} texts"
+
+
+KINDS = """{% for c in t %}{{ c.isalpha() | int }}{{ c.isalnum() | int }}{{ c.isdecimal() | int }}{{ c.isdigit() | int -}}
+{{- c.isascii() | int }}{{ c.islower() | int }}{{ c.isupper() | int }}{{ c.isspace() | int }},{% endfor %}
+{{- t.isalpha() ~ t.isalnum() ~ t.isdecimal() ~ t.isdigit() ~ t.islower() ~ t.isupper() ~ t.isascii() }}"""
+
+
+def test_kinds(_folder):
+    """Kinds of all characters that this Python knows; what is numeric, but for Chinese characters, of which some are."""
+    utils = transformers_utils()
+    known = known_characters()
+    texts = ["".join(known[i:i + 200]) for i in range(0, len(known), 200)] + ["àb", "١٢", "²", "½", "aé1", "ÀB", ""]
+    n = compare(utils, KINDS, [{**next(variables()), "t": text} for text in texts], False)
+    chinese = [c for c in known if unicodedata.name(c, "").startswith("CJK ")]
+    others = "".join(sorted(set(known) - set(chinese)))
+    texts = [others[i:i + 200] for i in range(0, len(others), 200)]
+    n += compare(utils, "{% for c in t %}{{ c.isnumeric() | int }}{% endfor %}", [{**next(variables()), "t": text} for text in texts], True)
+    n += compare(utils, "{{ t.isnumeric() }}{{ t.casefold() }}", [{**next(variables()), "t": text} for text in ("12", "Ab", "")], False)
+    assert "error" in render("{{ t.isnumeric() }}", [{"t": "三"}])[0] and "error" in render("{{ t.casefold() }}", [{"t": "ß"}])[0]
+    return f"ok, {n} texts"
 
 
 def test_line_ends(_folder):

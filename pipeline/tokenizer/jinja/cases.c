@@ -1,4 +1,5 @@
-/* cases.c: upper, lower and title case, as str of Python has them. */
+/* cases.c: upper, lower and title case, and kinds of characters, as str of Python has them. */
+#include <errno.h>
 #include <string.h>
 
 #include "pipeline/tokenizer/jinja/lexer.h"
@@ -256,4 +257,58 @@ bool leat_jinja_has_case(const struct leat_jinja_value *text, bool is_upper) {
         has_wanted |= holds(&wanted, code_point);
     }
     return has_wanted;
+}
+
+/* ---- kinds of characters */
+
+/* Digits that are not of a decimal system: superscripts, circled digits ... */
+static const struct leat_unicode_range other_digits[] = {
+    {0xb2, 0xb3},       {0xb9, 0xb9},       {0x1369, 0x1371},   {0x19da, 0x19da},
+    {0x2070, 0x2070},   {0x2074, 0x2079},   {0x2080, 0x2089},   {0x2460, 0x2468},
+    {0x2474, 0x247c},   {0x2488, 0x2490},   {0x24ea, 0x24ea},   {0x24f5, 0x24fd},
+    {0x24ff, 0x24ff},   {0x2776, 0x277e},   {0x2780, 0x2788},   {0x278a, 0x2792},
+    {0x10a40, 0x10a43}, {0x10e60, 0x10e68}, {0x11052, 0x1105a}, {0x1f100, 0x1f10a},
+};
+
+struct kinds {
+    struct set decimal, han;
+};
+
+/* 1 or 0; -ENOTSUP: not known. */
+static int is_of_kind(const struct kinds *kinds, enum leat_jinja_character kind,
+                      uint32_t code_point) {
+    static const struct set other = {.ranges = other_digits,
+                                     .n = sizeof(other_digits) / sizeof(*other_digits)};
+    uint32_t classes = leat_unicode_classes(code_point);
+
+    switch (kind) {
+    case LEAT_JINJA_ALPHABETIC:
+        return (classes & LEAT_UNICODE_LETTER) != 0;
+    case LEAT_JINJA_ALPHANUMERIC:
+        return (classes & (LEAT_UNICODE_LETTER | LEAT_UNICODE_NUMBER)) != 0;
+    case LEAT_JINJA_DECIMAL:
+        return holds(&kinds->decimal, code_point);
+    case LEAT_JINJA_DIGIT:
+        return holds(&kinds->decimal, code_point) || holds(&other, code_point);
+    default: /* numeric */
+        if (classes & LEAT_UNICODE_NUMBER)
+            return 1;
+        /* some Chinese characters are numbers */
+        return (classes & LEAT_UNICODE_LETTER) && holds(&kinds->han, code_point) ? -ENOTSUP : 0;
+    }
+}
+
+int leat_jinja_all_are(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                       enum leat_jinja_character kind, struct leat_jinja_value *ret) {
+    struct kinds kinds = {.decimal = set_of("Nd"), .han = set_of("Han")};
+    const char *end = text->text + text->n_bytes;
+    int is = text->n_bytes > 0;
+    size_t length;
+
+    for (const char *at = text->text; is == 1 && at < end; at += length)
+        is = is_of_kind(&kinds, kind, read(at, end, &length));
+    if (is < 0)
+        return leat_jinja_fail(render, "isnumeric() does not support Chinese characters");
+    *ret = leat_jinja_bool(is);
+    return leat_jinja_heap_spend(&render->heap, text->n_bytes, render->err);
 }

@@ -171,9 +171,8 @@ static const struct leat_jinja_builtin loop_methods[] = {
 /* Attributes of Python's types that are not supported: an error, for an undefined value would be
  * wrong. Methods that change a list or a dictionary are errors in transformers, too. */
 static const char *const str_others[] = {
-    "casefold",     "center",  "encode",      "expandtabs", "format_map", "isascii",
-    "isidentifier", "islower", "isprintable", "istitle",    "isupper",    "ljust",
-    "maketrans",    "rjust",   "swapcase",    "translate",  "zfill",      NULL};
+    "center", "encode",    "expandtabs", "format_map", "isidentifier", "isprintable", "istitle",
+    "ljust",  "maketrans", "rjust",      "swapcase",   "translate",    "zfill",       NULL};
 static const char *const list_others[] = {"append", "clear",   "extend", "insert", "pop",
                                           "remove", "reverse", "sort",   NULL};
 static const char *const dict_others[] = {"clear",      "fromkeys", "pop", "popitem",

@@ -398,31 +398,67 @@ METHOD(str_format) {
     return leat_jinja_format(render, self, all, ret);
 }
 
+/* Most texts are of ASCII. */
 static int all_are(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                   int (*is)(int), struct leat_jinja_value *ret) {
+                   int (*is)(int), enum leat_jinja_character kind, struct leat_jinja_value *ret) {
     bool result = self->n_bytes > 0;
 
     if (!leat_jinja_is_ascii(self->text, self->n_bytes))
-        return leat_jinja_fail(render, "this method supports only ASCII text");
+        return leat_jinja_all_are(render, self, kind, ret);
     for (size_t i = 0; result && i < self->n_bytes; i++)
         result = is((unsigned char)self->text[i]) != 0;
     *ret = leat_jinja_bool(result);
-    return 0;
+    return leat_jinja_heap_spend(&render->heap, self->n_bytes / 16, render->err);
 }
 
 METHOD(str_isdigit) {
     (void)arguments, (void)all;
-    return all_are(render, self, isdigit, ret);
+    return all_are(render, self, isdigit, LEAT_JINJA_DIGIT, ret);
+}
+
+METHOD(str_isdecimal) {
+    (void)arguments, (void)all;
+    return all_are(render, self, isdigit, LEAT_JINJA_DECIMAL, ret);
+}
+
+METHOD(str_isnumeric) {
+    (void)arguments, (void)all;
+    return all_are(render, self, isdigit, LEAT_JINJA_NUMERIC, ret);
 }
 
 METHOD(str_isalpha) {
     (void)arguments, (void)all;
-    return all_are(render, self, isalpha, ret);
+    return all_are(render, self, isalpha, LEAT_JINJA_ALPHABETIC, ret);
 }
 
 METHOD(str_isalnum) {
     (void)arguments, (void)all;
-    return all_are(render, self, isalnum, ret);
+    return all_are(render, self, isalnum, LEAT_JINJA_ALPHANUMERIC, ret);
+}
+
+METHOD(str_isascii) {
+    (void)render, (void)arguments, (void)all;
+    *ret = leat_jinja_bool(leat_jinja_is_ascii(self->text, self->n_bytes));
+    return 0;
+}
+
+METHOD(str_islower) {
+    (void)render, (void)arguments, (void)all;
+    *ret = leat_jinja_bool(leat_jinja_has_case(self, false));
+    return 0;
+}
+
+METHOD(str_isupper) {
+    (void)render, (void)arguments, (void)all;
+    *ret = leat_jinja_bool(leat_jinja_has_case(self, true));
+    return 0;
+}
+
+METHOD(str_casefold) {
+    (void)arguments, (void)all;
+    if (!leat_jinja_is_ascii(self->text, self->n_bytes))
+        return leat_jinja_fail(render, "casefold() supports only ASCII text");
+    return leat_jinja_lower(render, self, ret);
 }
 
 METHOD(str_isspace) {
@@ -443,11 +479,15 @@ const struct leat_jinja_builtin leat_jinja_str_methods[] = {
     PLAIN("capitalize", str_capitalize),
     PLAIN("title", str_title),
     PLAIN("isdigit", str_isdigit),
-    PLAIN("isdecimal", str_isdigit),
-    PLAIN("isnumeric", str_isdigit),
+    PLAIN("isdecimal", str_isdecimal),
+    PLAIN("isnumeric", str_isnumeric),
     PLAIN("isalpha", str_isalpha),
     PLAIN("isalnum", str_isalnum),
     PLAIN("isspace", str_isspace),
+    PLAIN("isascii", str_isascii),
+    PLAIN("islower", str_islower),
+    PLAIN("isupper", str_isupper),
+    PLAIN("casefold", str_casefold),
     ONE("startswith", str_startswith),
     ONE("endswith", str_endswith),
     ONE("removeprefix", str_removeprefix),

@@ -19,6 +19,17 @@ int leat_jinja_title_words(struct leat_jinja_render *render, const struct leat_j
 /* str.isupper() or str.islower(). */
 bool leat_jinja_has_case(const struct leat_jinja_value *text, bool is_upper);
 
+enum leat_jinja_character {
+    LEAT_JINJA_ALPHABETIC,
+    LEAT_JINJA_ALPHANUMERIC,
+    LEAT_JINJA_DECIMAL,
+    LEAT_JINJA_DIGIT,
+    LEAT_JINJA_NUMERIC,
+};
+/* str.isalpha(), str.isalnum() ...: there is a character, and all are of that kind. */
+int leat_jinja_all_are(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                       enum leat_jinja_character kind, struct leat_jinja_value *ret);
+
 enum leat_jinja_sides {
     LEAT_JINJA_STRIP_LEFT = 1,
     LEAT_JINJA_STRIP_RIGHT = 2,
