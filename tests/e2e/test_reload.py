@@ -498,7 +498,7 @@ BROKEN = [
     (HEAD + "streams:\n  s:\n" + SOURCE + "    block_bytes: 1\n", 6, 18, "outside"),
     (HEAD + "streams:\n  s:\n" + SOURCE + "    cache: { pahts: x }\n", 6, 14, "path"),
     (HEAD + "streams:\n  s:\n" + SOURCE + "  s:\n" + SOURCE, 6, 3, ""),
-    (HEAD + "streams:\n  " + "n" * 65 + ":\n" + SOURCE, 4, 3, "1..63 bytes"),
+    (HEAD + "streams:\n  " + "n" * 65 + ":\n" + SOURCE, 4, 3, "1 to 63 bytes"),
     (HEAD + "streams:\n  s:\n" + SOURCE + "    stages:\n      - batch: { batch_size: 2 }\n      - cast: { input: id, dtype: int65 }\n",
      8, 35, "not one of"),
 ]
