@@ -48,6 +48,7 @@ def faults_of_objects(build, has_mark):
     n = 0
     for command in commands:
         name = command["output"] if "output" in command else re.search(r" -o (\S+)", command["command"]).group(1)
+        name = name.removeprefix(f"{build.resolve()}/")  # CMake 4 has whole paths
         if not name.startswith(tuple(f"{room}/" for room in ROOMS)) or "/examples/" in name:
             continue
         n += 1
