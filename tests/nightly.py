@@ -5,7 +5,7 @@
 
 What ended well is not run again: begun again, it goes on where it was (build/nightly.jsonl; --again forgets that). A PATTERN is a part
 of the names to run. --scale 0.01 shortens what has a duration. It builds the presets release, asan and fuzz (clang 14) as they are needed;
-`busy` needs stress-ng. Status 1 if something failed.
+`busy` needs stress-ng, `analyze` gcc 12 and cppcheck. Status 1 if something failed.
 """
 import argparse
 import contextlib
@@ -40,6 +40,7 @@ def jobs(scale):
 
     python, found = sys.executable, []
     found.append(Job("long tests", "release", python, "tests/suite.py", "build/release", "-j", os.cpu_count() or 1, "-L", "long"))
+    found.append(Job("analyze", "release", python, "tests/check/analyze.py", "build/release", "--jobs", os.cpu_count() or 1))
     slow = {"LEAT_TEST_SLOW": "5"}
     for part in range(1, FAULT_PARTS + 1):
         found.append(Job(f"faults {part}/{FAULT_PARTS}", "release", python, "tests/faults/run.py", bin_of("release"), "--part",

@@ -96,7 +96,7 @@ static void make_room(struct leat_block_cache *cache, uint64_t n_more) {
     cache->n_bytes = 0;
     for (size_t i = 0; i < n; i++)
         cache->n_bytes += blocks[i].n_bytes;
-    if (cache->n_bytes + n_more > cache->max_bytes) {
+    if (n > 0 && cache->n_bytes + n_more > cache->max_bytes) {
         qsort(blocks, n, sizeof(*blocks), by_use);
         for (size_t i = 0; i < n && cache->n_bytes + n_more > limit; i++)
             if (unlinkat(cache->folder, blocks[i].name, 0) == 0)

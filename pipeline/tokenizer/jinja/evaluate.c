@@ -47,9 +47,10 @@ static int eval_comparison(struct leat_jinja_render *render, const struct leat_j
 
     for (size_t i = 0; r == 0 && is_true && i < node->list.n_items; i++) {
         r = leat_jinja_eval(render, node->list.items[i]->a, &right);
-        if (r == 0)
+        if (r == 0) {
             r = leat_jinja_test_operator(render, node->list.items[i]->op, &left, &right, &is_true);
-        left = right;
+            left = right;
+        }
     }
     *ret = leat_jinja_bool(is_true);
     return r;
