@@ -140,16 +140,50 @@ static uint8_t *put_part(uint8_t *at, const struct leat_text_piece *literal,
     }
 }
 
-static uint8_t *put_row(const struct template *self, uint8_t *start, const struct leat_map *map,
-                        uint32_t row) {
+/* A part of one literal and one text, as most are, with its views in a block. */
+struct plain_part {
+    const struct leat_text_piece *first, *joined;
+    const uint8_t *values;
+    const uint32_t *starts, *lengths; /* NULL: the part is not plain */
+};
+
+static struct plain_part *find_plain_parts(const struct template *self,
+                                           const struct leat_map *map) {
+    struct plain_part *plain = leat_arena_alloc(map->scratch, self->parts.n_items * sizeof(*plain));
+
+    for (size_t i = 0; plain && i < self->parts.n_items; i++) {
+        const struct leat_text_part *part = &self->compiled[i];
+        int32_t index = part->n_pieces == 1 ? part->pieces[0].column : -1;
+        const struct leat_column *column = index < 0 ? NULL : &map->block->columns[index];
+
+        plain[i] =
+            (struct plain_part){.first = &part->pieces[0], .joined = &self->joined[i].pieces[0]};
+        if (!column || map->fields[index].dtype != LEAT_DTYPE_TEXT)
+            continue;
+        plain[i].values = column->values;
+        plain[i].starts = column->starts;
+        plain[i].lengths = column->lengths;
+    }
+    return plain;
+}
+
+static uint8_t *put_row(const struct template *self, const struct plain_part *plain, uint8_t *start,
+                        const struct leat_map *map, uint32_t row) {
     uint8_t *at = start;
     bool is_first = true;
 
-    for (size_t i = 0; i < self->parts.n_items; i++) {
-        const struct leat_text_part *part = &self->compiled[i];
-        uint8_t *end =
-            put_part(at, is_first ? &part->pieces[0] : &self->joined[i].pieces[0], part, map, row);
+    for (const struct plain_part *part = plain; part < plain + self->parts.n_items; part++) {
+        const struct leat_text_piece *literal = is_first ? part->first : part->joined;
+        uint32_t n = part->lengths ? part->lengths[row] : 0;
+        uint8_t *end = NULL;
 
+        if (n > 0) {
+            end = put_literal(at, literal);
+            put_text(end, part->values + part->starts[row], n);
+            end += n;
+        } else if (!part->lengths) {
+            end = put_part(at, literal, &self->compiled[part - plain], map, row);
+        }
         if (!end)
             continue;
         at = end;
@@ -181,6 +215,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     const struct template *self = (const struct template *)config;
     struct leat_column *column = leat_map_column(map, self->column);
+    struct plain_part *plain = find_plain_parts(self, map);
     size_t n_bytes = bound(self, map);
     uint8_t *start, *at;
 
@@ -190,11 +225,11 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
             "the texts of one block would have %zu bytes, which is too much: lower block_bytes",
             n_bytes);
     start = at = leat_map_alloc(map, self->column, n_bytes);
-    if (!at || leat_map_make_views(map, self->column) < 0)
+    if (!plain || !at || leat_map_make_views(map, self->column) < 0)
         return leat_error_oom(err);
     column->values = start;
     for (uint32_t row = 0; row < map->block->n_rows; row++) {
-        uint8_t *end = put_row(self, at, map, row);
+        uint8_t *end = put_row(self, plain, at, map, row);
 
         column->starts[row] = (uint32_t)(at - start);
         column->lengths[row] = (uint32_t)(end - at);
