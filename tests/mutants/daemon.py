@@ -129,6 +129,9 @@ MUTANTS = {
         ("refusals for memory are not counted", "    leat_user_count_refusal(user);\n    describe_limit(&user->memory, is_part, limit, sizeof(limit));", "    describe_limit(&user->memory, is_part, limit, sizeof(limit));"),
         ("files of a tokenizer are free", "    if (loading->need_bytes <= loading->room_bytes)\n        return 0;\n    return leat_error_set(", "    if (true)\n        return 0;\n    return leat_error_set("),
     ]),
+    "daemon/fetch/block_cache.c": ("e2e.fetch", [
+        ("the end of a block is not written", "    int r = write_out(writer), fd =", "    int r = 0, fd ="),
+    ]),
     "daemon/fetch/server_block.c": ("e2e.prepared_store", [
         ("nothing is read ahead", "    return client->request.first % cache->block_bytes == 0 &&", "    return false && client->request.first % cache->block_bytes == 0 &&"),
     ]),

@@ -226,6 +226,17 @@ MUTANTS = {
         ("an object of another set is taken for the shard", "    if (r == 0 && memcmp(&(*ret_file)->identity, identity, sizeof(*identity)) != 0) {\n        *ret_file = leat_cache_file_unref(*ret_file);\n        r = leat_error_set",
          "    if (false) {\n        *ret_file = leat_cache_file_unref(*ret_file);\n        r = leat_error_set"),
     ]),
+    "pipeline/sources/jsonl.c": ("pipeline.test_jsonl", [
+        ("the head of a set has no record that widens a field", "leat_jsonl_fields_n_known(&known.fields) > n_known", "n_known == 0"),
+        ("the head of a set has all records", "leat_jsonl_fields_n_known(&known.fields) > n_known", "n > 0"),
+    ]),
+    "pipeline/cut/blocks.c": ("pipeline.test_cutter", [
+        ("skipped bytes have no limit", "scan->n_bytes - start > limit ?", "false ?"),
+        ("a record whose bytes were skipped is blank", "        carry->line_start = carry->line_start_cr = 0;\n", "        (void)carry;\n"),
+    ]),
+    "pipeline/cache/index.c": ("e2e.lanes", [
+        ("blocks share the index of a stream without blocks", "    if (plan->blocks.block_size > 0) {\n        leat_blake2b_u64", "    if (false) {\n        leat_blake2b_u64"),
+    ]),
     "pipeline/cache/sealed.c": ("e2e.prepared_store", [
         ("each shard is asked for", "(void)leat_object_list(opener, prefix, &listed, &n, LEAT_ERROR_IGNORED);", ";"),
     ]),
