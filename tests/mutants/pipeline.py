@@ -231,7 +231,8 @@ MUTANTS = {
         ("the head of a set has all records", "leat_jsonl_fields_n_known(&known.fields) > n_known", "n > 0"),
     ]),
     "pipeline/cut/blocks.c": ("pipeline.test_cutter", [
-        ("skipped bytes have no limit", "scan->n_bytes - start > limit ?", "false ?"),
+        ("skipped bytes have no limit", "scan->n_bytes - start > limit ?", "false ?",
+         "the check behind it finds the same; the limit bounds the work for a line that is too long"),
         ("a record whose bytes were skipped is blank", "        carry->line_start = carry->line_start_cr = 0;\n", "        (void)carry;\n"),
     ]),
     "pipeline/cache/index.c": ("e2e.lanes", [
