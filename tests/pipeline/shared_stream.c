@@ -317,6 +317,18 @@ static void grow(struct driver *driver) {
     assert_int_equal(leat_run_extend(driver->run, driver->n_epochs, driver->n_steps, &err), 0);
 }
 
+/* Nothing is taken before the run knows of the last epoch. */
+static bool is_late(const struct driver *driver) {
+    return driver->how->grows_late && driver->n_epochs < driver->how->options.n_epochs;
+}
+
+static void grow_late(struct driver *driver) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    (void)leat_run_first_waiting(driver->run);
+    assert_int_equal(leat_run_extend(driver->run, ++driver->n_epochs, 0, &err), 0);
+}
+
 static bool take_output(struct driver *driver, struct leat_output *ret_output) {
     grow(driver);
     return leat_run_take_output(driver->run, ret_output);
@@ -327,6 +339,8 @@ static unsigned take_outputs(struct driver *driver) {
     struct leat_output output;
     unsigned n = 0;
 
+    if (is_late(driver))
+        return 0;
     for (; take_output(driver, &output); n++) {
         hash_output(driver, &output);
         if (output.kind != LEAT_OUTPUT_BATCH)
@@ -398,8 +412,10 @@ static void needs_slot(struct driver *driver) {
         return;
     if (driver->n_held > 0)
         release_oldest(driver);
-    else
+    else if (driver->n_jobs > 0 || !is_late(driver))
         complete_one(driver);
+    else
+        grow_late(driver);
 }
 
 static void turn_knobs(struct driver *driver) {
@@ -441,6 +457,8 @@ static void step(struct driver *driver, bool *is_ended) {
         n_taken = take_outputs(driver);
         if (driver->n_jobs > 0)
             complete_one(driver);
+        else if (is_late(driver))
+            grow_late(driver);
         else
             assert_true(n_taken > 0); /* else the run waits for nothing */
         break;
@@ -518,6 +536,8 @@ struct driven drive(struct leat_plan *plan, const struct drive *how) {
     leat_blake2b_init(&driver->blake);
     if (how->grows)
         options.n_epochs = options.n_steps = driver->n_epochs = driver->n_steps = 1;
+    if (how->grows_late)
+        options.n_epochs = driver->n_epochs = 1;
     if (leat_run_new(plan, &options, &driver->run, &err) < 0) {
         result = (struct driven){.error = err};
         free(driver);

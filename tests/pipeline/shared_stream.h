@@ -59,6 +59,7 @@ struct drive {
     bool in_threads;   /* jobs that are out run at the same time */
     bool turns_knobs;  /* any of them, at any moment */
     bool grows;        /* begins with an epoch and a batch, and is told of the rest bit by bit */
+    bool grows_late;   /* each epoch is told of once all that can be made before it is made */
     uint64_t cancel_after; /* batches; 0: never */
     void (*on_batch)(const struct leat_output *output, void *user);
     void *user;

@@ -285,6 +285,44 @@ static void test_failure_comes_in_order(void **state) {
     }
 }
 
+/* The end of the run was made, and waits for a slot or for a trainer, when another epoch is wanted:
+ * batches are those of a run that had all epochs from the start. */
+static void test_epochs_that_come_late(void **state) {
+    static const char *const sources[] = {
+        "csv: {paths: [late.csv]}",
+        "mix: {sources: [{csv: {paths: late.csv}}, {csv: {paths: other.csv}}], proportions: [2, "
+        "1], "
+        "exhausted: drop}",
+    };
+    static const char *const shuffles[] = {
+        "buffer_size: 100",
+        "blocks: true, block_size: 10, buffer_size: 50",
+    };
+    char stages[512];
+
+    (void)state;
+    write_data("late.csv", 0, 60, 0);
+    write_data("other.csv", 100, 60, 0);
+    for (unsigned i = 0; i < 3 * 16; i++) {
+        unsigned n_slots = 1 + i / 3 * (i / 3); /* from one to more than there are batches */
+        struct drive plain = {.options = {.n_epochs = 3}, .n_slots = n_slots};
+        struct drive late = {
+            .options = plain.options, .n_slots = n_slots, .n_jobs = 1 + i % 4, .grows_late = true};
+        struct driven first, driven;
+
+        (void)snprintf(stages, sizeof(stages),
+                       CASTS "- select: {fields: [id, age]}\n- shuffle: {%s}\n"
+                             "- batch: {batch_size: 8}\n- prefetch: {prefetch_size: %d}\n",
+                       shuffles[i % 3 == 1], i % 2 ? 2 : 100);
+        first = drive_stream(sources[i % 3 == 2], "", stages, &plain);
+        driven = drive_stream(sources[i % 3 == 2], "", stages, &late);
+        assert_string_equal(first.error.message, "");
+        assert_string_equal(driven.error.message, "");
+        assert_int_equal(driven.n_epochs, 3);
+        assert_string_equal(driven.digest, first.digest);
+    }
+}
+
 static void test_union_of_ranks(void **state) {
     const char *stages = "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n"
                          "- shuffle: {buffer_size: 100}\n- batch: {batch_size: 13}";
@@ -544,6 +582,7 @@ int main(void) {
         cmocka_unit_test(test_seeds_and_epochs_differ),
         cmocka_unit_test(test_random_chains),
         cmocka_unit_test(test_failure_comes_in_order),
+        cmocka_unit_test(test_epochs_that_come_late),
         cmocka_unit_test(test_union_of_ranks),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_slots_grow),
