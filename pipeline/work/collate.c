@@ -9,6 +9,7 @@
 #include "pipeline/block/scalar.h"
 #include "pipeline/work/collate.h"
 
+#define FEW_ONES    128        /* of a mask, which a loop writes */
 #define JOB_BYTES   (2U << 20) /* of the batches of one job, about */
 #define STRETCH_MIN 64         /* rows that follow each other and are copied at once, at least */
 #define FILL_BYTES  2048       /* that are copied at once, and stay in the nearest cache */
@@ -259,16 +260,25 @@ static uint64_t copy_documents(uint8_t *target, const struct leat_plan *plan,
 
 /* ---- tensors that are made with the batch ---- */
 
+/* A loop is quicker than calls for the few tokens that most rows have. */
+static void fill_ones(int32_t *target, size_t n) {
+    const int32_t one = 1;
+
+    if (n > FEW_ONES)
+        fill((uint8_t *)target, n, (const uint8_t *)&one, sizeof(one));
+    for (size_t i = 0; n <= FEW_ONES && i < n; i++)
+        target[i] = one;
+}
+
 static void write_mask(int32_t *target, const struct leat_plan *plan,
                        const struct leat_batch_refs *batch, uint32_t column, size_t length) {
     bool is_left = plan->fields[column].pad_left;
-    const int32_t one = 1;
 
     for (uint32_t i = 0; i < batch->n_refs; i++, target += length) {
         size_t n = leat_ref_elements(batch->refs[i], plan->fields, column);
         size_t first = is_left ? length - n : 0, behind = is_left ? 0 : n;
 
-        fill((uint8_t *)(target + first), n, (const uint8_t *)&one, sizeof(one));
+        fill_ones(target + first, n);
         memset(target + behind, 0, (length - n) * sizeof(*target));
     }
 }
