@@ -224,7 +224,7 @@ LEAT_API int leat_client_open_built(struct leat_client *client, const struct lea
                                     struct leat_stream **ret_stream);
 
 /* Closes the stream. Batches that you still hold stay valid until you release them. Until then the
- * daemon keeps the session and their slots. Accepts NULL, returns NULL. */
+ * daemon keeps the session and the slots of these batches. Accepts NULL, returns NULL. */
 LEAT_API struct leat_stream *leat_stream_close(struct leat_stream *stream);
 
 /* ---- Building a stream in code ---- */

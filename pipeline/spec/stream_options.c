@@ -77,8 +77,8 @@ const struct leat_arg leat_stream_args[] = {
              "the most bytes of a batch; a larger batch ends the stream", .is_aside = true,
              .fallback = "256MiB", .min = 4096, .max = 4294967296.0),
     LEAT_ARG(leat_stream_options, max_window_bytes, BYTES,
-             "the most memory to decompress a file (zstd's window, xz's dictionary, parts of an "
-             "Arrow batch); a file that needs more counts as damaged",
+             "the most memory that decompressing one file may use (zstd's window, xz's dictionary, "
+             "parts of an Arrow batch); a file that needs more counts as damaged",
              .fallback = "128MiB", .min = 1 << 20, .max = 1 << 30),
     LEAT_ARG(leat_stream_options, max_expansion, INT,
              "the most bytes that one byte of a compressed file may expand to, after the first 64 "

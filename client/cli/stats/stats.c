@@ -207,8 +207,7 @@ static const struct leat_cli_option stats_options[] = {
                     "with --watch: number of updates (default: until you press Ctrl-C)",
                     .letter = 'n', .value = "N", .min = 1, .max = UINT64_MAX),
     LEAT_CLI_OPTION(STRING, "since", since,
-                    "show the past, from this time ago until now: 60, 90s, 10m, 6h",
-                    .value = "TIME"),
+                    "show the last TIME until now: 60 (seconds), 90s, 10m or 6h", .value = "TIME"),
     LEAT_CLI_OPTION_END,
 };
 

@@ -74,8 +74,8 @@ static int init_chain(struct leat_arrow_columns *columns, struct leat_arrow_colu
 
         if (r == -EINVAL)
             return leat_error_set(err, r,
-                                  "column \"%.64s\" shares a dictionary with another one "
-                                  "of another type",
+                                  "column \"%.64s\" and another column use the same "
+                                  "dictionary, but their types differ",
                                   column->name);
         if (r < 0)
             return leat_error_oom(err);

@@ -80,12 +80,14 @@ static const struct leat_arg args[] = {
              "for your own template: the text before a message, for each role, such as `{user: "
              "\"User: \", assistant: \"Assistant: \"}`",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
-    LEAT_ARG(chat, suffixes, MAP,
-             "with `prefixes`: the text after a message, for each role; the model learns to write "
-             "the text after an assistant's message",
-             .min = 1, .max = LEAT_CHAT_ROLES_MAX),
-    LEAT_ARG(chat, separator, TEXT,
-             "with `prefixes`: the text after each message that the model does not learn to say"),
+    LEAT_ARG(
+        chat, suffixes, MAP,
+        "only for `prefixes`: for each role, the text that follows its messages; the model also "
+        "learns to write the one that follows an assistant's message",
+        .min = 1, .max = LEAT_CHAT_ROLES_MAX),
+    LEAT_ARG(
+        chat, separator, TEXT,
+        "only for `prefixes`: a text after each message, which the model does not learn to write"),
     LEAT_ARG(chat, bos, TEXT,
              "the first token of the text; default: the template's own; \"\": none"),
     LEAT_ARG(chat, eos, TEXT,

@@ -99,7 +99,7 @@ static int remember(const struct dedup *self, struct dedup_state *seen, const ui
         if (self->when_full == PASS)
             return 0;
         leat_error_set(err, -ENOSPC,
-                       "dedup: more than max_records (%lld) records are different: raise "
+                       "dedup: there are more than max_records (%lld) distinct records: raise "
                        "max_records, or set when_full",
                        (long long)self->max_records);
         return -ENOSPC;

@@ -65,32 +65,39 @@ static const struct leat_arg args[] = {
              "for mode random and tokenizers with dropout: the seed of random tokens; another seed "
              "draws others",
              .fallback = "0", .min = 0, .max = 9e15),
-    LEAT_ARG(leat_tokenize, add_special_tokens, BOOL,
-             "with `tokenizer`: true adds its special tokens, such as [CLS]; default: true, but "
-             "false for a text of `chat`, which has its own",
-             .fallback = "true"),
+    LEAT_ARG(
+        leat_tokenize, add_special_tokens, BOOL,
+        "only for `tokenizer`: if true, the stage adds the tokenizer's special tokens, such as "
+        "[CLS]; default: true, but false for a text of `chat`, which has its own",
+        .fallback = "true"),
     LEAT_ARG(leat_tokenize, pair, FIELD,
-             "with `tokenizer`: a second text field, tokenized as a pair with the first"),
-    LEAT_ARG(leat_tokenize, truncation, CHOICE,
-             "with `tokenizer`: which of two texts leat cuts; default: as its file says, else the "
-             "longer one first; do_not_truncate cuts none",
-             .choices = truncations),
+             "only for `tokenizer`: a second text field, tokenized as a pair with the first"),
+    LEAT_ARG(
+        leat_tokenize, truncation, CHOICE,
+        "only for `tokenizer`: which of two texts leat cuts; default: as its file says, else the "
+        "longer one first; do_not_truncate cuts none",
+        .choices = truncations),
     LEAT_ARG(leat_tokenize, bos, TEXT,
-             "with `tokenizer`: the token to put before each text, such as \"<s>\", unless the "
+             "only for `tokenizer`: the token to put before each text, such as \"<s>\", unless the "
              "tokenizer adds it"),
-    LEAT_ARG(leat_tokenize, eos, TEXT,
-             "with `tokenizer`: the token to put after each text, unless the tokenizer adds it"),
-    LEAT_ARG(leat_tokenize, return_offsets_mapping, BOOL,
-             "with `tokenizer`: true adds `offset_mapping`, an int32 list with the start and end "
-             "of each token in its text, in characters (0, 0: a token without text)",
-             .fallback = "false"),
-    LEAT_ARG(leat_tokenize, return_token_type_ids, BOOL,
-             "with `tokenizer`: true adds `token_type_ids`, an int32 list with the number of each "
-             "token's text, as the tokenizer assigns it",
-             .fallback = "false"),
+    LEAT_ARG(
+        leat_tokenize, eos, TEXT,
+        "only for `tokenizer`: the token to put after each text, unless the tokenizer adds it"),
+    LEAT_ARG(
+        leat_tokenize, return_offsets_mapping, BOOL,
+        "only for `tokenizer`: if true, the stage adds the field `offset_mapping`, an int32 list "
+        "with the start and the end of each token in its text, in characters; a token without "
+        "text has 0, 0",
+        .fallback = "false"),
+    LEAT_ARG(
+        leat_tokenize, return_token_type_ids, BOOL,
+        "only for `tokenizer`: if true, the stage adds the field `token_type_ids`, an int32 list "
+        "with the number of each token's text, as the tokenizer assigns it",
+        .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_assistant_tokens_mask, BOOL,
-             "with `tokenizer`: true adds `assistant_masks`, an int32 list: 1 for what the "
-             "assistant says in a text of `chat` or `instruction`, else 0",
+             "only for `tokenizer`: if true, the stage adds the field `assistant_masks`, an int32 "
+             "list: 1 for tokens of the assistant's answers in a text of `chat` or `instruction`, "
+             "else 0",
              .fallback = "false"),
     LEAT_ARGS_END,
 };

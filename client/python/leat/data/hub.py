@@ -309,7 +309,7 @@ def _wanted(split: str) -> list[re.Match[str]]:
     found = [_SLICE.fullmatch(part) for part in re.split(r"\s*\+\s*", str(split))]
     parts = [part for part in found if part]
     if len(parts) < len(found):
-        raise SpecError(f"split={split!r} is none: 'train', 'train[:1000]', 'train[10%:20%]' or 'train+test' were expected")
+        raise SpecError(f"split={split!r} is not a valid split: write it like 'train', 'train[:1000]', 'train[10%:20%]' or 'train+test'")
     if len(parts) > 1 and any(part["slice"] for part in parts):
         raise SpecError(f"split={split!r} joins parts of splits: only whole ones are joined")
     for part in parts:

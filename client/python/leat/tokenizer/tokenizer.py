@@ -397,7 +397,7 @@ class Tokenizer:
             pages, marks = chats.render(talks, template, given, system)
             if return_assistant_tokens_mask and not marks:
                 hint = "take one that does, or one of leat.chats.TEMPLATES"
-                raise SpecError(f"the chat template does not mark with {{% generation %}} what the assistant says: {hint}")
+                raise SpecError(f"the chat template does not mark the assistant's text with {{% generation %}}: {hint}")
         if not tokenize:
             return [text for text, _ in pages] if is_batch else pages[0][0]
         if return_assistant_tokens_mask and not return_dict:
