@@ -6,6 +6,7 @@
 import json
 import subprocess
 
+import data
 import leat_harness
 from leat_harness import BIN, ROOT, Daemon, ctl, find_digest
 
@@ -135,6 +136,31 @@ def test_turns_that_nobody_reads(folder):
     assert len(ctl("dump", config, "ids").stdout.splitlines()) == n_talks
     for args in (("--after", "chat"), ("--after", "tokenize"), ()):
         assert len(ctl("head", config, "ids", "-n", 100, "--json", *args).stdout.splitlines()) == n_talks, args
+
+
+def test_sources_that_are_joined(folder):
+    """Each row of instructions of two kinds in one stream has the labels that it has alone: what is marked goes along with its text."""
+    tail = [{"tokenize": {"input": "text", "output": "input_ids", "tokenizer": str(ROOT / "config" / "chat"), "max_length": 96}},
+            {"causal_labels": {"input": "input_ids", "output": "labels", "loss_on": "assistant", "ignore_index": -100}},
+            {"select": {"fields": ["input_ids", "labels"]}}, {"pad": {"input": "input_ids", "length": 96}}, {"pad": {"input": "labels", "length": 96}},
+            {"batch": {"batch_size": 1}}]
+    source = {"jsonl": {"paths": [str(ROOT / "config" / "tasks.jsonl")]}}
+    own = {"prompt": "Q: {instruction}\\nA: ", "response": "{output}"}
+    parts = [(source, [{"instruction": {"eos": "<|im_end|>", **way}}]) for way in ({"preset": "alpaca"}, own)]
+    streams = {str(i): {"source": source, "on_error": "skip", "stages": [*stages, *tail]} for i, (source, stages) in enumerate(parts)}
+    keep = {"select": {"fields": ["text"]}}
+    for kind, more in (("mix", {"proportions": [1, 1], "exhausted": "drop"}), ("concat", {})):
+        sources = [{**source, "stages": [*stages, keep]} for source, stages in parts]
+        streams[kind] = {"source": {kind: {"sources": sources, **more}}, "on_error": "skip", "stages": tail}
+    file = folder / "s.yaml"
+    file.write_text(data.yaml_text(streams))
+
+    def rows(stream):
+        lines = map(json.loads, ctl("dump", file, stream, "--format", "jsonl").stdout.splitlines())
+        return sorted((line["input_ids"], line["labels"]) for line in lines)
+    alone = rows("0") + rows("1")
+    assert len(alone) > 4 and all(any(label >= 0 for label in labels) and -100 in labels[:8] for _, labels in alone), alone
+    assert rows("concat") == sorted(alone) and rows("mix") == sorted(alone)
 
 
 if __name__ == "__main__":
