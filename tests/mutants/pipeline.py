@@ -42,6 +42,21 @@ MUTANTS = {
         ("lanes draw alike", "((uint64_t)node->lane << LEAT_RNG_LANE_SHIFT)", "((uint64_t)0 << LEAT_RNG_LANE_SHIFT)"),
         ("what is held at the end of an epoch is lost", "return r < 0 ? r : leat_batcher_flush(&order->batcher, err);", "return r;"),
     ]),
+    "pipeline/stages/chat/model_template.c": ("pipeline.test_chat", [
+        ("a template sees what is null", "if (pair->value.kind != LEAT_JINJA_NONE && &pair->value != own)", "if (&pair->value != own)"),
+        ("thoughts have one name only", "if (thoughts && !member_of(message, \"reasoning_content\"))", "if (false)"),
+        ("the model's own thoughts are replaced", "append(adapted, thinking, own ? own : thoughts);", "append(adapted, thinking, thoughts);"),
+    ]),
+    "pipeline/inspect/row_reader.c": ("e2e.chat", [
+        ("head makes what no stage reads", "plan->is_needed[plan->makes[i].column] = false;", ";"),
+        ("head lacks what a stage reads", "(read->result < 0 || plan->is_needed[read->result])", "false"),
+    ]),
+    "pipeline/tokenizer/jinja/str_methods.c": ("tokenizer.templates", [
+        ("a text that was cut is taken for a key", "        ret->is_key = false;\n", ""),
+    ]),
+    "pipeline/tokenizer/jinja/strings.c": ("tokenizer.templates", [
+        ("None is a default of map", "if (r == 0 && fallback && fallback->kind != LEAT_JINJA_NONE &&", "if (r == 0 && fallback &&"),
+    ]),
     "pipeline/stages/filter.c": ("pipeline.test_filter reference.digests", [
         ("NaN passes not_equals and max", "return self->conditions == NOT_EQUALS;", "return self->conditions & NOT_EQUALS;"),
         ("NaN never passes", "return self->conditions == NOT_EQUALS;", "return false;"),
