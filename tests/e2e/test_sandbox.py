@@ -97,8 +97,8 @@ def test_writable(folder):
         {"probe": probe(folder, out), "inside": numbers(may), "cached_outside": {**numbers(may), "cache": {"path": str(folder / "cache")}},
          "outside": {**numbers(folder), "cache": {"path": str(may / "cache")}}}, writable=["may"]))
     expected = run_digest(folder / "leatd.yaml", "inside", "--no-daemon")
-    for made in may.iterdir():
-        subprocess.run(["rm", "-r", made], check=True)
+    for made in (*may.iterdir(), folder / "state"):
+        subprocess.run(["rm", "-rf", made], check=True)
     with Daemon(folder, folder / "leatd.yaml") as daemon:
         assert daemon.status()["sandbox"] == "calls, writes", daemon.log
         assert daemon.digest("inside") == expected and daemon.digest("inside", "--epochs", 1) == expected

@@ -103,7 +103,8 @@ class Copy:
         options = [f"-D{name.partition(':')[0]}={value}" for name, value in cache.items()
                    if name.startswith(("LEAT_", "CMAKE_BUILD_TYPE:", "CMAKE_C_COMPILER:", "CMAKE_CXX_COMPILER:")) and value]
         self.must(["cmake", "-G", "Ninja", "-S", str(self.root), "-B", str(self.build), *options])
-        self.targets = [line.partition(":")[0] for line in self.must(["ninja", "-t", "targets", "all"], self.build).splitlines()]
+        lines = [line.partition(": ") for line in self.must(["ninja", "-t", "targets", "all"], self.build).splitlines()]
+        self.targets = [target for target, _, rule in lines if rule != "phony"]  # neither "test" nor "install"
         self.programs = [target for target in self.targets if target.startswith(PROGRAMS) and "/CMakeFiles/" not in target]
         self.tests = {}
         for test in json.loads(self.must(["ctest", "--show-only=json-v1"], self.build))["tests"]:

@@ -234,6 +234,8 @@ static int limit_each(void) {
     EXPECT(unlink(in("may/newer")) == 0);
     EXPECT_ERROR(make(in("new")), EACCES);
     EXPECT_ERROR(open(in("old"), O_WRONLY | O_CLOEXEC), EACCES);
+    if (syscall(444 /* landlock_create_ruleset */, NULL, 0L, 1L) >= 3)
+        EXPECT_ERROR(truncate(in("old"), 0), EACCES);
     EXPECT_ERROR(mkdir(in("folder"), 0700), EACCES);
     EXPECT_ERROR(unlink(in("old")), EACCES);
     EXPECT_ERROR(rename(in("old"), in("older")), EACCES);
