@@ -331,7 +331,7 @@ def test_answers(folder):
         assert [(tensor["name"], tensor["dtype"]) for tensor in explained["tensors"]] == [("id", "int64")], explained
         for words, shown in ((["status"], r"rows +5,032\n"), (["streams"], rf" {held.pid} .* serving +shared .* 4 +4 +4 "),
                              (["stats"], r"^s\n +batches +6[23]\d\n"), (["stats", "s"], r"bad records +0\n"),
-                             (["explain", "s"], r"steps of an epoch: +625, of 5000 rows")):
+                             (["explain", "s"], r"steps of an epoch: +625 steps from 5000 rows")):
             said = daemon.ctl(*words).stdout.decode()
             assert re.search(shown, said), (words, said)
         for words in (["stats", "nosuch"], ["pull", "nosuch"]):

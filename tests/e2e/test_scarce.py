@@ -67,7 +67,7 @@ def test_nothing_later(folder):
         pipes.touch()
         expected = daemon.digest("s")
         refused = daemon.pull("exec", check=False)
-        assert refused.returncode != 0 and b"cannot start /bin/cat" in refused.stderr, refused.stderr
+        assert refused.returncode != 0 and b"cannot start the program /bin/cat" in refused.stderr, refused.stderr
         assert daemon.digest("s") == expected
         threads.unlink()
         pipes.unlink()

@@ -126,7 +126,7 @@ def test_describe(folder):
 def test_describe_of_neither(folder):
     (folder / "data.svg").write_text("<svg>a: b: c</svg>\n")
     wrong = ctl("describe", folder / "data.svg", check=False)
-    assert wrong.returncode == 3 and b"if it is data, its name must end in .csv, " in wrong.stderr, wrong
+    assert wrong.returncode == 3 and b"if it is a data file, its name must end in .csv, " in wrong.stderr, wrong
     wrong = ctl("describe", folder / "none.csvv", check=False)
     assert wrong.returncode != 0 and wrong.stderr.endswith(b"No such file or directory\n"), wrong
 

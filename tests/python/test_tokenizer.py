@@ -505,7 +505,7 @@ def test_templates_with_names(model_with_chat: Any) -> None:
 @pytest.mark.parametrize(
     ("template", "options", "match"),
     [
-        ("{{ messages[0].content }}", {"return_assistant_tokens_mask": True}, "does not mark with {% generation %}"),
+        ("{{ messages[0].content }}", {"return_assistant_tokens_mask": True}, "does not mark the assistant's text"),
         ("{{ 1", {}, "of the chat template"),
         ("{{ raise_exception('no') }}", {}, r"no \(line 1 of the chat template\)"),
         ("{{ messages }}", {"x": object()}, "reads texts, numbers, lists and dicts"),
