@@ -176,9 +176,9 @@ def test_refused(data: Data) -> None:
         cluster.prepare(data.plain, data.set, shards=1, executor=concurrent.futures.ThreadPoolExecutor(1))
     with pytest.raises(leat.SpecError, match="attempts: 0 must be in 1..1000"):
         prepare(data, ThreadPoolExecutor(1), attempts=0)
-    with pytest.raises(leat.SpecError, match="workers: 0 is outside"):
+    with pytest.raises(leat.SpecError, match="workers: 0 must be in 1..1024"):
         prepare(data, ThreadPoolExecutor(1), workers=0)
-    with pytest.raises(leat.SpecError, match='executor: "ray" or an executor with submit'):
+    with pytest.raises(leat.SpecError, match='executor: must be "ray" or an object with submit'):
         prepare(data, "dask")
     assert not data.set.exists()
 

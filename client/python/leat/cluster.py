@@ -112,7 +112,7 @@ def _executor(given: Executor | Literal["ray"], workers: int) -> Executor:
 
         return Tasks(workers)
     if not callable(getattr(given, "submit", None)):
-        raise SpecError(f'executor must be "ray" or an object with submit(), not {given!r}', path="executor")
+        raise SpecError(f'must be "ray" or an object with submit(), not {given!r}', path="executor")
     return given
 
 
