@@ -144,7 +144,7 @@ enum leat_shuffle {
     LEAT_SHUFFLE_OFF = 2, /* without these stages: rows come in the order of the data */
 };
 
-/* All zero but struct_size is the default. Initialise with leat_open_options_init(). */
+/* Initialise with leat_open_options_init(): it sets struct_size, and all defaults are zero. */
 struct leat_open_options {
     size_t struct_size;   /* sizeof(struct leat_open_options) */
     int32_t delivery;     /* enum leat_delivery */
@@ -231,9 +231,9 @@ LEAT_API struct leat_stream *leat_stream_close(struct leat_stream *stream);
 
 /* Builds a source and stages with arguments, as in a configuration file (`leatctl stages` lists
  * them). An argument goes to the source, the stage or the options that you began last. After a
- * failure, all later calls and the opening return the same failure. So you need to check only once
- * after several calls. Failures are -EINVAL (wrong use: an argument before a source, a name given
- * twice, too many levels), -E2BIG (more than 256 stages) and -ENOMEM. */
+ * failure, all later calls and the call that opens the stream return the same failure. So you need
+ * to check only once after several calls. Failures are -EINVAL (wrong use: an argument before a
+ * source, a name given twice, too many levels), -E2BIG (more than 256 stages) and -ENOMEM. */
 LEAT_API int leat_builder_new(const char *name, struct leat_builder **ret_builder);
 LEAT_API struct leat_builder *leat_builder_free(struct leat_builder *builder);
 LEAT_API const struct leat_error *leat_builder_error(const struct leat_builder *builder);
@@ -471,7 +471,7 @@ enum leat_save_format {
     LEAT_SAVE_JSONL = 3,
 };
 
-/* All zero but struct_size is the default. Initialise with leat_save_options_init(). */
+/* Initialise with leat_save_options_init(): it sets struct_size, and all defaults are zero. */
 struct leat_save_options {
     size_t struct_size;  /* sizeof(struct leat_save_options) */
     int32_t format;      /* enum leat_save_format */

@@ -185,8 +185,8 @@ class TorchDataset(IterableDataset[Item]):
             )
         if consumer.kind == resharding.SHARD and not self.rows and (consumer.batch_size is None or consumer.is_split):
             raise SpecError(
-                "with dispatch_batches=False Accelerate counts items of a batch: give DataLoader(..., batch_size=1, "
-                "collate_fn=leat.torch_data.whole_batches), and no split_batches"
+                "with dispatch_batches=False, Accelerate counts rows, but an item of this loader is a whole batch: create "
+                "DataLoader(..., batch_size=1, collate_fn=leat.torch_data.whole_batches) and do not set split_batches"
             )
 
     def _share(self) -> dict[str, int]:
