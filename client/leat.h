@@ -24,13 +24,13 @@
  * Results. 0 means success. A negative errno means failure; the client or the stream has the text
  * of the error. A positive number is an outcome (LEAT_END_EPOCH, LEAT_END).
  *
- * Threads. You may call from any thread. But only one thread at a time may use a client, or a
- * stream with all its batches. Only leat_stream_wake() may be called from another thread meanwhile.
+ * Threads. You may call from any thread. Only one thread at a time may use a client. Only one
+ * thread at a time may use a stream and its batches; leat_stream_wake() alone is an exception.
  * Different streams are independent of each other and of the client.
  *
- * fork(). A child has neither the shared memory nor the session of its parent. There
- * leat_stream_next() fails with -EPERM. If the child closes or releases what it inherited, this
- * only frees its own memory. Open a new stream in the child.
+ * fork(). A child has neither the shared memory nor the session of its parent. In a child,
+ * leat_stream_next() fails with -EPERM. If the child closes a stream or releases a batch of its
+ * parent, this frees only memory of the child. Open a new stream in the child.
  *
  * Strings. Pass strings as UTF-8 with a terminating 0; the library copies them. A string that a
  * function returns belongs to the object that you passed to the function.
@@ -60,8 +60,9 @@ LEAT_API const char *leat_version(void);
 
 /* ---- Errors ---- */
 
-/* The last failure of a call on the client (also of opening a stream) or on the stream. It is never
- * NULL. Its code is 0 if nothing has failed yet. It is valid until the next call on this object. */
+/* The error of the last call that failed on this client or on this stream. The client also has the
+ * errors of opening streams. The result is never NULL. Its code is 0 if no call has failed yet. The
+ * result is valid until the next call on the same client or stream. */
 LEAT_API const struct leat_error *leat_client_error(const struct leat_client *client);
 LEAT_API const struct leat_error *leat_stream_error(const struct leat_stream *stream);
 
@@ -69,8 +70,9 @@ LEAT_API const struct leat_error *leat_stream_error(const struct leat_stream *st
 LEAT_API int leat_error_code(const struct leat_error *error);
 /* The message without the place. "" if there is no error. */
 LEAT_API const char *leat_error_message(const struct leat_error *error);
-/* Where: the file ("" if unknown), line and column in bytes (from 1, 0 if unknown), and the place
- * in the configuration ("streams.titanic.stages[5].shuffle.buffer_size", "" if unknown). */
+/* The place of the error: the file ("" if unknown), line and column in bytes (from 1, 0 if
+ * unknown), and the place in the configuration ("streams.titanic.stages[5].shuffle.buffer_size", ""
+ * if unknown). */
 LEAT_API const char *leat_error_file(const struct leat_error *error);
 LEAT_API uint32_t leat_error_line(const struct leat_error *error);
 LEAT_API uint32_t leat_error_column(const struct leat_error *error);
@@ -87,9 +89,10 @@ LEAT_API struct leat_error *leat_error_free(struct leat_error *error);
 /* ---- The client: where the daemon is ---- */
 
 /* Makes a client, without connecting. `address` is the folder of the daemon's sockets, or one of
- * these sockets. If it is NULL, each opening of a stream searches for the daemon: only at
- * $LEAT_SOCKET if that is set, and otherwise in $XDG_RUNTIME_DIR/leat and /run/leat. Returns 0,
- * -EINVAL (too long) or -ENOMEM. Free *ret_client with leat_client_free(). */
+ * these sockets. If `address` is NULL, the library searches for the daemon each time you open a
+ * stream. If $LEAT_SOCKET is set, it searches only there. Otherwise, it searches in
+ * $XDG_RUNTIME_DIR/leat and then in /run/leat. Returns 0, -EINVAL (the address is too long) or
+ * -ENOMEM. Free *ret_client with leat_client_free(). */
 LEAT_API int leat_client_new(const char *address, struct leat_client **ret_client);
 /* Frees the client. Its streams stay open. Accepts NULL, returns NULL. */
 LEAT_API struct leat_client *leat_client_free(struct leat_client *client);
@@ -98,7 +101,7 @@ LEAT_API struct leat_client *leat_client_free(struct leat_client *client);
 
 enum leat_delivery {
     LEAT_DELIVERY_SHARED = 0, /* batches lie in shared memory, mapped read-only */
-    LEAT_DELIVERY_COPY = 1,   /* LZ4 copies through the socket, if memory cannot be mapped */
+    LEAT_DELIVERY_COPY = 1,   /* LZ4 copies come through the socket, without shared memory */
 };
 
 /* Events of a lost connection: see leat_stream_next(). */
@@ -123,24 +126,24 @@ struct leat_reconnect_event {
  * launcher. It uses the first of these launchers that has set its variables: LEAT_RANK,
  * LEAT_WORLD_SIZE (and LEAT_LOCAL_RANK, LEAT_LOCAL_WORLD_SIZE); torchrun; mlx.launch; Open MPI;
  * MPICH and others with PMI; Slurm (in tasks of srun); an indexed job of Kubernetes (its size is
- * LEAT_WORLD_SIZE or WORLD_SIZE). Without a launcher, this is rank 0 of 1. Incomplete or
- * contradictory variables are -EINVAL, and the error names them. If you give numbers, the library
- * uses them. With the rank LEAT_RANK_LAUNCHER, you give the size, and the launcher the rank. See
- * leat_stream_rank_source(). */
+ * LEAT_WORLD_SIZE or WORLD_SIZE). Without a launcher, this is rank 0 of 1. If the variables are
+ * incomplete or contradictory, opening fails with -EINVAL, and the error names them. If you give
+ * rank and world_size, the library uses these numbers. With the rank LEAT_RANK_LAUNCHER, you give
+ * the world_size, and the launcher gives the rank. See leat_stream_rank_source(). */
 #define LEAT_RANK_LAUNCHER UINT32_MAX
 
 /* The shared memory of batches, as this process has mapped it. */
 struct leat_ring {
     uint64_t number;     /* unique among the mappings of this process */
     const void *shared;  /* the daemon's memory, read-only */
-    const void *memory;  /* the mapping of the tensors; with private_writes it is another one */
+    const void *memory;  /* the mapping that tensors point to; not `shared` with private_writes */
     uint64_t size_bytes; /* of each mapping */
 };
 
 /* Says if the stages `shuffle` of a declared stream apply. */
 enum leat_shuffle {
     LEAT_SHUFFLE_AS_DECLARED = 0,
-    LEAT_SHUFFLE_ON = 1,  /* as declared; -EINVAL if the stream has none */
+    LEAT_SHUFFLE_ON = 1,  /* as declared; opening fails with -EINVAL if there is none */
     LEAT_SHUFFLE_OFF = 2, /* without these stages: rows come in the order of the data */
 };
 
@@ -148,10 +151,11 @@ enum leat_shuffle {
 struct leat_open_options {
     size_t struct_size;   /* sizeof(struct leat_open_options) */
     int32_t delivery;     /* enum leat_delivery */
-    uint32_t rank;        /* of this trainer, from 0; or LEAT_RANK_LAUNCHER. A trainer gets the
+    uint32_t rank;        /* this trainer's rank, from 0; or LEAT_RANK_LAUNCHER. A trainer gets the
                              steps congruent to rank modulo world_size */
     uint32_t world_size;  /* number of ranks. 0: rank and world_size come from the launcher, if
-                             there is one. 1: this is the only trainer, and no launcher counts */
+                             there is one. 1: this is the only trainer, and the library ignores the
+                             launcher */
     uint32_t window;      /* how many batches you may hold at once; 0: the daemon's default */
     uint64_t first_epoch; /* the stream begins at this epoch and step */
     uint64_t first_step;  /* counted over all ranks, so it is the same for all of them */
@@ -173,20 +177,21 @@ struct leat_open_options {
      * connection. It must not call any function on the stream. May be NULL. */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
     void *on_reconnect_user;
-    const char *position; /* a text of leat_stream_position() at which to begin, in place of
-                             first_epoch and first_step, with any number of ranks. The stream uses
-                             its seed. If you also give `seed`, both must be equal. -ESTALE: spec,
-                             data or seed have changed, and the error says which. -EINVAL: this is
-                             not a position. NULL: no position */
-    bool accept_changes;  /* begin at `position` even if something has changed: at its epoch and
-                             step, with `seed` or else the seed of the position */
-    /* Any call on any thread may call this, before it unmaps a ring of batches. Here you can undo
-     * the registration of the ring with a device. It must not call any function of this library.
-     * May be NULL. */
+    const char *position; /* where to begin, in place of first_epoch and first_step: a text of
+                             leat_stream_position(). The number of ranks may be another one. The
+                             stream uses the seed of the position. If you also give `seed`, it must
+                             be the same. -ESTALE: spec, data or seed have changed, and the error
+                             says which. -EINVAL: the text is not a position. NULL: no position */
+    bool accept_changes;  /* begin at the epoch and step of `position` even if spec, data or seed
+                             have changed. The stream uses `seed`, or the seed of the position if
+                             you give none */
+    /* Any function of this library may call this, on any thread, before it unmaps a ring of
+     * batches. If you registered the ring with a device, undo this here. The callback must not call
+     * any function of this library. May be NULL. */
     void (*on_unmap)(void *user, const struct leat_ring *ring);
     void *on_unmap_user;
-    /* The library calls this if a signal interrupts the opening. If it returns 0, the opening
-     * continues; otherwise it fails with -EINTR. NULL: it fails. */
+    /* The library calls this if a signal interrupts the opening. If this returns 0, the opening
+     * continues; otherwise the opening fails with -EINTR. NULL: the opening fails. */
     int (*on_interrupt)(void *user);
     void *on_interrupt_user;
     bool private_writes; /* tensors may be written: see leat_batch_let_write() */
@@ -194,8 +199,8 @@ struct leat_open_options {
                             stream NAME.SPLIT if it is declared; otherwise the stage `split` keeps
                             this part. NULL: the stream as it is declared */
     int32_t shuffle;     /* of a declared stream: enum leat_shuffle */
-    /* leat_stream_next() calls this with a warning of the daemon that a file of the data has
-     * changed. It must not call any function on the stream. May be NULL. */
+    /* leat_stream_next() calls this if the daemon warns that a file of the data has changed. `text`
+     * is the warning. The callback must not call any function on the stream. May be NULL. */
     void (*on_notice)(void *user, const char *text);
     void *on_notice_user;
 };
@@ -216,9 +221,9 @@ LEAT_API int leat_client_open(struct leat_client *client, const char *stream,
                               const struct leat_open_options *options,
                               struct leat_stream **ret_stream);
 
-/* The same for a stream that you built in code. Give absolute paths, or paths relative to one of
- * the daemon's roots: the daemon takes the first root that has the file. It opens only files below
- * its roots. You keep the builder, and free it yourself. */
+/* The same as leat_client_open(), for a stream that you built in code. Give absolute paths, or
+ * paths relative to one of the daemon's roots: the daemon takes the first root that has the file.
+ * It opens only files below its roots. You keep the builder, and free it yourself. */
 LEAT_API int leat_client_open_built(struct leat_client *client, const struct leat_builder *builder,
                                     const struct leat_open_options *options,
                                     struct leat_stream **ret_stream);
@@ -286,8 +291,9 @@ struct leat_tensor_info {
  * types and numbers of dimensions of tensors stay the same: see leat_stream_next(). */
 LEAT_API const char *leat_stream_name(const struct leat_stream *stream);
 LEAT_API size_t leat_stream_n_tensors(const struct leat_stream *stream);
-/* This number grows when the stream may have changed, after a new connection or an operator's
- * change. Then call these functions again, because earlier results may be out of date. */
+/* This number grows after a new connection and after an operator's change, because the stream may
+ * then be different. When it has grown, call these functions again: earlier results may be out of
+ * date. */
 LEAT_API uint64_t leat_stream_version(const struct leat_stream *stream);
 /* NULL if index is not below leat_stream_n_tensors(). */
 LEAT_API const struct leat_tensor_info *leat_stream_tensor(const struct leat_stream *stream,
@@ -305,44 +311,45 @@ LEAT_API const char *leat_stream_rank_source(const struct leat_stream *stream);
 LEAT_API const uint8_t *leat_stream_digest(const struct leat_stream *stream);
 
 /* The position after the last batch that leat_stream_next() returned, even if you have not released
- * it. Save it in a checkpoint, and give it as `position` when you open the stream again. It is one
- * line of less than 256 bytes, without blanks. It holds the digests of spec and data, seed, epoch,
- * step and world size. It is valid until the next call on the stream.
+ * this batch. Save the position in a checkpoint, and give it as `position` when you open the stream
+ * again. It is one line of less than 256 bytes, without blanks. It holds the digests of spec and
+ * data, seed, epoch, step and world size. It is valid until the next call on the stream.
  *
- * With several ranks it names the first step of a round: world_size steps, one for each rank,
- * counted from the step at which the epoch began. So all ranks that have got the same number of
- * batches have the same text. Write checkpoints after the same number of batches on each rank. Any
- * number of ranks may begin there. */
+ * With several ranks, steps form rounds. A round is world_size steps, one for each rank. The first
+ * round starts at the step at which the epoch began. The position names the first step of a round.
+ * So all ranks that have got the same number of batches have the same text. Write checkpoints after
+ * the same number of batches on each rank. Any number of ranks may begin at this position. */
 LEAT_API const char *leat_stream_position(struct leat_stream *stream);
-/* A text that must be equal on all ranks. It is the position, followed by ":order=N", the version
- * of the daemon's rules for the order of rows (0 if the daemon does not give it). Ranks should
- * exchange it before the first batch and at each checkpoint. If two ranks have different texts,
- * some rows come twice and others not at all. With the terminating 0 it has at most
- * LEAT_FINGERPRINT_SIZE bytes, so ranks can exchange arrays of this size
+/* A text that must be equal on all ranks. It is the position, followed by ":order=N". N is the
+ * version of the daemon's rules for the order of rows, or 0 if the daemon does not give the
+ * version. Ranks should exchange the text before the first batch and at each checkpoint. If two
+ * ranks have different texts, some rows come twice and others not at all. With the terminating 0 it
+ * has at most LEAT_FINGERPRINT_SIZE bytes, so ranks can exchange arrays of this size
  * (client/examples/agree_mpi.c). It is never NULL. It is valid until the next call on the stream.
  */
 #define LEAT_FINGERPRINT_SIZE 320
 LEAT_API const char *leat_stream_fingerprint(struct leat_stream *stream);
 /* The files that the daemon reads for this stream. Compare them to find the file in which ranks
  * differ. There is one line for each file: its size in bytes, a tab, 16 hexadecimal digits of a
- * digest of its contents, a tab, and its name as a JSON string. If there are several ranks, the
- * daemon gives the first 32 KiB of these lines. Otherwise, and if the data comes through a FIFO,
- * the text is "". It is valid until the next call on the stream. */
+ * digest of its contents, a tab, and its name as a JSON string. With several ranks, the daemon
+ * gives the first 32 KiB of these lines. With one rank, or if the data comes through a FIFO, the
+ * text is "". It is valid until the next call on the stream. */
 LEAT_API const char *leat_stream_files(const struct leat_stream *stream);
 /* The epoch and step of the batch that this rank gets next. The step counts over all ranks. */
 LEAT_API void leat_stream_position_numbers(const struct leat_stream *stream, uint64_t *ret_epoch,
                                            uint64_t *ret_step);
-/* Parses a position; each of the pointers may be NULL. 0; -EINVAL: the text is not a position. */
+/* Parses a position; each of the pointers may be NULL. Returns 0, or -EINVAL if the text is not a
+ * position. */
 LEAT_API int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,
                                  uint64_t *ret_seed, uint32_t *ret_world_size);
 
 /* Moves the stream. The next batch is this rank's first batch at or after `step` of `epoch`. You
  * may call this after the end of the stream, too. n_epochs and n_steps count from the new place. To
- * go to the start of an epoch, give step 0. If the stream is already there, nothing happens, and
- * the batches that the daemon has prepared are not lost. Otherwise the next leat_stream_next()
+ * go to the start of an epoch, give step 0. If the stream is already at this place, nothing
+ * happens: it keeps the batches that the daemon has prepared. Otherwise the next leat_stream_next()
  * opens a session at the new place, and returns its errors. Batches that you hold stay valid.
- * Returns 0, -EBUSY (you still hold batches from before two seeks), -EPERM, or the failure of the
- * stream. */
+ * Returns 0, -EBUSY (you still hold batches from before the previous seek and from after it),
+ * -EPERM, or the failure of the stream. */
 LEAT_API int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64_t step);
 
 /* Ends the session, and drops the batches that the daemon has prepared. The next leat_stream_next()
@@ -356,13 +363,14 @@ LEAT_API int leat_stream_pause(struct leat_stream *stream);
  * leat_stream_seek(). */
 LEAT_API int leat_stream_skip_epoch(struct leat_stream *stream);
 
-/* Gives the number of steps of a whole epoch, over all ranks. Returns 0, or -ENODATA if it is
- * unknown. leat_stream_steps_reason() then gives the reason; it gives "" if the number is known. If
- * all epochs have the same number of steps, it is known after the first LEAT_END_EPOCH. */
+/* Gives the number of steps of a whole epoch, over all ranks. Returns 0, or -ENODATA if the number
+ * is unknown. leat_stream_steps_reason() then gives the reason. If the number is known, it gives
+ * "". If all epochs have the same number of steps, the number is known after the first
+ * LEAT_END_EPOCH. */
 LEAT_API int leat_stream_n_steps(const struct leat_stream *stream, uint64_t *ret_n_steps);
 LEAT_API const char *leat_stream_steps_reason(const struct leat_stream *stream);
-/* The fields of the data that leat does not read, because the stream does not declare them, with
- * the reason. "" if there are none. */
+/* The fields of the data that leat does not read by itself, each with the reason. To read such a
+ * field, declare it in the stream. "" if there are no such fields. */
 LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
 
 /* ---- Batches ---- */
@@ -390,14 +398,15 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
  * (another spec, no permission, wrong data) come at once.
  *
  * -ESTALE can also mean that the data changed while the daemon read it. This happens if the
- * stream's option `on_change` is `fail`, which is the default at a position or with several ranks.
- * With `warn`, the stream continues and calls on_notice.
+ * stream's option `on_change` is `fail`. This is the default if you open the stream at a position
+ * or with several ranks. With `warn`, the stream continues and calls on_notice.
  *
  * An operator may change a declared stream while it is open. The current epoch ends unchanged.
  * After its LEAT_END_EPOCH the stream has the new digest, batch size, number of steps, shapes and
  * seed (unless you gave a seed). The names, types and numbers of dimensions of tensors stay the
- * same. It is -ESTALE if they would change, if the operator removed the stream, if expect_digest is
- * another one, or if trainers shall end (`on_reload: tell`). */
+ * same. The stream fails with -ESTALE if these would change, or if the operator removed the stream.
+ * It also fails with -ESTALE if the new digest differs from expect_digest, or if the stream has the
+ * option `on_reload: tell`. */
 LEAT_API int leat_stream_next(struct leat_stream *stream, int timeout_ms,
                               struct leat_batch **ret_batch);
 
@@ -415,10 +424,10 @@ LEAT_API int leat_stream_fd(struct leat_stream *stream);
 /* True while a session is open. If none is, the next leat_stream_next() will try to connect. */
 LEAT_API bool leat_stream_is_connected(const struct leat_stream *stream);
 
-/* Closes the inherited descriptors in a forked child. Without this, the session and its memory in
- * the daemon stay until the child ends, too. It works even if another thread of the parent used the
- * stream at the fork. It is async-signal-safe, so you may use it with pthread_atfork(). After it,
- * you may only close the stream. */
+/* Closes the inherited descriptors in a forked child. Without this call, the daemon keeps the
+ * session and its memory until the child ends, even if the parent has ended. The call works even if
+ * another thread of the parent used the stream during the fork. It is async-signal-safe, so you may
+ * use it with pthread_atfork(). After this call, you may only close the stream. */
 LEAT_API void leat_stream_forget(struct leat_stream *stream);
 
 struct leat_tensor {
@@ -453,7 +462,7 @@ LEAT_API const struct leat_ring *leat_batch_ring(const struct leat_batch *batch)
  * opened the stream without private_writes) or -EPERM (this is a forked child). */
 LEAT_API int leat_batch_let_write(struct leat_batch *batch);
 
-/* Gives the batch back to the daemon. You may release batches in any order, and after you have
+/* Gives the batch back to the daemon. You may release batches in any order, also after you have
  * closed the stream. Accepts NULL. */
 LEAT_API void leat_batch_release(struct leat_batch *batch);
 

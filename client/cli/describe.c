@@ -183,15 +183,14 @@ const struct leat_cli_command leat_cli_describe_command = {
     .summary = "show types, values and lengths of a stream's columns",
     .description =
         "Describes the columns of a stream after its per-record stages. FILE is a file of\n"
-        "streams, or a data file (.csv, .jsonl, .parquet, .txt and others, compressed or\n"
-        "not).\n"
+        "streams, or a data file (.csv, .jsonl, .parquet, .txt and others, compressed or not).\n"
         "\n"
         "For each column it shows the type, the number of empty values, and the lengths. For\n"
-        "numbers it also shows mean and standard deviation, and for token ids a histogram.\n"
-        "The stage `normalize: {stats: FILE}` reads the output of --json.\n"
+        "numbers it also shows mean and standard deviation, and for token ids a histogram. The\n"
+        "stage `normalize: {stats: FILE}` reads the output of --json.\n"
         "\n"
-        "It reads all data once, and needs little memory for data of any size. It counts bad\n"
-        "records and skips them.",
+        "The command reads all data once, and needs little memory for data of any size. It\n"
+        "counts bad records and skips them.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl describe titanic.yaml\n"

@@ -37,10 +37,10 @@ const struct leat_cli_command leat_cli_log_level_command = {
     .summary = "show or set what the daemon logs",
     .description =
         "LEVEL is error, warning, notice, info or debug. leatd then logs events of this level\n"
-        "and of all levels before it in this list, until it ends. A room is a part of the\n"
-        "daemon: daemon (start, stop, the machine), control (requests of operators), session\n"
-        "(trainers that connect, leave or are refused), stream, cache and tuner. Only\n"
-        "operators (admin_groups) may use this command.",
+        "and of all levels before it in this list. The change lasts until leatd ends. A room\n"
+        "is a part of the daemon: daemon (start, stop, the machine), control (requests of\n"
+        "operators), session (trainers that connect, leave or are refused), stream, cache and\n"
+        "tuner. Only operators (admin_groups) may use this command.",
     .operand = "[LEVEL]",
     .examples = "  leatctl log-level\n"
                 "  leatctl log-level info --room session\n",

@@ -205,8 +205,9 @@ const struct leat_cli_command leat_cli_spec_command = {
     .description =
         "This is for programs that do not read YAML. It prints the name, the source and the\n"
         "stages with their arguments, and the options. Each value has the type of its\n"
-        "argument: number, boolean or text. Paths are as in FILE, relative to its folder. It\n"
-        "prints null for the values of exec's environment, because they may be secrets.",
+        "argument: number, boolean or text. Paths stay as FILE has them, relative to the\n"
+        "folder of FILE. The command prints null for the values of exec's environment, because\n"
+        "they may be secrets.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl spec titanic.yaml\n"

@@ -68,8 +68,9 @@ const struct leat_cli_command leat_cli_status_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "show the state of the daemon",
     .description =
-        "It also shows how many times a run or the opening of a stream has failed. It shows\n"
-        "how many streams are failing now, and the last error with its time.",
+        "The command also shows how many times a run of a stream, or the opening of a stream,\n"
+        "has failed. It shows how many streams are failing now, and the last error with its\n"
+        "time.",
     .examples = "  leatctl status\n"
                 "  leatctl status --json\n",
     .asks_daemon = true,

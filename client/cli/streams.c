@@ -294,7 +294,7 @@ static int streams_main(const struct leat_cli_arguments *arguments, struct leat_
 }
 
 static const struct leat_cli_option streams_options[] = {
-    LEAT_CLI_OPTION(FLAG, "users", users, "list the users, with what they use and their limits"),
+    LEAT_CLI_OPTION(FLAG, "users", users, "list the users, with their limits and what they use"),
     LEAT_CLI_OPTION(FLAG, "trainers", trainers, "list the trainers, with what they wait for"),
     LEAT_CLI_OPTION_END,
 };
@@ -304,22 +304,21 @@ const struct leat_cli_command leat_cli_streams_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "list the streams, the trainers or the users of the daemon",
     .description =
-        "Lists the streams. A session is one trainer's connection. A run makes batches for\n"
-        "one or more sessions. For each stream it shows if it stalls, how often it failed,\n"
-        "and its last error with the time. A stream is FAILED if it has served no trainer\n"
-        "since its last error.\n"
+        "Lists the streams. A session is one trainer's connection. A run makes batches for one\n"
+        "or more sessions. For each stream, the list shows if the stream stalls, how often it\n"
+        "failed, and its last error with the time. A stream is FAILED if it has served no\n"
+        "trainer since its last error.\n"
         "\n"
         "--trainers prints one line per session. `waits` is the share of time in which the\n"
-        "trainer waited for a batch: leat is too slow for it. `holds all` is the share of\n"
-        "time in which the trainer held as many batches as it may: the trainer is too slow.\n"
-        "`unit` is the systemd unit or control group of the trainer. A daemon that runs as a\n"
-        "system service often cannot see it. For a trainer in a container, the process is\n"
-        "unknown.\n"
+        "trainer waited for a batch: leat is too slow for it. `holds all` is the share of time\n"
+        "in which the trainer held as many batches as it may: the trainer is too slow. `unit`\n"
+        "is the systemd unit or control group of the trainer. A daemon that runs as a system\n"
+        "service often cannot see it. For a trainer in a container, the process is unknown.\n"
         "\n"
         "--users prints one line per connected user: weight (`user_weights` in the settings),\n"
-        "worker time, sessions, memory of batches, streams that its trainers described,\n"
-        "control connections, and refusals. Each figure stands beside its limit. For a\n"
-        "trainer in a container, the kernel says which user it is.",
+        "worker time, sessions, memory of batches, streams that the user's trainers described,\n"
+        "control connections, and refusals. Each figure stands beside its limit. For a trainer\n"
+        "in a container, the kernel says which user it is.",
     .examples = "  leatctl streams\n"
                 "  leatctl streams --trainers --json | jq '.[] | select(.wait_ns > .age_ns / 2)'\n"
                 "  leatctl streams --users --json | jq '.users[] | {uid, worker_ns}'\n",

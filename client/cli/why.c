@@ -33,16 +33,16 @@ const struct leat_cli_command leat_cli_why_command = {
     .summary = "show what limits the speed of a stream, and what would help",
     .description =
         "Shows what limits the speed of a STREAM of the running daemon. This may be its\n"
-        "trainers, a stage, the disk, memory_limit, the number of workers, the order, or\n"
-        "other load on the machine. It names slow trainers (rank, client, process, host) and\n"
-        "the trainers that wait for them. It shows how busy each part was. It estimates what\n"
-        "you would gain from one more worker or CPU, a cache, files in memory, or an\n"
-        "infinitely fast trainer.\n"
+        "trainers, a stage, the disk, memory_limit, the number of workers, the order, or other\n"
+        "load on the machine. It names slow trainers (rank, client, process, host) and the\n"
+        "trainers that wait for them. It shows how busy each part was. It estimates what you\n"
+        "would gain from one more worker or CPU, a cache, files in memory, or an infinitely\n"
+        "fast trainer.\n"
         "\n"
         "The daemon samples its counters once a second. The answer covers the last S seconds,\n"
         "or the time since the stream's first trainer came. The estimates assume that the\n"
-        "busiest part limits the speed. Without a measurement there is no estimate: for\n"
-        "example, a FIFO cannot be in memory, and some caches cannot be tried. If the stream\n"
+        "busiest part limits the speed. An estimate is missing if leat cannot measure it: for\n"
+        "example, a FIFO cannot be in memory, and leat cannot try some caches. If the stream\n"
         "stalls or has failed, the error comes last.",
     .operand = "STREAM",
     .examples = "  leatctl why titanic\n"

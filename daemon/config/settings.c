@@ -47,15 +47,15 @@ const struct leat_arg leat_settings_args[] = {
              "is an error.",
              .fallback = "leat-clients", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, admin_groups, TEXTS,
-             "A list of groups, by name or number. Members of these groups may look at everything, "
-             "and may also drain, reload, kick, trace and set log levels. The daemon's own user "
-             "and root may always do everything.",
+             "A list of groups, by name or number. Members of these groups may look at everything "
+             "with leatctl. They may also drain, reload, kick, trace and set log levels. The "
+             "daemon's own user and root may always do everything.",
              .fallback = "leat-admin", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, http_listen, TEXT,
              "The HTTP address that serves metrics and the status page: 127.0.0.1:PORT, "
              "[::1]:PORT, or unix:PATH. Default: none. Every user of this machine can read a port, "
-             "unless you set http_token_file. A Unix socket has the rights of the control socket. "
-             "A private daemon (leatctl run, Python) ignores this setting."),
+             "unless you set http_token_file. The users who may use the control socket may read a "
+             "Unix socket. A private daemon (leatctl run, Python) ignores this setting."),
     LEAT_ARG(leat_settings, http_token_file, PATH,
              "The path of a file that contains one line: a token of 16 to 256 characters. HTTP "
              "requests then need `Authorization: Bearer TOKEN` or ?token=TOKEN. Root or the "
@@ -107,9 +107,9 @@ const struct leat_arg leat_settings_args[] = {
              "The maximum number of batches that a trainer may ask to hold at once.",
              .fallback = "128", .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
     LEAT_ARG(leat_settings, worker_timeout, SECONDS,
-             "The longest time that a worker may need for one task. If it needs longer, leatd logs "
-             "that its stream is stalled. If the worker is stopped, dead or deadlocked, the "
-             "service manager restarts the daemon. With 0, there is no limit.",
+             "The longest time that a worker may need for one task. If a task takes longer, leatd "
+             "logs that the stream of the task is stalled. If the worker is stopped, dead or "
+             "deadlocked, the service manager restarts the daemon. With 0, there is no limit.",
              .fallback = "60s", .min = 0, .max = 30 * 86400),
     LEAT_ARG(leat_settings, exec, CHOICE,
              "Which streams may start programs with the stage `exec`. never: no stream. settings: "
@@ -121,18 +121,18 @@ const struct leat_arg leat_settings_args[] = {
         "If on, leatd tunes block size, blocks in flight, batches ahead and batches per job while "
         "streams run. It does not change options that you set for a stream. Batches stay the same.",
         .fallback = "on", .choices = switches),
-    LEAT_ARG(
-        leat_settings, sandbox, CHOICE,
-        "If on, leatd gives up system calls that it never makes, such as ptrace, mount, bpf and "
-        "io_uring, and all new privileges. The programs that it starts (exec, leat-fetch) give "
-        "them "
-        "up too. Set off for programs that need these calls, such as containers and debuggers.",
-        .fallback = "on", .choices = switches),
+    LEAT_ARG(leat_settings, sandbox, CHOICE,
+             "If on, leatd gives up system calls that it never makes, such as ptrace, mount, bpf "
+             "and io_uring, and all new privileges. The programs that leatd starts (exec, "
+             "leat-fetch) give these up too. Choose off if your programs need these calls, as "
+             "containers and debuggers do.",
+             .fallback = "on", .choices = switches),
     LEAT_ARG(leat_settings, writable, PATHS,
              "A list of folders. leatd and its programs can then write only to files below these "
-             "folders, and below leatd's own folders for sockets, state and fetched blocks. Caches "
-             "and `quarantine` must be below them. Default: none, so leatd can write wherever its "
-             "user may. This setting needs sandbox: on, and a kernel with Landlock.",
+             "folders, and below leatd's own folders for sockets, state and fetched blocks. The "
+             "folders of caches and the files `quarantine` must be below these folders. Default: "
+             "none, so leatd can write wherever its user may. This setting needs sandbox: on, and "
+             "a kernel with Landlock.",
              .min = 0, .max = LEAT_SETTINGS_MAX_WRITABLE),
     LEAT_ARG(leat_settings, state_directory, PATH,
              "The folder for the tuner's results, digests of files, and descriptions of streams, "
@@ -142,8 +142,9 @@ const struct leat_arg leat_settings_args[] = {
              "The form of the log: text on stderr, JSON lines on stderr, or the journal. auto: the "
              "journal if stderr is connected to it, otherwise text.",
              .fallback = "auto", .choices = log_formats),
-    LEAT_ARG(leat_settings, log_level, CHOICE, "The lowest level of events that leatd logs.",
-             .fallback = "notice", .choices = log_levels),
+    LEAT_ARG(leat_settings, log_level, CHOICE,
+             "leatd logs events of this level and of all more severe levels.", .fallback = "notice",
+             .choices = log_levels),
     LEAT_ARG(leat_settings, fetch, GROUP,
              "How leat-fetch reads objects from stores and web servers (s3://, https://).",
              .group = leat_fetch_args),

@@ -17,12 +17,12 @@ struct mix {
 static const char *const exhausted_choices[] = {"stop", "repeat", "drop", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG_NAMED(
-        "sources", mix, composite.sources, SOURCES,
-        "the sources to mix, such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: "
-        "web.jsonl}}]`; one may be a `concat`; `stages: [..]` beside a source apply to its records "
-        "only; the stream has the fields that all sources then have with the same type",
-        .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG_NAMED("sources", mix, composite.sources, SOURCES,
+                   "the sources to mix, such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: "
+                   "web.jsonl}}]`; one may be a `concat`; `stages: [..]` beside a source apply to "
+                   "its records only; the stream has only the fields that all sources have in "
+                   "common after these stages, with the same type",
+                   .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
     LEAT_ARG(mix, weights, TEXTS,
              "one positive number for each source: the share of its records; leat draws the source "
              "of each record at random",
@@ -33,7 +33,7 @@ static const struct leat_arg args[] = {
              .min = 1, .max = LEAT_LANES_MAX),
     LEAT_ARG(mix, exhausted, CHOICE,
              "what happens when a source has no more records: stop ends the pass; repeat starts "
-             "this source again until all were read once; drop continues with the others",
+             "this source again, until all sources were read once; drop continues with the others",
              .fallback = "stop", .choices = exhausted_choices),
     LEAT_ARG(mix, seed, INT,
              "with `weights`: the seed of the random choice; another seed draws other sources",

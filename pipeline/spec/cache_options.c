@@ -7,8 +7,9 @@ const struct leat_arg leat_cache_args[] = {
     LEAT_ARG(leat_cache_options, path, PATH,
              "folder of the caches; any number of streams and daemons may share it"),
     LEAT_ARG(leat_cache_options, prepared, PATH,
-             "in place of `path`: the folder of a prepared set, made and sealed with `leatctl "
-             "prepare`; it replaces the source, and may be s3://bucket/folder/ or https://"),
+             "in place of `path`: the folder of a prepared set, which `leatctl prepare` made and "
+             "sealed; the stream then reads the set, not the source; the folder may also be "
+             "s3://bucket/folder/ or https://"),
     LEAT_ARG(leat_cache_options, max_size, BYTES,
              "the most bytes that all caches in the folder may take, such as 500MB or 1TiB; above "
              "it, leat removes the least recently used caches; 0: no limit",
@@ -17,9 +18,9 @@ const struct leat_arg leat_cache_args[] = {
              "leat removes caches that nobody used for this long, such as 12h or 30d; 0: never",
              .fallback = "0", .max = 1e10),
     LEAT_ARG(leat_cache_options, compression, CHOICE,
-             "raw keeps the data uncompressed, which is fastest; auto compresses with LZ4 the "
-             "blocks that shrink by a quarter, which saves disk and costs about twice the CPU "
-             "time; lz4 compresses all blocks that shrink",
+             "raw keeps the data uncompressed, which is fastest; auto compresses a block with LZ4 "
+             "if this saves at least a quarter of its size, and costs about twice the CPU time; "
+             "lz4 compresses all blocks that shrink",
              .fallback = "raw", .choices = compressions),
     LEAT_ARG(leat_cache_options, verify, CHOICE,
              "how leat checks that the data is the same: sample compares size, time, inode and a "

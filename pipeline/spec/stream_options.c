@@ -8,13 +8,14 @@ static const char *const on_change_choices[] = {"auto", "fail", "warn", "follow"
 static const char *const tuner_choices[] = {"as_set", "off", "on", NULL};
 
 const struct leat_arg leat_stream_args[] = {
-    LEAT_ARG(leat_stream_options, on_error, CHOICE,
-             "what happens at a bad record: fail ends the stream; skip counts the record and "
-             "leaves it out; quarantine also writes it to the file `quarantine`",
-             .fallback = "fail", .choices = on_error_choices),
+    LEAT_ARG(
+        leat_stream_options, on_error, CHOICE,
+        "what happens at a bad record: fail ends the stream; skip counts the record and leaves it "
+        "out; quarantine does the same as skip, and writes the record to the file `quarantine`",
+        .fallback = "fail", .choices = on_error_choices),
     LEAT_ARG(leat_stream_options, quarantine, PATH,
-             "the stream's own file for bad records; each is a line of JSON with file, line, "
-             "column, offset, stage, field, reason and raw bytes",
+             "the stream's own file for bad records; each record becomes a line of JSON with file, "
+             "line, column, offset, stage, field, reason and raw bytes",
              .is_aside = true),
     LEAT_ARG(leat_stream_options, max_errors, INT,
              "the most bad records per epoch; one more ends the stream, whatever `on_error` says; "
@@ -24,8 +25,8 @@ const struct leat_arg leat_stream_args[] = {
              "the seed of the stream; leat combines it with the seed of each random stage",
              .fallback = "0", .max = 9e15),
     LEAT_ARG(leat_stream_options, uneven, CHOICE,
-             "what happens to the last steps of an epoch if they are fewer than the ranks: drop "
-             "leaves them out; pad repeats the first batches of that round; error fails the epoch",
+             "what happens at the end of an epoch if fewer steps than ranks are left: drop leaves "
+             "these steps out; pad repeats the first batches of that round; error fails the epoch",
              .fallback = "drop", .choices = uneven_choices),
     LEAT_ARG(leat_stream_options, on_reload, CHOICE,
              "what trainers get when a reload of the configuration changes the stream: finish lets "
@@ -34,8 +35,9 @@ const struct leat_arg leat_stream_args[] = {
              .is_aside = true, .fallback = "finish_epoch", .choices = on_reload_choices),
     LEAT_ARG(leat_stream_options, on_change, CHOICE,
              "what happens when a file changes while leat reads the stream: fail ends the stream "
-             "with an error; warn and follow continue, count the change and log it; auto means "
-             "fail for a trainer that opened at a position or is one of several ranks, else warn",
+             "with an error; warn and follow continue, count the change and log it; warn also "
+             "warns the trainers; auto means fail for a trainer that opened at a position or is "
+             "one of several ranks, and warn for all others",
              .is_aside = true, .fallback = "auto", .choices = on_change_choices),
     LEAT_ARG(leat_stream_options, skip_steps, TEXTS,
              "steps to leave out, such as 0:17 (epoch:step), 0:100-120, or 17 for every epoch; all "
@@ -59,8 +61,8 @@ const struct leat_arg leat_stream_args[] = {
              "never the batches",
              .is_aside = true, .min = 1, .max = 256),
     LEAT_ARG(leat_stream_options, tuner, CHOICE,
-             "on: the daemon tunes those of block_bytes, jobs_in_flight, collate_batches and "
-             "prefetch_size that you do not set; as_set: the daemon's setting `tuner` decides",
+             "on: the daemon tunes block_bytes, jobs_in_flight, collate_batches and prefetch_size, "
+             "except values that you set; as_set: the daemon's setting `tuner` decides",
              .is_aside = true, .fallback = "as_set", .choices = tuner_choices),
     LEAT_ARG(leat_stream_options, max_record_bytes, BYTES,
              "the most bytes of a record; a longer record is bad", .fallback = "64MiB", .min = 64,

@@ -22,8 +22,8 @@ struct bucket {
 static const struct leat_arg args[] = {
     LEAT_ARG(bucket, input, FIELD, "the list whose length counts", .is_required = true),
     LEAT_ARG(bucket, boundaries, TEXTS,
-             "rising lengths, such as [64, 128]; they make buckets of rows up to 64, up to 128, "
-             "and longer; a batch holds rows of one bucket",
+             "rising lengths; [64, 128] makes three buckets: rows of at most 64 elements, of 65 to "
+             "128, and of more than 128; a batch holds rows of one bucket",
              .is_positional = true, .min = 1, .max = BOUNDARIES_MAX),
     LEAT_ARG(
         bucket, window, INT,

@@ -36,14 +36,15 @@ static const struct leat_arg args[] = {
     LEAT_ARG(causal_labels, ignore_index, INT, "label of padding and of tokens without loss",
              .fallback = "-100", .min = INT32_MIN, .max = INT32_MAX),
     LEAT_ARG(causal_labels, loss_on, CHOICE,
-             "the tokens with loss: all; or, in a text from `chat` or `instruction`, completion "
-             "(the assistant's last message) or assistant (all of its messages)",
+             "the tokens with loss: all is every token; completion is the assistant's last "
+             "message, and assistant all of the assistant's messages; these two need a text from "
+             "`chat` or `instruction`",
              .fallback = "all", .choices = places),
     LEAT_ARG(causal_labels, dtype, DTYPE, "dtype of the labels", .fallback = "int64",
              .choices = dtypes),
     LEAT_ARG_NAMED("without_loss", causal_labels, without, CHOICE,
                    "what happens to a record in which no token has loss, for example after "
-                   "truncation: keep it, or fail, which makes it bad",
+                   "truncation: keep leaves it as it is; fail makes it bad",
                    .fallback = "keep", .choices = policies),
     LEAT_ARGS_END,
 };

@@ -16,11 +16,13 @@ struct clip {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(clip, numbers),
-    LEAT_ARG(clip, min, FLOAT,
-             "the minimum: lower values become it; for whole numbers, leat rounds it up",
-             .fallback = "-inf"),
+    LEAT_ARG(
+        clip, min, FLOAT,
+        "the minimum, which replaces lower values; for whole numbers, leat rounds the minimum up",
+        .fallback = "-inf"),
     LEAT_ARG(clip, max, FLOAT,
-             "the maximum: higher values become it; for whole numbers, leat rounds it down",
+             "the maximum, which replaces higher values; for whole numbers, leat rounds the "
+             "maximum down",
              .fallback = "inf"),
     LEAT_NUMBERS_DTYPE_ARG(clip, numbers, leat_numbers_dtypes, NULL,
                            "dtype of the result; default: that of the input"),

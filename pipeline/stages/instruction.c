@@ -35,8 +35,8 @@ static const char *const alpaca_fields[] = {"instruction", "input", "output"};
 static const struct leat_arg args[] = {
     LEAT_DIALOGUE_ARG(instruction, dialogue),
     LEAT_ARG(instruction, preset, CHOICE,
-             "a known format; alpaca writes the fields instruction, input (may be missing or "
-             "empty) and output; give either this or `prompt` and `response`",
+             "a known format; alpaca writes the fields instruction, input and output; input may be "
+             "missing or empty; give either this or `prompt` and `response`",
              .is_positional = true, .choices = presets),
     LEAT_ARG(instruction, fields, MAP,
              "with `preset`: the names of its fields in your data, such as `{instruction: "

@@ -288,8 +288,8 @@ static const struct leat_cli_option bench_options[] = {
     LEAT_CLI_OPTION(CHOICE, "goal", goal, "the figure to optimise (default: records)",
                     .value = "WHAT", .choices = goals),
     LEAT_CLI_OPTION(STRING, "find", find,
-                    "find the value with the best result, and the smallest value with a result "
-                    "within 5 % of it",
+                    "find the value with the best result, and the smallest value whose result is "
+                    "at most 5 % worse",
                     .value = "PATH[=LO..HI]"),
     LEAT_CLI_OPTION(NUMBER, "seconds", seconds, "length of each run in seconds (default 3)",
                     .value = "N", .min = 1, .max = 86400),

@@ -439,12 +439,12 @@ const struct leat_cli_command leat_cli_prepare_command = {
         "its name only when it is complete. Several attempts at a shard may run at once. If a\n"
         "shard is already complete, an attempt succeeds at once.\n"
         "\n"
-        "DIR may be s3://BUCKET/FOLDER/. A shard is then stored when it is complete, unless\n"
-        "the store already has it. See leat-fetch(8).\n"
+        "DIR may be s3://BUCKET/FOLDER/. A complete shard is then uploaded, unless the store\n"
+        "already has this shard. See leat-fetch(8).\n"
         "\n"
         "--seal completes the set. `cache: {prepared: DIR}` then reads the set without the\n"
-        "source. If the stream has no `cache`, but a folder for its `index`, --seal also\n"
-        "makes the index. To join the shards into a cache instead, use `leatctl cache merge`.\n"
+        "source. If the stream has no `cache`, but a folder for its `index`, --seal also makes\n"
+        "the index. To join the shards into a cache instead, use `leatctl cache merge`.\n"
         "\n"
         "--shard auto takes I and N from the job array: SLURM_ARRAY_TASK_ID, _COUNT and _MIN,\n"
         "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE, or JOB_COMPLETION_INDEX of Kubernetes. If you\n"
@@ -478,8 +478,8 @@ const struct leat_cli_command leat_cli_cache_merge_command = {
     .summary = "join shards into the cache of a stream",
     .description =
         "The shards may come from other machines. The same per-record stages must have made\n"
-        "them from the same bytes. The result is the same file as that of `leatctl cache\n"
-        "warm`.",
+        "them from the same bytes. The result is the same file that `leatctl cache warm`\n"
+        "makes.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache merge train.yaml --shards shards/\n",

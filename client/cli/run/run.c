@@ -187,9 +187,8 @@ const struct leat_cli_command leat_cli_run_command = {
     .summary = "start a private daemon for a file and pull its batches",
     .description =
         "Starts a private leatd, pulls batches as a trainer does, prints a summary, and stops\n"
-        "this leatd. It starts the leatd in the folder of leatctl. If there is none, it\n"
-        "starts $LEAT_LEATD, or else the leatd on the PATH. `run` writes no files next to\n"
-        "FILE.",
+        "this leatd. It takes the leatd in the folder of leatctl, else $LEAT_LEATD, else the\n"
+        "leatd on the PATH. `run` writes no files next to FILE.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl run titanic.yaml --digest\n"

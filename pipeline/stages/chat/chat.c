@@ -54,8 +54,8 @@ static const struct leat_arg args[] = {
         .is_positional = true, .is_required = true),
     LEAT_DIALOGUE_ARG(chat, dialogue),
     LEAT_ARG(chat, completion, FIELD,
-             "a field with more messages, which follow those of `messages`, also as JSON text; "
-             "only what the assistant says in these is the completion"),
+             "a field with more messages, also as JSON text; they follow those of `messages`; the "
+             "completion is only what the assistant says in this field"),
     LEAT_ARG(chat, template, CHOICE,
              "the template that writes the messages; auto takes the model's own, from `tokenizer`; "
              "give either this or `prefixes`",
@@ -80,11 +80,10 @@ static const struct leat_arg args[] = {
              "for your own template: the text before a message, for each role, such as `{user: "
              "\"User: \", assistant: \"Assistant: \"}`",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
-    LEAT_ARG(
-        chat, suffixes, MAP,
-        "only for `prefixes`: for each role, the text that follows its messages; the model also "
-        "learns to write the one that follows an assistant's message",
-        .min = 1, .max = LEAT_CHAT_ROLES_MAX),
+    LEAT_ARG(chat, suffixes, MAP,
+             "only for `prefixes`: for each role, the text that follows its messages; the model "
+             "also learns to write the text that follows an assistant's message",
+             .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(
         chat, separator, TEXT,
         "only for `prefixes`: a text after each message, which the model does not learn to write"),
@@ -106,9 +105,9 @@ static const struct leat_arg args[] = {
     LEAT_ARG(chat, content_key, TEXT, "the key of a message that holds its content",
              .fallback = "content"),
     LEAT_ARG(chat, injection, CHOICE,
-             "what happens to a content with special text of the template, such as <|im_end|>: "
-             "with allow, `tokenize` reads it as the token, as transformers does; with fail, the "
-             "record is bad",
+             "what happens if a message contains special text of the template, such as <|im_end|>: "
+             "with allow, `tokenize` reads this text as the special token, as transformers does; "
+             "with fail, the record is bad",
              .fallback = "allow", .choices = injections),
     LEAT_ARGS_END,
 };

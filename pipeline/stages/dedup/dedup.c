@@ -32,11 +32,11 @@ static const char *const when_full_choices[] = {"fail", "forget", "pass", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_ARG(dedup, input, FIELD,
-             "the field to compare; records with the same value in it are equal; default: records "
-             "with the same bytes are equal",
+             "the field to compare: records are equal if this field has the same value; default: "
+             "records are equal if they have the same bytes",
              .is_positional = true),
     LEAT_ARG(dedup, max_records, INT,
-             "the most different records to remember; each takes 22 to 43 bytes",
+             "the most different records to remember; each takes 22 to 43 bytes of memory",
              .fallback = "4194304", .min = 2, .max = 1e10),
     LEAT_ARG(dedup, when_full, CHOICE,
              "what happens above `max_records`: fail ends the stream; forget drops the older half "

@@ -60,13 +60,13 @@ static const struct leat_arg args[] = {
              .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
     LEAT_ARG(exec, deadline, FLOAT,
              "seconds that the program may take for one answer; after that, leat kills the process "
-             "and asks another; if that fails too, the record is bad",
+             "and asks another process; if this process fails too, the record is bad",
              .fallback = "60", .min = 0.01, .max = 86400),
     LEAT_ARG(exec, warm_up, FLOAT,
              "extra seconds for the first answer of a process, which may still be loading",
              .fallback = "60", .min = 0, .max = 86400),
     LEAT_ARG(exec, ahead, INT,
-             "the most records that a process gets before it has answered the earlier ones",
+             "the most records that a process gets before it answers the first of them",
              .is_aside = true, .fallback = "32", .min = 1, .max = 4096),
     LEAT_ARG(exec, max_restarts, INT,
              "how often in a row a process may fail without an answer; above it, the stream fails; "
@@ -89,8 +89,8 @@ static const struct leat_arg args[] = {
              "the most memory that a process may map (RLIMIT_AS); 0: no limit", .fallback = "0",
              .min = 0, .max = 1e15),
     LEAT_ARG(exec, max_tasks, INT,
-             "the most processes and threads that its user may have (RLIMIT_NPROC, which does not "
-             "limit root); 0: no limit",
+             "the most processes and threads that the program's user may have (RLIMIT_NPROC, which "
+             "does not limit root); 0: no limit",
              .fallback = "4096", .min = 0, .max = 4194304),
     LEAT_ARGS_END,
 };

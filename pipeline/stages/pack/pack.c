@@ -46,23 +46,24 @@ static const struct leat_arg args[] = {
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIT_LENGTH_MAX),
     LEAT_ARG(pack, how, CHOICE,
              "concat keeps the order of documents; first_fit and best_fit sort a `window` of "
-             "documents from long to short and put each into the first row with room, or into the "
-             "fullest row with room",
+             "documents from long to short; first_fit puts each into the first row with room, "
+             "best_fit into the fullest row with room",
              .fallback = "best_fit", .choices = hows),
     LEAT_ARG(pack, window, INT,
              "with first_fit and best_fit: how many documents leat packs together",
              .fallback = "4096", .min = 1, .max = 65536),
     LEAT_ARG(pack, split, BOOL,
-             "true: cuts documents; concat cuts at the end of each row, the others cut documents "
-             "that are longer than a row",
+             "true: leat may cut documents: with concat, at the end of each row; with first_fit "
+             "and best_fit, only documents that are longer than a row",
              .fallback = "false"),
     LEAT_ARG(pack, value, TOKEN,
              "padding after the last document: a number, or a token of the tokenizer, such as "
              "\"[PAD]\"; default: the tokenizer's padding token"),
-    LEAT_ARG(pack, labels, FIELD,
-             "name of the labels: one of `fields`, or a new name for an int64 copy of the first; "
-             "leat sets `ignore_index` in padding and at the first element of each document, which "
-             "no other document may predict; the labels of `causal_labels` always get that"),
+    LEAT_ARG(
+        pack, labels, FIELD,
+        "name of the labels: one of `fields`, or a new name for an int64 copy of the first; leat "
+        "sets `ignore_index` in padding and at the first element of each document, so that no "
+        "document predicts the next one; leat always does this for labels from `causal_labels`"),
     LEAT_ARG(
         pack, ignore_index, INT,
         "the label where the model learns nothing; default: that of `causal_labels`, else -100",

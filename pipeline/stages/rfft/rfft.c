@@ -35,8 +35,8 @@ static const struct leat_arg args[] = {
              "default: the fixed width of the list",
              .min = 1, .max = LEAT_RFFT_POINTS_MAX),
     LEAT_ARG(rfft, form, CHOICE,
-             "the values of the n / 2 + 1 frequencies: real and imaginary parts in turn, "
-             "magnitudes, or their squares",
+             "the values of the n / 2 + 1 frequencies: complex gives real and imaginary parts in "
+             "turn, magnitude the magnitudes, power their squares",
              .fallback = "complex", .choices = forms),
     LEAT_NUMBERS_DTYPE_ARG(rfft, numbers, leat_numbers_floats, "float32", "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(rfft, numbers, "keep"),

@@ -30,8 +30,8 @@ static const struct leat_arg args[] = {
         "folder; the ids equal those of Hugging Face tokenizers; give either this or `vocab`",
         .is_positional = true),
     LEAT_ARG(leat_tokenize, vocab_encoding, CHOICE,
-             "with `vocab`: how it writes bytes: raw unchanged; byte_level in GPT-2's alphabet "
-             "(\"Ġthe\"); metaspace with U+2581 for blanks and <0xNN> for bytes",
+             "with `vocab`: how its tokens write bytes: raw leaves them unchanged; byte_level uses "
+             "GPT-2's alphabet (\"Ġthe\"); metaspace uses U+2581 for blanks and <0xNN> for bytes",
              .fallback = "raw", .choices = encodings),
     LEAT_ARG(
         leat_tokenize, mode, CHOICE,
@@ -58,12 +58,12 @@ static const struct leat_arg args[] = {
              "text; default with `tokenizer`: as its file says",
              .min = 1, .max = 1 << 28),
     LEAT_ARG(leat_tokenize, truncation_side, CHOICE,
-             "the side at which leat cuts a long text; default: as the file of the `tokenizer` "
-             "says, else right",
+             "the side at which leat cuts a long text; default: the side that the file of the "
+             "`tokenizer` names, else right",
              .choices = sides),
     LEAT_ARG(leat_tokenize, seed, INT,
-             "for mode random and tokenizers with dropout: the seed of random tokens; another seed "
-             "draws others",
+             "for mode random and tokenizers with dropout: the seed of the random splits; another "
+             "seed gives other splits",
              .fallback = "0", .min = 0, .max = 9e15),
     LEAT_ARG(
         leat_tokenize, add_special_tokens, BOOL,
