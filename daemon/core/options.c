@@ -51,7 +51,7 @@ const char *leat_options_help(void) {
            "      --events[=FORM]    print all log events with advice, and exit; FORM is text,\n"
            "                         markdown, or catalog (for the journal)\n"
            "      --reload           reload the configuration of the daemon whose sockets are in\n"
-           "                         DIR, wait, and exit with 0, or 78 if it has an error\n"
+           "                         DIR, wait, and exit with 0, or 78 after an error\n"
            "      --reference        print settings, events and metrics as JSON, and exit\n"
            "  -V, --version          print the version, and exit\n"
            "  -h, --help             print this help, and exit\n"

@@ -26,7 +26,7 @@ static const char help[] =
     "\n"
     "  leat-fetch [--config FILE] --socket PATH\n"
     "\n"
-    "  --config FILE  a file with settings of leatd; leat-fetch reads only `fetch` in it\n"
+    "  --config FILE  a file with settings of leatd; leat-fetch reads only those below `fetch`\n"
     "                 (default: $LEAT_FETCH_CONFIG)\n"
     "  --socket PATH  the socket for clients; leave it out if systemd opens the socket\n"
     "  --private      only programs that start a private leat-fetch pass this option\n"

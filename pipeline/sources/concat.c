@@ -3,12 +3,12 @@
 #include "pipeline/stage/stage.h"
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(
-        leat_composite, sources, SOURCES,
-        "the sources, read in this order, such as `[{csv: {paths: a.csv}}, {jsonl: {paths: "
-        "b.jsonl}}]`; `stages: [..]` beside a source apply to its records only; the stream has "
-        "only the fields that all sources have in common after these stages, with the same type",
-        .is_required = true, .min = 1, .max = LEAT_SOURCES_MAX),
+    LEAT_ARG(leat_composite, sources, SOURCES,
+             "the sources, read in this order, such as `[{csv: {paths: a.csv}}, {jsonl: {paths: "
+             "b.jsonl}}]`; `stages: [..]` beside a source apply only to the records of this "
+             "source; the stream has only the fields that all sources have in common after these "
+             "stages, with the same type",
+             .is_required = true, .min = 1, .max = LEAT_SOURCES_MAX),
     LEAT_ARGS_END,
 };
 

@@ -35,13 +35,14 @@ static const struct leat_arg args[] = {
         "the fields to read, such as `label: int64`, `meta.lang: text`, `vec: float32[]`, or "
         "`messages: json` for any value as JSON text; to read a field under another name, write "
         "`lang: \"meta.lang text\"` (a dot in a key as \\.); default: the fields of the first 100 "
-        "records, objects as `outer.inner`; strings become text, whole numbers int64, other "
-        "numbers float64, arrays of numbers lists",
+        "records; an object becomes fields `outer.inner`; strings become text, whole numbers "
+        "int64, other numbers float64, and arrays of numbers become lists",
         .min = 1, .max = LEAT_FIELDS_MAX),
-    LEAT_ARG(jsonl, missing, MAP,
-             "values that replace missing fields and nulls, such as `stars: 0`; without it, a "
-             "missing text or list is empty, and a missing number or boolean makes the record bad",
-             .min = 1, .max = LEAT_FIELDS_MAX),
+    LEAT_ARG(
+        jsonl, missing, MAP,
+        "values that replace missing fields and nulls, such as `stars: 0`; without such a value, a "
+        "missing text or list is empty, and a missing number or boolean makes the record bad",
+        .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
 

@@ -19,9 +19,9 @@ static const char *const exhausted_choices[] = {"stop", "repeat", "drop", NULL};
 static const struct leat_arg args[] = {
     LEAT_ARG_NAMED("sources", mix, composite.sources, SOURCES,
                    "the sources to mix, such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: "
-                   "web.jsonl}}]`; one may be a `concat`; `stages: [..]` beside a source apply to "
-                   "its records only; the stream has only the fields that all sources have in "
-                   "common after these stages, with the same type",
+                   "web.jsonl}}]`; one may be a `concat`; `stages: [..]` beside a source apply "
+                   "only to the records of this source; the stream has only the fields that all "
+                   "sources have in common after these stages, with the same type",
                    .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
     LEAT_ARG(mix, weights, TEXTS,
              "one positive number for each source: the share of its records; leat draws the source "

@@ -12,10 +12,10 @@ const struct leat_arg leat_cache_args[] = {
              "s3://bucket/folder/ or https://"),
     LEAT_ARG(leat_cache_options, max_size, BYTES,
              "the most bytes that all caches in the folder may take, such as 500MB or 1TiB; above "
-             "it, leat removes the least recently used caches; 0: no limit",
+             "this limit, leat removes the least recently used caches; 0: no limit",
              .fallback = "100GiB", .max = 1e18),
     LEAT_ARG(leat_cache_options, max_age, SECONDS,
-             "leat removes caches that nobody used for this long, such as 12h or 30d; 0: never",
+             "leat removes a cache that nobody used for this time, such as 12h or 30d; 0: never",
              .fallback = "0", .max = 1e10),
     LEAT_ARG(leat_cache_options, compression, CHOICE,
              "raw keeps the data uncompressed, which is fastest; auto compresses a block with LZ4 "

@@ -29,9 +29,9 @@ const struct leat_arg leat_stream_args[] = {
              "these steps out; pad repeats the first batches of that round; error fails the epoch",
              .fallback = "drop", .choices = uneven_choices),
     LEAT_ARG(leat_stream_options, on_reload, CHOICE,
-             "what trainers get when a reload of the configuration changes the stream: finish lets "
-             "them complete their epoch and continue with the new stream; tell ends them at once "
-             "with an error",
+             "what happens to trainers when a reload of the configuration changes the stream: "
+             "finish lets them complete their epoch and continue with the new stream; tell ends "
+             "them at once with an error",
              .is_aside = true, .fallback = "finish_epoch", .choices = on_reload_choices),
     LEAT_ARG(leat_stream_options, on_change, CHOICE,
              "what happens when a file changes while leat reads the stream: fail ends the stream "
@@ -83,8 +83,8 @@ const struct leat_arg leat_stream_args[] = {
              "parts of an Arrow batch); a file that needs more counts as damaged",
              .fallback = "128MiB", .min = 1 << 20, .max = 1 << 30),
     LEAT_ARG(leat_stream_options, max_expansion, INT,
-             "the most bytes that one byte of a compressed file may expand to, after the first 64 "
-             "MiB; a file that expands more counts as damaged; 0: no limit",
+             "the most bytes that one byte of a compressed file may expand to; the first 64 MiB of "
+             "output have no limit; a file that expands more counts as damaged; 0: no limit",
              .fallback = "1000", .max = 1e9),
     LEAT_ARG(leat_stream_options, decode_ahead, BYTES,
              "the most bytes of compressed files that leat decodes ahead in parallel; 0: none; "
@@ -95,13 +95,13 @@ const struct leat_arg leat_stream_args[] = {
              "and a sample of each file's bytes; full compares all bytes",
              .is_aside = true, .fallback = "sample", .choices = verify_choices),
     LEAT_ARG(leat_stream_options, index, TEXT,
-             "where leat keeps the index with which it resumes in mid-epoch at once: auto (the "
-             "daemon's state directory), off, or a folder; a stream with a `cache` keeps it there; "
-             "changes speed, never the batches",
+             "where leat keeps the index, with which a stream resumes in mid-epoch at once: auto "
+             "(the daemon's state directory), off, or a folder; a stream with a `cache` keeps the "
+             "index in the cache; changes speed, never the batches",
              .is_aside = true, .fallback = "auto"),
     LEAT_ARG(leat_stream_options, cache, GROUP,
-             "keeps the output of the source and the per-record stages; later epochs and other "
-             "trainers read it from there",
+             "keeps the output of the source and the per-record stages on disk; later epochs and "
+             "other trainers read this output",
              .is_aside = true, .group = leat_cache_args),
     LEAT_ARGS_END,
 };

@@ -103,7 +103,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_bin = {
     LEAT_STAGE_BASE("bin", bin, MAP),
-    .summary = "replaces a number with the number of its bin",
+    .summary = "replaces a number with the index of its bin",
     .example = "{ input: Age, output: age_group, edges: [18, 40, 65] }",
     .check = check,
     .unload = unload,

@@ -93,7 +93,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_hash_bucket = {
     LEAT_STAGE_BASE("hash_bucket", hash_bucket, MAP),
-    .summary = "replaces a value with a hash below a number of buckets",
+    .summary = "replaces a value with the number of its hash bucket",
     .example = "{ input: Ticket, output: ticket_bucket, buckets: 1024 }",
     .plan = plan,
     .map = map_rows,

@@ -28,7 +28,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_log1p = {
     LEAT_STAGE_BASE("log1p", leat_numbers_config, MAP),
-    .summary = "log(1 + x)",
+    .summary = "replaces a number x with log(1 + x)",
     .example = "{ input: Fare }",
     .check = leat_numbers_config_check,
     .plan = leat_numbers_config_plan,

@@ -80,8 +80,8 @@ static const struct leat_arg args[] = {
         "blocks; needs a complete `cache`, prepared set or `index` (`leatctl cache warm`)",
         .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,
-             "with `global`: the most memory for a pass; above it, leat keeps only lengths in "
-             "memory, and reads the rows again from its `cache`, or makes them again with an "
+             "with `global`: the most memory for a pass; above this limit, leat keeps only lengths "
+             "in memory, and reads the rows again from its `cache`, or makes them again with an "
              "`index`; the stream fails if it has neither",
              .is_aside = true, .fallback = "1GiB", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(shuffle, seed, INT, "the seed of the order; another seed gives another order",

@@ -27,13 +27,14 @@ struct leat_table {
         LEAT_ARG_NAMED(                                                                            \
             "fields", leat_table, declared, MAP,                                                   \
             "the columns to read, such as `label: int64`, `text: text`, `vec: float32[]`, or "     \
-            "`messages: json` for a struct or list as JSON; to read a column under another name, " \
-            "write `lang: \"meta.lang text\"` (a dot in a name as \\.); default: all columns, "    \
-            "structs as `outer.inner`, lists of anything but numbers as JSON" types,               \
+            "`messages: json` for a struct or list as JSON; to read a column under another "       \
+            "name, write `lang: \"meta.lang text\"` (a dot in a name as \\.); default: all "       \
+            "columns; a struct becomes columns `outer.inner`, and a list of other values than "    \
+            "numbers becomes JSON" types,                                                          \
             .min = 1, .max = LEAT_FIELDS_MAX),                                                     \
         LEAT_ARG(leat_table, missing, MAP,                                                         \
-                 "values that replace nulls, such as `stars: 0`; without it, a null text or list " \
-                 "is empty, and a null number or boolean makes the record bad",                    \
+                 "values that replace nulls, such as `stars: 0`; without such a value, a null "    \
+                 "text or list is empty, and a null number or boolean makes the record bad",       \
                  .min = 1, .max = LEAT_FIELDS_MAX)
 
 /* These are the functions of struct leat_stage_ops. */

@@ -5,9 +5,9 @@
 static const struct leat_arg args[] = {
     LEAT_TABLE_ARGS(
         "; dates, times and timestamps become text as Arrow prints them (`2024-01-31 "
-        "12:34:56.789000`, with Z for UTC); whole decimals become int64, others float64; you can "
-        "declare other types: `day: int32` counts days, `when: int64` counts microseconds since "
-        "1970, `price: text` keeps all digits; declare bytes as `text`"),
+        "12:34:56.789000`, with Z for UTC); decimals without fraction become int64, other decimals "
+        "float64; you can declare other types: `day: int32` counts days, `when: int64` counts "
+        "microseconds since 1970, `price: text` keeps all digits; declare bytes as `text`"),
     LEAT_ARGS_END,
 };
 

@@ -158,7 +158,7 @@ static bool counts_by_order(const struct leat_config *config) {
 
 const struct leat_stage_ops leat_stage_dedup = {
     LEAT_STAGE_BASE("dedup", dedup, ORDER),
-    .summary = "keeps the first of equal records",
+    .summary = "keeps only the first of several equal records",
     .example = "{ input: text }",
     .picks_by_order = true,
     .counts_by_order = counts_by_order,

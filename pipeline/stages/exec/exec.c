@@ -68,10 +68,11 @@ static const struct leat_arg args[] = {
     LEAT_ARG(exec, ahead, INT,
              "the most records that a process gets before it answers the first of them",
              .is_aside = true, .fallback = "32", .min = 1, .max = 4096),
-    LEAT_ARG(exec, max_restarts, INT,
-             "how often in a row a process may fail without an answer; above it, the stream fails; "
-             "after a failure, a new process first gets a record that was answered before",
-             .fallback = "10", .min = 0, .max = 1000000),
+    LEAT_ARG(
+        exec, max_restarts, INT,
+        "how often in a row processes may fail without an answer; above this number, the stream "
+        "fails; after a failure, a new process first gets a record that was answered before",
+        .fallback = "10", .min = 0, .max = 1000000),
     LEAT_ARG(exec, idle, FLOAT, "seconds without work after which leat ends the processes",
              .is_aside = true, .fallback = "30", .min = 0.1, .max = 86400),
     LEAT_ARG(

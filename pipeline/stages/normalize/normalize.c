@@ -106,7 +106,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_normalize = {
     LEAT_STAGE_BASE("normalize", normalize, MAP),
-    .summary = "(x - mean) / std",
+    .summary = "replaces a number x with (x - mean) / std",
     .example = "{ input: Age, mean: 29.7, std: 14.5 }",
     .check = check,
     .load = load,

@@ -33,22 +33,23 @@ static const struct leat_arg args[] = {
              "with `vocab`: how its tokens write bytes: raw leaves them unchanged; byte_level uses "
              "GPT-2's alphabet (\"Ġthe\"); metaspace uses U+2581 for blanks and <0xNN> for bytes",
              .fallback = "raw", .choices = encodings),
-    LEAT_ARG(
-        leat_tokenize, mode, CHOICE,
-        "with `vocab`: how leat splits a text: shortest takes the fewest tokens or the least total "
-        "cost; greedy takes the longest token at each place; random draws a split for each record",
-        .fallback = "shortest", .choices = modes),
+    LEAT_ARG(leat_tokenize, mode, CHOICE,
+             "with `vocab`: how leat splits a text: shortest takes the fewest tokens, or with "
+             "costs the least total cost; greedy takes the longest token at each place; random "
+             "draws a split for each record",
+             .fallback = "shortest", .choices = modes),
     LEAT_ARG(leat_tokenize, unknown, CHOICE,
              "with `vocab`: what happens at a character outside all tokens: error makes the record "
              "bad; skip drops the character; unk writes `unk_id`",
              .fallback = "error", .choices = unknowns),
-    LEAT_ARG(leat_tokenize, unk_id, INT,
-             "with `vocab`: the id of an unknown character; default: that of a tokenizer.json",
-             .min = 0, .max = INT32_MAX),
+    LEAT_ARG(
+        leat_tokenize, unk_id, INT,
+        "with `vocab`: the id of an unknown character; default: the id that a tokenizer.json gives",
+        .min = 0, .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, scores, PATH,
              "with `vocab`: a file with one cost per line, for ids 0, 1, and so on; leat chooses "
-             "the split with the least total; a Unigram vocabulary has its own costs (minus the "
-             "log probability)"),
+             "the split with the least total cost; a Unigram vocabulary has its own costs (minus "
+             "the log probability)"),
     LEAT_ARG(leat_tokenize, bos_id, INT, "with `vocab`: the id to put before each text", .min = 0,
              .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, eos_id, INT, "with `vocab`: the id to put after each text", .min = 0,
@@ -68,7 +69,7 @@ static const struct leat_arg args[] = {
     LEAT_ARG(
         leat_tokenize, add_special_tokens, BOOL,
         "only for `tokenizer`: if true, the stage adds the tokenizer's special tokens, such as "
-        "[CLS]; default: true, but false for a text of `chat`, which has its own",
+        "[CLS]; default: false for a text of `chat`, which has its own special tokens, else true",
         .fallback = "true"),
     LEAT_ARG(leat_tokenize, pair, FIELD,
              "only for `tokenizer`: a second text field, tokenized as a pair with the first"),
