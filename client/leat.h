@@ -147,7 +147,8 @@ enum leat_shuffle {
     LEAT_SHUFFLE_OFF = 2, /* without these stages: rows come in the order of the data */
 };
 
-/* Initialise with leat_open_options_init(): it sets struct_size, and all defaults are zero. */
+/* Initialise with leat_open_options_init(). It sets struct_size, and sets all other members to
+ * their default, which is zero. */
 struct leat_open_options {
     size_t struct_size;   /* sizeof(struct leat_open_options) */
     int32_t delivery;     /* enum leat_delivery */
@@ -167,10 +168,10 @@ struct leat_open_options {
     const uint8_t *expect_digest; /* 32 bytes: opening fails with -ESTALE if the digest of the
                                      stream's spec is another one; NULL: any digest */
     int32_t open_timeout_ms;      /* for connecting and opening; 0: 120 s; -1: no limit */
-    int32_t reconnect_timeout_ms; /* how long to look for a daemon after one has ended. 0:
+    int32_t reconnect_timeout_ms; /* how long to look for a daemon after the old one has ended. 0:
                                      LEAT_RECONNECT_DEFAULT_MS; -1: without limit;
                                      LEAT_NO_RECONNECT: do not look */
-    uint32_t local_rank;          /* the rank among the ranks of this machine, from 0 */
+    uint32_t local_rank;          /* this trainer's rank among those of this machine, from 0 */
     uint32_t local_world_size;    /* number of ranks on this machine; 0: from the launcher, or
                                      unknown */
     /* leat_stream_next(), or the call that opens the stream, calls this for events of a lost
@@ -359,7 +360,7 @@ LEAT_API int leat_stream_pause(struct leat_stream *stream);
 
 /* Skips the rest of the epoch, as if you had read it. The next batch is the first batch of the next
  * epoch. n_epochs and n_steps count as usual. If an operator has changed the stream, the change
- * takes effect there. At the end of the stream, nothing happens. Returns the same as
+ * takes effect at this batch. At the end of the stream, nothing happens. Returns the same as
  * leat_stream_seek(). */
 LEAT_API int leat_stream_skip_epoch(struct leat_stream *stream);
 
@@ -480,7 +481,8 @@ enum leat_save_format {
     LEAT_SAVE_JSONL = 3,
 };
 
-/* Initialise with leat_save_options_init(): it sets struct_size, and all defaults are zero. */
+/* Initialise with leat_save_options_init(). It sets struct_size, and sets all other members to
+ * their default, which is zero. */
 struct leat_save_options {
     size_t struct_size;  /* sizeof(struct leat_save_options) */
     int32_t format;      /* enum leat_save_format */

@@ -82,11 +82,11 @@ const struct leat_arg leat_settings_args[] = {
              "each, and three or more users get equal parts.",
              .min = 16 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_ring_bytes, INT,
-             "The limit for the memory of all batches together: those in shared memory, and copies "
-             "that are being sent.",
+             "The limit in bytes for the memory of all batches together: batches in shared memory, "
+             "and copies that leatd is sending.",
              .fallback = "8589934592", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_user_ring_bytes, INT,
-             "The limit for the memory that the batches of one user's trainers take.",
+             "The limit in bytes for the memory that the batches of one user's trainers take.",
              .fallback = "4294967296", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_streams, INT,
              "The maximum number of open streams that trainers describe themselves.",

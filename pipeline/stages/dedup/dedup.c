@@ -40,7 +40,8 @@ static const struct leat_arg args[] = {
              .fallback = "4194304", .min = 2, .max = 1e10),
     LEAT_ARG(dedup, when_full, CHOICE,
              "what happens above `max_records`: fail ends the stream; forget drops the older half "
-             "from memory, so distant duplicates may stay; pass keeps all new records",
+             "from memory, so distant duplicates may stay; pass keeps new records but does not "
+             "remember them, so their duplicates stay",
              .fallback = "fail", .choices = when_full_choices),
     LEAT_ARGS_END,
 };
