@@ -38,9 +38,9 @@ const struct leat_cli_command leat_cli_log_level_command = {
     .description =
         "LEVEL is error, warning, notice, info or debug. leatd then logs events of this level\n"
         "and of all levels before it in this list. The change lasts until leatd ends. A room\n"
-        "is a part of the daemon: daemon (start, stop, the machine), control (requests of\n"
-        "operators), session (trainers that connect, leave or are refused), stream, cache and\n"
-        "tuner. Only operators (admin_groups) may use this command.",
+        "is a part of the daemon. The rooms are daemon (start, stop, the machine), control\n"
+        "(requests of operators), session (trainers that connect, leave or are refused),\n"
+        "stream, cache and tuner. Only operators (admin_groups) may use this command.",
     .operand = "[LEVEL]",
     .examples = "  leatctl log-level\n"
                 "  leatctl log-level info --room session\n",

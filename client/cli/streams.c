@@ -315,10 +315,11 @@ const struct leat_cli_command leat_cli_streams_command = {
         "is the systemd unit or control group of the trainer. A daemon that runs as a system\n"
         "service often cannot see it. For a trainer in a container, the process is unknown.\n"
         "\n"
-        "--users prints one line per connected user: weight (`user_weights` in the settings),\n"
-        "worker time, sessions, memory of batches, streams that the user's trainers described,\n"
-        "control connections, and refusals. Each figure stands beside its limit. For a trainer\n"
-        "in a container, the kernel says which user it is.",
+        "--users prints one line per connected user. It shows the user's weight\n"
+        "(`user_weights` in the settings), worker time, sessions, memory of batches, streams\n"
+        "that the user's trainers described, control connections, and refusals. Each figure\n"
+        "stands beside its limit. For a trainer in a container, the kernel says who its user\n"
+        "is.",
     .examples = "  leatctl streams\n"
                 "  leatctl streams --trainers --json | jq '.[] | select(.wait_ns > .age_ns / 2)'\n"
                 "  leatctl streams --users --json | jq '.users[] | {uid, worker_ns}'\n",

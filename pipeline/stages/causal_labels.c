@@ -37,8 +37,8 @@ static const struct leat_arg args[] = {
              .fallback = "-100", .min = INT32_MIN, .max = INT32_MAX),
     LEAT_ARG(causal_labels, loss_on, CHOICE,
              "the tokens with loss: all is every token; completion is the assistant's last "
-             "message, and assistant all of the assistant's messages; these two need a text from "
-             "`chat` or `instruction`",
+             "message, and assistant all of the assistant's messages; these two need a text "
+             "directly from `chat` or `instruction`",
              .fallback = "all", .choices = places),
     LEAT_ARG(causal_labels, dtype, DTYPE, "dtype of the labels", .fallback = "int64",
              .choices = dtypes),

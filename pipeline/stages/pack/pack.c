@@ -77,8 +77,8 @@ static const struct leat_arg args[] = {
              "the second, ..; 0 in padding"),
     LEAT_ARG(pack, cu_seqlens, FIELD,
              "name of an int32 tensor with the offsets of all documents in the batch, as flash "
-             "attention takes them: the rows are joined end to end, padding of a row counts as a "
-             "document, and the last number is the end"),
+             "attention takes them; the offsets count through all rows, one after the other; "
+             "padding of a row counts as a document; the last number is the end of the last row"),
     LEAT_ARGS_END,
 };
 

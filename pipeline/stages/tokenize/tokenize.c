@@ -66,11 +66,10 @@ static const struct leat_arg args[] = {
              "for mode random and tokenizers with dropout: the seed of the random splits; another "
              "seed gives other splits",
              .fallback = "0", .min = 0, .max = 9e15),
-    LEAT_ARG(
-        leat_tokenize, add_special_tokens, BOOL,
-        "only for `tokenizer`: if true, the stage adds the tokenizer's special tokens, such as "
-        "[CLS]; default: false for a text of `chat`, which has its own special tokens, else true",
-        .fallback = "true"),
+    LEAT_ARG(leat_tokenize, add_special_tokens, BOOL,
+             "only for `tokenizer`: true adds the tokenizer's special tokens, such as [CLS]; "
+             "default: false for a text of `chat`, which has its own special tokens, else true",
+             .fallback = "true"),
     LEAT_ARG(leat_tokenize, pair, FIELD,
              "only for `tokenizer`: a second text field, tokenized as a pair with the first"),
     LEAT_ARG(
@@ -86,19 +85,17 @@ static const struct leat_arg args[] = {
         "only for `tokenizer`: the token to put after each text, unless the tokenizer adds it"),
     LEAT_ARG(
         leat_tokenize, return_offsets_mapping, BOOL,
-        "only for `tokenizer`: if true, the stage adds the field `offset_mapping`, an int32 list "
-        "with the start and the end of each token in its text, in characters; a token without "
-        "text has 0, 0",
+        "only for `tokenizer`: true adds the field `offset_mapping`: an int32 list with the start "
+        "and the end of each token in its text, in characters; a token without text has 0, 0",
         .fallback = "false"),
-    LEAT_ARG(
-        leat_tokenize, return_token_type_ids, BOOL,
-        "only for `tokenizer`: if true, the stage adds the field `token_type_ids`, an int32 list "
-        "with the number of each token's text, as the tokenizer assigns it",
-        .fallback = "false"),
+    LEAT_ARG(leat_tokenize, return_token_type_ids, BOOL,
+             "only for `tokenizer`: true adds the field `token_type_ids`: an int32 list with the "
+             "tokenizer's type id of each token, which tells the texts of a pair apart",
+             .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_assistant_tokens_mask, BOOL,
-             "only for `tokenizer`: if true, the stage adds the field `assistant_masks`, an int32 "
-             "list: 1 for tokens of the assistant's answers in a text of `chat` or `instruction`, "
-             "else 0",
+             "only for `tokenizer`: true adds the field `assistant_masks`: an int32 list with 1 "
+             "for tokens of the assistant's answers, else 0; the text must come directly from "
+             "`chat` or `instruction`",
              .fallback = "false"),
     LEAT_ARGS_END,
 };
