@@ -83,7 +83,7 @@ LEAT_API const char *leat_error_text(const struct leat_error *error);
 
 /* A copy of the error, which stays valid until you free it. NULL: no memory. */
 LEAT_API struct leat_error *leat_error_copy(const struct leat_error *error);
-/* Frees a copy. Accepts NULL, returns NULL. */
+/* Frees a copy, which may be NULL. Always returns NULL. */
 LEAT_API struct leat_error *leat_error_free(struct leat_error *error);
 
 /* ---- The client: where the daemon is ---- */
@@ -94,7 +94,7 @@ LEAT_API struct leat_error *leat_error_free(struct leat_error *error);
  * $XDG_RUNTIME_DIR/leat and then in /run/leat. Returns 0, -EINVAL (the address is too long) or
  * -ENOMEM. Free *ret_client with leat_client_free(). */
 LEAT_API int leat_client_new(const char *address, struct leat_client **ret_client);
-/* Frees the client. Its streams stay open. Accepts NULL, returns NULL. */
+/* Frees the client, which may be NULL. Its streams stay open. Always returns NULL. */
 LEAT_API struct leat_client *leat_client_free(struct leat_client *client);
 
 /* ---- Opening a stream ---- */
@@ -230,7 +230,8 @@ LEAT_API int leat_client_open_built(struct leat_client *client, const struct lea
                                     struct leat_stream **ret_stream);
 
 /* Closes the stream. Batches that you still hold stay valid until you release them. Until then the
- * daemon keeps the session and the slots of these batches. Accepts NULL, returns NULL. */
+ * daemon keeps the session and the slots of these batches. The stream may be NULL. Always returns
+ * NULL. */
 LEAT_API struct leat_stream *leat_stream_close(struct leat_stream *stream);
 
 /* ---- Building a stream in code ---- */
@@ -384,7 +385,7 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
  * epoch, and LEAT_END at the end of the stream (and at each call after it). After these errors you
  * may call again:
  *   -EAGAIN      no batch is ready (timeout 0)     -ETIMEDOUT  no batch came in time
- *   -EINTR       a signal came while waiting       -ENOBUFS    you hold the whole window: release
+ *   -EINTR       a signal came while waiting       -ENOBUFS    you hold all batches: release one
  * After these errors the stream has failed, and later calls return the same error:
  *   -EPROTO      a packet makes no sense           -ECONNRESET no daemon answers any more
  *   -EPERM       this is a forked child            -ESTALE     the stream or its data has changed

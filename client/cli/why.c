@@ -41,9 +41,9 @@ const struct leat_cli_command leat_cli_why_command = {
         "\n"
         "The daemon samples its counters once a second. The answer covers the last S seconds,\n"
         "or the time since the stream's first trainer came. The estimates assume that the\n"
-        "busiest part limits the speed. An estimate is missing if leat cannot measure it: for\n"
-        "example, a FIFO cannot be in memory, and leat cannot try some caches. If the stream\n"
-        "stalls or has failed, the error comes last.",
+        "busiest part limits the speed. leat leaves out estimates that it cannot measure. For\n"
+        "example, it cannot load a FIFO into memory first. If the stream stalls or has failed,\n"
+        "the error comes last.",
     .operand = "STREAM",
     .examples = "  leatctl why titanic\n"
                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.low\n",

@@ -18,8 +18,8 @@ order of the requests. Only `subscribe` gets further replies, until the connecti
 only `error`.
 
 Both sides ignore fields that they do not know. Later versions may add fields, but never use a field number again. The daemon
-answers a verb that it does not know with the error -EOPNOTSUPP. It answers with -EPROTO if a field that is not repeated occurs
-twice. It also answers so if a request has more than {messages} messages or {fields} fields.
+answers a verb that it does not know with the error -EOPNOTSUPP. It answers with -EPROTO if a field occurs
+twice, unless the field is marked `repeated`. It also answers so if a request has more than {messages} messages or {fields} fields.
 
 Every user may connect. The kernel tells the daemon which user it is (SO_PEERCRED, SO_PEERGROUPS). Members of `control_groups` may
 use the verbs with the right `read`. Members of `admin_groups` may also use those with the right `operate`. The daemon's own user

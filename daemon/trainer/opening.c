@@ -67,17 +67,19 @@ static int check_writes(const struct leat_spec *spec, struct leat_error *err) {
 
     if (leat_value_get(&spec->options, "cache"))
         return leat_error_set(err, -EACCES,
-                              "only streams of the daemon's settings may have a `cache`");
+                              "a stream that a client describes may have no `cache`: declare the "
+                              "stream in the daemon's settings");
     if (index && (index->kind != LEAT_VALUE_SCALAR ||
                   (strcmp(index->text, "auto") != 0 && strcmp(index->text, "off") != 0)))
-        return leat_error_set(err, -EACCES,
-                              "only streams of the daemon's settings may name a folder for their "
-                              "`index`; use index: auto or off");
+        return leat_error_set(
+            err, -EACCES,
+            "a stream that a client describes may name no folder for its `index`: "
+            "use index: auto or off");
     if (leat_value_get(&spec->options, "quarantine") ||
         (on_error && on_error->kind == LEAT_VALUE_SCALAR &&
          strcmp(on_error->text, "quarantine") == 0))
         return leat_error_set(err, -EACCES,
-                              "only streams of the daemon's settings may have a `quarantine`; use "
+                              "a stream that a client describes may have no `quarantine`: use "
                               "on_error: fail or skip");
     return 0;
 }
@@ -169,7 +171,8 @@ static int take_declared(struct leat_opening *opening, const Leat__OpenRequest *
     struct leat_variant variant = {.split = request->split, .shuffle = (int)request->shuffle};
 
     if (request->shuffle >= LEAT_N_VARIANT_SHUFFLES)
-        return leat_error_set(err, -EPROTO, "OPEN asks for shuffle %u", request->shuffle);
+        return leat_error_set(err, -EPROTO, "OPEN has the shuffle %u, but it must be 0, 1 or 2",
+                              request->shuffle);
     opening->opener = opening->sessions->env->settings->exec == LEAT_SETTINGS_EXEC_NEVER
                           ? &leat_opener_any
                           : &leat_opener_operator;

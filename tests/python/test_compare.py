@@ -22,6 +22,7 @@ def needs(*modules: str) -> Any:
     return pytest.mark.skipif(bool(missing), reason=f"no {', '.join(missing)}")
 
 
+@pytest.mark.long  # the peers take 40 s to start
 @needs("leat._leat", "mlx", "mlx.data", "datasets", "tokenizers", "numpy")
 def test_a_small_run(tmp_path: pathlib.Path) -> None:
     found = tmp_path / "found.json"

@@ -124,9 +124,10 @@ static int expand(struct leat_parquet_leaf_reader *reader, struct leat_parquet_s
             err, -EINVAL,
             "is compressed with %s, which leat does not read: write the file with zstd or snappy",
             leat_parquet_codec_name(codec));
-    return r < 0 ? leat_error_set(err, -EBADMSG,
-                                  "is damaged: a page does not decompress (%s) to its %llu bytes",
-                                  leat_parquet_codec_name(codec), (unsigned long long)n_plain)
+    return r < 0 ? leat_error_set(
+                       err, -EBADMSG,
+                       "is damaged: a page (%s) does not have %llu bytes after decompression",
+                       leat_parquet_codec_name(codec), (unsigned long long)n_plain)
                  : 0;
 }
 

@@ -283,7 +283,7 @@ static void expect_no_writing(const char *says) {
 
 static void test_own_spec_that_writes(void **state) {
     (void)state;
-    expect_no_writing("only streams of the daemon's settings may");
+    expect_no_writing("a stream that a client describes may");
 }
 
 /* Without roots it is the daemon's own user, who could write the same files. */
@@ -306,7 +306,7 @@ static void test_variants(void **state) {
     request.shuffle = 1;
     expect_refusal(&request, "has no stage `shuffle`");
     request.shuffle = 3;
-    expect_refusal(&request, "OPEN asks for shuffle 3");
+    expect_refusal(&request, "OPEN has the shuffle 3");
     request.shuffle = 2;
     request.stream = (char *)(uintptr_t) "";
     request.spec = &spec;
