@@ -144,8 +144,9 @@ static int check_types(const struct leat_opened *opened, const Leat__Opened *mes
         if (!has_same_type(info, tensor))
             return leat_error_set(
                 err, -ESTALE,
-                "a reload of the daemon's settings changed the stream %.64s: its tensor %.64s was "
-                "%s with %u dimensions, and now is %.64s, %.16s with %zu; open it again",
+                "a reload of the daemon's settings changed the stream %.64s: its tensor %.64s (%s, "
+                "%u dimensions) is now the tensor %.64s (%.16s, %zu dimensions): open the stream "
+                "again",
                 opened->name, info->name, info->dtype_name, info->ndim, tensor->name, tensor->dtype,
                 tensor->n_shape);
     }

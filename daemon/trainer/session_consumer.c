@@ -152,10 +152,11 @@ static bool has_waited_enough(struct leat_session *session, uint64_t now_ns) {
 static void fail_for_room(struct leat_session *session) {
     struct leat_error err = LEAT_ERROR_INIT;
 
-    leat_error_set(&err, -ENOMEM,
-                   "the trainer fell too far behind the others of its stream, and there was no "
-                   "memory for a run of its own: %s",
-                   session->room.error.message);
+    leat_error_set(
+        &err, -ENOMEM,
+        "the trainer fell too far behind the other trainers of its stream, and there was "
+        "not enough memory to run the stream separately for it: %s",
+        session->room.error.message);
     leat_session_fail(session, &err);
 }
 

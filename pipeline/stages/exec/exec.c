@@ -87,11 +87,11 @@ static const struct leat_arg args[] = {
              "the most bytes of an answer; a process that writes a longer line fails",
              .fallback = "16MiB", .min = 64, .max = 1 << 30),
     LEAT_ARG(exec, max_memory, BYTES,
-             "the most memory that a process may map (RLIMIT_AS); 0: no limit", .fallback = "0",
+             "the maximum memory that a process may map (RLIMIT_AS); 0: no limit", .fallback = "0",
              .min = 0, .max = 1e15),
     LEAT_ARG(exec, max_tasks, INT,
-             "the most processes and threads that the program's user may have (RLIMIT_NPROC, which "
-             "does not limit root); 0: no limit",
+             "the maximum number of processes and threads of the program's user (RLIMIT_NPROC, "
+             "which does not limit root); 0: no limit",
              .fallback = "4096", .min = 0, .max = 4194304),
     LEAT_ARGS_END,
 };
