@@ -61,8 +61,8 @@ LEAT_API const char *leat_version(void);
 /* ---- Errors ---- */
 
 /* The error of the last call that failed on this client or on this stream. If a stream cannot be
- * opened, the client has the error. The result is never NULL. Its code is 0 if no call has failed yet. The
- * result is valid until the next call on the same client or stream. */
+ * opened, the client has the error. The result is never NULL. Its code is 0 if no call has failed
+ * yet. The result is valid until the next call on the same client or stream. */
 LEAT_API const struct leat_error *leat_client_error(const struct leat_client *client);
 LEAT_API const struct leat_error *leat_stream_error(const struct leat_stream *stream);
 

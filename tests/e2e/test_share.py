@@ -300,7 +300,7 @@ def test_no_room_for_long(folder):
         slow.next()
         slow.give_back()
         _, body = slow.receive_kind(GOAWAY)
-        assert b"the trainer fell too far behind the others of its stream" in body and b"max_user_ring_bytes" in body, body
+        assert b"the trainer fell too far behind the other trainers of its stream" in body and b"max_user_ring_bytes" in body, body
         fast.finish()
 
 
