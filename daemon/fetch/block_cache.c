@@ -59,7 +59,15 @@ static int by_use(const void *a, const void *b) {
     return (left->used_ns > right->used_ns) - (left->used_ns < right->used_ns);
 }
 
-/* All blocks of the folder, whoever put them there. */
+/* True if this process writes to it now. */
+static bool is_being_written(const struct leat_block_cache *cache, const char *name) {
+    char prefix[NAME_SIZE];
+    int n = snprintf(prefix, sizeof(prefix), ".%016llx-", (unsigned long long)cache->salt);
+
+    return strncmp(name, prefix, (size_t)n) == 0;
+}
+
+/* All blocks of the folder, whoever put them there, but for those that this process writes. */
 static size_t list_blocks(const struct leat_block_cache *cache, struct kept **ret_blocks) {
     int fd = openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
@@ -73,6 +81,7 @@ static size_t list_blocks(const struct leat_block_cache *cache, struct kept **re
 
         if (n_name >= NAME_SIZE || n_name < sizeof(SUFFIX) ||
             strcmp(entry->d_name + n_name - sizeof(SUFFIX) + 1, SUFFIX) != 0 ||
+            is_being_written(cache, entry->d_name) ||
             fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
             !leat_array_reserve(ret_blocks, n + 1, &capacity))
             continue;
@@ -302,6 +311,8 @@ static int publish(struct leat_block_writer *writer) {
     }
     writer->temporary[0] = '\0';
     cache->n_bytes += writer->n_bytes + sizeof(XXH64_canonical_t);
+    if (cache->n_bytes > cache->max_bytes) /* several began when there was room for one */
+        make_room(cache, 0);
     cache->is_failing = false;
     return fd;
 }

@@ -206,7 +206,8 @@ def test_slow(folder):
                     waiting = pulling(daemon, "slow")
                     disk.wait_for_reader()
                     for _ in range(3):
-                        assert daemon.digest("good") == expected["good"] and daemon.status()["n_sessions"] == 1
+                        assert daemon.digest("good") == expected["good"]
+                        wait_until(lambda: daemon.status()["n_sessions"] == 1, "only the slow trainer is left")
                     assert waiting.poll() is None
                 out, said = waiting.communicate(timeout=HANG_S)
                 assert waiting.returncode == 0 and find_digest(out) == expected["slow"], said
