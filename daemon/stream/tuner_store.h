@@ -11,7 +11,7 @@
 #include "proto/base/blake2b.h"
 #include "proto/base/error.h"
 
-/* What a tuner found, as the text of a file, for the next run of the same stream on the same
+/* A file keeps what a tuner found as text, for the next run of the same stream on the same
  * machine.
  *
  * The file has a line with the version, one line a value, and a checksum of all that. A file that

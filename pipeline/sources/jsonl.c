@@ -213,7 +213,7 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     return r < 0 ? r : declare(self, planner, err);
 }
 
-/* Of the records in which fields were found, those remain that changed what was known. */
+/* Keeps only the records that added to what was known of the fields. */
 static int shorten_head(const struct leat_config *config, uint8_t *head, size_t *n_bytes,
                         bool is_whole, struct leat_error *err) {
     const struct jsonl *self = (const struct jsonl *)config;

@@ -6,7 +6,7 @@
 #include "pipeline/cache/index.h"
 #include "pipeline/work/scan.h"
 
-/* What MAP stages keep from job to job, such as caches that help only when warm.
+/* MAP stages keep this from job to job, such as caches that help only when warm.
  *
  * A run has one workspace for each MAP job that runs at once, and hands it from job to job
  * (leat_job_start, leat_run_complete). The first job that runs a stage with a workspace makes the

@@ -76,7 +76,7 @@ struct leat_tokenize_workspace {
 extern const struct leat_tokenize_side leat_tokenize_vocab;
 extern const struct leat_tokenize_side leat_tokenize_model;
 
-/* What pad and pack fill rows with: a number, or a token by its name. */
+/* pad and pack fill rows with this: a number, or a token by its name. */
 /* The number that `arg` gives for the field. A token's name is looked up in the tokenizer that made
  * the field; without such a token it is an error. */
 int leat_fill_number(const struct leat_config *config, const char *arg,

@@ -7,7 +7,7 @@
 #include "proto/base/error.h"
 #include "proto/base/text.h"
 
-/* What is taken from tokenizer_config.json. Owner: the thread that loads. */
+/* leat takes these values from tokenizer_config.json. The thread that loads owns them. */
 struct leat_files_config {
     char *pad_token;     /* NULL: none */
     bool lowercase;      /* do_lower_case */

@@ -66,7 +66,7 @@ uint32_t leat_unicode_lower(uint32_t code_point, uint32_t *ret_code_points);
 uint32_t leat_unicode_upper(uint32_t code_point, uint32_t *ret_code_points);
 uint32_t leat_unicode_title(uint32_t code_point, uint32_t *ret_code_points);
 
-/* Of the generated tables, sorted: */
+/* The generated tables are sorted. */
 struct leat_unicode_case {
     uint32_t code_point;
     uint32_t upper[LEAT_UNICODE_CASE_MAX], title[LEAT_UNICODE_CASE_MAX]; /* ends with 0 */
