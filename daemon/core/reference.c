@@ -157,10 +157,11 @@ void leat_log_reference_print(enum leat_reference_form form, FILE *file) {
     };
 
     if (form == LEAT_REFERENCE_MARKDOWN)
-        (void)fputs("# Log events of leatd\n\nTo find an event in the journal, use its id or its name: "
-                    "`journalctl -u leatd LEAT_EVENT=NAME`.\n\n| event | level | room | what it "
-                    "says, and what to do | MESSAGE_ID |\n| --- | --- | --- | --- | --- |\n",
-                    file);
+        (void)fputs(
+            "# Log events of leatd\n\nTo find an event in the journal, use its id or its name: "
+            "`journalctl -u leatd LEAT_EVENT=NAME`.\n\n| event | level | room | what it "
+            "says, and what to do | MESSAGE_ID |\n| --- | --- | --- | --- | --- |\n",
+            file);
     for (int i = 0; i < LEAT_N_EVENTS; i++)
         print[form](&leat_log_events[i], file);
 }
