@@ -116,8 +116,12 @@ class Scene:
         return self.expected[stream]
 
     def tidy(self):
-        """Takes away what a stream wrote."""
-        shutil.rmtree(self.folder / "caches")
+        """Removes what a stream wrote. The daemon may remove its unfinished cache file meanwhile."""
+        while (self.folder / "caches").exists():
+            try:
+                shutil.rmtree(self.folder / "caches")
+            except FileNotFoundError:
+                pass
         (self.folder / "caches").mkdir()
 
     def judge(self, stream, status, out):
