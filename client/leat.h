@@ -86,13 +86,13 @@ LEAT_API struct leat_error *leat_error_copy(const struct leat_error *error);
 /* Frees a copy, which may be NULL. Always returns NULL. */
 LEAT_API struct leat_error *leat_error_free(struct leat_error *error);
 
-/* ---- The client: where the daemon is ---- */
+/* ---- Clients ---- */
 
 /* Makes a client, without connecting. `address` is the folder of the daemon's sockets, or one of
  * these sockets. If `address` is NULL, the library searches for the daemon each time you open a
- * stream. If $LEAT_SOCKET is set, it searches only there. Otherwise, it searches in
- * $XDG_RUNTIME_DIR/leat and then in /run/leat. Returns 0, -EINVAL (the address is too long) or
- * -ENOMEM. Free *ret_client with leat_client_free(). */
+ * stream. If the variable LEAT_SOCKET is set, the library uses only this address. Otherwise, it
+ * searches in $XDG_RUNTIME_DIR/leat and then in /run/leat. Returns 0, -EINVAL (the address is too
+ * long) or -ENOMEM. Free *ret_client with leat_client_free(). */
 LEAT_API int leat_client_new(const char *address, struct leat_client **ret_client);
 /* Frees the client, which may be NULL. Its streams stay open. Always returns NULL. */
 LEAT_API struct leat_client *leat_client_free(struct leat_client *client);
@@ -125,26 +125,28 @@ struct leat_reconnect_event {
 /* Ranks. If rank and world_size are 0, the library takes them from environment variables of the
  * launcher. It uses the first of these launchers that has set its variables: LEAT_RANK,
  * LEAT_WORLD_SIZE (and LEAT_LOCAL_RANK, LEAT_LOCAL_WORLD_SIZE); torchrun; mlx.launch; Open MPI;
- * MPICH and others with PMI; Slurm (in tasks of srun); an indexed job of Kubernetes (its size is
- * LEAT_WORLD_SIZE or WORLD_SIZE). Without a launcher, this is rank 0 of 1. If the variables are
- * incomplete or contradictory, opening fails with -EINVAL, and the error names them. If you give
- * rank and world_size, the library uses these numbers. With the rank LEAT_RANK_LAUNCHER, you give
- * the world_size, and the launcher gives the rank. See leat_stream_rank_source(). */
+ * MPICH and others with PMI; Slurm (in tasks of srun); an indexed job of Kubernetes (set
+ * LEAT_WORLD_SIZE or WORLD_SIZE to the number of its pods). Without a launcher, the trainer is rank
+ * 0 of 1. If the variables are incomplete or contradictory, opening fails with -EINVAL, and the
+ * error names them. If you give rank and world_size, the library uses these numbers. To give only
+ * world_size, set rank to LEAT_RANK_LAUNCHER: the library then takes the rank from the launcher.
+ * See leat_stream_rank_source(). */
 #define LEAT_RANK_LAUNCHER UINT32_MAX
 
 /* The shared memory of batches, as this process has mapped it. */
 struct leat_ring {
     uint64_t number;     /* unique among the mappings of this process */
     const void *shared;  /* the daemon's memory, read-only */
-    const void *memory;  /* the mapping that tensors point to; not `shared` with private_writes */
+    const void *memory;  /* tensors point here; equals `shared` unless you set private_writes */
     uint64_t size_bytes; /* of each mapping */
 };
 
-/* Says if the stages `shuffle` of a declared stream apply. */
+/* Chooses if a declared stream shuffles. */
 enum leat_shuffle {
-    LEAT_SHUFFLE_AS_DECLARED = 0,
-    LEAT_SHUFFLE_ON = 1,  /* as declared; opening fails with -EINVAL if there is none */
-    LEAT_SHUFFLE_OFF = 2, /* without these stages: rows come in the order of the data */
+    LEAT_SHUFFLE_AS_DECLARED = 0, /* the stream shuffles if it has a stage `shuffle` */
+    LEAT_SHUFFLE_ON = 1,  /* the stream shuffles; if it has no stage `shuffle`, opening fails with
+                             -EINVAL */
+    LEAT_SHUFFLE_OFF = 2, /* the stream does not shuffle: rows come in the order of the data */
 };
 
 /* Initialise with leat_open_options_init(). It sets struct_size, and sets all other members to
@@ -152,8 +154,8 @@ enum leat_shuffle {
 struct leat_open_options {
     size_t struct_size;   /* sizeof(struct leat_open_options) */
     int32_t delivery;     /* enum leat_delivery */
-    uint32_t rank;        /* this trainer's rank, from 0; or LEAT_RANK_LAUNCHER. A trainer gets the
-                             steps congruent to rank modulo world_size */
+    uint32_t rank;        /* this trainer's rank, from 0; or LEAT_RANK_LAUNCHER. A trainer gets each
+                             step for which step % world_size equals rank */
     uint32_t world_size;  /* number of ranks. 0: rank and world_size come from the launcher, if
                              there is one. 1: this is the only trainer, and the library ignores the
                              launcher */
@@ -165,40 +167,42 @@ struct leat_open_options {
     uint64_t seed;        /* replaces the stream's own seed, if has_seed is true */
     bool has_seed;
     const char *client_name;      /* name that operators see; NULL: the name of the program */
-    const uint8_t *expect_digest; /* 32 bytes: opening fails with -ESTALE if the digest of the
-                                     stream's spec is another one; NULL: any digest */
+    const uint8_t *expect_digest; /* 32 bytes of leat_stream_digest(): opening fails with -ESTALE if
+                                     the stream has another digest; NULL: any digest */
     int32_t open_timeout_ms;      /* for connecting and opening; 0: 120 s; -1: no limit */
     int32_t reconnect_timeout_ms; /* how long to look for a daemon after the old one has ended. 0:
                                      LEAT_RECONNECT_DEFAULT_MS; -1: without limit;
                                      LEAT_NO_RECONNECT: do not look */
-    uint32_t local_rank;          /* this trainer's rank among those of this machine, from 0 */
+    uint32_t local_rank;          /* this trainer's rank among the ranks of this machine, from 0 */
     uint32_t local_world_size;    /* number of ranks on this machine; 0: from the launcher, or
                                      unknown */
     /* leat_stream_next(), or the call that opens the stream, calls this for events of a lost
-     * connection. It must not call any function on the stream. May be NULL. */
+     * connection. The callback must not call any function on the stream. May be NULL. */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
     void *on_reconnect_user;
     const char *position; /* where to begin, in place of first_epoch and first_step: a text of
-                             leat_stream_position(). The number of ranks may be another one. The
-                             stream uses the seed of the position. If you also give `seed`, it must
-                             be the same. -ESTALE: spec, data or seed have changed, and the error
-                             says which. -EINVAL: the text is not a position. NULL: no position */
+                             leat_stream_position(). The number of ranks may differ from before. The
+                             stream uses the seed of the position. If you also give `seed`, both
+                             seeds must be equal. -ESTALE: spec, data or seed have changed, and the
+                             error says which. -EINVAL: the text is not a position. NULL: no
+                             position */
     bool accept_changes;  /* begin at the epoch and step of `position` even if spec, data or seed
-                             have changed. The stream uses `seed`, or the seed of the position if
-                             you give none */
-    /* Any function of this library may call this, on any thread, before it unmaps a ring of
-     * batches. If you registered the ring with a device, undo this here. The callback must not call
+                             have changed. If you give no `seed`, the stream uses the seed of the
+                             position */
+    /* The library calls this before it unmaps a ring of batches, in any of its functions and on any
+     * thread. If you registered the ring with a GPU, unregister it here. The callback must not call
      * any function of this library. May be NULL. */
     void (*on_unmap)(void *user, const struct leat_ring *ring);
     void *on_unmap_user;
-    /* The library calls this if a signal interrupts the opening. If this returns 0, the opening
-     * continues; otherwise the opening fails with -EINTR. NULL: the opening fails. */
+    /* The library calls this if a signal interrupts the opening. If the callback returns 0, the
+     * opening continues. Otherwise, and if on_interrupt is NULL, the opening fails with -EINTR. */
     int (*on_interrupt)(void *user);
     void *on_interrupt_user;
     bool private_writes; /* tensors may be written: see leat_batch_let_write() */
-    const char *split;   /* part of a declared stream: "train", "validation" or "test". Opens the
-                            stream NAME.SPLIT if it is declared; otherwise the stage `split` keeps
-                            this part. NULL: the stream as it is declared */
+    const char *split;   /* part of a declared stream: "train", "validation" or "test". If the
+                            daemon declares the stream NAME.SPLIT, leat opens that stream. Otherwise
+                            the stage `split` of NAME keeps only this part. NULL: the stream as it
+                            is declared */
     int32_t shuffle;     /* of a declared stream: enum leat_shuffle */
     /* leat_stream_next() calls this if the daemon warns that a file of the data has changed. `text`
      * is the warning. The callback must not call any function on the stream. May be NULL. */
@@ -222,25 +226,27 @@ LEAT_API int leat_client_open(struct leat_client *client, const char *stream,
                               const struct leat_open_options *options,
                               struct leat_stream **ret_stream);
 
-/* The same as leat_client_open(), for a stream that you built in code. Give absolute paths, or
- * paths relative to one of the daemon's roots: the daemon takes the first root that has the file.
- * It opens only files below its roots. You keep the builder, and free it yourself. */
+/* The same as leat_client_open(), for a stream that you built in code. The daemon opens only files
+ * below the folders of its setting `roots`. Give absolute paths, or paths relative to one of these
+ * folders: the daemon takes the first folder that has the file. You keep the builder, and free it
+ * yourself. */
 LEAT_API int leat_client_open_built(struct leat_client *client, const struct leat_builder *builder,
                                     const struct leat_open_options *options,
                                     struct leat_stream **ret_stream);
 
 /* Closes the stream. Batches that you still hold stay valid until you release them. Until then the
- * daemon keeps the session and the slots of these batches. The stream may be NULL. Always returns
+ * daemon keeps the session and the memory of these batches. The stream may be NULL. Always returns
  * NULL. */
 LEAT_API struct leat_stream *leat_stream_close(struct leat_stream *stream);
 
 /* ---- Building a stream in code ---- */
 
-/* Builds a source and stages with arguments, as in a configuration file (`leatctl stages` lists
- * them). An argument goes to the source, the stage or the options that you began last. After a
- * failure, all later calls and the call that opens the stream return the same failure. So you need
- * to check only once after several calls. Failures are -EINVAL (wrong use: an argument before a
- * source, a name given twice, too many levels), -E2BIG (more than 256 stages) and -ENOMEM. */
+/* Builds a stream from a source, stages and options, as in a configuration file. `leatctl stages`
+ * lists all sources, stages and options with their arguments. Each argument goes to the source, the
+ * stage or the options that you began last. After a failure, all later calls and the call that
+ * opens the stream return the same failure. So you need to check only once after several calls.
+ * Failures are -EINVAL (wrong use: an argument before a source, a name given twice, too many
+ * levels), -E2BIG (more than 256 stages) and -ENOMEM. */
 LEAT_API int leat_builder_new(const char *name, struct leat_builder **ret_builder);
 LEAT_API struct leat_builder *leat_builder_free(struct leat_builder *builder);
 LEAT_API const struct leat_error *leat_builder_error(const struct leat_builder *builder);
@@ -262,7 +268,7 @@ LEAT_API int leat_builder_list(struct leat_builder *builder, const char *name);
 LEAT_API int leat_builder_map(struct leat_builder *builder, const char *name);
 LEAT_API int leat_builder_end(struct leat_builder *builder);
 
-/* ---- What was opened ---- */
+/* ---- The opened stream ---- */
 
 /* Element types: the values of `dtype`. */
 enum leat_element {
@@ -289,38 +295,44 @@ struct leat_tensor_info {
     int64_t shape[LEAT_MAX_NDIM]; /* -1: varies from batch to batch */
 };
 
-/* If an operator changes the stream, the results of these functions may change. Only the names,
- * types and numbers of dimensions of tensors stay the same: see leat_stream_next(). */
+/* If an operator changes the stream, functions that describe the stream may give new results. The
+ * names, types and numbers of dimensions of its tensors never change: see leat_stream_next(). */
 LEAT_API const char *leat_stream_name(const struct leat_stream *stream);
 LEAT_API size_t leat_stream_n_tensors(const struct leat_stream *stream);
-/* This number grows after a new connection and after an operator's change, because the stream may
- * then be different. When it has grown, call these functions again: earlier results may be out of
+/* This number grows after each new connection and after an operator's change. When it has grown,
+ * call the functions that describe the stream again, because their earlier results may be out of
  * date. */
 LEAT_API uint64_t leat_stream_version(const struct leat_stream *stream);
 /* NULL if index is not below leat_stream_n_tensors(). */
 LEAT_API const struct leat_tensor_info *leat_stream_tensor(const struct leat_stream *stream,
                                                            size_t index);
-LEAT_API uint64_t leat_stream_batch_size(const struct leat_stream *stream); /* rows */
+/* The most rows that a batch can have. */
+LEAT_API uint64_t leat_stream_batch_size(const struct leat_stream *stream);
+/* The most batches that you may hold at once. */
 LEAT_API uint32_t leat_stream_window(const struct leat_stream *stream);
-/* This rank gets the steps that are congruent to rank modulo world_size. */
+/* This trainer's rank, and the number of ranks. The trainer gets each step for which step %
+ * world_size equals rank. */
 LEAT_API uint32_t leat_stream_rank(const struct leat_stream *stream);
 LEAT_API uint32_t leat_stream_world_size(const struct leat_stream *stream);
 /* Where rank and world_size come from: "arguments", "environment" (LEAT_RANK), "torchrun",
  * "mlx.launch", "openmpi", "mpich", "slurm", "kubernetes"; "": no launcher was found, and this is
  * the only trainer. */
 LEAT_API const char *leat_stream_rank_source(const struct leat_stream *stream);
-/* 32 bytes: the digest of the bound spec, to keep with a position. */
+/* 32 bytes: the digest of the stream's spec. You can give it as the option `expect_digest` when you
+ * open the stream again. */
 LEAT_API const uint8_t *leat_stream_digest(const struct leat_stream *stream);
 
 /* The position after the last batch that leat_stream_next() returned, even if you have not released
- * this batch. Save the position in a checkpoint, and give it as `position` when you open the stream
- * again. It is one line of less than 256 bytes, without blanks. It holds the digests of spec and
- * data, seed, epoch, step and world size. It is valid until the next call on the stream.
+ * this batch. Save the position in a checkpoint, and give it as the option `position` when you open
+ * the stream again. It is one line of less than 256 bytes, without blanks. It holds epoch, step,
+ * seed and world size, and the digests of spec and data. It is valid until the next call on the
+ * stream.
  *
  * With several ranks, steps form rounds. A round is world_size steps, one for each rank. The first
- * round starts at the step at which the epoch began. The position names the first step of a round.
- * So all ranks that have got the same number of batches have the same text. Write checkpoints after
- * the same number of batches on each rank. Any number of ranks may begin at this position. */
+ * round starts at step 0, or at the step where you opened the stream or to which you moved it. The
+ * position names the first step of a round. So all ranks that have got the same number of batches
+ * have the same text. Write checkpoints after the same number of batches on each rank. Any number
+ * of ranks may begin at this position. */
 LEAT_API const char *leat_stream_position(struct leat_stream *stream);
 /* A text that must be equal on all ranks. It is the position, followed by ":order=N". N is the
  * version of the daemon's rules for the order of rows, or 0 if the daemon does not give the
@@ -331,11 +343,11 @@ LEAT_API const char *leat_stream_position(struct leat_stream *stream);
  */
 #define LEAT_FINGERPRINT_SIZE 320
 LEAT_API const char *leat_stream_fingerprint(struct leat_stream *stream);
-/* The files that the daemon reads for this stream. Compare them to find the file in which ranks
- * differ. There is one line for each file: its size in bytes, a tab, 16 hexadecimal digits of a
- * digest of its contents, a tab, and its name as a JSON string. With several ranks, the daemon
- * gives the first 32 KiB of these lines. With one rank, or if the data comes through a FIFO, the
- * text is "". It is valid until the next call on the stream. */
+/* A list of the files that the daemon reads for this stream. If ranks differ, compare their lists
+ * to find the file that differs. There is one line for each file: its size in bytes, a tab, 16
+ * hexadecimal digits of a digest of its contents, a tab, and its name as a JSON string. With
+ * several ranks, the daemon gives the first 32 KiB of these lines. With one rank, or if the data
+ * comes through a FIFO, the text is "". It is valid until the next call on the stream. */
 LEAT_API const char *leat_stream_files(const struct leat_stream *stream);
 /* The epoch and step of the batch that this rank gets next. The step counts over all ranks. */
 LEAT_API void leat_stream_position_numbers(const struct leat_stream *stream, uint64_t *ret_epoch,
@@ -345,24 +357,24 @@ LEAT_API void leat_stream_position_numbers(const struct leat_stream *stream, uin
 LEAT_API int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,
                                  uint64_t *ret_seed, uint32_t *ret_world_size);
 
-/* Moves the stream. The next batch is this rank's first batch at or after `step` of `epoch`. You
- * may call this after the end of the stream, too. n_epochs and n_steps count from the new place. To
- * go to the start of an epoch, give step 0. If the stream is already at this place, nothing
- * happens: it keeps the batches that the daemon has prepared. Otherwise the next leat_stream_next()
- * opens a session at the new place, and returns its errors. Batches that you hold stay valid.
- * Returns 0, -EBUSY (you still hold batches from before the previous seek and from after it),
- * -EPERM, or the failure of the stream. */
+/* Moves the stream to a step of an epoch. The next batch is this rank's first batch at or after
+ * this place. You may call this after the end of the stream, too. The options n_epochs and n_steps
+ * count from the new place. To go to the start of an epoch, give step 0. If the stream is already
+ * at this place, nothing happens, and the daemon keeps the batches that it has prepared. Otherwise
+ * the next leat_stream_next() opens a session at the new place, and returns its errors. Batches
+ * that you hold stay valid. Returns 0, -EBUSY (you hold batches from before the previous seek and
+ * others from after it: release the older ones), -EPERM, or the failure of the stream. */
 LEAT_API int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64_t step);
 
-/* Ends the session, and drops the batches that the daemon has prepared. The next leat_stream_next()
- * opens another session at the same place. If no session is open, nothing happens. Returns the same
- * as leat_stream_seek(). */
+/* Ends the session, so that the daemon frees the batches that it has prepared. Call it if you need
+ * no batches for a while. The next leat_stream_next() opens another session at the same place. If
+ * no session is open, nothing happens. Returns the same as leat_stream_seek(). */
 LEAT_API int leat_stream_pause(struct leat_stream *stream);
 
 /* Skips the rest of the epoch, as if you had read it. The next batch is the first batch of the next
- * epoch. n_epochs and n_steps count as usual. If an operator has changed the stream, the change
- * takes effect at this batch. At the end of the stream, nothing happens. Returns the same as
- * leat_stream_seek(). */
+ * epoch. The skipped epoch counts for the option n_epochs. If an operator has changed the stream,
+ * the change takes effect at this batch. At the end of the stream, nothing happens. Returns the
+ * same as leat_stream_seek(). */
 LEAT_API int leat_stream_skip_epoch(struct leat_stream *stream);
 
 /* Gives the number of steps of a whole epoch, over all ranks. Returns 0, or -ENODATA if the number
@@ -390,18 +402,18 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
  *   -EPROTO      a packet makes no sense           -ECONNRESET no daemon answers any more
  *   -EPERM       this is a forked child            -ESTALE     the stream or its data has changed
  *   or an error of the daemon
- * *ret_batch is NULL unless the function returns 0. After you have held a whole window once, the
- * function allocates no memory.
+ * *ret_batch is NULL unless the function returns 0. Once you have held as many batches as the
+ * option `window` allows, the function allocates no more memory.
  *
  * If the daemon dies, restarts or is upgraded, the stream only pauses. Within reconnect_timeout_ms
  * it connects again to the socket that answered before, opens the same stream at its position, and
  * continues with the next batch. The timeout of the call still applies. You can still read the
- * batches that you hold, and they count against the window. Errors that a restart cannot cure
- * (another spec, no permission, wrong data) come at once.
+ * batches that you hold. They still count for the option `window`. Errors that a restart cannot
+ * cure (another spec, no permission, wrong data) come at once.
  *
- * -ESTALE can also mean that the data changed while the daemon read it. This happens if the
- * stream's option `on_change` is `fail`. This is the default if you open the stream at a position
- * or with several ranks. With `warn`, the stream continues and calls on_notice.
+ * -ESTALE can also mean that the data changed while the daemon read it. This happens if the stream
+ * has the option `on_change: fail`. This option is the default if you open the stream at a position
+ * or with several ranks. With `on_change: warn`, the stream continues and calls on_notice.
  *
  * An operator may change a declared stream while it is open. The current epoch ends unchanged.
  * After its LEAT_END_EPOCH the stream has the new digest, batch size, number of steps, shapes and
@@ -423,7 +435,8 @@ LEAT_API void leat_stream_wake(const struct leat_stream *stream);
  * belongs to the stream, so only watch it. Returns -errno if it cannot be made. */
 LEAT_API int leat_stream_fd(struct leat_stream *stream);
 
-/* True while a session is open. If none is, the next leat_stream_next() will try to connect. */
+/* True while the stream is connected to a daemon. If it is not, the next leat_stream_next() tries
+ * to connect. */
 LEAT_API bool leat_stream_is_connected(const struct leat_stream *stream);
 
 /* Closes the inherited descriptors in a forked child. Without this call, the daemon keeps the
@@ -443,19 +456,20 @@ struct leat_tensor {
     uint64_t size_bytes;
 };
 
-/* The results of these functions are valid until you release the batch. */
+/* The place of the batch in the stream, and the numbers of its rows and tensors. */
 LEAT_API uint64_t leat_batch_epoch(const struct leat_batch *batch);
-LEAT_API uint64_t leat_batch_step(const struct leat_batch *batch); /* over all ranks */
+LEAT_API uint64_t leat_batch_step(const struct leat_batch *batch); /* counted over all ranks */
 LEAT_API uint32_t leat_batch_n_rows(const struct leat_batch *batch);
 LEAT_API size_t leat_batch_n_tensors(const struct leat_batch *batch);
-/* NULL if index is not below leat_batch_n_tensors(). */
+/* The tensor is valid until you release the batch. NULL if index is not below
+ * leat_batch_n_tensors(). */
 LEAT_API const struct leat_tensor *leat_batch_tensor(const struct leat_batch *batch, size_t index);
-/* NULL if there is no tensor of that name. */
+/* The tensor is valid until you release the batch. NULL if there is no tensor of that name. */
 LEAT_API const struct leat_tensor *leat_batch_find(const struct leat_batch *batch,
                                                    const char *name);
 
-/* The ring that holds the batch. It is valid until you release the batch. NULL: the batch is in
- * memory of this process (LEAT_DELIVERY_COPY). */
+/* The ring (shared memory) that holds the batch. The result is valid until you release the batch.
+ * NULL: the batch is in memory of this process (LEAT_DELIVERY_COPY). */
 LEAT_API const struct leat_ring *leat_batch_ring(const struct leat_batch *batch);
 
 /* After this call you may write to the tensors of the batch, although their data is const. Only
@@ -471,7 +485,7 @@ LEAT_API void leat_batch_release(struct leat_batch *batch);
 /* ---- Saving ---- */
 
 /* A safetensors file keeps all dtypes; its metadata has epoch, step and rows. A .npz file is for
- * numpy.load(). NumPy has no bfloat16, so such a tensor has the dtype "V2" of two bytes, and
+ * numpy.load(). NumPy has no bfloat16, so a bfloat16 tensor has the dtype "V2" of two bytes, and
  * .view(ml_dtypes.bfloat16) gives its numbers. A JSONL file has a line for each row, with "_epoch",
  * "_step", "_row" and the values by the names of their tensors; infinities and NaN are null. Equal
  * batches give equal files. */
@@ -499,14 +513,15 @@ static inline void leat_save_options_init(struct leat_save_options *options) {
  * complete, or stays as it was. If options is NULL, all options have their defaults. Another thread
  * may use the stream meanwhile.
  *
- * Returns 0, or -errno with its text in leat_batch_error(). It may be an error of the disk
- * (-ENOSPC, -EACCES, -EISDIR, or -ENOENT if there is no such folder). The error -EINVAL means an
- * unknown format, names that the format cannot hold, or a path of a device or a pipe. The error
- * -EILSEQ means that a name is not UTF-8. The error -EPERM means that this is a forked child. */
+ * Returns 0, or -errno with its text in leat_batch_error(). The disk may give -ENOSPC, -EACCES or
+ * -EISDIR, or -ENOENT if there is no such folder. The error -EINVAL means an unknown format, names
+ * that the format cannot hold, or a path of a device or a pipe. The error -EILSEQ means that a name
+ * is not UTF-8. The error -EPERM means that this is a forked child. */
 LEAT_API int leat_batch_save(struct leat_batch *batch, const char *path,
                              const struct leat_save_options *options);
-/* The last failure of leat_batch_save() on this batch, like leat_stream_error(). It is valid until
- * the next such call, or until you release the batch. */
+/* The error of the last leat_batch_save() on this batch that failed. Its code is 0 if none has
+ * failed yet. The result is valid until the next leat_batch_save() on this batch, or until you
+ * release the batch. */
 LEAT_API const struct leat_error *leat_batch_error(const struct leat_batch *batch);
 
 #ifdef __cplusplus

@@ -171,7 +171,8 @@ static const struct leat_cli_option describe_options[] = {
     LEAT_CLI_OPTION(NUMBER, "records", records, "read only the first N records (default: all)",
                     .letter = 'n', .value = "N", .min = 1, .max = UINT64_MAX),
     LEAT_CLI_OPTION(STRING, "after", after,
-                    "describe the records after this stage, as in `head` (default: the last stage)",
+                    "describe the records after this stage, which you write as in `leatctl head` "
+                    "(default: the last stage)",
                     .value = "STAGE"),
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -186,8 +187,9 @@ const struct leat_cli_command leat_cli_describe_command = {
         "streams, or a data file (.csv, .jsonl, .parquet, .txt and others, compressed or not).\n"
         "\n"
         "For each column it shows the type, the number of empty values, and the lengths. For\n"
-        "numbers it also shows mean and standard deviation, and for token ids a histogram. The\n"
-        "stage `normalize: {stats: FILE}` reads the output of --json.\n"
+        "numbers it also shows mean and standard deviation, and for token ids a histogram. To\n"
+        "normalise numbers, save the output of --json to a file, and give this file to the\n"
+        "stage `normalize: {stats: FILE}`.\n"
         "\n"
         "The command reads all data once, and needs little memory for data of any size. It\n"
         "counts bad records and skips them.",

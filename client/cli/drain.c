@@ -34,7 +34,11 @@ static const struct leat_cli_option drain_options[] = {
 const struct leat_cli_command leat_cli_drain_command = {
     .name = "drain",
     .group = LEAT_CLI_GROUP_DAEMON,
-    .summary = "move trainers to the next daemon, then stop this one",
+    .summary = "stop the daemon when its trainers have returned their batches",
+    .description =
+        "The daemon sends no new batches. It stops when its trainers have returned their\n"
+        "batches, or after the time of --timeout. The trainers wait until another daemon\n"
+        "answers at the same address, and continue with their next batch.",
     .examples = "  leatctl drain --timeout 60\n",
     .asks_daemon = true,
     .options = drain_options,

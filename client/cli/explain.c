@@ -174,8 +174,8 @@ static const struct leat_cli_option explain_options[] = {
                     "read only the beginning of the data, and predict no times",
                     .is_of_file = true),
     LEAT_CLI_OPTION(NUMBER, "world-size", world_size,
-                    "number of ranks in a cluster; show what one node of it needs", .value = "W",
-                    .min = 1, .max = UINT32_MAX, .is_of_file = true),
+                    "show what one node needs in a cluster with W ranks", .value = "W", .min = 1,
+                    .max = UINT32_MAX, .is_of_file = true),
     LEAT_CLI_OPTION(STRING, "ranks", ranks,
                     "the ranks that run on this node, such as 3 or 0-7 (default: 0)",
                     .value = "A[-B]", .is_of_file = true),
@@ -188,8 +188,8 @@ const struct leat_cli_command leat_cli_explain_command = {
     .summary = "show how leat runs a stream: fields, stages, memory, time",
     .description =
         "Shows how leat runs a stream of a FILE, or a STREAM of the running daemon. It shows\n"
-        "which stages run where and why, the data between them, the tensors of a batch, and\n"
-        "the memory.\n"
+        "which threads run each stage, and why. It also shows the data between stages, the\n"
+        "tensors of a batch, and the memory.\n"
         "\n"
         "For a FILE, it also predicts times. To do so, it runs the first 4 MiB of the data on\n"
         "one thread, for at most 0.3 s. It predicts nothing if the data comes through a FIFO,\n"
@@ -197,7 +197,7 @@ const struct leat_cli_command leat_cli_explain_command = {
         "the files are in memory, and the trainer takes each batch at once.\n"
         "\n"
         "With --world-size, it shows what one node of a cluster needs: CPU, bytes, requests\n"
-        "and memory. It also suggests a number of `lanes` for the shuffle.",
+        "and memory. It also suggests a value for the argument `lanes` of the stage `shuffle`.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl explain titanic.yaml train\n"

@@ -114,7 +114,7 @@ static const struct leat_cli_option head_options[] = {
                     .letter = 'n', .value = "N", .min = 1, .max = 1000000),
     LEAT_CLI_OPTION(STRING, "after", after,
                     "print the records after this stage: `source`, `tokenize`, `pad[2]` for the "
-                    "second `pad`, or an index from 0 (default: the last stage)",
+                    "second `pad`, or the number of a stage, from 0 (default: the last stage)",
                     .value = "STAGE"),
     LEAT_CLI_OPTION_END,
 };

@@ -76,7 +76,7 @@ static const struct leat_cli_option kick_options[] = {
     LEAT_CLI_OPTION(STRING, "user", user, "end the sessions of this user, by name or number",
                     .value = "USER"),
     LEAT_CLI_OPTION(STRING, "stream", stream, "end the sessions of this stream", .value = "NAME"),
-    LEAT_CLI_OPTION(STRING, "reason", reason, "reason, which the trainer's error and the log show",
+    LEAT_CLI_OPTION(STRING, "reason", reason, "the reason, for the trainer's error and the log",
                     .value = "TEXT"),
     LEAT_CLI_OPTION_END,
 };
@@ -86,10 +86,11 @@ const struct leat_cli_command leat_cli_kick_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "end sessions of trainers",
     .description =
-        "A session is one trainer's connection; `leatctl streams --trainers` lists them. The\n"
-        "command ends the sessions that match all options that you give. The trainer gets an\n"
-        "error with the reason, and does not reconnect by itself. Its user can start it\n"
-        "again. Only operators (admin_groups) may use this command.",
+        "A session is one trainer's connection. SESSION is its number, as `leatctl streams\n"
+        "--trainers` shows it. The command ends the sessions that match SESSION and all\n"
+        "options that you give. The trainer gets an error with the reason, and does not\n"
+        "reconnect by itself. Its user can start it again. Only operators (admin_groups) may\n"
+        "use this command.",
     .operand = "[SESSION]",
     .examples = "  leatctl kick 17 --reason 'the disk is needed'\n"
                 "  leatctl kick --user alice --stream titanic\n",

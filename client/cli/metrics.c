@@ -44,8 +44,8 @@ const struct leat_cli_command leat_cli_metrics_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "print the daemon's metrics for Prometheus",
     .description =
-        "Prints the current metrics. They are the same as at /metrics of the daemon's HTTP\n"
-        "listener (setting http_listen). If your daemon has no such listener, run this command\n"
+        "Prints the current metrics. The daemon's HTTP listener (setting http_listen) gives\n"
+        "the same metrics at /metrics. If your daemon has no such listener, run this command\n"
         "from a timer. Write its output to a file for the textfile collector of node_exporter.",
     .examples = "  leatctl metrics\n"
                 "  leatctl metrics --format prometheus | promtool check metrics\n",

@@ -194,7 +194,7 @@ static int spec_main(const struct leat_cli_arguments *arguments, struct leat_err
 }
 
 static const struct leat_cli_option spec_options[] = {
-    LEAT_CLI_OPTION(FLAG, "secrets", secrets, "also print the values of exec's environment"),
+    LEAT_CLI_OPTION(FLAG, "secrets", secrets, "print the values of `environment` instead of null"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -203,11 +203,11 @@ const struct leat_cli_command leat_cli_spec_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "print a stream of a file as JSON",
     .description =
-        "This is for programs that do not read YAML. It prints the name, the source and the\n"
-        "stages with their arguments, and the options. Each value has the type of its\n"
+        "This command is for programs that do not read YAML. It prints the name, the source\n"
+        "and the stages with their arguments, and the options. Each value has the type of its\n"
         "argument: number, boolean or text. Paths stay as FILE has them, relative to the\n"
-        "folder of FILE. The command prints null for the values of exec's environment, because\n"
-        "they may be secrets.",
+        "folder of FILE. For a program (`exec`), the command prints null for each value of\n"
+        "`environment`, because these values may be secrets.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl spec titanic.yaml\n"

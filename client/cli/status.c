@@ -68,9 +68,9 @@ const struct leat_cli_command leat_cli_status_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "show the state of the daemon",
     .description =
-        "The command also shows how many times a run of a stream, or the opening of a stream,\n"
-        "has failed. It shows how many streams are failing now, and the last error with its\n"
-        "time.",
+        "Shows the daemon's version, process, load and memory. It shows how often a run of a\n"
+        "stream, or the opening of a stream, has failed, and how many streams fail now. It\n"
+        "also shows the last error with its time.",
     .examples = "  leatctl status\n"
                 "  leatctl status --json\n",
     .asks_daemon = true,

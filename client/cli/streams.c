@@ -304,22 +304,22 @@ const struct leat_cli_command leat_cli_streams_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "list the streams, the trainers or the users of the daemon",
     .description =
-        "Lists the streams. A session is one trainer's connection. A run makes batches for one\n"
-        "or more sessions. For each stream, the list shows if the stream stalls, how often it\n"
-        "failed, and its last error with the time. A stream is FAILED if it has served no\n"
-        "trainer since its last error.\n"
+        "Lists the streams with their sessions and runs. A session is one trainer's\n"
+        "connection. A run makes batches for one or more sessions. For each stream, the list\n"
+        "also shows if the stream stalls, how often it failed, and its last error with the\n"
+        "time. A stream is FAILED if it has served no trainer since its last error.\n"
         "\n"
-        "--trainers prints one line per session. `waits` is the share of time in which the\n"
-        "trainer waited for a batch: leat is too slow for it. `holds all` is the share of time\n"
-        "in which the trainer held as many batches as it may: the trainer is too slow. `unit`\n"
-        "is the systemd unit or control group of the trainer. A daemon that runs as a system\n"
-        "service often cannot see it. For a trainer in a container, the process is unknown.\n"
+        "--trainers prints one line per session. The column `waits` is the share of time in\n"
+        "which the trainer waited for a batch. If this share is large, leat is too slow. The\n"
+        "column `holds all` is the share of time in which the trainer held as many batches as\n"
+        "it may. If this share is large, the trainer is too slow. The column `unit` is the\n"
+        "systemd unit or control group of the trainer. A daemon that runs as a system service\n"
+        "often cannot see the unit. For a trainer in a container, the process is unknown.\n"
         "\n"
-        "--users prints one line per connected user. It shows the user's weight\n"
-        "(`user_weights` in the settings), worker time, sessions, memory of batches, streams\n"
-        "that the user's trainers described, control connections, and refusals. Each figure\n"
-        "stands beside its limit. For a trainer in a container, the kernel says who its user\n"
-        "is.",
+        "--users prints one line per connected user. It shows the user's weight (setting\n"
+        "`user_weights`), worker time, sessions, memory of batches, streams that the user's\n"
+        "trainers built in code, control connections, and refusals. Each figure stands beside\n"
+        "its limit. A trainer in a container counts for the user that the kernel reports.",
     .examples = "  leatctl streams\n"
                 "  leatctl streams --trainers --json | jq '.[] | select(.wait_ns > .age_ns / 2)'\n"
                 "  leatctl streams --users --json | jq '.users[] | {uid, worker_ns}'\n",

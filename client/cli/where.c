@@ -173,9 +173,10 @@ static const struct leat_cli_option where_options[] = {
     LEAT_CLI_OPTION(NUMBER, "seed", seed,
                     "seed of the trainer, if it differs from the stream's own seed", .value = "N",
                     .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "world-size", world_size,
-                    "number of ranks; needed only for a step that `uneven: pad` adds (default 1)",
-                    .value = "W", .min = 1, .max = 1048576),
+    LEAT_CLI_OPTION(
+        NUMBER, "world-size", world_size,
+        "number of ranks (default 1); needed only for steps that the option `uneven: pad` adds",
+        .value = "W", .min = 1, .max = 1048576),
     LEAT_CLI_OPTION_END,
 };
 
@@ -184,13 +185,13 @@ const struct leat_cli_command leat_cli_where_command = {
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "show where the records of a batch come from",
     .description =
-        "Prints a line for each row of a batch. It shows the number of the record (from 0, as\n"
-        "for skip_records), its bytes in the file's text, and file:line. A packed row has a\n"
-        "line for each of its parts.\n"
+        "Prints a line for each row of a batch. It shows the number of the record, the range\n"
+        "of its bytes in the text of the file, and file:line. Records count from 0, as in the\n"
+        "option `skip_records`. A packed row has a line for each of its parts.\n"
         "\n"
-        "`where` computes the order of the records again in its own process. It reads the\n"
-        "data with your permissions. For a STREAM, it gets the spec from the daemon. It\n"
-        "writes nothing, not even a cache.",
+        "The command computes the order of the records again in its own process. It reads the\n"
+        "data with your permissions. For a STREAM, it gets the spec from the daemon. It writes\n"
+        "nothing, not even a cache.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl where titanic --epoch 3 --step 17\n"

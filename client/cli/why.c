@@ -33,17 +33,17 @@ const struct leat_cli_command leat_cli_why_command = {
     .summary = "show what limits the speed of a stream, and what would help",
     .description =
         "Shows what limits the speed of a STREAM of the running daemon. This may be its\n"
-        "trainers, a stage, the disk, memory_limit, the number of workers, the order, or other\n"
-        "load on the machine. It names slow trainers (rank, client, process, host) and the\n"
-        "trainers that wait for them. It shows how busy each part was. It estimates what you\n"
-        "would gain from one more worker or CPU, a cache, files in memory, or an infinitely\n"
-        "fast trainer.\n"
+        "trainers, a stage, the disk, memory_limit, the number of workers, the thread that\n"
+        "orders rows, or other load on the machine. It names slow trainers (rank, client,\n"
+        "process, host) and the trainers that wait for them. It shows how busy each part was.\n"
+        "It estimates what you would gain from one more worker or CPU, a cache, files in\n"
+        "memory, or an infinitely fast trainer.\n"
         "\n"
         "The daemon samples its counters once a second. The answer covers the last S seconds,\n"
         "or the time since the stream's first trainer came. The estimates assume that the\n"
-        "busiest part limits the speed. leat leaves out estimates that it cannot measure. For\n"
-        "example, it cannot load a FIFO into memory first. If the stream stalls or has failed,\n"
-        "the error comes last.",
+        "busiest part limits the speed. leat leaves out an estimate that makes no sense for\n"
+        "the stream: for a FIFO, it does not estimate files in memory. If the stream stalls or\n"
+        "has failed, the error comes last.",
     .operand = "STREAM",
     .examples = "  leatctl why titanic\n"
                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.low\n",

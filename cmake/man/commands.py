@@ -3,8 +3,8 @@ from scdoc import bold, definition, escape, inline, literal, page, paragraphs, s
 
 EXITS = {
     0: "The command succeeded.",
-    1: "The command failed. The last line on the standard error gives the reason. `check` and `cache verify` also end with 1 "
-       "if they find an error.",
+    1: "The command failed. The last line on the standard error gives the reason. The commands `doctor` and `cache verify` "
+       "end with 1 if they find a fault. The command `check` does so if the fault has no place in a file.",
     2: "The command line has an error.",
     3: "A configuration or data file has an error. The message gives the place.",
     4: "No daemon answers. Start one, or give the folder of its sockets (see `LEAT_SOCKET` and `--socket`).",

@@ -7,10 +7,10 @@ from scdoc import bold, definition, literal, page, paragraphs, section
 
 NAMES = {
     "Errors": "errors",
-    "The client: where the daemon is": "client",
+    "Clients": "client",
     "Opening a stream": "open",
     "Building a stream in code": "build",
-    "What was opened": "stream",
+    "The opened stream": "stream",
     "Batches": "batch",
     "Saving": "save",
 }

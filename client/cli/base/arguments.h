@@ -108,7 +108,8 @@ extern const char *const leat_cli_deliveries[]; /* NULL-terminated */
                     .letter = 'q')
 #define LEAT_CLI_OPTION_NO_FUSE                                                                    \
     LEAT_CLI_OPTION(FLAG, "no-fuse", no_fuse,                                                      \
-                    "run each per-record stage as its own job: slower, but the same batches",      \
+                    "run each per-record stage in a job of its own; this is slower, and gives "    \
+                    "the same batches",                                                            \
                     .is_of_file = true)
 #define LEAT_CLI_OPTION_DELIVERY                                                                   \
     LEAT_CLI_OPTION(CHOICE, "delivery", delivery,                                                  \
@@ -126,12 +127,12 @@ extern const char *const leat_cli_deliveries[]; /* NULL-terminated */
         LEAT_CLI_OPTION(NUMBER, "world-size", world_size,                                          \
                         "number of ranks (default: from the launcher, else 1)", .value = "W",      \
                         .min = 1, .max = UINT32_MAX),                                              \
-        LEAT_CLI_OPTION(NUMBER, "seed", seed, "use this seed instead of the stream's own",         \
+        LEAT_CLI_OPTION(NUMBER, "seed", seed, "use this seed instead of the stream's own seed",    \
                         .value = "N", .max = UINT64_MAX),                                          \
-        LEAT_CLI_OPTION(                                                                           \
-            STRING, "position", position,                                                          \
-            "start at this position, with its seed; it is an error if spec or data have changed",  \
-            .value = "TEXT|@FILE"),                                                                \
+        LEAT_CLI_OPTION(STRING, "position", position,                                              \
+                        "start at this position, with its seed; the command fails if spec or "     \
+                        "data have changed",                                                       \
+                        .value = "TEXT|@FILE"),                                                    \
         LEAT_CLI_OPTION(FLAG, "accept-changes", accept_changes,                                    \
                         "start at --position even if spec or data have changed")
 

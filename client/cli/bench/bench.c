@@ -283,7 +283,8 @@ static const struct leat_cli_option bench_options[] = {
                     "try each of these values; repeat the option to try all combinations",
                     .value = "PATH=V1,V2,.."),
     LEAT_CLI_OPTION(STRING, "compare", compare,
-                    "also measure this file and compare both; or compare two saved results (.json)",
+                    "also measure this file and compare it with the first FILE; or compare two "
+                    "saved results (.json)",
                     .value = "FILE"),
     LEAT_CLI_OPTION(CHOICE, "goal", goal, "the figure to optimise (default: records)",
                     .value = "WHAT", .choices = goals),
@@ -305,8 +306,8 @@ static const struct leat_cli_option bench_options[] = {
                     .value = "FILE"),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION(NUMBER, "window", window,
-                    "number of batches to hold at once (default: the daemon's)", .value = "N",
-                    .min = 1, .max = 4096),
+                    "number of batches to hold at once (default: as the daemon decides)",
+                    .value = "N", .min = 1, .max = 4096),
     LEAT_CLI_OPTION_DELIVERY,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -317,28 +318,35 @@ const struct leat_cli_command leat_cli_bench_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .summary = "measure a stream: records/s, tokens/s, memory, CPU",
     .description =
-        "Runs the stream as `run` does, with a new daemon for each run and a trainer that\n"
-        "reads every byte. Each run warms up before it measures. At the end of the data the\n"
-        "stream starts again. If there are several configurations, they run in turns, several\n"
-        "times each, and the table shows the medians.\n"
+        "Runs the stream as `leatctl run` does, with a new daemon for each run and a trainer\n"
+        "that reads every byte. Each run warms up before it measures. At the end of the data\n"
+        "the stream starts again. With --vary, --find or --compare there are several\n"
+        "configurations. They run in turns, several times each, and the table shows the\n"
+        "medians.\n"
         "\n"
         "In the table, records are rows of batches. Tokens are elements of lists, without\n"
         "padding, masks, labels and token types. Memory is the highest memory use of the\n"
         "daemon (VmHWM), with its batches. Waited is the share of time in which the trainer\n"
         "had no batch.\n"
         "\n"
-        "PATH says which value to change. It is STAGE.ARG or source.ARG. STAGE[2].ARG is for\n"
-        "the second stage of that name. PATH may also be an option of the stream (block_bytes)\n"
-        "or a setting of the daemon (workers, memory_limit). If only one stage has the\n"
-        "argument, you may write ARG alone.\n"
+        "The goals `source` and `bytes` of --goal are bytes per second, of the source and of\n"
+        "batches. The goal `cpu` is the CPU time per record. The goal `first_batch` is the\n"
+        "time until the first batch, and `wall` is the time of the whole run.\n"
+        "\n"
+        "In --vary and --find, PATH names the value to change. PATH is STAGE.ARG or\n"
+        "source.ARG. STAGE[2].ARG is for the second stage of that name. PATH may also be an\n"
+        "option of the stream (block_bytes) or a setting of the daemon (workers,\n"
+        "memory_limit). If only one stage has the argument, you may write ARG alone.\n"
         "\n"
         "Values are YAML. For ranges, 1..16 means all whole numbers from 1 to 16. The range\n"
         "16..64+16 means 16, 32, 48 and 64. The range 1..64*2 means 1, 2, 4, 8, 16, 32 and 64.\n"
-        "`bench` checks all values before the first run. It runs at most 256 configurations.\n"
+        "The command checks all values before the first run. It runs at most 256\n"
+        "configurations.\n"
         "\n"
         "--find doubles the value as long as this helps, and then tries values between the\n"
         "best ones. By default the range starts at 1, and ends at the first value that the\n"
-        "stream refuses. For workers, it ends at twice the number of CPUs.",
+        "stream refuses. For the setting `workers`, the range ends at twice the number of\n"
+        "CPUs.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl bench titanic.yaml\n"

@@ -395,10 +395,10 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "build the cache or the index of a stream without a trainer",
     .description =
-        "Runs the source and the per-record stages in this process. It continues an\n"
-        "unfinished cache, and leaves a complete cache as it is. If the stream has no\n"
-        "`cache`, but a folder for its `index`, the command builds the index. With an index,\n"
-        "each node of a cluster makes only its own rows, already in the first epoch.",
+        "Runs the source and the per-record stages in this process. The command continues an\n"
+        "unfinished cache, and leaves a complete cache as it is. If the stream has no `cache`\n"
+        "but its option `index` names a folder, the command builds the index. With an index,\n"
+        "each node of a cluster makes only its own rows, even in the first epoch.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache warm train.yaml --workers 8\n",
@@ -408,18 +408,18 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
 
 static const struct leat_cli_option prepare_options[] = {
     LEAT_CLI_OPTION(STRING, "shard", shard,
-                    "make shard I of N, from 0; auto takes I and N from the job array",
+                    "make shard I of N (I is 0 to N-1); auto takes I and N from the job array",
                     .value = "I/N|auto"),
-    LEAT_CLI_OPTION(FLAG, "seal", seal,
-                    "check that DIR has all shards, and write set.json; `cache: {prepared: DIR}` "
-                    "can then read the set"),
+    LEAT_CLI_OPTION(
+        FLAG, "seal", seal,
+        "check that DIR has all shards, and write set.json, which makes them a prepared set"),
     LEAT_CLI_OPTION(CHOICE, "job", job, "print a batch job that makes all shards and seals the set",
                     .value = "KIND", .choices = leat_cli_job_kinds),
     LEAT_CLI_OPTION(STRING, "output", output,
                     "the folder for the shards; it may be s3://BUCKET/FOLDER/", .letter = 'o',
                     .value = "DIR"),
-    LEAT_CLI_OPTION(NUMBER, "end-with", pid, "give up when the process PID ends", .value = "PID",
-                    .min = 1, .max = INT32_MAX),
+    LEAT_CLI_OPTION(NUMBER, "end-with", pid, "stop, without a shard, when the process PID ends",
+                    .value = "PID", .min = 1, .max = INT32_MAX),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -435,20 +435,23 @@ const struct leat_cli_command leat_cli_prepare_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .description =
         "This command is for batch jobs. It runs on any machine that has the data. It divides\n"
-        "the data, file after file, into N shards of about equal size. A shard appears under\n"
-        "its name only when it is complete. Several attempts at a shard may run at once. If a\n"
-        "shard is already complete, an attempt succeeds at once.\n"
+        "the data, file after file, into N shards of about equal size. A shard gets its name\n"
+        "only when it is complete, so several tasks may make one shard at the same time. If\n"
+        "the shard is already complete, the command succeeds at once.\n"
         "\n"
-        "DIR may be s3://BUCKET/FOLDER/. A complete shard is then uploaded, unless the store\n"
-        "already has this shard. See leat-fetch(8).\n"
+        "If DIR is s3://BUCKET/FOLDER/, the command uploads each complete shard, unless the\n"
+        "store already has it. See leat-fetch(8).\n"
         "\n"
-        "--seal completes the set. `cache: {prepared: DIR}` then reads the set without the\n"
-        "source. If the stream has no `cache`, but a folder for its `index`, --seal also makes\n"
-        "the index. To join the shards into a cache instead, use `leatctl cache merge`.\n"
+        "When all shards are complete, --seal checks them and makes them a prepared set. A\n"
+        "stream with `cache: {prepared: DIR}` trains from this set, without the source. If the\n"
+        "stream has no `cache` but its option `index` names a folder, --seal also makes the\n"
+        "index. To join the shards into a cache instead, use `leatctl cache merge`.\n"
         "\n"
-        "--shard auto takes I and N from the job array: SLURM_ARRAY_TASK_ID, _COUNT and _MIN,\n"
-        "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE, or JOB_COMPLETION_INDEX of Kubernetes. If you\n"
-        "set LEAT_SHARDS, it is N, and tasks count from 0.",
+        "--shard auto takes I and N from variables of the job array. On Slurm, they are\n"
+        "SLURM_ARRAY_TASK_ID (minus SLURM_ARRAY_TASK_MIN) and SLURM_ARRAY_TASK_COUNT. On AWS\n"
+        "Batch, they are AWS_BATCH_JOB_ARRAY_INDEX and AWS_BATCH_JOB_ARRAY_SIZE. On\n"
+        "Kubernetes, I is JOB_COMPLETION_INDEX, and you must set LEAT_SHARDS to N. If you set\n"
+        "LEAT_SHARDS elsewhere, it also gives N, and the index of the first task must be 0.",
     .examples = "  leatctl prepare train.yaml --shard 0/64 -o shards/\n"
                 "  leatctl prepare train.yaml --shard auto -o shards/\n"
                 "  leatctl prepare train.yaml --seal -o shards/\n"
@@ -477,9 +480,9 @@ const struct leat_cli_command leat_cli_cache_merge_command = {
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "join shards into the cache of a stream",
     .description =
-        "The shards may come from other machines. The same per-record stages must have made\n"
-        "them from the same bytes. The result is the same file that `leatctl cache warm`\n"
-        "makes.",
+        "The shards may come from other machines. `leatctl prepare` must have made them with\n"
+        "the source and the per-record stages of FILE, from files with equal contents. The\n"
+        "result equals the cache that `leatctl cache warm` makes.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache merge train.yaml --shards shards/\n",

@@ -152,10 +152,11 @@ const struct leat_cli_command leat_cli_doctor_command = {
         "caches and state. If FILE is a configuration of stunnel (NAME.conf), it checks only\n"
         "that tunnel.\n"
         "\n"
-        "Each line begins with a state. `ok` means that it works. `warn` means that it works,\n"
-        "but badly or not for long. `fail` means that it does not work. `unseen` means that\n"
-        "you may not see it, but root often can. The next line says how to repair it.\n"
-        "`doctor` changes nothing. The exit status is 1 if anything fails.",
+        "Each line shows one thing that leat needs, and begins with its state. `ok` means that\n"
+        "it works, and `fail` that it does not. `warn` means that it works, but badly or not\n"
+        "for long. `unseen` means that you may not see it, but root often can. The line \"to\n"
+        "repair\" below says what to do. The command changes nothing. The exit status is 1 if a\n"
+        "state is `fail`.",
     .operand = "[FILE]",
     .examples = "  leatctl doctor\n"
                 "  leatctl doctor /etc/leat/stunnel.conf\n"

@@ -121,10 +121,10 @@ static const struct leat_cli_option dump_options[] = {
                     "where to write: a folder, or NAME.jsonl; for one batch also NAME.safetensors "
                     "or NAME.npz (default: print JSONL)",
                     .letter = 'o', .value = "PATH"),
-    LEAT_CLI_OPTION(CHOICE, "format", save_format,
-                    "file format; auto takes the format that the suffix of PATH names, or "
-                    "safetensors for a folder",
-                    .value = "F", .choices = save_formats),
+    LEAT_CLI_OPTION(
+        CHOICE, "format", save_format,
+        "file format; auto follows the suffix of PATH, and takes safetensors for a folder",
+        .value = "F", .choices = save_formats),
     LEAT_CLI_OPTION(FLAG, "compress", compress, "compress the arrays in .npz"),
     LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "epoch of the first batch, from 0 (default 0)",
                     .value = "E", .max = UINT64_MAX),
@@ -143,9 +143,10 @@ const struct leat_cli_command leat_cli_dump_command = {
     .summary = "write batches as safetensors, .npz or JSONL",
     .description =
         "Writes the batches of a stream. For a FILE, a private daemon makes them, as with\n"
-        "`run`. For a STREAM, they come from the running daemon. If PATH is a folder, each\n"
-        "batch gets its own file, such as epoch-0000-step-00000017.safetensors. If PATH is\n"
-        "NAME.jsonl, this file gets all batches. Each file appears only when it is complete.\n"
+        "`leatctl run`. For a STREAM, they come from the running daemon. If the PATH of\n"
+        "--output is a folder, each batch gets its own file, such as\n"
+        "epoch-0000-step-00000017.safetensors. If PATH is NAME.jsonl, this file gets all\n"
+        "batches. Each file appears only when it is complete.\n"
         "\n"
         "In JSONL, each line is a row: {\"_epoch\": 0, \"_step\": 17, \"_row\": 3, ...} and the\n"
         "values of all tensors by name. NaN and infinities become null. In .npz, bfloat16 has\n"

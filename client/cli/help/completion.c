@@ -159,8 +159,8 @@ const struct leat_cli_command leat_cli_completion_command = {
         "The script calls `leatctl completion words -- WORD...`. This prints the words that\n"
         "can complete the last WORD: commands, options and their values, stages, streams,\n"
         "rooms and session numbers. It asks the running daemon for names, and waits at most\n"
-        "half a second. The first line of the output says what else the shell adds: files,\n"
-        "folders, users, or nothing (words).",
+        "half a second. The first line of the output is files, folders, users or words. For\n"
+        "files, folders or users, the shell also offers their names.",
     .operand = "SHELL",
     .more = "[WORD...]",
     .examples = "  source <(leatctl completion bash)\n"

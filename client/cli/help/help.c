@@ -45,23 +45,24 @@ static const struct {
     [LEAT_CLI_GROUP_DATA] = {"data", NULL},
     [LEAT_CLI_GROUP_RUN] = {"run", NULL},
     [LEAT_CLI_GROUP_DAEMON] = {"daemon", NULL},
-    [LEAT_CLI_GROUP_CACHES] = {"caches", "files that make the next run faster"},
+    [LEAT_CLI_GROUP_CACHES] = {"caches", "build, list, check and remove caches"},
     [LEAT_CLI_GROUP_TOKENIZERS] = {"tokenizers", "turn texts into token ids, and back"},
     [LEAT_CLI_GROUP_LEATCTL] = {"leatctl", NULL},
 };
 
-/* "cache        warm, prepare, ...", and the summary below. */
+/* "cache        build, ...; commands: warm, prepare, ..." */
 static void add_two_words(struct leat_text *text, const struct leat_cli_command *const *commands,
                           unsigned group, const char *on, const char *off) {
-    const char *separator = "";
+    const char *separator = "; commands: ";
 
     while ((*commands)->group != group)
         commands++;
-    leat_text_add(text, "%-11s%s%-12.*s%s ", groups[group].name, on,
-                  (int)strcspn((*commands)->name, " "), (*commands)->name, off);
+    leat_text_add(text, "%-11s%s%-12.*s%s %s", groups[group].name, on,
+                  (int)strcspn((*commands)->name, " "), (*commands)->name, off,
+                  groups[group].summary);
     for (; *commands && (*commands)->group == group; commands++, separator = ", ")
         leat_text_add(text, "%s%s", separator, strchr((*commands)->name, ' ') + 1);
-    leat_text_add(text, ": %s\n", groups[group].summary);
+    leat_text_add(text, "\n");
 }
 
 static void add_group(struct leat_text *text, const struct leat_cli_command *const *commands,
@@ -235,9 +236,7 @@ const struct leat_cli_command leat_cli_help_command = {
     .name = "help",
     .group = LEAT_CLI_GROUP_LEATCTL,
     .summary = "list the commands, or describe one",
-    .description =
-        "With --json it prints all commands with their options, for programs. The manual\n"
-        "pages are made from this output.",
+    .description = "With --json, the command prints all commands with their options, for programs.",
     .operand = "[COMMAND]",
     .more = "[COMMAND]",
     .examples = "  leatctl help cache warm\n"

@@ -163,12 +163,12 @@ static const char *const formats[] = {"text", "json", "jsonl", NULL};
             "write the last position to FILE; continue there later with --position @FILE",         \
             .value = "FILE"),                                                                      \
         LEAT_CLI_OPTION(NUMBER, "window", window,                                                  \
-                        "number of batches to hold at once (default: the daemon's)", .value = "N", \
-                        .min = 1, .max = 4096),                                                    \
+                        "number of batches to hold at once (default: as the daemon decides)",      \
+                        .value = "N", .min = 1, .max = 4096),                                      \
         LEAT_CLI_OPTION_DELIVERY,                                                                  \
         LEAT_CLI_OPTION(FLAG, "digest", digest,                                                    \
-                        "print a hash (BLAKE2b-256) of all batches: of their names, dtypes, "      \
-                        "shapes, bytes and order"),                                                \
+                        "print a hash (BLAKE2b-256) of the tensors of all batches: names, "        \
+                        "dtypes, shapes, bytes and order"),                                        \
         LEAT_CLI_OPTION(CHOICE, "format", format, "output format", .value = "F",                   \
                         .choices = formats)
 static const struct leat_cli_option run_options[] = {
@@ -188,7 +188,7 @@ const struct leat_cli_command leat_cli_run_command = {
     .description =
         "Starts a private leatd, pulls batches as a trainer does, prints a summary, and stops\n"
         "this leatd. It takes the leatd in the folder of leatctl, else $LEAT_LEATD, else the\n"
-        "leatd on the PATH. `run` writes no files next to FILE.",
+        "leatd on the PATH. The private leatd writes no files next to FILE.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl run titanic.yaml --digest\n"
@@ -203,7 +203,7 @@ static const struct leat_cli_option pull_options[] = {
     PULLING,
     LEAT_CLI_OPTION(
         NUMBER, "reconnect", reconnect,
-        "if the daemon ends, wait for another one for S seconds (default 60; 0: do not wait)",
+        "if the daemon ends, wait up to S seconds for another daemon (default 60; 0: do not wait)",
         .value = "S", .max = 1000000),
     LEAT_CLI_OPTION_END,
 };

@@ -207,7 +207,8 @@ static const struct leat_cli_option stats_options[] = {
                     "with --watch: number of updates (default: until you press Ctrl-C)",
                     .letter = 'n', .value = "N", .min = 1, .max = UINT64_MAX),
     LEAT_CLI_OPTION(STRING, "since", since,
-                    "show the last TIME until now: 60 (seconds), 90s, 10m or 6h", .value = "TIME"),
+                    "show the history of the last TIME, such as 60 (seconds), 90s, 10m or 6h",
+                    .value = "TIME"),
     LEAT_CLI_OPTION_END,
 };
 
@@ -220,19 +221,23 @@ const struct leat_cli_command leat_cli_stats_command = {
         "each stage is.\n"
         "\n"
         "The busy time is the sum over all threads. The table shows each stage's share of the\n"
-        "busy time. It also shows how long single blocks or jobs take: mean, minimum, maximum,\n"
+        "busy time. It also shows how long one block or batch takes: mean, minimum, maximum,\n"
         "median and 99th percentile. A percentile may be wrong by up to 1/16 of its value.\n"
         "\n"
-        "`scan` reads the data and finds where records begin. The line of the source shows the\n"
-        "parsing of records. `order` shuffles and batches, on one thread. `collate` writes\n"
-        "batches. --json prints all figures. With --watch, it prints one line for each update.\n"
+        "The line `scan` of the table stands for reading the data and finding where records\n"
+        "begin. The line of the source, such as `csv`, stands for parsing records. The line\n"
+        "`order` stands for shuffling and batching, on one thread. The line `collate` stands\n"
+        "for writing batches. --json prints all figures. --watch --json prints one line for\n"
+        "each update.\n"
         "\n"
         "--since prints one line per second for the last ten minutes, and one line per ten\n"
-        "seconds for the six hours before. The daemon keeps less if many streams are busy. The\n"
-        "figures are batches, rows, tokens and bytes per second, the time that trainers waited\n"
-        "for a batch, and the time that batches waited for a slot. These figures are of all\n"
-        "streams together, or only of STREAM. Busy workers and memory are of the whole daemon.\n"
-        "--json adds the stages.",
+        "seconds for the six hours before. If many streams are busy, the daemon keeps a\n"
+        "shorter history. The figures are batches, rows, tokens and bytes per second, and\n"
+        "shares of time. The column `waited` is the share in which trainers waited for a\n"
+        "batch. The column `no slot` is the share in which no memory for a batch (slot) was\n"
+        "free. With STREAM, these figures are of this stream, else of all streams together.\n"
+        "Busy workers and memory are always of the whole daemon. --json also prints the\n"
+        "figures of each stage.",
     .operand = "[STREAM]",
     .examples = "  leatctl stats titanic\n"
                 "  leatctl stats --watch --interval 5\n"

@@ -178,11 +178,11 @@ const struct leat_cli_command leat_cli_tokenizer_decode_command = {
     .group = LEAT_CLI_GROUP_TOKENIZERS,
     .summary = "turn lines of token ids into text",
     .description = TOKENIZER_TEXT
-    "Reads lines of token ids, separated by blanks, from the standard input. For each\n"
-    "line it prints the text and a line end. It leaves out unknown ids.\n"
+    "Reads lines of token ids, separated by blanks, from the standard input. For each line\n"
+    "it prints the text and a line end. It leaves out unknown ids.\n"
     "\n"
-    "A text may contain line ends itself. Then use --jsonl: each input line is {\"ids\":\n"
-    "[...], \"skip_special\": true}, and each answer is {\"t\": text}.",
+    "If texts contain line ends, use --jsonl. Each input line is then {\"ids\": [...],\n"
+    "\"skip_special\": true}, and each answer is {\"t\": text}.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer encode gpt2/ < a.txt | leatctl tokenizer decode gpt2/\n"
                 "  echo '{\"ids\": [101, 7592, 102], \"skip_special\": true}' |\n"

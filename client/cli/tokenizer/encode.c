@@ -217,8 +217,9 @@ static const struct leat_cli_option tokenizer_encode_options[] = {
     LEAT_CLI_OPTION(FLAG, "special", special, "add the tokenizer's special tokens"),
     LEAT_CLI_OPTION(FLAG, "offsets", offsets,
                     "print JSON, with the start and end of each token in characters"),
-    LEAT_CLI_OPTION(FLAG, "type-ids", type_ids,
-                    "print JSON, with 0 for tokens of the text and 1 for tokens of its pair"),
+    LEAT_CLI_OPTION(
+        FLAG, "type-ids", type_ids,
+        "print JSON, with 0 for tokens of the text and 1 for tokens of the second text (pair)"),
     LEAT_CLI_OPTION(FLAG, "jsonl", jsonl,
                     "each input line is {\"t\": text}; \"pair\", \"special\", \"off\" and "
                     "\"type_ids\" are optional"),
@@ -230,15 +231,15 @@ const struct leat_cli_command leat_cli_tokenizer_encode_command = {
     .group = LEAT_CLI_GROUP_TOKENIZERS,
     .summary = "turn lines of text into token ids",
     .description = TOKENIZER_TEXT
-    "Reads lines of text from the standard input. For each line it prints the token ids\n"
-    "on one line, separated by blanks. The ids equal those of Hugging Face tokenizers for\n"
-    "the same file, with the truncation and padding of that file. Bytes that are not\n"
-    "UTF-8 become U+FFFD.\n"
+    "Reads lines of text from the standard input. For each line it prints the token ids on\n"
+    "one line, separated by blanks. The ids equal those of Hugging Face tokenizers with\n"
+    "the same TOKENIZER, including its truncation and padding. Bytes that are not UTF-8\n"
+    "become U+FFFD.\n"
     "\n"
-    "With --jsonl, each line is an object: {\"t\": text, \"pair\": second text, \"special\":\n"
-    "true, \"off\": true, \"type_ids\": true}. Only t is required. The answer is {\"ids\":\n"
-    "[...], \"type_ids\": [...], \"off\": [[start, end], ...]}, with the members that you\n"
-    "asked for.",
+    "With --jsonl, each input line is an object: {\"t\": text, \"pair\": second text,\n"
+    "\"special\": true, \"off\": true, \"type_ids\": true}. Only t is required. The answer is\n"
+    "{\"ids\": [...], \"type_ids\": [...], \"off\": [[start, end], ...]}, with the members that\n"
+    "you asked for.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer encode gpt2/ < corpus.txt > corpus.ids\n"
                 "  leatctl tokenizer encode tokenizer.json --special --offsets < corpus.txt\n"

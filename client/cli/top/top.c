@@ -288,9 +288,9 @@ const struct leat_cli_command leat_cli_top_command = {
         "waiting times; the load of each stage; and the trainers, with what they wait for. It\n"
         "fits terminals of any size. From 80x24 on, it shows all tables at once.\n"
         "\n"
-        "Press tab for the next table, arrows to choose a stream or to scroll, s to change\n"
-        "the sort order, ? to see what the columns mean, and q to quit. Without a terminal it\n"
-        "prints once, as with --once. --json prints one line per interval. With --once, it\n"
+        "Press tab for the next table, arrows to choose a stream or to scroll, s to change the\n"
+        "sort order, ? to see what the columns mean, and q to quit. Without a terminal it\n"
+        "prints once, as with --once. --json prints one line per interval, and --json --once\n"
         "prints one line and ends.",
     .examples = "  leatctl top\n"
                 "  leatctl top --once\n"

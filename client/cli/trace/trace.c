@@ -287,14 +287,15 @@ const struct leat_cli_command leat_cli_trace_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .summary = "record events of a stream for Perfetto",
     .description =
-        "For a FILE, a private daemon serves the stream, and `trace` records it. For a\n"
-        "STREAM, `trace` records the running daemon. The result is JSON in the format of\n"
-        "Chrome's trace events. Open it at https://ui.perfetto.dev. It has a track for each\n"
-        "worker thread with jobs and stages. Other tracks show the daemon's main loop and the\n"
-        "delivered batches. Counters show blocks, free slots and bytes.\n"
+        "For a FILE, a private daemon serves the stream, and the command records this daemon.\n"
+        "For a STREAM, the command records the running daemon. The result is JSON in the\n"
+        "format of Chrome's trace events. Open it at https://ui.perfetto.dev. The trace has a\n"
+        "track for each worker thread, with its jobs and stages. Other tracks show the\n"
+        "daemon's main loop and the delivered batches. Counters show blocks, free slots and\n"
+        "bytes.\n"
         "\n"
-        "Tracing does not change batches. The daemon keeps a limited number of events. The\n"
-        "summary says how many it dropped.",
+        "Tracing does not change batches. The daemon keeps a limited number of events. If it\n"
+        "had to drop events, the summary says how many.",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl trace titanic.yaml -o trace.json --batches 1000 --workers 8\n"
