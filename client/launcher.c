@@ -140,7 +140,7 @@ static int read_size(const struct launcher *launcher, struct leat_ranks *ranks, 
         return 0;
     return leat_error_set(err, -EINVAL,
                           "the environment variable %s is %.32s, but no variable gives the number "
-                          "of ranks: set %s, or give world_size (1: this is the only rank)",
+                          "of ranks: set %s, or give world_size (1 if this is the only rank)",
                           launcher->rank, get_variable(launcher->rank), launcher->sizes[0]);
 }
 
@@ -277,7 +277,7 @@ static int take_no_launcher(const struct leat_ranks *given, struct leat_ranks *r
     if (launcher)
         return leat_error_set(err, -EINVAL,
                               "the environment variable %s is \"%.32s\", but no variable gives the "
-                              "rank: set %s, or give world_size (1: this is the only rank)",
+                              "rank: set %s, or give world_size (1 if this is the only rank)",
                               launcher->sizes[0], get_variable(launcher->sizes[0]), launcher->rank);
     *ranks = (struct leat_ranks){.world_size = 1, .source = ""};
     return 0;

@@ -57,7 +57,7 @@ static int read_more(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
     if (r == 0)
         return leat_error_set(
             err, -ETIMEDOUT,
-            "the daemon did not answer within %d ms: check that it is not stopped or suspended",
+            "the daemon did not answer within %d ms: check whether it is stopped or suspended",
             timeout_ms);
     if (leat_frame_decoder_space(decoder, 4096, &space, &size) < 0)
         return leat_error_oom(err);

@@ -87,8 +87,8 @@ int leat_connection_drain(struct leat_connection *connection, struct leat_error 
         return 0;
     if (connection->n_held > 0 && leat_draining_is_on(&connection->draining))
         return leat_error_set(err, -EBUSY,
-                              "you still hold %u batches from before two seeks: release the oldest "
-                              "ones before you seek again",
+                              "you still hold %u batches from before your last two seeks: release "
+                              "the oldest ones before you seek again",
                               connection->n_held + connection->draining.n_held);
     r = leat_connection_tell_releases(connection, err);
     if (r < 0)
@@ -175,7 +175,7 @@ static int greet_again(struct leat_connection *connection, struct leat_error *er
     if (!leat_outage_is_late(&connection->outage))
         return 0;
     leat_error_set(&failure, -ETIMEDOUT,
-                   "the daemon does not answer: check that it is not stopped or suspended");
+                   "the daemon does not answer: check whether it is stopped or suspended");
     return fail_attempt(connection, &failure, true, err);
 }
 
@@ -235,9 +235,9 @@ int leat_connection_tell_releases(struct leat_connection *connection, struct lea
     if (n == 0 || leat_wire_send_many(&connection->wire, connection->released, n) != -EAGAIN)
         return 0;
     *err = LEAT_ERROR_INIT;
-    return leat_error_set(err, -ETIMEDOUT,
-                          "the daemon does not take back released batches: check that it is not "
-                          "stopped or suspended");
+    return leat_error_set(
+        err, -ETIMEDOUT,
+        "the daemon does not take back released batches: check whether it is stopped or suspended");
 }
 
 /* Waking the daemon costs more than a release, so releases are sent for a quarter of the window at

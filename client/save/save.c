@@ -55,13 +55,15 @@ static int check_names(const struct leat_view *view, struct leat_error *err) {
 
         if (!leat_utf8_is_valid(name, strlen(name)))
             return leat_error_set(
-                err, -EILSEQ, "the name of tensor %zu is not UTF-8: `rename` it in the pipeline",
+                err, -EILSEQ,
+                "the name of tensor %zu is not UTF-8: give it another name with the stage `rename`",
                 i);
         for (size_t k = 0; k < i; k++)
             if (strcmp(view->tensors[k].name, name) == 0)
-                return leat_error_set(
-                    err, -EINVAL, "two tensors have the name \"%s\": `rename` one in the pipeline",
-                    name);
+                return leat_error_set(err, -EINVAL,
+                                      "two tensors have the name \"%s\": give one of them another "
+                                      "name with the stage `rename`",
+                                      name);
     }
     return 0;
 }

@@ -53,15 +53,17 @@ static int check_name(const char *name, struct leat_error *err) {
                       strncmp(name, "../", 3) == 0 || strstr(name, "/../");
 
     if (is_outside || (n >= 3 && strcmp(name + n - 3, "/..") == 0))
-        return leat_error_set(err, -EINVAL,
-                              ".npz uses the names of tensors as paths, but \"%s\" cannot be one: "
-                              "`rename` the tensor in the pipeline, or save safetensors",
-                              name);
+        return leat_error_set(
+            err, -EINVAL,
+            ".npz uses the names of tensors as paths, but \"%s\" is not a safe path: give the "
+            "tensor another name with the stage `rename`, or save safetensors",
+            name);
     if (n >= 4 && strcmp(name + n - 4, ".npy") == 0)
-        return leat_error_set(err, -EINVAL,
-                              "the tensor \"%s\" would have the same file in .npz as another "
-                              "tensor: `rename` one in the pipeline, or save safetensors",
-                              name);
+        return leat_error_set(
+            err, -EINVAL,
+            "the name of the tensor \"%s\" ends in .npy, which NumPy removes: give the tensor "
+            "another name with the stage `rename`, or save safetensors",
+            name);
     return 0;
 }
 

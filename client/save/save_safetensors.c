@@ -62,9 +62,10 @@ int leat_save_safetensors(const struct leat_saving *saving, struct leat_saved_fi
     uint64_t n_bytes; /* little endian, as are all machines that leat runs on */
 
     if (leat_view_find(view, METADATA))
-        return leat_error_set(err, -EINVAL,
-                              "a tensor has the name " METADATA
-                              ", which safetensors reserves: `rename` it in the pipeline");
+        return leat_error_set(
+            err, -EINVAL,
+            "a tensor has the name " METADATA
+            ", which safetensors reserves: give the tensor another name with the stage `rename`");
     make_header(&header, view);
     if (header.failed)
         leat_error_oom(err);

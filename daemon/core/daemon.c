@@ -392,7 +392,7 @@ static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
     int r = uv_loop_init(&daemon->loop);
 
     if (r < 0)
-        return leat_error_set(err, r, "event loop: %s", uv_strerror(r));
+        return leat_error_set(err, r, "the daemon cannot start its event loop: %s", uv_strerror(r));
     daemon->has_loop = true;
     (void)uv_loop_configure(&daemon->loop, UV_METRICS_IDLE_TIME);
     r = leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->env.n_workers);
@@ -401,7 +401,9 @@ static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
         r = leat_socket_closer_init(&daemon->closer, &daemon->loop);
     if (r == 0)
         r = init_handles(daemon);
-    return r < 0 ? leat_error_set(err, r, "event loop: %s", uv_strerror(r)) : 0;
+    return r < 0 ? leat_error_set(err, r, "the daemon cannot start its event loop: %s",
+                                  uv_strerror(r))
+                 : 0;
 }
 
 static int init(struct leat_daemon *daemon, struct leat_error *err) {

@@ -139,9 +139,10 @@ int leat_block_cache_init(struct leat_block_cache *cache, const char *path, uint
         cache->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (r == 0 && cache->folder < 0)
         r = -errno;
-    if (r < 0)
-        leat_error_set(err, r, "leat-fetch cannot use the cache folder %s: %s",
-                       folder ? folder : "has no folder: set HOME", strerror(-r));
+    if (!folder)
+        leat_error_set(err, r, "no folder is known: set HOME, or `path` of `fetch`");
+    else if (r < 0)
+        leat_error_set(err, r, "%s: %s", folder, strerror(-r));
     else
         make_room(cache, 0);
     free(folder);

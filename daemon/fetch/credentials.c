@@ -204,14 +204,16 @@ static int take_process(struct leat_credentials *credentials, const char *comman
     int r = answer ? run_process(command, answer) : -ENOMEM;
 
     if (r == -ECHILD)
-        leat_error_set(err, -EACCES, "the program credential_process of ~/.aws/config fails");
+        leat_error_set(err, -EACCES,
+                       "the program in `credential_process` of ~/.aws/config failed: run it "
+                       "yourself to see why");
     else if (r < 0)
         leat_error_set(err, -EACCES,
-                       "cannot run the program credential_process of ~/.aws/config: %s",
+                       "cannot run the program in `credential_process` of ~/.aws/config: %s",
                        strerror(-r));
     else if (leat_credentials_parse(answer->bytes, answer->n, credentials, &why) < 0)
         r = leat_error_set(err, -EACCES,
-                           "the output of the program credential_process of ~/.aws/config %s",
+                           "the output of the program in `credential_process` of ~/.aws/config %s",
                            why.message);
     answer_free(answer);
     credentials->source = "credential_process";
@@ -360,8 +362,9 @@ int leat_store_find(const struct leat_fetch_settings *settings, char **ret_endpo
         n--;
     if (endpoint && ((strncmp(endpoint, "https://", 8) != 0 && strncmp(endpoint, "http://", 7)) ||
                      strpbrk(endpoint, "@?# ")))
-        return leat_error_set(
-            err, -EINVAL, "the endpoint must be a plain URL that begins with https:// or http://");
+        return leat_error_set(err, -EINVAL,
+                              "the endpoint (AWS_ENDPOINT_URL, or `endpoint` of `fetch`) must be a "
+                              "plain URL that begins with https:// or http://");
     *ret_endpoint = endpoint ? strndup(endpoint, n) : NULL;
     if (endpoint && !*ret_endpoint)
         return leat_error_oom(err);
@@ -372,7 +375,9 @@ int leat_store_find(const struct leat_fetch_settings *settings, char **ret_endpo
     region = region ? region : "us-east-1";
     if (strspn(region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") !=
         strlen(region))
-        return leat_error_set(err, -EINVAL, "the name of the region is not valid");
+        return leat_error_set(err, -EINVAL,
+                              "the region (AWS_REGION, or `region` of `fetch`) may contain only "
+                              "letters, digits and -");
     *ret_region = strdup(region);
     return *ret_region ? 0 : leat_error_oom(err);
 }

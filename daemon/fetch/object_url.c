@@ -73,7 +73,7 @@ int leat_object_url_parse(const char *url, struct leat_object_url *ret_url,
         return refuse(
             "a URL", "contains a query, a fragment or a backslash, which leat does not allow", err);
     if (has_dots(ret_url->path))
-        return refuse(url, "contains a part . or .., which leat does not allow", err);
+        return refuse(url, "contains the part \".\" or \"..\", which leat does not allow", err);
     return 0;
 }
 

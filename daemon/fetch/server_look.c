@@ -258,7 +258,8 @@ static int check_progress(const struct leat_fetch_client *client,
     if (client->n_pages >= PAGES_MAX || client->n_urls > OBJECTS_MAX ||
         client->urls.n_bytes > URLS_MAX)
         return leat_error_set(err, -E2BIG,
-                              "the store's list of objects does not end: %zu in %zu pages so far",
+                              "the store's list of objects is too long: leat-fetch stopped after "
+                              "%zu objects in %zu pages. Use a pattern that matches fewer objects",
                               client->n_urls, client->n_pages);
     return 0;
 }
@@ -306,8 +307,8 @@ void leat_fetch_serve_list(struct leat_fetch_client *client) {
     trim_catalog(client->server);
     if (leat_object_url_parse(client->request.url, &url, &client->error) == 0 && !url.is_s3)
         leat_error_set(&client->error, -EINVAL,
-                       "%.256s: a web server does not list its files, so * works only with s3://; "
-                       "name each file",
+                       "%.256s: a web server does not list its files, so \"*\" works only with "
+                       "s3://: name each file",
                        client->request.url);
     client->looks = client->error.code == 0 ? calloc(1, sizeof(*client->looks)) : NULL;
     if (!client->looks && client->error.code == 0)

@@ -189,7 +189,8 @@ static int make_url(struct leat_transfer *transfer, struct leat_text *ret_url,
         return r;
     transfer->is_s3 = url.is_s3;
     if (transfer->request.is_confined && !url.is_s3 && leat_host_is_local(url.host))
-        return leat_error_set(err, -EACCES, "streams of trainers may not read from this machine");
+        return leat_error_set(err, -EACCES,
+                              "streams that trainers describe may not read from this machine");
     if (transfer->request.kind == LEAT_TRANSFER_LIST)
         leat_object_url_add_list(ret_url, &url, &store, transfer->token);
     else if (transfer->upload || transfer->request.kind == LEAT_TRANSFER_POST)
@@ -339,8 +340,8 @@ static int fail_connection(const struct leat_transfer *transfer, CURLcode code,
         return leat_error_set(err, -EPROTO, "the server sent more than requested");
     if (code == CURLE_COULDNT_CONNECT && transfer->request.is_confined && !transfer->is_s3)
         return leat_error_set(err, -EACCES,
-                              "cannot connect: streams of trainers may not read from this machine "
-                              "or from link-local addresses");
+                              "cannot connect: streams that trainers describe may not read from "
+                              "this machine or from link-local addresses");
     return leat_error_set(err, -EIO, "%.300s",
                           transfer->reason[0] ? transfer->reason : curl_easy_strerror(code));
 }
@@ -381,7 +382,7 @@ static int check_block(const struct leat_transfer *transfer, long status, struct
     if (is_part(transfer) && status == 200)
         return leat_error_set(
             err, -EPROTO,
-            "the server does not support ranges: it sent the whole object (HTTP 200)");
+            "the server does not support range requests: it sent the whole object (HTTP 200)");
     if (leat_answer_version(answer)[0] &&
         strcmp(leat_answer_version(answer), transfer->version) != 0)
         return leat_error_set(err, -ESTALE, "changed since it was listed: its ETag differs");

@@ -104,7 +104,7 @@ static enum MHD_Result answer_metrics(struct leat_http_site *site,
 
     if (is_stale(site, now_ns))
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                      "the daemon's loop has not answered for ten seconds\n");
+                      "the daemon's main thread has not answered for ten seconds\n");
     if (!site->metrics[format]) {
         leat_metrics_render(&text, site->reading, format);
         site->metrics[format] = respond_text(&text, is_open ? TYPE_OPENMETRICS : TYPE_PROMETHEUS);
@@ -124,7 +124,7 @@ static enum MHD_Result answer_history(struct leat_http_site *site,
 
     if (after && (!after[0] || strspn(after, "0123456789") != strlen(after)))
         return refuse(connection, MHD_HTTP_BAD_REQUEST,
-                      "the value of after must be the `at` of a sample\n");
+                      "the parameter `after` must be the value `at` of a sample\n");
     leat_http_json(&text, &site->history, site->reading,
                    wants_tens ? LEAT_HISTORY_TENS : LEAT_HISTORY_SECONDS,
                    after ? strtoull(after, NULL, 10) : 0, now_ns, is_stale(site, now_ns));
@@ -170,7 +170,7 @@ enum MHD_Result leat_http_site_answer(struct leat_http_site *site,
                       "the header Host of the request does not name this machine: use 127.0.0.1\n");
     if (!may_look)
         return refuse(connection, MHD_HTTP_FORBIDDEN,
-                      "your user must be in one of the groups in control_groups\n");
+                      "your user must be in one of the groups of the setting `control_groups`\n");
     if (has_figures && !has_token(site, connection))
         return refuse(connection, MHD_HTTP_UNAUTHORIZED,
                       "this request needs the token of http_token_file: send Authorization: Bearer "

@@ -110,7 +110,7 @@ static void say_waiting(const struct leat_verdict_facts *facts, const struct lea
         leat_text_add(text, ".\n");
     }
     if (n > TOLD_MAX)
-        leat_text_add(text, "  %zu more waited too.\n", n - TOLD_MAX);
+        leat_text_add(text, "  %zu more trainers waited.\n", n - TOLD_MAX);
 }
 
 static void say_trainer(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
@@ -118,9 +118,9 @@ static void say_trainer(const struct leat_verdict_facts *facts, const struct lea
     leat_text_add(text, "bounded by ");
     add_trainer(facts, verdict->slow, text);
     leat_text_add(text,
-                  ".\n  This trainer is slower than leat. It waited %.0f %% of the time, and held "
-                  "as many batches as\n  its window allows for %.0f %%. For %.0f %%, no slot was "
-                  "free for the next batch.\n",
+                  ".\n  This trainer is slower than leat. It waited %.0f %% of the time. For %.0f "
+                  "%% of the time, it held\n  all batches that its window allows. For %.0f %%, no "
+                  "slot was free for the next batch.\n",
                   percent(leat_verdict_waited(verdict->slow)),
                   percent(leat_verdict_held(verdict->slow)), percent(verdict->no_slot));
     say_waiting(facts, verdict, text);
@@ -136,8 +136,8 @@ static void say_stage(const struct leat_verdict_facts *facts, const struct leat_
                       percent(verdict->scan));
     else if (facts->program && verdict->map_blocked >= LEAT_BOUND_MOST)
         leat_text_add(text,
-                      "  Workers wait for the programs of this stage %.0f %% of their time: raise "
-                      "`processes`,\n  or make the programs faster.\n",
+                      "  Workers spend %.0f %% of their time waiting for the programs of this "
+                      "stage: raise `processes`,\n  or make the programs faster.\n",
                       percent(verdict->map_blocked));
     else
         leat_text_add(text,
@@ -172,7 +172,7 @@ static void say_workers(const struct leat_verdict_facts *facts, const struct lea
                         struct leat_text *text) {
     leat_text_add(text,
                   "bounded by too few workers (%u).\n  They are busy %.0f %% of the time, and %.1f "
-                  "jobs wait for one. The processors are busy %.0f %% of the time.\n",
+                  "jobs wait for a worker. The processors are busy %.0f %% of the time.\n",
                   facts->n_workers, percent(verdict->workers), verdict->n_queued,
                   percent(verdict->cpus));
     add_stage(verdict, text);
@@ -191,11 +191,11 @@ static void say_blocks(const struct leat_verdict_facts *facts, const struct leat
 static void say_order(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                       struct leat_text *text) {
     (void)facts;
-    leat_text_add(
-        text,
-        "bounded by the order.\n  The daemon's main thread, which orders rows and sends batches, "
-        "is busy %.0f %% of the time. Use\n  larger batches, which need less of this time.\n",
-        percent(verdict->loop));
+    leat_text_add(text,
+                  "bounded by the order.\n  The daemon's main thread, which orders rows and sends "
+                  "batches, is busy %.0f %% of the time. Use\n  larger batches, which need less "
+                  "time in this thread.\n",
+                  percent(verdict->loop));
 }
 
 static void say_others(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,

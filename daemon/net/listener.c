@@ -59,9 +59,10 @@ static int check_stale(const struct sockaddr_un *address, int type, struct leat_
     int n_tries = 0, r;
 
     if (lstat(address->sun_path, &status) < 0)
-        return errno == ENOENT ? 0
-                               : leat_error_set(err, -errno, "the socket %s: %s", address->sun_path,
-                                                strerror(errno));
+        return errno == ENOENT
+                   ? 0
+                   : leat_error_set(err, -errno, "the daemon cannot use the socket %s: %s",
+                                    address->sun_path, strerror(errno));
     if (!S_ISSOCK(status.st_mode))
         return leat_error_set(err, -EEXIST,
                               "%s exists and is not a socket: remove it, or use another folder",
@@ -75,7 +76,8 @@ static int check_stale(const struct sockaddr_un *address, int type, struct leat_
             err, -EADDRINUSE,
             "another leatd is running on %s: stop it, or use another folder (--socket-dir)",
             address->sun_path);
-    return leat_error_set(err, r, "the socket %s: %s", address->sun_path, strerror(-r));
+    return leat_error_set(err, r, "the daemon cannot use the socket %s: %s", address->sun_path,
+                          strerror(-r));
 }
 
 static int make_directory(const char *path, struct leat_error *err) {
@@ -110,7 +112,9 @@ static int set_access(const char *path, const char *group, struct leat_error *er
     mode_t mode = choose_mode(group, entry);
 
     if ((entry && chown(path, (uid_t)-1, entry->gr_gid) < 0) || chmod(path, mode) < 0)
-        return leat_error_set(err, -errno, "the socket %s: %s", path, strerror(errno));
+        return leat_error_set(err, -errno,
+                              "the daemon cannot set the group and mode of the socket %s: %s", path,
+                              strerror(errno));
     return 0;
 }
 
@@ -182,10 +186,9 @@ int leat_listener_adopt(struct leat_listener *listener, int take_fd, int type,
     listener->fd = take_fd;
     listener->is_passed = true;
     if (getsockopt(take_fd, SOL_SOCKET, SO_TYPE, &found, &size) < 0 || found != type)
-        return leat_error_set(
-            err, -EPROTOTYPE,
-            "the socket from the service manager has the wrong type: it must be %s",
-            type == SOCK_SEQPACKET ? "ListenSequentialPacket" : "ListenStream");
+        return leat_error_set(err, -EPROTOTYPE,
+                              "the socket from the service manager has the wrong type: set %s=",
+                              type == SOCK_SEQPACKET ? "ListenSequentialPacket" : "ListenStream");
     (void)leat_socket_refuse_descriptors(take_fd);
     if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
         fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0)

@@ -71,7 +71,7 @@ static int make_threads(struct leat_error *err) {
     int r = uv_loop_init(&loop);
 
     if (r < 0)
-        return leat_error_set(err, r, "event loop: %s", uv_strerror(r));
+        return leat_error_set(err, r, "the daemon cannot start its event loop: %s", uv_strerror(r));
     r = uv_queue_work(&loop, &request, do_nothing, on_done);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&loop);

@@ -141,13 +141,13 @@ static const char *advice_on(const struct leat_memory_plan *memory, uint64_t rin
         return "the stream would fit alone: retry when other streams have ended, or raise "
                "memory_limit";
     if (memory->order_bytes >= least / 3 && ring >= least / 3)
-        return "use smaller batches, lower buffer_size, window, max_bytes or max_records of its "
-               "stages, or raise memory_limit";
+        return "use smaller batches, lower `buffer_size`, `window`, `max_bytes` or `max_records` "
+               "of its stages, or raise memory_limit";
     if (memory->order_bytes >= ring && memory->order_bytes >= least / 3)
-        return "lower buffer_size, window, max_bytes or max_records of its stages, or raise "
-               "memory_limit";
+        return "lower `buffer_size`, `window`, `max_bytes` or `max_records` of its stages, or "
+               "raise memory_limit";
     if (ring >= least / 3)
-        return "use smaller batches, lower prefetch_size and window, or raise memory_limit";
+        return "use smaller batches, lower `prefetch_size` and `window`, or raise memory_limit";
     return "lower block_bytes, or raise memory_limit";
 }
 
@@ -309,12 +309,12 @@ int leat_admission_open_copies(struct leat_user *user, const struct leat_plan *p
         return 0;
     leat_user_count_refusal(user);
     describe_limit(&user->memory, is_part_short(&user->memory, bytes), limit, sizeof(limit));
-    return leat_error_set(
-        err, -ENOMEM,
-        "copies of its batches do not fit into %s: they may take %.1f MiB (%u of %.2f), but only "
-        "%.1f MiB are free. Lower `window` or the batch size, or raise memory_limit",
-        limit, MIB(bytes), window, MIB(plan->slot_bytes),
-        MIB(leat_budget_user_free_bytes(&user->memory)));
+    return leat_error_set(err, -ENOMEM,
+                          "copies of the stream's batches do not fit into %s: they may take %.1f "
+                          "MiB (%u copies of %.2f MiB), but only %.1f MiB are free. Lower `window` "
+                          "or the batch size, or raise memory_limit",
+                          limit, MIB(bytes), window, MIB(plan->slot_bytes),
+                          MIB(leat_budget_user_free_bytes(&user->memory)));
 }
 
 int leat_admission_refuse_growth(struct leat_user *user, const char *what, uint64_t bytes,
@@ -323,8 +323,9 @@ int leat_admission_refuse_growth(struct leat_user *user, const char *what, uint6
 
     leat_user_count_refusal(user);
     describe_limit(&user->memory, is_part_short(&user->memory, bytes), limit, sizeof(limit));
-    return leat_error_set(err, -ENOMEM, "%s need %.1f MiB, but only %.1f MiB are free in %s", what,
-                          MIB(bytes), MIB(leat_budget_user_free_bytes(&user->memory)), limit);
+    return leat_error_set(err, -ENOMEM,
+                          "the daemon needs %.1f MiB for %s, but only %.1f MiB are free in %s",
+                          MIB(bytes), what, MIB(leat_budget_user_free_bytes(&user->memory)), limit);
 }
 
 /* ---- plans ---- */

@@ -30,7 +30,7 @@ static int charge_ring(struct leat_feed *feed, uint64_t bytes, struct leat_error
     int r;
 
     if (!leat_account_must_grow(&feed->account, bytes))
-        return leat_admission_refuse_growth(feed->user, "larger slots for its batches", bytes, err);
+        return leat_admission_refuse_growth(feed->user, "larger slots for batches", bytes, err);
     r = leat_user_charge(feed->user, LEAT_CHARGE_RING_BYTES, bytes, err);
     if (r < 0)
         return r;

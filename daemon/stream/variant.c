@@ -34,7 +34,7 @@ static int set_part(struct leat_spec *spec, const char *split, struct leat_error
         strcmp(part->text, split) != 0) /* steps are counted in the declared part */
         return leat_error_set(err, -EINVAL,
                               "the stream %s skips steps of its part \"%.32s\", so you cannot read "
-                              "its part \"%.32s\": their steps differ",
+                              "its part \"%.32s\": the two parts have different steps",
                               spec->name, part->text, split);
     free(part->text);
     part->text = strdup(split);

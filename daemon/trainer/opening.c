@@ -67,20 +67,19 @@ static int check_writes(const struct leat_spec *spec, struct leat_error *err) {
 
     if (leat_value_get(&spec->options, "cache"))
         return leat_error_set(err, -EACCES,
-                              "a stream that a client describes may have no `cache`: declare the "
-                              "stream in the daemon's settings");
+                              "a stream that a trainer describes must not have `cache`: declare "
+                              "the stream in the daemon's settings");
     if (index && (index->kind != LEAT_VALUE_SCALAR ||
                   (strcmp(index->text, "auto") != 0 && strcmp(index->text, "off") != 0)))
-        return leat_error_set(
-            err, -EACCES,
-            "a stream that a client describes may name no folder for its `index`: "
-            "use index: auto or off");
+        return leat_error_set(err, -EACCES,
+                              "a stream that a trainer describes must not name a folder for its "
+                              "`index`: use `index: auto` or `index: off`");
     if (leat_value_get(&spec->options, "quarantine") ||
         (on_error && on_error->kind == LEAT_VALUE_SCALAR &&
          strcmp(on_error->text, "quarantine") == 0))
         return leat_error_set(err, -EACCES,
-                              "a stream that a client describes may have no `quarantine`: use "
-                              "on_error: fail or skip");
+                              "a stream that a trainer describes must not have `quarantine`: use "
+                              "`on_error: fail` or `on_error: skip`");
     return 0;
 }
 
@@ -189,11 +188,11 @@ static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *re
                        struct leat_error *err) {
     if (request->spec && request->stream[0])
         return leat_error_set(err, -EPROTO,
-                              "OPEN both names a stream and describes one: do only one of both");
+                              "OPEN both names a stream and describes one: do only one of the two");
     if (request->spec && (request->split[0] || request->shuffle))
         return leat_error_set(err, -EINVAL,
-                              "split and shuffle apply only to streams of the daemon's settings: "
-                              "add the stages to your own stream");
+                              "`split` and `shuffle` apply only to streams of the daemon's "
+                              "settings: give your own stream the stages `split` and `shuffle`");
     return request->spec ? take_own_spec(opening, request->spec, err)
                          : take_declared(opening, request, err);
 }
@@ -278,7 +277,7 @@ static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *r
         (request->local_world_size > 0 && request->local_rank >= request->local_world_size))
         return leat_error_set(err, -EINVAL,
                               "local rank %u of %u: the local world size must be in 1..%u, and the "
-                              "local rank must be lower than it",
+                              "local rank must be lower than the local world size",
                               request->local_rank, request->local_world_size, world_size);
     if (request->has_n_steps && request->n_steps == 0)
         return leat_error_set(err, -EINVAL, "n_steps is 0, but it must be at least 1");

@@ -131,11 +131,11 @@ static int refuse_share(struct leat_user *user, struct leat_error *err, enum lea
     return leat_error_set(
         err, -EDQUOT,
         "this user has %llu %s. With %llu more, only %llu of the %llu in %s would be left for "
-        "others. To let one user take all, set %s to the same value",
+        "others. To let one user take all, set %s to the value of %s",
         (unsigned long long)user->used[charge], charge_names[charge].noun,
         (unsigned long long)amount, (unsigned long long)(left - amount),
         (unsigned long long)user->users->limits.total[charge], charge_names[charge].total_key,
-        charge_names[charge].user_key);
+        charge_names[charge].user_key, charge_names[charge].total_key);
 }
 
 int leat_user_charge(struct leat_user *user, enum leat_charge charge, uint64_t amount,

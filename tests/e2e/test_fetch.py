@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -203,7 +204,7 @@ def test_refusals(folder):
         "denied": (lambda handler: handler.error(403, "AccessDenied") or True, "HTTP 403"),
         "moved": (lambda handler: handler.answer(302, b"", {"Location": "http://other.example/x"}) or True,
                   "is redirected (HTTP 302) to http://other.example/x"),
-        "whole": (on_get(lambda handler: handler.answer(200, body, {"ETag": etag(body)})), "the server does not support ranges"),
+        "whole": (on_get(lambda handler: handler.answer(200, body, {"ETag": etag(body)})), "the server does not support range requests"),
         "changed": (on_get(lambda handler: handler.error(412, "PreconditionFailed")), "changed since it was listed"),
         "etag": (on_get(lambda handler: handler.answer(206, other, {"ETag": etag(other), "Content-Range": f"bytes 0-16383/{len(body)}"})),
                  "its ETag differs"),
@@ -221,7 +222,7 @@ def test_refusals(folder):
             text = failure(write(folder, [f"{server.url}/{name}"], f"{name}.yaml"))
             assert what in text and f"{server.url}/{name}" in text, (name, text)
         for url, what in ((f"{server.url}/a*", "leat cannot list the files of a web server"), (f"{server.url}/a?token=secret-of-no-use", "leat cannot list the files of a web server"),
-                          ("http://me:secret-of-no-use@127.0.0.1/x", "names a user"), (f"{server.url}/a/../b", "a part . or .."),
+                          ("http://me:secret-of-no-use@127.0.0.1/x", "names a user"), (f"{server.url}/a/../b", 'the part "." or ".."'),
                           ("s3://b", "no path"), ("s3://*/x", "a bucket and a slash"), ("http://nowhere.invalid/x", "nowhere.invalid")):
             text = run(write(folder, [url], "url.yaml"), check=False).stderr.decode()
             assert what in text, (url, text)
@@ -294,7 +295,7 @@ def test_lists(folder):
             assert what in said and "s3://b/web/" in said, (text[:200], said)
         server.on_list = endless
         said = failure(file, env=env)
-        assert "does not end" in said and n_pages < 100, (n_pages, said)
+        assert "list of objects is too long" in said and n_pages < 100, (n_pages, said)
         server.faults = {"b/": lambda handler: handler.error(301, "PermanentRedirect", {"x-amz-bucket-region": "eu-west-1"}) or True}
         assert "the bucket is in region eu-west-1, not in us-east-1" in failure(file, env=env)
         server.faults = {"b/": lambda handler: handler.error(400, "ExpiredToken") or True}
@@ -344,6 +345,13 @@ def test_cache(folder):
             done = run(write(folder, paths, "diskless.yaml", settings={"path": path}))
             assert find_digest(done.stdout) == expected
             assert b"continues without its cache" in done.stderr, done.stderr
+        nowhere = write(folder, paths, "nowhere.yaml")
+        nowhere.write_text(re.sub(r'"?path"?: "?[^",}\n]*cache"?,?', "", nowhere.read_text()))
+        done = subprocess.run(["env", "-u", "HOME", "-u", "XDG_CACHE_HOME", "-u", "CACHE_DIRECTORY", BIN / "leatctl",
+                               "run", nowhere, "--no-daemon", "--digest", "--epochs", "1"],
+                              env={**os.environ, **ENV}, capture_output=True, timeout=60)
+        assert find_digest(done.stdout) == expected
+        assert b"continues without its cache: no folder is known: set HOME" in done.stderr, done.stderr
         full = folder / "full"
         full.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", full], capture_output=True, check=False).returncode:
@@ -403,7 +411,7 @@ def test_confined(folder):
         cases += [(path, "is outside the URLs that trainers may read") for path in
                   ("s3://b/web-secret/a.csv", "s3://b/web*/a.csv", "s3://b/web*", "s3://b/*/a.csv", "s3://other/a", "https://example.org/a",
                    "s3://b/web/%2e%2e/web-secret/a.csv", "s3://b/web/../web-secret/a.csv")]
-        cases += [(f"{url}/a.csv", "streams of trainers may not read from this machine") for url in local]
+        cases += [(f"{url}/a.csv", "streams that trainers describe may not read from this machine") for url in local]
         with Daemon(folder, config, env={**ENV, "AWS_ENDPOINT_URL": server.url}) as daemon:
             for path, what in cases:
                 server.requests.clear()

@@ -50,8 +50,8 @@ def test_global_options(folder):
         assert run_digest(file) == leat_harness.find_digest(ctl("--socket", daemon.sockets, "pull", "s", "--digest").stdout)
         assert ctl("completion", "words", "--", "--socket", daemon.sockets, "pull", "", env=nowhere).stdout.startswith(b"words\ns\t")
     assert json.loads(ctl("--json", "head", file, "-n", 1).stdout)
-    assert "asks no daemon" in message("--socket", folder, "head", file, status=2)
-    assert "asks no daemon" in message("run", file, "--socket", folder, status=2)
+    assert "does not connect to a daemon" in message("--socket", folder, "head", file, status=2)
+    assert "does not connect to a daemon" in message("run", file, "--socket", folder, status=2)
 
 
 def test_file_and_stream(folder):

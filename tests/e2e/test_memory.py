@@ -233,7 +233,8 @@ def test_no_room_for_copies(folder):
             holder.batch()
             refused = daemon.pull("s", "--delivery", "copy", check=False)
             assert refused.returncode != 0 and re.search(
-                rb"copies of its batches do not fit into memory_limit .* they may take 18\.4 MiB \(4 of 4\.58\)", refused.stderr), refused
+                rb"copies of the stream's batches do not fit into memory_limit .* they may take 18\.4 MiB "
+                rb"\(4 copies of 4\.58 MiB\)", refused.stderr), refused
 
         in_child(come_second)
         assert daemon.digest("s") == expected

@@ -283,7 +283,7 @@ def test_paths(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(recognise.recognise(["gone.txt", "see a.csv"]), held.Rows)  # texts, that name no file
     with pytest.raises(errors.SpecError, match="these are .csv, .jsonl"):
         recognise.recognise([tmp_path / "a.csv", tmp_path / "d.jsonl"])
-    with pytest.raises(errors.NotFoundError, match=r"no file 'imdb': a data set of the Hub"):
+    with pytest.raises(errors.NotFoundError, match=r"no file 'imdb': for a data set of the Hub"):
         recognise.recognise("imdb")
     with pytest.raises(errors.SpecError, match="several kinds: csv, json, jsonl, text"):
         recognise.recognise(tmp_path)
@@ -312,7 +312,7 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
         stream.write_table(days)
     assert kept(tmp_path / "d.arrow", ["text"]).paths == (str(tmp_path / "d.arrow"),)
     assert rows_of(kept(tmp_path / "d.arrow"))[1] == {"text": "b", "day": "1970-01-02", "kind": "y"}
-    with pytest.raises(errors.DataError, match="columns differ from those of the file before"):
+    with pytest.raises(errors.DataError, match="columns differ from those of the previous file"):
         recognise.recognise([tmp_path / "b.arrow", tmp_path / "d.arrow"])
     (tmp_path / "broken.arrow").write_bytes(b"ARROW1 no")
     with pytest.raises(errors.DataError, match="this is not a readable Arrow file"):

@@ -129,12 +129,12 @@ def test_a_hostile_readme_is_refused(metadata: str, cache: Any) -> None:
 
 def test_what_is_outside_or_missing_is_refused(cache: Any) -> None:
     snapshot = cache({"data/train-00000-of-00002.jsonl": lines(1)})
-    with pytest.raises(errors.NotFoundError, match="only 1 of 2 files"):
+    with pytest.raises(errors.NotFoundError, match="has only 1 of its 2 files"):
         leat.hub(NAME)
     (snapshot.parents[1] / "trees").mkdir()
     listed = {"format_version": 1, "files": {"../../../../x.jsonl": {"size": 1, "blob_id": "x"}}}
     (snapshot.parents[1] / "trees" / f"{COMMIT}.json").write_text(json.dumps(listed))
-    with pytest.raises(errors.SpecError, match="cannot name"):
+    with pytest.raises(errors.SpecError, match="a file whose name leat does not accept"):
         leat.hub(NAME, data_files="../../../../*.jsonl")
     with pytest.raises(errors.NotFoundError, match="hf download org/gone --repo-type dataset"):
         leat.hub("org/gone")

@@ -63,12 +63,12 @@ def test_what_would_be_rounded_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "huge.csv").write_text(f"x\n{2**63}\n")
     rows = [{"x": 0.5}, {"x": float(BIG)}]
     for source, line in ((tmp_path / "mixed.csv", 3), (rows, 2)):
-        with pytest.raises(errors.DataError, match=r"would be rounded by float32: columns=\{'x': 'float64'\} keeps it") as caught:
+        with pytest.raises(errors.DataError, match=r"by float32: to keep it, give columns=\{'x': 'float64'\}") as caught:
             load(source)
         assert caught.value.line == line
         assert of(load(source, columns={"x": "float64"})) == {"x": ("float64", [0.5, float(BIG)])}
         assert of(load(source, columns={"x": "float32"})) == {"x": ("float32", [0.5, float(BIG - 1)])}
-    with pytest.raises(errors.DataError, match=r'late.csv:122: .*"0.5" is not a value of type int64: columns=\{\'x\': \'float32\'\} takes fractions'):
+    with pytest.raises(errors.DataError, match=r'late.csv:122: .*"0.5" is not a value of type int64: for fractions, give columns=\{\'x\': \'float32\'\}'):
         load(tmp_path / "late.csv", batch_size=200)
     with pytest.raises(errors.SpecError, match="'x' holds texts.*float32"):
         load(tmp_path / "huge.csv", columns=["x"])

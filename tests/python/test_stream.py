@@ -235,7 +235,7 @@ class TestPositions:
             native.seek(4)
             second = native.next()
             for go in (lambda: native.seek(5), native.pause, native.skip_epoch):
-                with pytest.raises(leat.HeldError, match="you still hold 2 batches from before two seeks"):
+                with pytest.raises(leat.HeldError, match="you still hold 2 batches from before your last two seeks"):
                     go()
             assert [s["client_name"] for s in numbers.sessions()].count("two") == 2
             first.release()

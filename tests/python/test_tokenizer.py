@@ -528,7 +528,7 @@ def test_chats_that_are_refused() -> None:
         ours.apply_chat_template([{"role": "user", "content": "Hi"}])
     with pytest.raises(leat.SpecError, match="'chat' is neither one of chatml, .* nor a Jinja text"):
         ours.apply_chat_template([{"role": "user", "content": "Hi"}], chat_template="chat")
-    with pytest.raises(leat.SpecError, match="tools is for Jinja templates, and chatml is one of leat's"):
+    with pytest.raises(leat.SpecError, match="leave out tools: it is only for Jinja templates, but chatml is one of leat's own"):
         ours.apply_chat_template([{"role": "user", "content": "Hi"}], "chatml", tools=[])
     with pytest.raises(leat.SpecError, match="looks like chat_template='gemma'"):
         chats.choose(None, "{{ bos }}<start_of_turn>")
@@ -539,7 +539,7 @@ def test_chats_that_are_refused() -> None:
         ours.apply_chat_template([{"role": "user", "content": "Hi"}], "chatml", tokenizer_kwargs={"stride": 3})
     with pytest.raises(leat.SpecError, match="gemma has no place for a system message"):
         ours.apply_chat_template([{"role": "user", "content": "Hi"}], "gemma", system="x")
-    with pytest.raises(leat.SpecError, match="leave return_dict=True"):
+    with pytest.raises(leat.SpecError, match="needs return_dict=True"):
         ours.apply_chat_template(
             [{"role": "user", "content": "Hi"}], "chatml", return_dict=False, return_assistant_tokens_mask=True
         )

@@ -225,7 +225,8 @@ static int take_long(struct parser *parser, const char *word) {
     if (!option)
         return fail_option(parser, word);
     if (!leat_cli_has_option(parser->command, option))
-        return fail_usage(parser, "this command asks no daemon, so leave out", "--socket", NULL);
+        return fail_usage(parser, "this command does not connect to a daemon, so leave out",
+                          "--socket", NULL);
     return take_option(parser, option, word[2 + n] ? word + 2 + n + 1 : NULL);
 }
 

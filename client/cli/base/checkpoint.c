@@ -21,7 +21,8 @@ static int read_file(const char *path, char ret_text[LEAT_POSITION_TEXT_SIZE],
         return r;
     memcpy(ret_text, data, n_bytes + 1);
     if (memchr(data, '\0', n_bytes))
-        r = leat_error_set(err, -EINVAL, "%s: the file is empty", path);
+        r = leat_error_set(err, -EINVAL,
+                           "%s: the file contains a NUL byte, so it is not a position", path);
     free(data);
     return r;
 }

@@ -79,7 +79,7 @@ static void add_verdict(struct leat_text *text, const Leat__StreamStats *stats) 
     case LEAT_SLOWER_NEITHER:
         leat_text_add(text,
                       "trainers waited %.0f %% of the time, and the pipeline %.0f %%, so neither "
-                      "is much slower; ",
+                      "is much slower than the other; ",
                       100 * waited, 100 * no_slot);
         break;
     case LEAT_N_SLOWER:

@@ -111,7 +111,7 @@ static int drive_loop(struct build *build, struct leat_error *err) {
     if (r == 0)
         r = uv_timer_init(&build->loop, &build->timer);
     if (r < 0)
-        return leat_error_set(err, r, "cannot make an event loop: %s", uv_strerror(r));
+        return leat_error_set(err, r, "cannot start the event loop: %s", uv_strerror(r));
     build->timer.data = build;
     (void)uv_timer_start(&build->timer, on_tick, TICK_MS, TICK_MS);
     pump_jobs(build);

@@ -121,16 +121,16 @@ static void examine_group(struct leat_doctor *doctor, const char *name, const ch
         (void)snprintf(user, sizeof(user), "%s", entry->pw_name);
     if (!group) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "rights", name,
-                        "this group does not exist; leat's package would create it");
+                        "this group does not exist; the package of leat creates it");
     } else if (is_active(group->gr_gid) || geteuid() == 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "rights", name, "%s may %s", user, what);
     } else if (is_listed(group, user)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "rights", name,
-                        "%s is a member, but this login began before that", user);
+                        "%s is a member, but this login is older than the membership", user);
         leat_doctor_mend(doctor, "log in again, or `newgrp %s`", name);
     } else {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "rights", name,
-                        "%s is not a member; without it, only the daemon's own user may %s", user,
+                        "%s is not a member; only members and the daemon's own user may %s", user,
                         what);
         leat_doctor_mend(doctor, "if you need this: usermod -aG %s %s, then log in again", name,
                          user);
@@ -171,8 +171,8 @@ static void examine_state(struct leat_doctor *doctor) {
     if (status->is_draining)
         leat_doctor_mend(doctor, "an operator has stopped this daemon; start the next one");
     else
-        leat_doctor_mend(doctor, "find the stream that stalls with `leatctl streams`, and check "
-                                 "its disk, FIFO or program");
+        leat_doctor_mend(doctor, "run `leatctl streams` to see which stream stalls, and check its "
+                                 "disk, FIFO or program");
 }
 
 static void examine_memory(struct leat_doctor *doctor) {
@@ -231,8 +231,8 @@ static void examine_stream(struct leat_doctor *doctor, const Leat__Stream *strea
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "streams", stream->name,
                         "it stalls: a worker has been at one task for %.0f s",
                         (double)stream->stalled_ns / 1e9);
-        leat_doctor_mend(doctor, "find the disk, FIFO or program that does not answer, in the "
-                                 "event `stalled` of journalctl -u leatd");
+        leat_doctor_mend(doctor, "read the event `stalled` in journalctl -u leatd: it says if a "
+                                 "disk, FIFO or program does not answer");
     }
     if (!failure || failure->is_over)
         return;
@@ -241,7 +241,7 @@ static void examine_stream(struct leat_doctor *doctor, const Leat__Stream *strea
                     text.failed ? failure->error : text.data);
     leat_doctor_mend(
         doctor,
-        "correct what the error says, try it with `leatctl check FILE`, then restart the trainers");
+        "correct what the error names, run `leatctl check FILE`, then restart the trainers");
     free(text.data);
 }
 

@@ -118,9 +118,10 @@ static void examine_locked_limit(struct leat_doctor *doctor) {
         return;
     if (limit.rlim_cur != RLIM_INFINITY)
         (void)leat_cli_bytes(limit.rlim_cur, bytes);
-    leat_doctor_add(doctor, LEAT_DOCTOR_OK, "limits", "locked memory",
-                    "the limit is %s; leat needs none, but pinning batches for a GPU may need some",
-                    bytes);
+    leat_doctor_add(
+        doctor, LEAT_DOCTOR_OK, "limits", "locked memory",
+        "the limit is %s; leat locks no memory, but pinning batches for a GPU may need some",
+        bytes);
 }
 
 /* Reads a line of /proc/meminfo such as "MemAvailable:   123 kB". */

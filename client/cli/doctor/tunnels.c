@@ -148,12 +148,11 @@ static void examine_verification(struct leat_doctor *doctor, const char *path,
                         strcasecmp(conf->require_cert, "no") != 0;
 
     if (!has_verified || (!conf->ca_file[0] && !conf->ca_path[0])) {
-        leat_doctor_add(
-            doctor, LEAT_DOCTOR_FAIL, AREA, "verification",
-            is_client
-                ? "%s: the tunnel would trust any machine that answers in place of the daemon's"
-                : "%s: everybody who can reach the port gets batches",
-            path);
+        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, "verification",
+                        is_client ? "%s: the tunnel would trust any machine that answers instead "
+                                    "of the daemon's machine"
+                                  : "%s: everybody who can reach the port gets batches",
+                        path);
         leat_doctor_mend(doctor, VERIFY_MEND, path);
     } else if (is_client && !is_yes(conf->verify_peer) && !conf->check_host[0] &&
                !conf->check_ip[0]) {
@@ -193,7 +192,7 @@ void leat_doctor_tunnel(struct leat_doctor *doctor, const char *path) {
     if (r < 0) {
         leat_doctor_add(doctor, r == -EACCES ? LEAT_DOCTOR_UNSEEN : LEAT_DOCTOR_FAIL, AREA,
                         "configuration", "%s: %s", path, strerror(-r));
-        leat_doctor_mend(doctor, "write this file from an example of config/tunnel");
+        leat_doctor_mend(doctor, "write this file as in the examples of config/tunnel");
         return;
     }
     if (dash)

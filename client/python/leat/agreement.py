@@ -39,6 +39,7 @@ _LATE_S = 1.0
 _POLL_S = 0.0005, 0.05  # the first pause, and the longest
 _N_FILES = 3  # that are named
 _N_HOSTS = 4
+_ADVICE = "All ranks must read the same streams and call state_dict() equally often, or all must have agree=False"
 _UNREADABLE = 2**64 - 1  # in place of the size of a file
 _AGREED, _TELL_FILES, _LATE = "agreed", "files", "late"
 
@@ -343,7 +344,7 @@ class Agreement:
             _has_warned = True
             from .pipeline import outside
 
-            warnings.warn(f"{why}; agree=False ends this warning", RuntimeWarning, stacklevel=outside())
+            warnings.warn(f"{why}; to end this warning, give agree=False", RuntimeWarning, stacklevel=outside())
 
 
 def _new_key(stream: str) -> str:
@@ -444,15 +445,18 @@ class _Comparison:
                 return found
             if waited > _WARN_S and not has_warned and line.rank == 0:
                 has_warned = True
-                warnings.warn(f"{self._missing(_ranks(missing))}: they have {timeout:g} s", RuntimeWarning, stacklevel=2)
+                text = f"{self._here()} still waits for {_ranks(missing)} of {line.size} to compare the stream {self._what}, by {line.name}"
+                warnings.warn(f"{text}. It gives up after {timeout:g} s. {_ADVICE}", RuntimeWarning, stacklevel=2)
             time.sleep(min(pause, timeout - waited))
             pause = min(2 * pause, longest)
 
+    def _here(self) -> str:
+        return f"Rank {self._line.rank} on {socket.gethostname()}"
+
     def _missing(self, missing: str) -> str:
         return (
-            f"{missing} of {self._line.size} did not come to compare the stream {self._what}, within "
-            f"{self._timeout:g} s of rank {self._line.rank} on {socket.gethostname()}, by {self._line.name}: all ranks read "
-            "batches of the same streams and call state_dict() as often, or all have agree=False"
+            f"{missing} of {self._line.size} did not come to compare the stream {self._what}, by {self._line.name}. "
+            f"{self._here()} waited {self._timeout:g} s. {_ADVICE}"
         )
 
 

@@ -41,16 +41,16 @@ class Batch(_leat.Batch):
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Writes the batch as "safetensors", "npz" or "jsonl". If format is None, the suffix of the path decides.
 
-        The write is complete, or it leaves the old file as it was. Raises SpecError for an unknown format or a name that it
-        cannot hold, and OSError if the file system fails. `leat.saving.save` can also compress .npz.
+        The write is complete, or it leaves the old file as it was. Raises SpecError for an unknown format, or a tensor name that the
+        format cannot hold, and OSError if the file system fails. `leat.saving.save` can also compress .npz.
         """
         from . import saving
 
         saving.save(self, path, format)
 
     def check(self, vocab_size: int | None = None, pad_id: int | None = None) -> Report:
-        """Looks for NaN, infinities, ids out of range, and rows that have only padding. The report counts as true if it found
-        nothing."""
+        """Looks for NaN, infinities, ids out of range, and rows that have only padding. The report counts as true if the
+        batch has no faults."""
         from . import checking
 
         return checking.check(self, vocab_size=vocab_size, pad_id=pad_id)

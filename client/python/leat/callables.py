@@ -66,7 +66,7 @@ def _type_of(name: str, value: Any) -> tuple[str, int | None]:
         return "text", None
     if isinstance(value, (list, tuple)) and value and not isinstance(value[0], str):
         return _type_of(name, max(value, key=lambda item: isinstance(item, float)))[0], -1
-    raise SpecError(f"leat has no type for {value!r}: give `schema`, as schema={{{name!r}: \"int64[]\"}}", path=f"map.{name}")
+    raise SpecError(f"leat has no type for {value!r}: give `schema`, for example schema={{{name!r}: \"int64[]\"}}", path=f"map.{name}")
 
 
 def _type_of_all(name: str, values: list[Any]) -> str:

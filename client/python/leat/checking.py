@@ -44,7 +44,7 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The faults of a batch. It counts as true if there are none. It prints one line per fault."""
+    """The faults of a batch. The report counts as true if there are none. It prints one line per fault."""
 
     epoch: int
     step: int
@@ -82,8 +82,8 @@ def check(batch: _leat.Batch, vocab_size: int | None = None, pad_id: int | None 
     """Checks all values of the batch.
 
     In tensors of floats it looks for NaN and infinities. The integers in `input_ids`, in `.._input_ids`, and in `labels` with
-    two dimensions or more are ids (except -100 in labels). Ids must be in 0..vocab_size - 1. If vocab_size is None, they only
-    must not be negative. A row of ids is padding if its row of `attention_mask` is all 0. Without a mask, it is padding if all
+    two dimensions or more are ids (except -100 in labels). Ids must be in 0..vocab_size - 1. If vocab_size is None, ids
+    must be 0 or more. A row of ids is padding if its row of `attention_mask` is all 0. Without a mask, it is padding if all
     its ids are pad_id.
 
     Raises ValueError if you have released the batch, and SpecError if vocab_size is below 1.

@@ -79,8 +79,8 @@ def prepare(
     workers: the number of threads for a shard.
 
     The error of a shard that fails is the error of its first attempt; it names the shard and the host. leat then cancels the
-    other tasks, and does not seal the set. It does the same after an exception such as Ctrl-C. A task that already runs is
-    ended if the executor can do so, and otherwise it completes its shard.
+    other tasks, and does not seal the set. It does the same after an exception such as Ctrl-C. leat ends a task
+    that already runs if the executor can do so. Otherwise the task completes its shard.
     """
     n_shards, n_attempts = _number("shards", shards, 2, 100000), _number("attempts", attempts, 1, 1000)
     words = ["-o", _place(output), os.path.abspath(file), *([stream] if stream else [])]

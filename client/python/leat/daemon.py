@@ -279,7 +279,7 @@ def for_declared() -> Place:
 
 def connect(address: str | os.PathLike[str] | None = None) -> str | None:
     """Sets the daemon for all streams that this process opens from now on. `address` is the folder of its sockets, or one of
-    these sockets. None sets the default again. This does not connect yet, and open streams stay as they are. Returns the
+    these sockets. None sets the default again. Open streams stay as they are; leat connects when the next one is opened. Returns the
     address that was set before.
     """
     global _address
@@ -292,7 +292,7 @@ def connect(address: str | os.PathLike[str] | None = None) -> str | None:
 
 def shutdown() -> None:
     """Ends the daemon that leat started for this process, if there is one. Its open streams then fail, and the next pipeline
-    starts a new daemon. The end of the process does the same.
+    starts a new daemon. The daemon also ends with the process.
     """
     global _embedded
     with _lock:

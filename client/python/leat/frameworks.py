@@ -126,7 +126,7 @@ def _begin_torch(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable
 
     place = torch.device("cpu" if device is None else device)
     if place.type != "cpu" and copy is False:
-        raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
+        raise SpecError(f"leat copies batches to {place}: leave out copy=False, which works only on the CPU")
     if place.type == "cuda":
         from .cuda import Torch
 
@@ -158,7 +158,7 @@ def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[
     _check_narrowed(batch.values())
     if getattr(place, "platform", None) in ("gpu", "cuda"):
         if copy is False:
-            raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
+            raise SpecError(f"leat copies batches to {place}: leave out copy=False, which works only on the CPU")
         from .cuda import Jax
 
         return Jax(batch, place).finish
@@ -205,7 +205,7 @@ def jax_place(device: Any) -> Any:
     platform, _, number = device.partition(":")
     devices = jax.local_devices(backend=platform)
     if number and not (number.isdigit() and int(number) < len(devices)):
-        raise SpecError(f"device {device!r}: JAX has {len(devices)} of {platform}, numbered from 0")
+        raise SpecError(f"there is no device {device!r}: JAX has {len(devices)} of the platform {platform}, numbered from 0")
     return devices[int(number or 0)]
 
 
@@ -215,7 +215,7 @@ def _jax_array(tensor: _leat.Tensor, place: Any, copy: bool | None) -> Any:
     if copy is not False:
         return jax.device_put(_numpy_array(tensor, True), place)
     if getattr(place, "platform", None) != "cpu":
-        raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
+        raise SpecError(f"leat copies batches to {place}: leave out copy=False, which works only on the CPU")
     if tensor.itemsize == 8 and not jax.config.jax_enable_x64:
         raise SpecError(
             f"{tensor.name}: JAX has {tensor.dtype} only with jax_enable_x64: set it, leave out copy=False, or cast the tensor"

@@ -27,7 +27,7 @@ from .tokenizer.files import folder_of
 
 _BLANK = (
     "the prompt ends with {!r}, which forms one token with the next word, so the model would not learn to answer the prompt itself. "
-    "Move it to the start of the response"
+    "Move this blank to the start of the response"
 )
 SHUFFLE_BUFFER = 10_000  # records, for shuffle=True
 
@@ -261,7 +261,7 @@ def _padded(
     side: Any = model.padding_side if model.padding_side == "left" else None
     if padding == "max_length":
         if max_length is None or multiple_of:
-            raise SpecError("padding='max_length' needs max_length, and no pad_to_multiple_of")
+            raise SpecError("padding='max_length' needs max_length, and does not work with pad_to_multiple_of")
         return pipeline.pad(max_length, value=value, side=side)
     if padding != "longest":
         raise SpecError(f"padding={padding!r} must be 'longest' or 'max_length'")

@@ -298,7 +298,7 @@ def _labelled(
 def _numbered(pipeline: Pipeline, column: Column, given: str | None, is_untyped: bool) -> Pipeline:
     """`given`: the caller's dtype."""
     if column.is_text and not (is_untyped and given):
-        hint = f"; columns={{{column.name!r}: 'float32'}} reads numbers that its first rows do not have" if is_untyped else ""
+        hint = f"; if only its first rows have no numbers, give columns={{{column.name!r}: 'float32'}}" if is_untyped else ""
         raise SpecError(f"the column {column.name!r} holds texts, which cannot be in a batch{hint}")
     dtype = given or ("float32" if "float64" in column.kind else column.kind if is_untyped else None)
     if dtype:
@@ -331,9 +331,9 @@ def _advised(error: DataError) -> DataError:
     """Rewrites the hint of an error for dataloader(), which has no stages."""
     name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
     if "would be rounded by float32" in error.message:
-        error.message += f": columns={{{name!r}: 'float64'}} keeps it, 'float32' there rounds it (labels have labels_dtype)"
+        error.message += f": to keep it, give columns={{{name!r}: 'float64'}}; to round it, give 'float32' there (for labels: labels_dtype)"
     elif "is not a value of type int64" in error.message or "is not a whole number, as required by int64" in error.message:
-        error.message += f": columns={{{name!r}: 'float32'}} takes fractions, too; labels have labels_dtype and `classes`"
+        error.message += f": for fractions, give columns={{{name!r}: 'float32'}}; for labels, give labels_dtype or `classes`"
     elif "is empty: give `default`" in error.message or "the value is missing or null" in error.message:
         error.message = (
             f"the column {name!r} has no value in this row: fill the column first (with pandas: data[{name!r}].fillna(0)), or "

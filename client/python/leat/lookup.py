@@ -29,8 +29,8 @@ def refuse_loaders(index: object, what: str, dataset: str) -> None:
     caller = str(sys._getframe(2).f_globals.get("__name__"))
     if any(caller == loader or caller.startswith(f"{loader}.") for loader in _LOADERS):
         raise TypeError(
-            f"a loader asks for item {index!r}, but {what} makes its own epochs and batches. Give torch's DataLoader or Trainer"
-            f" leat.TorchDataset({dataset})"
+            f"a loader asks for item {index!r}, but {what} makes its own epochs and batches. Give"
+            f" leat.TorchDataset({dataset}) to the DataLoader or Trainer"
         )
 
 

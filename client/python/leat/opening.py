@@ -24,7 +24,7 @@ class OpenOptions(TypedDict, total=False):
     seed: replaces the stream's own seed.
     position: a text of `Stream.position` at which to continue. Raises PositionError if it belongs to another spec, other data
         or another seed.
-    accept_changes: continues at the position even then.
+    accept_changes: continues at the position even if spec, data or seed differ.
     delivery: "shared" (through shared memory, the default), or "copy" (through the socket, if you cannot map the daemon's
         memory).
     open_timeout, reconnect_timeout: seconds to wait for an answer, and for a daemon that has ended. math.inf sets no limit.

@@ -123,8 +123,8 @@ class Pipeline(_stages.Stages):
         batched: the function gets a dict of columns with up to `batch_size` rows, with numbers as NumPy arrays. It returns
             columns with as many rows, or fewer. Timing decides which rows come together. If it returns fewer rows, it must also
             return the column "_row", or other columns unchanged, so that leat knows which rows are left.
-        drops: True if the function may drop records, so that their number is unknown (default: True if it is batched, or if its
-            code can return None).
+        drops: True if the function may drop records, so that their number is unknown (default: True if `batched` is True, or
+            if the code of the function can return None).
         processes: how many processes call the function at once. The result must depend only on the record. leat calls the
             function for the epoch that you read, and for the first `prefetch` batches of the next epoch (at least for a block
             of records).
@@ -518,8 +518,8 @@ def source(kind: str, **arguments: Any) -> Pipeline:
 
 
 def from_yaml(path: str | os.PathLike[str], stream: str | None = None) -> Pipeline:
-    """Reads a stream of a YAML file as a pipeline. Paths in it are relative to the file. `stream` is its name (default: the
-    only one)."""
+    """Reads a stream of a YAML file as a pipeline. Paths in it are relative to the file. `stream` is the name of the
+    stream (default: the only one)."""
     file = os.path.abspath(os.fspath(path))
     told = json.loads(programs.leatctl("spec", "--secrets", "--json", file, *([stream] if stream else [])))
     base = os.path.dirname(file)

@@ -34,7 +34,7 @@ def of_group(group: Any) -> Ranks:
     """
     rank, size = getattr(group, "rank", None), getattr(group, "size", None)
     if not callable(rank) or not callable(size):
-        raise SpecError(f"a group must have rank() and size(), as in torch and MLX, but {group!r} has not")
+        raise SpecError(f"a group must have rank() and size(), as in torch and MLX, but {group!r} does not have them")
     return Ranks(int(rank()), int(size()), f"{type(group).__module__} group")
 
 

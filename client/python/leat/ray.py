@@ -33,15 +33,15 @@ def dataset(
 ) -> ray.data.Dataset:
     """Makes a dataset of Ray Data from the rows of an epoch. Ray reads them in tasks of `steps_per_task` steps each.
 
-    A task always gives the same rows, on any host, and if Ray repeats it. With a prepared set, a cache or an index, a task
+    A task always gives the same rows, on any host, even if Ray repeats the task. With a prepared set, a cache or an index, a task
     begins at its first step without reading the steps before. Each host needs leat and the data. Ray divides the rows among its
     consumers, so the tasks read all steps. Ray keeps the order of the rows if
     `ray.data.DataContext.get_current().execution_options.preserve_order` is set. A tensor [rows, ..] becomes a column of [..].
 
     source: a file with streams, or a pipeline. It must have a `batch`.
     stream: the name of the stream in the file (default: the only one).
-    steps: how many steps of the epoch to read, from its beginning. You need it if the length of an epoch is unknown. It may be
-        too large.
+    steps: how many steps of the epoch to read, from its beginning. You need it if the length of an epoch is unknown. A number
+        above this length means the whole epoch.
     options: options of ray.data.read_datasource, such as num_cpus or concurrency.
 
     Raises SpecError if there is no `batch`, if the length is unknown, or if a tensor does not have one row per record. A task
@@ -114,7 +114,8 @@ def _read(pipeline: Pipeline, position: str, n_steps: int) -> Iterator[Block]:
             for name, tensor in batch.items():
                 if tensor.shape[:1] != (batch.n_rows,):
                     raise errors.SpecError(
-                        f"{name}: a tensor {list(tensor.shape)} of {batch.n_rows} rows does not fit a column of Ray"
+                        f"{name}: a tensor {list(tensor.shape)} of {batch.n_rows} rows does not fit a column of Ray, "
+                        "which needs one entry for each row"
                     )
             yield BlockAccessor.batch_to_block(batch.to("numpy"))
 

@@ -27,7 +27,7 @@ def save(batch: _leat.Batch, path: str | os.PathLike[str], format: str | None = 
         None: the suffix of the path decides.
     compression: only for .npz: 0 for none, or a level from 1 (fast) to 9 (small).
 
-    Raises SpecError for an unknown format or a name that it cannot hold, and DataError for a name that is not UTF-8. Raises
+    Raises SpecError for an unknown format or a tensor name that the format cannot hold, and DataError for a name that is not UTF-8. Raises
     OSError (FileNotFoundError, PermissionError, ..) if the file system fails, and ValueError if you have released the batch.
     """
     if format not in _FORMATS:

@@ -173,14 +173,14 @@ class TorchDataset(IterableDataset[Item]):
         who = "this loader of Accelerate" if consumer.n_processes > 1 else "this loader"
         if consumer.n_processes > 1 and self._given != (None, None):
             raise SpecError(
-                f"{who} divides what it reads among {consumer.n_processes} processes: give TorchDataset no rank and world_size"
+                f"{who} divides what it reads among {consumer.n_processes} processes: leave rank and world_size out of TorchDataset"
             )
         is_whole = consumer.batch_size is None or (consumer.batch_size == 1 and _takes_whole(consumer.collate))
         if self.rows and consumer.batch_size is None:
             raise SpecError("rows=True, but the loader's batch_size is None: give it one, or rows=False for whole batches")
         if not self.rows and not is_whole:
             raise SpecError(
-                f"{who} makes batches of {consumer.batch_size} items. TorchDataset: {_NOT_ROWS}. Of transformers.Trainer: "
+                f"{who} makes batches of {consumer.batch_size} items of TorchDataset, but {_NOT_ROWS}. For transformers.Trainer, give "
                 "rows=True, or per_device_train_batch_size=1 with data_collator=leat.torch_data.whole_batches"
             )
         if consumer.kind == resharding.SHARD and not self.rows and (consumer.batch_size is None or consumer.is_split):
@@ -417,7 +417,7 @@ def _n_rows(batch: Item) -> int:
     n_rows = next(iter(sizes.values()), 0)
     odd = [f"{name} {list(batch[name].shape)}" for name, size in sizes.items() if size != n_rows or size < 0]
     if odd:
-        raise SpecError(f"a batch cannot be cut into rows: {', '.join(odd)} has not {n_rows} of them")
+        raise SpecError(f"a batch of {n_rows} rows cannot be cut into rows: {', '.join(odd)} does not have one entry for each row")
     return n_rows
 
 

@@ -69,7 +69,8 @@ static void test_verdicts(void **state) {
          "batch; the stage tokenize takes 71 % of the busy time (2.0 threads were busy on "
          "average)\n"},
         {1000000000, 40000000, 30000000, "\"neither\"",
-         "  trainers waited 3 % of the time, and the pipeline 4 %, so neither is much slower; the "
+         "  trainers waited 3 % of the time, and the pipeline 4 %, so neither is much slower than "
+         "the other; the "
          "stage "
          "tokenize takes 71 %"},
         {1000000000, 600000000, 700000000, "\"pipeline\"", "slower than its trainers: 70 %"},

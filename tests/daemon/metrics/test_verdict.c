@@ -311,7 +311,7 @@ static void test_slow_rank(void **state) {
     facts.trainers = rank_of(1, 0, 1, 10);
     facts.n_runs = 2; /* each has its own */
     expect_says(&facts, "s: bounded by rank 1 of 2 (python, pid 101, train.service, on gpu03).\n");
-    expect_says(&facts, "It waited 0 % of the time, and held as many batches as");
+    expect_says(&facts, "It waited 0 % of the time. For 100 % of the time, it held\n  all ");
     expect_says(&facts, "  rank 0 of 2 (python, pid 100, train.service, on gpu03)\n  waited 93 % "
                         "of its time, for too few workers.\n");
     expect_says(
@@ -354,7 +354,7 @@ static void test_many_trainers(void **state) {
     facts.n_sessions = 100;
     facts.n_trainers = 100;
     expect_says(&facts, "s: bounded by rank 77 of 100 (unnamed, in a container).\n");
-    expect_says(&facts, "  95 more waited too.\n");
+    expect_says(&facts, "  95 more trainers waited.\n");
 }
 
 /* ---- the cache ---- */

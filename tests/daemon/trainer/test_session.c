@@ -283,7 +283,7 @@ static void expect_no_writing(const char *says) {
 
 static void test_own_spec_that_writes(void **state) {
     (void)state;
-    expect_no_writing("a stream that a client describes may");
+    expect_no_writing("a stream that a trainer describes must not");
 }
 
 /* Without roots it is the daemon's own user, who could write the same files. */
@@ -310,7 +310,8 @@ static void test_variants(void **state) {
     request.shuffle = 2;
     request.stream = (char *)(uintptr_t) "";
     request.spec = &spec;
-    expect_refusal(&request, "split and shuffle apply only to streams of the daemon's settings");
+    expect_refusal(&request,
+                   "`split` and `shuffle` apply only to streams of the daemon's settings");
 }
 
 /* ---- while it is served ---- */

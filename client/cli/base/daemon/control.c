@@ -114,9 +114,9 @@ Leat__ControlReply *leat_cli_subscription_next(struct leat_cli_subscription *sub
     if (reply->error)
         leat_error_from_message(err, reply->error);
     else
-        leat_error_set(
-            err, -EPROTO,
-            "the daemon sent an unexpected answer: check that it has the version of leatctl");
+        leat_error_set(err, -EPROTO,
+                       "the daemon sent an unexpected answer: check that leatd and leatctl have "
+                       "the same version");
     leat__control_reply__free_unpacked(reply, NULL);
     *ret_status = leat_cli_control_refusal(err);
     return NULL;

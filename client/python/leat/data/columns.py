@@ -330,7 +330,7 @@ def _float(column: Column, value: Any, row: int) -> float:
     """DataError: it is an integer beyond 2^53 that a float would round."""
     if isinstance(value, int) and abs(value) > 1 << 53 and int(float(value)) != value:
         where = f"the column {column.name!r} of row {row:,}"
-        raise DataError(f"{where} is {value}, which float64 would round, and other rows of it are fractions")
+        raise DataError(f"{where} is {value}, which float64 would round; but other rows of this column are fractions, which need float64")
     return float(value)
 
 

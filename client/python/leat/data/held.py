@@ -259,7 +259,7 @@ def of_parquet(paths: Sequence[str]) -> Tables:
     schema = files[0].schema_arrow
     for path, file in zip(paths, files):
         if not file.schema_arrow.equals(schema):
-            raise DataError("the columns differ from those of the file before", file=path)
+            raise DataError("the columns differ from those of the previous file", file=path)
 
     def read(names: Sequence[str]) -> Iterator[Any]:
         for file in files:
@@ -280,7 +280,7 @@ def of_arrow(paths: Sequence[str]) -> Tables:
         raise DataError(f"this is not a readable Arrow file: {error}", file=", ".join(paths)) from error
     for path, schema in zip(paths, schemas):
         if not schema.equals(schemas[0]):
-            raise DataError("the columns differ from those of the file before", file=path)
+            raise DataError("the columns differ from those of the previous file", file=path)
 
     def read(names: Sequence[str]) -> Iterator[Any]:
         for path in paths:

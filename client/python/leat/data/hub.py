@@ -130,11 +130,11 @@ class _Repository(NamedTuple):
         """Gets these files, and returns their paths."""
         strange = [file for file in files if set(file) & set("*?[{") or ".." in PurePosixPath(file).parts or file.startswith("/")]
         if strange:
-            raise SpecError(f"{self.name} has a file that leat cannot name: {strange[0]!r}")
+            raise SpecError(f"{self.name} has a file whose name leat does not accept: {strange[0]!r}")
         folder = _download(self.name, self.folder.name, [glob.escape(file) for file in files])
         missing = [file for file in files if not (folder / file).is_file()]
         if missing:
-            raise NotFoundError(f"{len(missing)} of {len(files)} files are not in {folder}, as {missing[0]}; {_how(self.name)}")
+            raise NotFoundError(f"{len(missing)} of {len(files)} files are not in {folder}, for example {missing[0]}; {_how(self.name)}")
         return [str(folder / file) for file in files]
 
 
@@ -179,7 +179,7 @@ def _check_shards(name: str, files: Iterable[str]) -> None:
         numbers.setdefault(found.group("name", "n", "rest"), set()).add(found["number"])
     for (stem, n, rest), there in numbers.items():
         if len(there) < int(n):
-            raise NotFoundError(f"of {name} only {len(there)} of {int(n)} files {stem}-*-of-{n}{rest} are there; {_how(name)}")
+            raise NotFoundError(f"{name} has only {len(there)} of its {int(n)} files {stem}-*-of-{n}{rest}; {_how(name)}")
 
 
 # ---- what is declared ----
@@ -277,7 +277,9 @@ def _of_one_kind(files: Sequence[str], name: str) -> tuple[str, list[str]]:
     most = max(suffixes, key=lambda suffix: (suffixes[suffix], ranks.get(suffix, -len(ranks))), default="")
     kind = _KINDS.get(most, "")
     if not kind:
-        raise SpecError(f"most files of {name} are {most or 'without a suffix'}, which leat does not read: name others, data_files=..")
+        raise SpecError(
+            f"most files of {name} are {most or 'without a suffix'}, which leat does not read: choose others with data_files=[..]"
+        )
     chosen = [file for file in files if any(_KINDS.get(suffix.lower()) == kind for suffix in PurePosixPath(file).suffixes)]
     return kind, list(dict.fromkeys(chosen))
 
@@ -288,7 +290,8 @@ def _arguments(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
     others = set(config) - _OF_CONFIG - set(known)
     if others:
         raise SpecError(
-            f"the config {config['config_name']!r} has {', '.join(sorted(others))}, which leat does not know: read its files"
+            f"the config {config['config_name']!r} has {', '.join(sorted(others))}, which leat does not know: "
+            "choose the files with data_files=[..]"
         )
     return {known[name]: value for name, value in config.items() if name in known}
 
@@ -311,14 +314,14 @@ def _wanted(split: str) -> list[re.Match[str]]:
     if len(parts) < len(found):
         raise SpecError(f"split={split!r} is not a valid split: write it like 'train', 'train[:1000]', 'train[10%:20%]' or 'train+test'")
     if len(parts) > 1 and any(part["slice"] for part in parts):
-        raise SpecError(f"split={split!r} joins parts of splits: only whole ones are joined")
+        raise SpecError(f"split={split!r} joins parts of splits, but leat joins only whole splits")
     for part in parts:
         is_pct = bool(part["start_pct"] or part["stop_pct"])
         numbers = [int(part[name]) for name in ("start", "stop") if part[name]]
         if part["rounding"] not in (None, "closest", "pct1_dropremainder") or part["rounding"] and not is_pct:
-            raise SpecError(f"split={split!r}: percents are rounded 'closest' or 'pct1_dropremainder'")
+            raise SpecError(f"split={split!r}: the rounding of percents must be 'closest' or 'pct1_dropremainder'")
         if is_pct and any(abs(number) > 100 for number in numbers):
-            raise SpecError(f"split={split!r}: percents are -100 to 100")
+            raise SpecError(f"split={split!r}: percents must be in -100..100")
     return parts
 
 
@@ -328,7 +331,7 @@ def _bounds(part: Mapping[str, Any] | re.Match[str], n_rows: Callable[[], int]) 
     if part["start_pct"] or part["stop_pct"]:
         n = n_rows()
         if part["rounding"] == "pct1_dropremainder" and n < 100:
-            raise SpecError(f"{n} rows are too few for pct1_dropremainder: at least 100")
+            raise SpecError(f"{n} rows are too few for pct1_dropremainder, which needs at least 100")
         start, stop = (
             bound if bound is None else bound * (n // 100) if part["rounding"] == "pct1_dropremainder" else round(bound * n / 100)
             for bound in (start, stop)

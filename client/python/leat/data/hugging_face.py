@@ -29,7 +29,7 @@ def recognise(data: Any) -> Held | None:
     if name in ("DatasetDict", "IterableDatasetDict"):
         splits = ", ".join(map(repr, data))
         first = next(iter(data), "train")
-        raise SpecError(f"a {name} holds several data sets,  {splits}: name the one that you want, data[{first!r}]")
+        raise SpecError(f"a {name} holds several data sets, {splits}: name the one that you want, data[{first!r}]")
     if name == "IterableDataset" or hasattr(data, "_ex_iterable"):
         return _of_iterable(data)
     if not hasattr(data, "with_format") or not hasattr(data, "features"):

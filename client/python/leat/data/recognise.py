@@ -305,7 +305,7 @@ def _of_paths(data: Sequence[str | os.PathLike[str]]) -> Held:
 
 def _hint(path: str) -> str:
     looks_named = not os.path.splitext(path)[1] and path.count("/") <= 1 and not path.startswith((".", "/", "~"))
-    return f": a data set of the Hub is leat.hub({path!r})" if looks_named else ""
+    return f": for a data set of the Hub, use leat.hub({path!r})" if looks_named else ""
 
 
 def _expanded(path: str | os.PathLike[str]) -> list[str]:

@@ -90,8 +90,8 @@ def estimate_model_size(
     optimizer  Adam: mean and variance in float32, 8 bytes a parameter; below 32 bits also its float32 copy of the weights: 12
 
     So training takes 16 bytes a parameter, both in float32 (4 + 4 + 8) and in mixed precision (2 + 2 + 12): Rajbhandari et
-    al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", arXiv:1910.02054, section 3.1. Plain SGD has
-    no states; with momentum it has a third of these.
+    al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", arXiv:1910.02054, section 3.1. In
+    float32, plain SGD has no states, and SGD with momentum has 4 bytes a parameter.
 
     >>> estimate_model_size(7e9, bits=16).total_gb
     14.0
@@ -135,10 +135,11 @@ def optimal_batch_size(
     with s = sequence_length, h = hidden_size, a = h / 64 heads: Korthikanti et al., "Reducing Activation Recomputation in
     Large Transformer Models", arXiv:2205.05198, equations 1 and 2 and table 2, on one device.
 
-    Without `hidden_size` and `num_layers` the size tells them: parameters = model_size_gb / bytes_per_parameter (16: Adam, as
-    in estimate_model_size) = 12 * num_layers * hidden_size^2, with hidden_size = 64 * num_layers, as in GPT-2 and BERT-base;
-    Kaplan et al., "Scaling Laws for Neural Language Models", arXiv:2001.08361, section 2.1 and figure 5, find that the ratio
-    matters little. Logits (sequence_length * vocabulary * 4 bytes, and as much for their gradient) are left out.
+    If you leave out `hidden_size` and `num_layers`, leat computes them from the size: parameters = model_size_gb /
+    bytes_per_parameter (16: Adam, as in estimate_model_size) = 12 * num_layers * hidden_size^2, with hidden_size =
+    64 * num_layers, as in GPT-2 and BERT-base; Kaplan et al., "Scaling Laws for Neural Language Models", arXiv:2001.08361,
+    section 2.1 and figure 5, find that the ratio matters little. Logits (sequence_length * vocabulary * 4 bytes, and as
+    much for their gradient) are left out.
 
     ValueError: a size is not positive, or the safety factor is outside 0 to 1.
     """

@@ -62,14 +62,14 @@ def read_config(folder: Path) -> dict[str, Any]:
 def _read_object(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > CONFIG_BYTES_MAX:
-            raise SpecError(f"the file has the file has more than {CONFIG_BYTES_MAX} bytes", file=str(path))
+            raise SpecError(f"the file has more than {CONFIG_BYTES_MAX} bytes", file=str(path))
         value = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (ValueError, RecursionError) as error:
-        raise SpecError(f"is not valid JSON: {error}", file=str(path)) from None
+        raise SpecError(f"the file is not valid JSON: {error}", file=str(path)) from None
     if not isinstance(value, dict):
-        raise SpecError(f"is {type(value).__name__}, not an object", file=str(path))
+        raise SpecError(f"the file must hold an object, but it holds a {type(value).__name__}", file=str(path))
     return value
 
 

@@ -111,7 +111,9 @@ class Lengths:
 
     def _check_room(self, n_special: int) -> None:
         if self.strategy and self.max_length is not None and self.max_length < n_special:
-            raise SpecError(f"max_length={self.max_length} is too small for the {n_special} special tokens of a row: give more")
+            raise SpecError(
+                f"max_length={self.max_length} is too small for the {n_special} special tokens of a row: give a larger max_length"
+            )
 
     def fill_of(self, column: str) -> int:
         """The value of padding in a column."""

@@ -379,7 +379,7 @@ class Tokenizer:
             given = {"tools": tools, "documents": documents, **variables}
             unread = next((name for name, value in given.items() if value is not None), None)
             if unread:
-                raise SpecError(f"{unread} is for Jinja templates, and {template} is one of leat's")
+                raise SpecError(f"leave out {unread}: it is only for Jinja templates, but {template} is one of leat's own templates")
             options = {"bos": bos, "eos": eos, "system": system, "add_generation_prompt": add_generation_prompt}
             pages = [chats.write(one, template, **options) for one in talks]
         else:
@@ -401,7 +401,7 @@ class Tokenizer:
         if not tokenize:
             return [text for text, _ in pages] if is_batch else pages[0][0]
         if return_assistant_tokens_mask and not return_dict:
-            raise SpecError("with return_assistant_tokens_mask, leave return_dict=True")
+            raise SpecError("return_assistant_tokens_mask needs return_dict=True")
         options = dict.fromkeys(_CHAT_OPTIONS) | dict(tokenizer_kwargs or {})
         if len(options) > len(_CHAT_OPTIONS):
             unknown = ", ".join(map(repr, list(options)[len(_CHAT_OPTIONS) :]))

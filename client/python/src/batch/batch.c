@@ -259,12 +259,8 @@ static PyMethodDef methods[] = {
                "slot then\n"
                "goes back when the last of them is gone.")},
     {"ring", batch_ring, METH_NOARGS,
-     PyDoc_STR("ring($self)\n"
-               "--\n"
-               "\n"
-               "Returns (address, bytes, number) of the shared read-only memory that holds the "
-               "batch. With\n"
-               "them, you can register it with a device.")},
+     PyDoc_STR("ring($self)\n--\n\nReturns (address, bytes, number) of the shared read-only memory "
+               "that holds the batch. Use\nthem to register this memory with a device.")},
     {"__enter__", batch_enter, METH_NOARGS, NULL},
     {"__exit__", batch_exit, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
