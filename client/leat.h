@@ -68,7 +68,7 @@ LEAT_API const struct leat_error *leat_stream_error(const struct leat_stream *st
 
 /* The negative errno; 0: no error. */
 LEAT_API int leat_error_code(const struct leat_error *error);
-/* The message without the place. "" if there is no error. */
+/* The message without the place. If there is no error, the text is "". */
 LEAT_API const char *leat_error_message(const struct leat_error *error);
 /* The place of the error: the file ("" if unknown), line and column in bytes (from 1, 0 if
  * unknown), and the place in the configuration ("streams.titanic.stages[5].shuffle.buffer_size", ""
@@ -255,7 +255,7 @@ LEAT_API int leat_builder_source(struct leat_builder *builder, const char *kind)
 LEAT_API int leat_builder_stage(struct leat_builder *builder, const char *kind);  /* "shuffle" */
 LEAT_API int leat_builder_options(struct leat_builder *builder); /* on_error, seed, ... */
 
-/* Each of these adds one argument. Inside a list, the name is NULL. */
+/* Each of these functions adds one argument. Inside a list, the name is NULL. */
 LEAT_API int leat_builder_text(struct leat_builder *builder, const char *name, const char *value);
 LEAT_API int leat_builder_int(struct leat_builder *builder, const char *name, int64_t value);
 LEAT_API int leat_builder_float(struct leat_builder *builder, const char *name, double value);
@@ -270,7 +270,7 @@ LEAT_API int leat_builder_end(struct leat_builder *builder);
 
 /* ---- The opened stream ---- */
 
-/* Element types: the values of `dtype`. */
+/* The types of a tensor's elements: the values of `dtype`. */
 enum leat_element {
     LEAT_BOOL = 1, /* one byte, 0 or 1 */
     LEAT_UINT8 = 2,
@@ -407,9 +407,9 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
  *
  * If the daemon dies, restarts or is upgraded, the stream only pauses. Within reconnect_timeout_ms
  * it connects again to the socket that answered before, opens the same stream at its position, and
- * continues with the next batch. The timeout of the call still applies. You can still read the
- * batches that you hold. They still count for the option `window`. Errors that a restart cannot
- * cure (another spec, no permission, wrong data) come at once.
+ * continues with the next batch. timeout_ms still applies. You can still read the batches that you
+ * hold. They still count for the option `window`. Errors that a restart cannot cure (another spec,
+ * no permission, wrong data) come at once.
  *
  * -ESTALE can also mean that the data changed while the daemon read it. This happens if the stream
  * has the option `on_change: fail`. This option is the default if you open the stream at a position
@@ -424,15 +424,15 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
 LEAT_API int leat_stream_next(struct leat_stream *stream, int timeout_ms,
                               struct leat_batch **ret_batch);
 
-/* Makes leat_stream_next() return -EINTR: the call that waits now, or else the next call that would
- * wait. You may call this from any thread and from a signal handler, but not while another thread
- * closes the stream. */
+/* Interrupts leat_stream_next(): the call that waits now returns -EINTR. If no call waits now, the
+ * next call that would wait returns -EINTR. You may call this from any thread and from a signal
+ * handler, but not while another thread closes the stream. */
 LEAT_API void leat_stream_wake(const struct leat_stream *stream);
 
 /* A descriptor for event loops. When it is readable (POLLIN), call leat_stream_next(stream, 0,
  * ...), which may still return -EAGAIN. The descriptor stays the same as long as the stream is
  * open, also after a new connection. (It is an epoll instance of the socket and a timer.) It
- * belongs to the stream, so only watch it. Returns -errno if it cannot be made. */
+ * belongs to the stream, so only watch it. Returns -errno if the descriptor cannot be made. */
 LEAT_API int leat_stream_fd(struct leat_stream *stream);
 
 /* True while the stream is connected to a daemon. If it is not, the next leat_stream_next() tries

@@ -36,11 +36,12 @@ const struct leat_cli_command leat_cli_log_level_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "show or set what the daemon logs",
     .description =
-        "LEVEL is error, warning, notice, info or debug. leatd then logs events of this level\n"
-        "and of all levels before it in this list. The change lasts until leatd ends. A room\n"
-        "is a part of the daemon. The rooms are daemon (start, stop, the machine), control\n"
-        "(requests of operators), session (trainers that connect, leave or are refused),\n"
-        "stream, cache and tuner. Only operators (admin_groups) may use this command.",
+        "LEVEL is error, warning, notice, info or debug. If you give it, leatd logs events of\n"
+        "this level and of all levels before it in this list. The change lasts until leatd\n"
+        "ends. A room is a part of the daemon, with its own level. The rooms are daemon\n"
+        "(start, stop, the machine), control (requests of operators), session (trainers that\n"
+        "connect, leave or are refused), stream, cache and tuner. Only operators\n"
+        "(admin_groups) may use this command.",
     .operand = "[LEVEL]",
     .examples = "  leatctl log-level\n"
                 "  leatctl log-level info --room session\n",

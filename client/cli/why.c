@@ -40,7 +40,7 @@ const struct leat_cli_command leat_cli_why_command = {
         "memory, or an infinitely fast trainer.\n"
         "\n"
         "The daemon samples its counters once a second. The answer covers the last S seconds,\n"
-        "or the time since the stream's first trainer came. The estimates assume that the\n"
+        "or less if the stream's first trainer came later. The estimates assume that the\n"
         "busiest part limits the speed. leat leaves out an estimate that makes no sense for\n"
         "the stream: for a FIFO, it does not estimate files in memory. If the stream stalls or\n"
         "has failed, the error comes last.",

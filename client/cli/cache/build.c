@@ -435,9 +435,9 @@ const struct leat_cli_command leat_cli_prepare_command = {
     .group = LEAT_CLI_GROUP_RUN,
     .description =
         "This command is for batch jobs. It runs on any machine that has the data. It divides\n"
-        "the data, file after file, into N shards of about equal size. A shard gets its name\n"
-        "only when it is complete, so several tasks may make one shard at the same time. If\n"
-        "the shard is already complete, the command succeeds at once.\n"
+        "the data, file after file, into N shards of about equal size. The file of a shard\n"
+        "gets its final name only when it is complete, so several tasks may make one shard at\n"
+        "the same time. If the shard is already complete, the command succeeds at once.\n"
         "\n"
         "If DIR is s3://BUCKET/FOLDER/, the command uploads each complete shard, unless the\n"
         "store already has it. See leat-fetch(8).\n"

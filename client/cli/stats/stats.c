@@ -217,12 +217,13 @@ const struct leat_cli_command leat_cli_stats_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "show counters of streams, and where the time goes",
     .description =
-        "For each stream it shows counters, the time that trainers and leat wait, and how busy\n"
-        "each stage is.\n"
+        "For each stream it shows counters, how long trainers and leat wait, and how busy each\n"
+        "stage is.\n"
         "\n"
-        "The busy time is the sum over all threads. The table shows each stage's share of the\n"
-        "busy time. It also shows how long one block or batch takes: mean, minimum, maximum,\n"
-        "median and 99th percentile. A percentile may be wrong by up to 1/16 of its value.\n"
+        "The busy time of a stage is the sum over all threads. The table shows each stage's\n"
+        "share of the busy time. It also shows how long one block or batch takes: mean,\n"
+        "minimum, maximum, median and 99th percentile. A percentile may be wrong by up to 1/16\n"
+        "of its value.\n"
         "\n"
         "The line `scan` of the table stands for reading the data and finding where records\n"
         "begin. The line of the source, such as `csv`, stands for parsing records. The line\n"
@@ -233,11 +234,11 @@ const struct leat_cli_command leat_cli_stats_command = {
         "--since prints one line per second for the last ten minutes, and one line per ten\n"
         "seconds for the six hours before. If many streams are busy, the daemon keeps a\n"
         "shorter history. The figures are batches, rows, tokens and bytes per second, and\n"
-        "shares of time. The column `waited` is the share in which trainers waited for a\n"
-        "batch. The column `no slot` is the share in which no memory for a batch (slot) was\n"
-        "free. With STREAM, these figures are of this stream, else of all streams together.\n"
-        "Busy workers and memory are always of the whole daemon. --json also prints the\n"
-        "figures of each stage.",
+        "shares of time. The column `waited` is the share of time in which trainers waited for\n"
+        "a batch. The column `no slot` is the share of time in which no memory for a batch\n"
+        "(slot) was free. With STREAM, these figures are of this stream, else of all streams\n"
+        "together. Busy workers and memory are always of the whole daemon. --json also prints\n"
+        "the figures of each stage.",
     .operand = "[STREAM]",
     .examples = "  leatctl stats titanic\n"
                 "  leatctl stats --watch --interval 5\n"
