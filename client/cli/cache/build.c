@@ -451,7 +451,8 @@ const struct leat_cli_command leat_cli_prepare_command = {
         "SLURM_ARRAY_TASK_ID (minus SLURM_ARRAY_TASK_MIN) and SLURM_ARRAY_TASK_COUNT. On AWS\n"
         "Batch, they are AWS_BATCH_JOB_ARRAY_INDEX and AWS_BATCH_JOB_ARRAY_SIZE. On\n"
         "Kubernetes, I is JOB_COMPLETION_INDEX, and you must set LEAT_SHARDS to N. If you set\n"
-        "LEAT_SHARDS elsewhere, it also gives N, and the index of the first task must be 0.",
+        "LEAT_SHARDS on Slurm or AWS Batch, N is LEAT_SHARDS, and the index of the first task\n"
+        "must be 0.",
     .examples = "  leatctl prepare train.yaml --shard 0/64 -o shards/\n"
                 "  leatctl prepare train.yaml --shard auto -o shards/\n"
                 "  leatctl prepare train.yaml --seal -o shards/\n"
