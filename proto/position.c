@@ -121,10 +121,11 @@ int leat_position_read(const char *text, struct leat_position *ret_position,
         return leat_error_set(err, -EINVAL, "a position has at most %d bytes",
                               LEAT_POSITION_TEXT_SIZE - 1);
     if (strncmp(text, VERSION ":", sizeof(VERSION)) != 0)
-        return leat_error_set(err, -EINVAL,
-                              "\"%.16s\" is not a position: pass a text from "
-                              "leat_stream_position(), which begins with \"" VERSION ":spec=\"",
-                              text);
+        return leat_error_set(
+            err, -EINVAL,
+            "\"%.16s\" is not a position: use a text from leat_stream_position(), Stream.position "
+            "or `leatctl run --save-position`, which begins with \"" VERSION ":spec=\"",
+            text);
     r = read_fields(&at, &position, err);
     if (r < 0)
         return r;

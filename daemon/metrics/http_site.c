@@ -104,7 +104,7 @@ static enum MHD_Result answer_metrics(struct leat_http_site *site,
 
     if (is_stale(site, now_ns))
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                      "the daemon's main thread has not answered for ten seconds\n");
+                      "the daemon's main loop has not answered for ten seconds\n");
     if (!site->metrics[format]) {
         leat_metrics_render(&text, site->reading, format);
         site->metrics[format] = respond_text(&text, is_open ? TYPE_OPENMETRICS : TYPE_PROMETHEUS);

@@ -191,11 +191,11 @@ static void say_blocks(const struct leat_verdict_facts *facts, const struct leat
 static void say_order(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                       struct leat_text *text) {
     (void)facts;
-    leat_text_add(text,
-                  "bounded by the order.\n  The daemon's main thread, which orders rows and sends "
-                  "batches, is busy %.0f %% of the time. Use\n  larger batches, which need less "
-                  "time in this thread.\n",
-                  percent(verdict->loop));
+    leat_text_add(
+        text,
+        "bounded by the order.\n  The daemon's main loop, which orders rows and sends batches, is "
+        "busy %.0f %% of the time. Use\n  larger batches, which need less time in this loop.\n",
+        percent(verdict->loop));
 }
 
 static void say_others(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
@@ -271,7 +271,7 @@ static void add_uses(const struct leat_verdict_facts *facts, const struct leat_v
     add_use(text, "reading", verdict->scan,
             facts->comes_once ? "of that waiting for the writer" : "of that waiting for files",
             verdict->scan_blocked);
-    add_use(text, "the loop", verdict->loop, NULL, 0);
+    add_use(text, "the main loop", verdict->loop, NULL, 0);
     add_use(text, cpus, verdict->cpus, "used by other processes", verdict->foreign_cpus);
     if (verdict->is_short > 0)
         add_use(text, "short of memory", verdict->is_short, NULL, 0);

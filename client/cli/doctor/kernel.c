@@ -41,17 +41,18 @@ static int find_error(const struct leat_doctor *doctor, const char *name) {
 
 static void examine_need(struct leat_doctor *doctor, const struct leat_kernel_need *need) {
     int told = find_error(doctor, need->name), code = told >= 0 ? told : need->try();
-    const char *whose = told >= 0 ? "the daemon" : "leatctl (no daemon answers)";
+    const char *whose = told >= 0 ? "the daemon" : "leatctl";
+    const char *note = told >= 0 ? "" : "; no daemon answers";
 
     if (code == 0) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s: %s can use it", need->what,
-                        whose);
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s: %s can use it%s", need->what,
+                        whose, note);
     } else if (need->instead) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s cannot use it (%s): %s",
-                        whose, strerror(code), need->instead);
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s cannot use it (%s): %s%s",
+                        whose, strerror(code), need->instead, note);
     } else {
-        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, need->name, "%s: not allowed for %s: %s",
-                        need->what, whose, strerror(code));
+        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, need->name, "%s: not allowed for %s: %s%s",
+                        need->what, whose, strerror(code), note);
         leat_doctor_mend(doctor, FORBIDDEN_MEND, need->since);
     }
 }
