@@ -45,7 +45,7 @@ static const struct {
     [LEAT_CLI_GROUP_DATA] = {"data", NULL},
     [LEAT_CLI_GROUP_RUN] = {"run", NULL},
     [LEAT_CLI_GROUP_DAEMON] = {"daemon", NULL},
-    [LEAT_CLI_GROUP_CACHES] = {"caches", "build, list, check and remove caches"},
+    [LEAT_CLI_GROUP_CACHES] = {"caches", "make, check or remove caches"},
     [LEAT_CLI_GROUP_TOKENIZERS] = {"tokenizers", "turn texts into token ids, and back"},
     [LEAT_CLI_GROUP_LEATCTL] = {"leatctl", NULL},
 };
