@@ -287,9 +287,7 @@ def resume(scene):
 
 def killed(scene):
     """A trainer that ends without a word while it holds batches."""
-    trainer = subprocess.Popen([BIN.parent / "tests/e2e/trainer", "numbers", "4", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                               env={**os.environ, "LEAT_SOCKET": str(scene.daemon.sockets)})
-    trainer.stdout.readline()
+    trainer = hold(scene)
     trainer.kill()
     trainer.communicate()
 
@@ -303,10 +301,16 @@ def reload(scene):
         scene.ctl("reload")
 
 
-def kick(scene):
+def hold(scene):
+    """A trainer that holds batches."""
     trainer = subprocess.Popen([BIN.parent / "tests/e2e/trainer", "numbers", "4", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                env={**os.environ, "LEAT_SOCKET": str(scene.daemon.sockets)})
     trainer.stdout.readline()
+    return trainer
+
+
+def kick(scene):
+    trainer = hold(scene)
     scene.ctl("kick", "--pid", trainer.pid)
     trainer.kill()
     trainer.communicate()
@@ -316,9 +320,7 @@ class Ending(Serving):
     """A daemon that is drained while a trainer holds batches."""
 
     def work(self):
-        trainer = subprocess.Popen([BIN.parent / "tests/e2e/trainer", "numbers", "4", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                   env={**os.environ, "LEAT_SOCKET": str(self.daemon.sockets)})
-        trainer.stdout.readline()
+        trainer = hold(self)
         drain = subprocess.Popen([BIN / "leatctl", "drain", "--timeout", "1"], env={**os.environ, "LEAT_SOCKET": str(self.daemon.sockets)},
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(lambda: drain.poll() is not None or "drain" in self.daemon.log)
@@ -374,6 +376,8 @@ class Command(Scene):
         if self.daemon:
             self.daemon.start()
         self.whole = self.run({})
+        if self.whole is None:
+            raise Wrong(f"leatctl {' '.join(map(str, self.arguments))} fails without a fault")
         return self
 
     def __exit__(self, kind, *_):
@@ -437,9 +441,10 @@ def make(folder, pages):
     of = {"stream": "text", "daemon": True}
     yield Command("client-pull", folder, client, "pull", "text", "--digest", "--reconnect", "5", is_same=False, **of)
     yield Command("client-copy", folder, client, "pull", "text", "--digest", "--reconnect", "5", "--delivery", "copy", is_same=False, **of)
-    for verb in (("status",), ("streams",), ("stats",), ("explain", "text"), ("why", "text"), ("metrics",), ("top", "--once", "--interval", "0.1"),
-                 ("reload",), ("kick", "--stream", "text"), ("log-level",)):
+    for verb in (("status",), ("streams",), ("stats",), ("explain", "text"), ("why", "text"), ("metrics",), ("top", "--once"),
+                 ("reload",), ("log-level",)):
         yield Command("client-" + verb[0], folder, client, *verb, daemon=True, is_same=False)
+    yield Command("client-kick", folder, client, "kick", "--stream", "numbers", daemon=True, is_same=False, before=hold)
     yield Command("client-save", folder, client, "pull", "text", "--batches", "2", "--save-position", "p", made=("p",), daemon=True, is_same=False)
     yield Command("client-run", folder, client, "run", "world.yaml", "cached", "--no-daemon", "--digest", stream="cached", is_same=False)
     yield Command("client-private", folder, client, "run", "world.yaml", "text", "--digest", stream="text", is_same=False)
@@ -456,4 +461,4 @@ def make(folder, pages):
     yield Command("client-ls", folder, client, "cache", "ls", "world.yaml", is_same=False, before=warm)
     yield Command("client-verify", folder, client, "cache", "verify", "world.yaml", "-q", is_same=False, before=warm)
     yield Command("client-rm", folder, client, "cache", "rm", "world.yaml", "--all", is_same=False, before=warm)
-    yield Command("client-prepare", folder, client, "prepare", "world.yaml", "cached", "--shard", "0/1", "-o", "shards", "-q", made=("shards",))
+    yield Command("client-prepare", folder, client, "prepare", "world.yaml", "cached", "--shard", "0/2", "-o", "shards", "-q", made=("shards",))

@@ -333,10 +333,18 @@ enum leat_cache_sifted leat_run_cache_sift(struct leat_run_cache *cache, struct 
 void leat_run_cache_start_map(struct leat_run_cache *cache, const struct leat_run_cache_view *view,
                               const struct leat_queue_entry *entry, bool with_frame,
                               struct leat_map_job *job) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    bool for_cache = is_wanted(cache, view, entry);
+
     if (entry->file)
         job->load = leat_cache_load(entry->file, &entry->frame);
-    if (!entry->file && (is_wanted(cache, view, entry) || with_frame))
+    else if (for_cache || with_frame)
         job->item = leat_cache_items_take(&cache->items);
+    if (for_cache && !job->item) {
+        leat_error_oom(&err);
+        stop_building(cache);
+        note(cache, &err);
+    }
 }
 
 /* Notes where a damaged block is, and if it was repaired. */
