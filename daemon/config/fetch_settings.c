@@ -11,8 +11,8 @@ const struct leat_arg leat_fetch_args[] = {
              "The folder where leat-fetch caches blocks. Default: $CACHE_DIRECTORY (systemd), else "
              "$XDG_CACHE_HOME/leat/fetch, else ~/.cache/leat/fetch."),
     LEAT_ARG(leat_fetch_settings, max_size, BYTES,
-             "The maximum size of this cache. If the cache is full, leat-fetch removes the blocks "
-             "that were not read for the longest time.",
+             "The maximum size of the cache in fetch.path. If the cache is full, leat-fetch "
+             "removes the blocks that were not read for the longest time.",
              .fallback = "16GiB", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_fetch_settings, requests, INT,
              "The number of requests at the same time. leat-fetch also reads this number of blocks "
@@ -22,8 +22,8 @@ const struct leat_arg leat_fetch_args[] = {
              "The size of a block in bytes. leat-fetch requests each block separately.",
              .fallback = "4MiB", .min = 4096, .max = 64 << 20),
     LEAT_ARG(leat_fetch_settings, part, BYTES,
-             "The size of a part in bytes. `leatctl prepare -o s3://` uploads a larger shard in "
-             "parts of this size.",
+             "The size of an uploaded part in bytes. If a shard is larger than this size, `leatctl "
+             "prepare -o s3://` uploads the shard in several parts.",
              .fallback = "16MiB", .min = 5 << 20, .max = 5e9),
     LEAT_ARG(leat_fetch_settings, timeout, SECONDS,
              "The time for which leat-fetch retries a request after HTTP 429 or 5xx, a lost "

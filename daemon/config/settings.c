@@ -35,12 +35,13 @@ const struct leat_arg leat_settings_args[] = {
              .min = 1, .max = LEAT_SETTINGS_MAX_WORKERS),
     LEAT_ARG(leat_settings, trainer_socket, PATH,
              "The path of the socket for trainers that read batches in shared memory. Default: "
-             "trainer.sock in the socket folder."),
+             "trainer.sock in the folder of the sockets (see --socket-dir in leatd(8))."),
     LEAT_ARG(leat_settings, copy_socket, PATH,
              "The path of the socket for trainers that get copies of batches. Default: copy.sock "
-             "in the socket folder."),
-    LEAT_ARG(leat_settings, control_socket, PATH,
-             "The path of the socket for leatctl. Default: control.sock in the socket folder."),
+             "in the folder of the sockets."),
+    LEAT_ARG(
+        leat_settings, control_socket, PATH,
+        "The path of the socket for leatctl. Default: control.sock in the folder of the sockets."),
     LEAT_ARG(leat_settings, control_groups, TEXTS,
              "A list of groups, by name or number. Members of these groups may look at everything "
              "with leatctl: status, streams, trainers, stats and more. A group that does not exist "
@@ -48,22 +49,24 @@ const struct leat_arg leat_settings_args[] = {
              .fallback = "leat-clients", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, admin_groups, TEXTS,
              "A list of groups, by name or number. Members of these groups may look at everything "
-             "with leatctl. They may also drain, reload, kick, trace and set log levels. The "
-             "daemon's own user and root may always do everything.",
+             "with leatctl. They may also run `leatctl drain`, `reload`, `kick`, `trace` and "
+             "`log-level`. The daemon's own user and root may always do everything.",
              .fallback = "leat-admin", .min = 0, .max = LEAT_RIGHTS_MAX_GROUPS),
     LEAT_ARG(leat_settings, http_listen, TEXT,
              "The HTTP address that serves metrics and the status page: 127.0.0.1:PORT, "
-             "[::1]:PORT, or unix:PATH. Default: none. Every user of this machine can read a port, "
-             "unless you set http_token_file. The users who may use the control socket may read a "
-             "Unix socket. A private daemon (leatctl run, Python) ignores this setting."),
+             "[::1]:PORT, or unix:PATH. Default: none. Every user of this machine can read the "
+             "metrics from a port, unless you set http_token_file. From a Unix socket, only "
+             "members of control_groups and admin_groups, the daemon's own user and root can read "
+             "the metrics. A private daemon (leatctl run, Python) ignores this setting."),
     LEAT_ARG(leat_settings, http_token_file, PATH,
              "The path of a file that contains one line: a token of 16 to 256 characters. HTTP "
              "requests then need `Authorization: Bearer TOKEN` or ?token=TOKEN. Root or the "
              "daemon's user must own the file, and other users must not be able to read it."),
     LEAT_ARG(leat_settings, roots, PATHS,
              "Folders and URLs, such as /srv/data or s3://bucket/folder/. Streams that trainers "
-             "describe may read only files and objects below them. Default: none, so only trainers "
-             "of the daemon's own user may describe streams, and these may read any file.",
+             "describe may read only files and objects below these folders and URLs. Default: "
+             "none. Then only trainers of the daemon's own user may describe streams, and their "
+             "streams may read any file.",
              .min = 0, .max = 64),
     LEAT_ARG(leat_settings, max_sessions, INT, "The maximum number of connected trainers.",
              .fallback = "1024", .min = 1, .max = LEAT_SETTINGS_MAX_SESSIONS),
@@ -100,8 +103,8 @@ const struct leat_arg leat_settings_args[] = {
                    "with weight 1. Users that are not listed have weight 1.",
                    .min = 0, .max = MAX_WEIGHTS),
     LEAT_ARG(leat_settings, window, INT,
-             "The number of batches that a trainer may hold at once if it does not ask for another "
-             "number. If batches are small, leat raises this number.",
+             "The number of batches that a trainer may hold at once, unless the trainer asks for "
+             "another number. If batches are small, leat chooses a larger number.",
              .fallback = "4", .min = 1, .max = LEAT_SETTINGS_MAX_WINDOW),
     LEAT_ARG(leat_settings, max_window, INT,
              "The maximum number of batches that a trainer may ask to hold at once.",
@@ -112,35 +115,37 @@ const struct leat_arg leat_settings_args[] = {
              "deadlocked, the service manager restarts the daemon. With 0, there is no limit.",
              .fallback = "60s", .min = 0, .max = 30 * 86400),
     LEAT_ARG(leat_settings, exec, CHOICE,
-             "Which streams may start programs with the stage `exec`. never: no stream. settings: "
-             "the streams of the settings. trainers: also streams that trainers of the daemon's "
-             "own user describe. The programs run as the daemon's user.",
+             "The streams that may start programs with the stage `exec`. The value `never` means "
+             "no stream. The value `settings` means the streams of the settings. The value "
+             "`trainers` means these streams, and streams that trainers of the daemon's own user "
+             "describe. The programs run as the daemon's user.",
              .fallback = "settings", .choices = exec_choices),
-    LEAT_ARG(
-        leat_settings, tuner, CHOICE,
-        "If on, leatd tunes block size, blocks in flight, batches ahead and batches per job while "
-        "streams run. It does not change options that you set for a stream. Batches stay the same.",
-        .fallback = "on", .choices = switches),
+    LEAT_ARG(leat_settings, tuner, CHOICE,
+             "If on, leatd tunes the options block_bytes, jobs_in_flight, collate_batches and "
+             "prefetch_size while streams run. It does not change options that you set for a "
+             "stream. Batches stay the same.",
+             .fallback = "on", .choices = switches),
     LEAT_ARG(leat_settings, sandbox, CHOICE,
-             "If on, leatd gives up system calls that it never makes, such as ptrace, mount, bpf "
-             "and io_uring, and all new privileges. The programs that leatd starts (exec, "
-             "leat-fetch) give these up too. Choose off if your programs need these calls, as "
-             "containers and debuggers do.",
+             "If on, leatd cannot make system calls that leat never needs, such as ptrace, mount, "
+             "bpf and io_uring, and cannot get new privileges. The same holds for the programs "
+             "that leatd starts (exec, leat-fetch). Choose off if your programs need these calls, "
+             "as containers and debuggers do.",
              .fallback = "on", .choices = switches),
     LEAT_ARG(leat_settings, writable, PATHS,
              "A list of folders. leatd and its programs can then write only to files below these "
-             "folders, and below leatd's own folders for sockets, state and fetched blocks. The "
-             "folders of caches and the files `quarantine` must be below these folders. Default: "
+             "folders, and below leatd's own folders for sockets, state and fetched blocks. So put "
+             "caches and files for bad records (option `quarantine`) below these folders. Default: "
              "none, so leatd can write wherever its user may. This setting needs sandbox: on, and "
              "a kernel with Landlock.",
              .min = 0, .max = LEAT_SETTINGS_MAX_WRITABLE),
     LEAT_ARG(leat_settings, state_directory, PATH,
-             "The folder for the tuner's results, digests of files, and descriptions of streams, "
-             "which explain stale positions. Default: $STATE_DIRECTORY (systemd), else "
-             "$XDG_STATE_HOME/leat, else ~/.local/state/leat."),
+             "The folder for files that leatd needs after a restart: the tuner's results, indexes, "
+             "digests of files, and descriptions of streams for messages about stale positions. "
+             "Default: $STATE_DIRECTORY (systemd), else $XDG_STATE_HOME/leat, else "
+             "~/.local/state/leat."),
     LEAT_ARG(leat_settings, log, CHOICE,
-             "The form of the log: text on stderr, JSON lines on stderr, or the journal. auto: the "
-             "journal if stderr is connected to it, otherwise text.",
+             "The form of the log: text on stderr, JSON lines on stderr, or the journal. With "
+             "auto, leatd uses the journal if stderr is connected to the journal, otherwise text.",
              .fallback = "auto", .choices = log_formats),
     LEAT_ARG(leat_settings, log_level, CHOICE,
              "leatd logs events of this level and of all more severe levels.", .fallback = "notice",

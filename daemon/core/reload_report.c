@@ -67,8 +67,8 @@ static char *describe(const struct fates *fates, struct leat_arena *arena) {
         return NULL;
     text[0] = '\0';
     add_words(text, fates->of[LEAT_RELOAD_FINISHES],
-              "finishes its epoch, then continues with the new one",
-              "finish their epochs, then continue with the new one");
+              "finishes its epoch, then continues with the new stream",
+              "finish their epochs, then continue with the new stream");
     add_words(text, fates->of[LEAT_RELOAD_ENDS], "finishes its epoch, then ends",
               "finish their epochs, then end");
     add_words(text, fates->of[LEAT_RELOAD_TOLD], "gets an error and ends", "get an error and end");

@@ -8,23 +8,23 @@ const struct leat_arg leat_cache_args[] = {
              "folder of the caches; any number of streams and daemons may share it"),
     LEAT_ARG(leat_cache_options, prepared, PATH,
              "in place of `path`: the folder of a prepared set, which `leatctl prepare` made and "
-             "sealed; the stream then reads the set, not the source; the folder may also be "
-             "s3://bucket/folder/ or https://"),
+             "sealed; the stream then reads the set, not the source; instead of a folder, you may "
+             "give s3://bucket/folder/ or https://"),
     LEAT_ARG(leat_cache_options, max_size, BYTES,
              "the most bytes that all caches in the folder may take, such as 500MB or 1TiB; above "
              "this limit, leat removes the least recently used caches; 0: no limit",
              .fallback = "100GiB", .max = 1e18),
     LEAT_ARG(leat_cache_options, max_age, SECONDS,
-             "leat removes a cache that nobody used for this time, such as 12h or 30d; 0: never",
+             "the time after which leat removes an unused cache, such as 12h or 30d; 0: never",
              .fallback = "0", .max = 1e10),
     LEAT_ARG(leat_cache_options, compression, CHOICE,
-             "raw keeps the data uncompressed, which is fastest; auto compresses a block with LZ4 "
-             "if this saves at least a quarter of its size, and costs about twice the CPU time; "
-             "lz4 compresses all blocks that shrink",
+             "how leat compresses blocks: with raw, not at all, which is fastest; with auto, leat "
+             "uses LZ4 for a block if this saves at least a quarter of its size, and needs about "
+             "twice the CPU time; with lz4, leat compresses all blocks that shrink",
              .fallback = "raw", .choices = compressions),
     LEAT_ARG(leat_cache_options, verify, CHOICE,
-             "how leat checks that the data is the same: sample compares size, time, inode and a "
-             "sample of each file's bytes; full compares all bytes",
+             "how leat checks that the data has not changed: with sample, leat compares size, "
+             "time, inode and a sample of each file's bytes; with full, leat compares all bytes",
              .fallback = "sample", .choices = verifies),
     LEAT_ARGS_END,
 };

@@ -8,62 +8,64 @@ static const char *const on_change_choices[] = {"auto", "fail", "warn", "follow"
 static const char *const tuner_choices[] = {"as_set", "off", "on", NULL};
 
 const struct leat_arg leat_stream_args[] = {
-    LEAT_ARG(
-        leat_stream_options, on_error, CHOICE,
-        "what happens at a bad record: fail ends the stream; skip counts the record and leaves it "
-        "out; quarantine does the same as skip, and writes the record to the file `quarantine`",
-        .fallback = "fail", .choices = on_error_choices),
+    LEAT_ARG(leat_stream_options, on_error, CHOICE,
+             "what happens at a bad record: with fail, the stream ends; with skip, leat counts the "
+             "record and leaves it out; with quarantine, leat also writes the record to the file "
+             "of the option `quarantine`",
+             .fallback = "fail", .choices = on_error_choices),
     LEAT_ARG(leat_stream_options, quarantine, PATH,
              "the stream's own file for bad records; each record becomes a line of JSON with file, "
              "line, column, offset, stage, field, reason and raw bytes",
              .is_aside = true),
     LEAT_ARG(leat_stream_options, max_errors, INT,
-             "the most bad records per epoch; one more ends the stream, whatever `on_error` says; "
-             "0: no limit",
+             "the maximum number of bad records per epoch; one more bad record ends the stream, "
+             "whatever `on_error` says; 0: no limit",
              .is_aside = true, .fallback = "0", .max = 1e15),
     LEAT_ARG(leat_stream_options, seed, INT,
              "the seed of the stream; leat combines it with the seed of each random stage",
              .fallback = "0", .max = 9e15),
     LEAT_ARG(leat_stream_options, uneven, CHOICE,
-             "what happens at the end of an epoch if fewer steps than ranks are left: drop leaves "
-             "these steps out; pad repeats the first batches of that round; error fails the epoch",
+             "what happens at the end of an epoch if fewer steps than ranks are left: with drop, "
+             "leat leaves these steps out; with pad, leat repeats these steps until each rank has "
+             "one; with error, the epoch fails",
              .fallback = "drop", .choices = uneven_choices),
     LEAT_ARG(leat_stream_options, on_reload, CHOICE,
-             "what happens to trainers when a reload of the configuration changes the stream: "
-             "finish lets them complete their epoch and continue with the new stream; tell ends "
-             "them at once with an error",
+             "what happens to trainers when a reload of the configuration changes the stream: with "
+             "finish_epoch, they finish their epoch and continue with the new stream; with tell, "
+             "they get an error at once",
              .is_aside = true, .fallback = "finish_epoch", .choices = on_reload_choices),
     LEAT_ARG(leat_stream_options, on_change, CHOICE,
-             "what happens when a file changes while leat reads the stream: fail ends the stream "
-             "with an error; warn and follow continue, count the change and log it; warn also "
-             "warns the trainers; auto means fail for a trainer that opened at a position or is "
-             "one of several ranks, and warn for all others",
+             "what happens when a file changes while leat reads the stream: with fail, the stream "
+             "ends with an error; with follow, the stream continues, and leat counts and logs the "
+             "change; with warn, leat also warns the trainers; auto means fail for a trainer that "
+             "opened at a position or is one of several ranks, and warn for all other trainers",
              .is_aside = true, .fallback = "auto", .choices = on_change_choices),
     LEAT_ARG(leat_stream_options, skip_steps, TEXTS,
-             "steps to leave out, such as 0:17 (epoch:step), 0:100-120, or 17 for every epoch; all "
-             "other steps keep their numbers and contents",
+             "steps to leave out, such as 0:17 (epoch:step), 0:100-120, or 17 for step 17 of every "
+             "epoch; all other steps keep their numbers and contents",
              .is_aside = true, .max = LEAT_SKIPS_MAX),
     LEAT_ARG(
         leat_stream_options, skip_records, TEXTS,
         "records to take out of their batches, such as data.csv:17 (file:line), data.csv:100-120, "
-        "or record numbers from 0, which `leatctl where` shows; all other rows stay in place",
+        "or the number of a record, which `leatctl where` shows; all other rows stay in place",
         .is_aside = true, .max = LEAT_SKIPS_MAX),
     LEAT_ARG(leat_stream_options, block_bytes, BYTES,
-             "bytes of the source in one block, the unit of work; changes speed and memory, never "
-             "the batches",
+             "the size of a block, the piece of the source that a worker processes at once; this "
+             "option changes speed and memory, never the batches",
              .is_aside = true, .fallback = "256KiB", .min = 4096, .max = 64 << 20),
     LEAT_ARG(leat_stream_options, jobs_in_flight, INT,
-             "the most blocks in progress or waiting at once; default: the daemon chooses; changes "
-             "speed and memory, never the batches",
+             "the maximum number of blocks that are in progress or wait; default: the daemon "
+             "chooses; this option changes speed and memory, never the batches",
              .is_aside = true, .min = 1, .max = 4096),
     LEAT_ARG(leat_stream_options, collate_batches, INT,
-             "the most batches that one job writes; default: the daemon chooses; changes speed, "
-             "never the batches",
+             "the maximum number of batches that one job writes; default: the daemon chooses; this "
+             "option changes speed, never the batches",
              .is_aside = true, .min = 1, .max = 256),
-    LEAT_ARG(leat_stream_options, tuner, CHOICE,
-             "on: the daemon tunes block_bytes, jobs_in_flight, collate_batches and prefetch_size, "
-             "except values that you set; as_set: the daemon's setting `tuner` decides",
-             .is_aside = true, .fallback = "as_set", .choices = tuner_choices),
+    LEAT_ARG(
+        leat_stream_options, tuner, CHOICE,
+        "with on, the daemon tunes block_bytes, jobs_in_flight, collate_batches and prefetch_size, "
+        "except values that you set; with as_set, the daemon's setting `tuner` decides",
+        .is_aside = true, .fallback = "as_set", .choices = tuner_choices),
     LEAT_ARG(leat_stream_options, max_record_bytes, BYTES,
              "the most bytes of a record; a longer record is bad", .fallback = "64MiB", .min = 64,
              .max = 1 << 30),
@@ -87,17 +89,18 @@ const struct leat_arg leat_stream_args[] = {
              "output have no limit; a file that expands more counts as damaged; 0: no limit",
              .fallback = "1000", .max = 1e9),
     LEAT_ARG(leat_stream_options, decode_ahead, BYTES,
-             "the most bytes of compressed files that leat decodes ahead in parallel; 0: none; "
-             "changes speed and memory, never the batches",
+             "the most bytes of compressed files that leat decodes ahead in parallel; 0: leat "
+             "decodes nothing ahead; this option changes speed and memory, never the batches",
              .is_aside = true, .fallback = "128MiB", .max = 1LL << 34),
-    LEAT_ARG(leat_stream_options, verify, CHOICE,
-             "how a stream that resumes checks that the data is the same: sample compares sizes "
-             "and a sample of each file's bytes; full compares all bytes",
-             .is_aside = true, .fallback = "sample", .choices = verify_choices),
+    LEAT_ARG(
+        leat_stream_options, verify, CHOICE,
+        "how leat checks that the data has not changed when a stream resumes: with sample, leat "
+        "compares sizes and a sample of each file's bytes; with full, leat compares all bytes",
+        .is_aside = true, .fallback = "sample", .choices = verify_choices),
     LEAT_ARG(leat_stream_options, index, TEXT,
-             "where leat keeps the index, with which a stream resumes in mid-epoch at once: auto "
-             "(the daemon's state directory), off, or a folder; a stream with a `cache` keeps the "
-             "index in the cache; changes speed, never the batches",
+             "the place of the index, with which a stream resumes at once in the middle of an "
+             "epoch: auto (the daemon's state_directory), off, or a folder; if the stream has a "
+             "`cache`, the index is in the cache; this option changes speed, never the batches",
              .is_aside = true, .fallback = "auto"),
     LEAT_ARG(leat_stream_options, cache, GROUP,
              "keeps the output of the source and the per-record stages on disk; later epochs and "
