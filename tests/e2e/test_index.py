@@ -79,7 +79,7 @@ def test_made_beforehand(folder):
     again = json.loads(ctl("cache", "warm", config, "--json").stdout)
     assert again["n_built_records"] == 0 and again["is_complete"], again
     done = ctl("cache", "warm", write_config(folder, with_filter), check=False)
-    assert "has no `cache`: {path: FOLDER}, and no `index`: FOLDER" in done.stderr.decode(), done.stderr
+    assert "has no `cache: {path: FOLDER}`, and no `index: FOLDER`" in done.stderr.decode(), done.stderr
 
 
 def test_explain_of_a_file(folder):

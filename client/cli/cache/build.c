@@ -145,8 +145,8 @@ static struct leat_plan *make_plan(const struct leat_spec *spec, bool may_be_ind
     if (leat_pipeline_open(spec, &leat_opener_operator, &plan, err) < 0 ||
         plan->options.cache.path || (may_be_index && leat_index_folder(plan, NULL)))
         return plan;
-    leat_error_set(err, -EINVAL, "the stream has no `cache`: {path: FOLDER}%s",
-                   may_be_index ? ", and no `index`: FOLDER; add one of them" : "");
+    leat_error_set(err, -EINVAL, "the stream has no `cache: {path: FOLDER}`%s",
+                   may_be_index ? ", and no `index: FOLDER`; add one of them" : "");
     leat_error_prefix(err, "streams.%s", spec->name);
     leat_error_locate(err, spec->file, spec->line, spec->column);
     return leat_plan_unref(plan);

@@ -41,7 +41,7 @@ class Batch(_leat.Batch):
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Writes the batch as "safetensors", "npz" or "jsonl". If format is None, the suffix of the path decides.
 
-        The write is complete, or it leaves the old file as it was. Raises SpecError for an unknown format, or a tensor name that the
+        The new file is complete, or the old file stays as it was. Raises SpecError for an unknown format, or a tensor name that the
         format cannot hold, and OSError if the file system fails. `leat.saving.save` can also compress .npz.
         """
         from . import saving

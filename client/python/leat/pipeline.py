@@ -241,8 +241,8 @@ class Pipeline(_stages.Stages):
     # ---- batches ----
 
     def open(self, **options: Unpack[OpenOptions]) -> Stream:
-        """Opens a stream; see OpenOptions. Close it, or use it in a `with` statement. Without a `batch`, each of its batches is
-        a record, with texts as bytes in tensors NAME.utf8.
+        """Opens a stream; see OpenOptions. Close it, or use it in a `with` statement. Without a stage `batch`, each batch of the
+        stream is one record, with texts as bytes in tensors NAME.utf8.
         """
         spec = self.spec
 

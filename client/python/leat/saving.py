@@ -19,8 +19,8 @@ _FORMATS = {
 
 
 def save(batch: _leat.Batch, path: str | os.PathLike[str], format: str | None = None, *, compression: int = 0) -> None:
-    """Writes the batch to a temporary file in the same folder, syncs it, and renames it. So the file is complete, or stays as
-    it was. Equal batches give equal files. Other threads run meanwhile.
+    """Writes the batch to a temporary file in the same folder, syncs it, and renames it. So the new file is complete, or the
+    old file stays as it was. Equal batches give equal files. Other threads run meanwhile.
 
     format: "safetensors" (all dtypes; its metadata has epoch, step and rows), "npz" (for numpy.load; bfloat16 has the dtype
         "V2", and `.view(ml_dtypes.bfloat16)` gives its numbers) or "jsonl" (a line for each row; NaN and infinities are null).

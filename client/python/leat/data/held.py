@@ -51,7 +51,7 @@ class Files:
 
     @property
     def is_untyped(self) -> bool:
-        """True if all columns are texts, also numbers."""
+        """True if all columns are read as texts, even columns of numbers."""
         return self.source == "csv"
 
     def pipeline(self) -> Pipeline:

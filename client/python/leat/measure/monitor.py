@@ -34,8 +34,8 @@ class Phase:
     """The figures of one phase. Times are in seconds. `n_tokens` is None if no batch has tokens.
 
     wall_s     all time
-    fetched_s  the part of it inside iter() and next() of the loader
-    waited_s   the part of it spent only waiting; for leat's streams libleat measures it, for others it is fetched_s"""
+    fetched_s  the part of wall_s inside iter() and next() of the loader
+    waited_s   the part of fetched_s in which the loop only waited; for loaders other than leat's, it equals fetched_s"""
 
     wall_s: float = 0.0
     fetched_s: float = 0.0
