@@ -79,10 +79,12 @@ static void add_range(struct leat_text *text, const struct leat_arg *arg) {
 static void add_default(struct leat_text *text, const struct leat_arg *arg) {
     if (arg->is_required)
         leat_text_add(text, "required");
-    else if (arg->fallback)
-        leat_text_add(text, "%s", arg->fallback[0] ? arg->fallback : "\"\"");
-    else
+    else if (!arg->fallback)
         leat_text_add(text, "-");
+    else if (!arg->fallback[0] || strpbrk(arg->fallback, " ,")) /* else it could not be seen */
+        leat_text_add(text, "\"%s\"", arg->fallback);
+    else
+        leat_text_add(text, "%s", arg->fallback);
 }
 
 #define HELP_INDENT  21
@@ -114,8 +116,11 @@ static void add_args_text(struct leat_text *text, const struct leat_arg *args, c
         add_default(&standard, arg);
         leat_text_add(text, "  %-18s %s%s%s%s\n", name, leat_arg_type_name(arg->type),
                       range.data ? " (" : "", range.data ? range.data : "", range.data ? ")" : "");
-        leat_text_add(text, "  %-18s %s%s\n", "",
-                      arg->is_required ? "" : "default: ", standard.data ? standard.data : "");
+        if (arg->is_required || arg->fallback)
+            leat_text_add(text, "  %-18s %s%s\n", "",
+                          arg->is_required ? "" : "default: ", standard.data);
+        else
+            leat_text_add(text, "  %-18s optional\n", "");
         add_help(text, arg->help);
         free(range.data);
         free(standard.data);

@@ -1,4 +1,6 @@
 """Arguments of stages, options of streams and settings of the daemon, from their tables as JSON."""
+import re
+
 from scdoc import bold, definition, escape, literal, page, paragraphs, section, sentence
 
 KINDS = {
@@ -26,7 +28,10 @@ def limits(arg):
 def default(arg):
     if arg["required"]:
         return "Required."
-    return "" if arg["default"] is None else f"Default: `{arg['default'] or chr(34) * 2}`."
+    if arg["default"] is None:
+        return ""
+    quote = "" if re.search(r"\w", arg["default"]) else "'" if arg["default"] == '"' else '"'
+    return f"Default: `{quote}{arg['default']}{quote}`."
 
 
 def entries(args, group="", notes=()):

@@ -18,12 +18,20 @@ def inline(text: str) -> str:
     return "".join(f"*{escape(part)}*" if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
+def clauses(text: str) -> list[str]:
+    """The parts of a text between semicolons. Semicolons within `code`, quotes or brackets do not count."""
+    return [part.strip() for part in re.findall(r"(?:`[^`]*`|\"[^\"]*\"|\([^)]*\)|;(?! )|[^;`\"(]|[`\"(])+", text)]
+
+
 def sentence(text: str) -> str:
-    """A short help as a sentence; names keep their case."""
-    word = text.split(" ", 1)[0]
-    if word.isalpha() and word not in ("leatd", "leatctl", "libleat"):
-        text = text[0].upper() + text[1:]
-    return text + "." if text and not text.endswith((".", "!")) else text
+    """A short help as sentences, one for each clause; names keep their case."""
+    made = []
+    for part in clauses(text):
+        word = part.split(" ", 1)[0].rstrip(":,")
+        if word.isalpha() and word not in ("leat", "leatd", "leatctl", "libleat", "true", "false"):
+            part = part[0].upper() + part[1:]
+        made.append(part if part.endswith((".", "!")) else part + ".")
+    return " ".join(made)
 
 
 def bold(text: str) -> str:
@@ -32,7 +40,7 @@ def bold(text: str) -> str:
 
 def literal(text: str) -> str:
     """Lines as they are."""
-    return "```\n" + text.strip("\n").replace("```", "` ``") + "\n```\n"
+    return "```\n" + text.strip("\n").replace("\\", r"\\").replace("```", "` ``") + "\n```\n"
 
 
 def paragraphs(text: str) -> str:
@@ -63,7 +71,7 @@ def section(title: str, body: str, level: int = 1) -> str:
 def page(name: str, number: int, version: str, summary: str, *sections: str, also: str = "") -> str:
     """A whole page; `also` names others, separated by blanks."""
     head = f'{name}({number}) "" "leat {version}"'
-    names = section("NAME", f"{escape(name)} - {escape(summary)}")
+    names = section("NAME", f"{escape(name)} - {escape(summary.replace('`', ''))}")
     see = [section("SEE ALSO", ", ".join(bold(other.split("(")[0]) + f"({other.split('(')[1]}"
                                          for other in also.split()))] if also else []
     return "\n".join([head + "\n", names, *(text for text in sections if text), *see])

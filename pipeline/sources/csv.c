@@ -27,14 +27,17 @@ struct csv {
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("replace"),
-    LEAT_ARG(csv, delimiter, TEXT, "the byte between fields; \"\\t\" for tabs", .fallback = ","),
+    LEAT_ARG(csv, delimiter, TEXT, "the byte between two fields; write \"\\t\" for tabs",
+             .fallback = ","),
     LEAT_ARG(csv, quote, TEXT,
-             "the quote character, which is written twice inside a quoted field; \"\": no quotes",
+             "the quote character; a quoted field writes this character twice to mean "
+             "one; \"\": the files have no quotes",
              .fallback = "\""),
     LEAT_ARG(csv, header, BOOL, "true: the first record of each file holds the names of the fields",
              .fallback = "true"),
     LEAT_ARG(csv, names, TEXTS,
-             "names of the fields, in place of those in the header; required if there is no header",
+             "the names of the fields, in place of the names in the header; required if "
+             "the files have no header",
              .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };

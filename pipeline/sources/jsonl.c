@@ -30,19 +30,22 @@ struct jsonl {
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("fail"),
-    LEAT_ARG_NAMED(
-        "fields", jsonl, declared, MAP,
-        "the fields to read, such as `label: int64`, `meta.lang: text`, `vec: float32[]`, or "
-        "`messages: json` for any value as JSON text; to read a field under another name, write "
-        "`lang: \"meta.lang text\"` (a dot in a key as \\.); default: the fields of the first 100 "
-        "records; an object becomes fields `outer.inner`; strings become text, whole numbers "
-        "int64, other numbers float64, and arrays of numbers become lists",
-        .min = 1, .max = LEAT_FIELDS_MAX),
-    LEAT_ARG(
-        jsonl, missing, MAP,
-        "values that replace missing fields and nulls, such as `stars: 0`; without such a value, a "
-        "missing text or list is empty, and a missing number or boolean makes the record bad",
-        .min = 1, .max = LEAT_FIELDS_MAX),
+    LEAT_ARG_NAMED("fields", jsonl, declared, MAP,
+                   "the fields to read with their types, such as `label: int64`, `meta.lang: "
+                   "text` or `vec: float32[]`; the type `json` reads any value as JSON text, "
+                   "such as `messages: json`; to read a field under another name, write `lang: "
+                   "\"meta.lang text\"`: the field `lang` is then the value of `meta.lang` as "
+                   "text; in a key, write `\\.` for a dot; default: the fields of the first 100 "
+                   "records; an object then becomes fields such as `outer.inner`; strings "
+                   "become text, whole numbers int64, other numbers float64, and arrays of "
+                   "numbers become lists",
+                   .min = 1, .max = LEAT_FIELDS_MAX),
+    LEAT_ARG(jsonl, missing, MAP,
+             "the values that replace missing fields and nulls; for example, `stars: 0` "
+             "puts 0 into each record without the field `stars`; without such a value, a "
+             "missing text or list is empty, and a missing number or boolean makes the "
+             "record bad",
+             .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };
 

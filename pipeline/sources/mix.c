@@ -19,24 +19,29 @@ static const char *const exhausted_choices[] = {"stop", "repeat", "drop", NULL};
 static const struct leat_arg args[] = {
     LEAT_ARG_NAMED("sources", mix, composite.sources, SOURCES,
                    "the sources to mix, such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: "
-                   "web.jsonl}}]`; one may be a `concat`; `stages: [..]` beside a source apply "
-                   "only to the records of this source; the stream has only the fields that all "
-                   "sources have in common after these stages, with the same type",
+                   "web.jsonl}}]`; one of them may be a `concat`; a source may have stages of "
+                   "its own, which you write beside the source as `stages: [..]`; the stream "
+                   "has only the fields that every source has after its own stages, with the "
+                   "same type in all sources",
                    .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
     LEAT_ARG(mix, weights, TEXTS,
-             "one positive number for each source: the share of its records; leat draws the source "
-             "of each record at random",
+             "one positive number for each source, in the order of `sources`; leat draws "
+             "the source of each record at random; with the weights 1 and 3, the second "
+             "source gives about three times as many records as the first",
              .min = 1, .max = LEAT_LANES_MAX),
     LEAT_ARG(mix, proportions, TEXTS,
-             "in place of `weights`: one share for each source; the sources take turns, so the "
-             "shares are exact at any time",
+             "in place of `weights`: one positive number for each source, its share of "
+             "the records; the sources take turns, so the shares are exact at every point "
+             "of the stream",
              .min = 1, .max = LEAT_LANES_MAX),
     LEAT_ARG(mix, exhausted, CHOICE,
-             "what happens when a source has no more records: stop ends the pass; repeat starts "
-             "this source again, until all sources were read once; drop continues with the others",
+             "what happens when a source has no more records; `stop`: the pass over the "
+             "data ends; `repeat`: leat reads this source again, until leat has read "
+             "every source at least once; `drop`: leat continues with the other sources",
              .fallback = "stop", .choices = exhausted_choices),
     LEAT_ARG(mix, seed, INT,
-             "with `weights`: the seed of the random choice; another seed draws other sources",
+             "with `weights`: the seed of the random choice; another seed gives another "
+             "mix",
              .fallback = "0", .min = 0, .max = 9e15),
     LEAT_ARGS_END,
 };

@@ -14,8 +14,8 @@ const struct leat_arg leat_stream_args[] = {
              "of the option `quarantine`",
              .fallback = "fail", .choices = on_error_choices),
     LEAT_ARG(leat_stream_options, quarantine, PATH,
-             "the stream's own file for bad records; each record becomes a line of JSON with file, "
-             "line, column, offset, stage, field, reason and raw bytes",
+             "the stream's own file for bad records; each bad record becomes a line of "
+             "JSON with file, line, column, offset, stage, field, reason and raw bytes",
              .is_aside = true),
     LEAT_ARG(leat_stream_options, max_errors, INT,
              "the maximum number of bad records per epoch; one more bad record ends the stream, "
@@ -70,23 +70,25 @@ const struct leat_arg leat_stream_args[] = {
              "the most bytes of a record; a longer record is bad", .fallback = "64MiB", .min = 64,
              .max = 1 << 30),
     LEAT_ARG(leat_stream_options, max_fields, INT,
-             "the most fields of a record (JSON: members of all its objects); a record with more "
-             "is bad; 0: no limit",
+             "the most fields of a record; in JSON, the members of all objects count; a "
+             "record with more fields is bad; 0: no limit",
              .fallback = "0", .max = 1 << 30),
     LEAT_ARG(leat_stream_options, max_tokens, INT,
-             "the most tokens that `tokenize` may make of a record; a record with more is bad; 0: "
-             "no limit",
+             "the most tokens that `tokenize` may make of a record; a record with more "
+             "tokens is bad; 0: no limit",
              .fallback = "0", .max = 1 << 30),
     LEAT_ARG(leat_stream_options, max_batch_bytes, BYTES,
              "the most bytes of a batch; a larger batch ends the stream", .is_aside = true,
              .fallback = "256MiB", .min = 4096, .max = 4294967296.0),
     LEAT_ARG(leat_stream_options, max_window_bytes, BYTES,
-             "the most memory that decompressing one file may use (zstd's window, xz's dictionary, "
-             "parts of an Arrow batch); a file that needs more counts as damaged",
+             "the most memory that decompressing one file may use (zstd's window, xz's "
+             "dictionary, parts of an Arrow batch); a file that needs more memory counts "
+             "as damaged",
              .fallback = "128MiB", .min = 1 << 20, .max = 1 << 30),
     LEAT_ARG(leat_stream_options, max_expansion, INT,
-             "the most bytes that one byte of a compressed file may expand to; the first 64 MiB of "
-             "output have no limit; a file that expands more counts as damaged; 0: no limit",
+             "the most bytes that one byte of a compressed file may expand to; the first "
+             "64 MiB of output have no limit; a file that expands beyond this limit "
+             "counts as damaged; 0: no limit",
              .fallback = "1000", .max = 1e9),
     LEAT_ARG(leat_stream_options, decode_ahead, BYTES,
              "the most bytes of compressed files that leat decodes ahead in parallel; 0: leat "

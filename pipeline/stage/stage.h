@@ -373,18 +373,20 @@ extern const char *const leat_invalid_utf8_choices[];
 /* The arguments that every source has. */
 #define LEAT_SOURCE_ARGS(invalid_utf8_fallback)                                                    \
     LEAT_ARG(leat_source_config, paths, PATHS,                                                     \
-             "the files to read, in this order: files, patterns, directories with everything "     \
-             "below them, ranges such as `part-{000..127}.txt`, or \"-\" for standard input; "     \
-             "relative paths start at the folder of the file that names them; leat recognizes "    \
-             ".gz, .zst, .lz4, .bz2 and .xz by content",                                           \
+             "the files to read; leat reads them in the order of this list; an item is a "         \
+             "file, a pattern such as `part-*.txt`, a directory with everything below it, "        \
+             "a range such as `part-{000..127}.txt`, or \"-\" for standard input; a "              \
+             "relative path starts at the folder of the file that has this list; leat "            \
+             "also reads compressed files (.gz, .zst, .lz4, .bz2 and .xz), and recognizes "        \
+             "them by their content",                                                              \
              .is_required = true, .is_positional = true, .min = 1, .max = 65536),                  \
         LEAT_ARG_NAMED("suffix", leat_source_config, suffixes, TEXTS,                              \
-                       "the suffix of the files to read in directories; .jsonl also takes "        \
-                       ".jsonl.gz and the like; default: all files",                               \
+                       "the suffixes of the files that leat reads in directories; .jsonl also "    \
+                       "stands for .jsonl.gz and the like; default: all files",                    \
                        .min = 1, .max = 64),                                                       \
         LEAT_ARG(leat_source_config, invalid_utf8, CHOICE,                                         \
-                 "what happens to bytes that are not UTF-8: replace puts U+FFFD in their place; "  \
-                 "fail makes the record bad",                                                      \
+                 "what happens to bytes that are not UTF-8; `replace`: leat puts U+FFFD in "       \
+                 "their place; `fail`: the record is bad",                                         \
                  .fallback = invalid_utf8_fallback, .choices = leat_invalid_utf8_choices)
 
 /* The bytes of a record, and how many may be read from its start. */

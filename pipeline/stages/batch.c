@@ -24,8 +24,9 @@ static const struct leat_arg args[] = {
     LEAT_ARG(batch, batch_size, INT, "rows per batch", .is_positional = true, .min = 1,
              .max = 1048576),
     LEAT_ARG(batch, max_tokens, INT,
-             "in place of `batch_size`: the most elements per batch, counted with padding as rows "
-             "times the longest row; a longer row is a bad record",
+             "in place of `batch_size`: the most elements per batch; padding counts too, "
+             "so this is the number of rows times the length of the longest row; a record "
+             "with more elements is bad",
              .min = 1, .max = 1 << 28),
     LEAT_ARG(batch, max_rows, INT,
              "with `max_tokens`: the most rows per batch; default: the value of `max_tokens`",
@@ -34,10 +35,10 @@ static const struct leat_arg args[] = {
              "with `max_tokens`: the lists whose elements count; default: all lists without a "
              "fixed width",
              .min = 1, .max = LEAT_SLOT_MAX_TENSORS),
-    LEAT_ARG(
-        batch, drop_last, BOOL,
-        "true: drops the last batch of an epoch if it is smaller (with `bucket`: of each bucket)",
-        .fallback = "false"),
+    LEAT_ARG(batch, drop_last, BOOL,
+             "true: leat drops the last batch of an epoch if this batch is smaller than "
+             "the others; with `bucket`, leat drops such a batch of each bucket",
+             .fallback = "false"),
     LEAT_ARGS_END,
 };
 

@@ -18,10 +18,11 @@ struct bin {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(bin, numbers),
-    LEAT_ARG(bin, edges, TEXTS, "the edges between bins, as rising numbers", .is_required = true,
-             .min = 1, .max = 65535),
+    LEAT_ARG(bin, edges, TEXTS, "the edges between bins: numbers in rising order",
+             .is_required = true, .min = 1, .max = 65535),
     LEAT_ARG(bin, right, BOOL,
-             "true: a value on an edge belongs to the bin before it; false: to the bin after it",
+             "true: a value on an edge belongs to the bin before the edge; false: it "
+             "belongs to the bin after the edge",
              .fallback = "false"),
     LEAT_NUMBERS_DTYPE_ARG(bin, numbers, leat_numbers_integers, "int32", "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(bin, numbers, "fail"),

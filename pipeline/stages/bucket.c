@@ -20,18 +20,19 @@ struct bucket {
 #define BOUNDARIES_MAX 256
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(bucket, input, FIELD, "the list whose length counts", .is_required = true),
+    LEAT_ARG(bucket, input, FIELD, "the list whose length decides the bucket", .is_required = true),
     LEAT_ARG(bucket, boundaries, TEXTS,
-             "rising lengths; [64, 128] makes three buckets: rows of at most 64 elements, of 65 to "
-             "128, and of more than 128; a batch holds rows of one bucket",
+             "lengths in rising order; for example, [64, 128] makes three buckets: rows "
+             "of at most 64 elements, of 65 to 128, and of more than 128; a batch holds "
+             "rows of one bucket",
              .is_positional = true, .min = 1, .max = BOUNDARIES_MAX),
     LEAT_ARG(
         bucket, window, INT,
         "in place of `boundaries`: leat sorts this many rows by length and cuts them into batches",
         .min = 2, .max = 1048576),
     LEAT_ARG(bucket, shuffle, BOOL,
-             "with `window`: true puts the batches of a window in random order; false orders them "
-             "from short to long",
+             "with `window`; true: the batches of a window come in random order; false: "
+             "they come in order of length, short rows first",
              .fallback = "true"),
     LEAT_ARG(bucket, seed, INT,
              "with `window`: the seed of the order; another seed gives another order",

@@ -30,16 +30,17 @@ static const struct leat_arg args[] = {
     LEAT_ARG_NAMED("input", cast, numbers.input, FIELD, "field to cast", .is_positional = true,
                    .is_required = true),
     LEAT_ARG_NAMED("output", cast, numbers.output, FIELD,
-                   "name of the result; default: the same name", .is_positional = true),
+                   "name of the result; default: the name of the input", .is_positional = true),
     LEAT_ARG_NAMED("dtype", cast, numbers.dtype, DTYPE, "dtype of the result", .is_required = true,
                    .choices = leat_numbers_dtypes),
     LEAT_ARG_NAMED("default", cast, fallback, TEXT,
-                   "value for an empty text; with `map`, also for a text that is not in the map"),
-    LEAT_ARG(cast, map, MAP, "numbers for texts, such as {male: 0, female: 1}", .min = 1,
+                   "the value for an empty text; with `map`, also for a text that is not in the "
+                   "map"),
+    LEAT_ARG(cast, map, MAP, "the number for each text, such as {male: 0, female: 1}", .min = 1,
              .max = 1048576),
     LEAT_ARG(cast, exact, BOOL,
-             "true: a whole number that a float dtype would round makes the record bad, such as "
-             "16777217 for float32",
+             "true: a record is bad if it has a whole number that a float dtype would "
+             "round, such as 16777217 for float32",
              .fallback = "false"),
     LEAT_ARGS_END,
 };

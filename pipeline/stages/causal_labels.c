@@ -33,18 +33,19 @@ static const struct leat_arg args[] = {
     LEAT_ARG(causal_labels, input, FIELD, "the token ids from `tokenize`", .fallback = "input_ids"),
     LEAT_ARG(causal_labels, output, FIELD, "name of the field with the labels",
              .fallback = "labels"),
-    LEAT_ARG(causal_labels, ignore_index, INT, "label of padding and of tokens without loss",
+    LEAT_ARG(causal_labels, ignore_index, INT, "the label of padding, and of tokens without loss",
              .fallback = "-100", .min = INT32_MIN, .max = INT32_MAX),
     LEAT_ARG(causal_labels, loss_on, CHOICE,
-             "the tokens with loss: all is every token; completion is the assistant's last "
-             "message, and assistant all of the assistant's messages; these two need a text "
+             "the tokens from which the model learns: the tokens with loss; `all`: every "
+             "token; `completion`: the assistant's last message; `assistant`: all of the "
+             "assistant's messages; for `completion` and `assistant`, the text must come "
              "directly from `chat` or `instruction`",
              .fallback = "all", .choices = places),
     LEAT_ARG(causal_labels, dtype, DTYPE, "dtype of the labels", .fallback = "int64",
              .choices = dtypes),
     LEAT_ARG_NAMED("without_loss", causal_labels, without, CHOICE,
                    "what happens to a record in which no token has loss, for example after "
-                   "truncation: keep leaves it as it is; fail makes it bad",
+                   "truncation; `keep`: leat keeps the record; `fail`: the record is bad",
                    .fallback = "keep", .choices = policies),
     LEAT_ARGS_END,
 };

@@ -20,18 +20,20 @@ struct chunk {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(chunk, fields, FIELDS,
-             "the lists to cut, all at the same places; each window also gets all other fields",
+             "the lists to cut; leat cuts all of them at the same places; each window "
+             "also gets all other fields of the record",
              .is_required = true, .min = 1, .max = LEAT_PARTS_MAX),
     LEAT_ARG(chunk, length, INT, "elements per window", .is_positional = true, .is_required = true,
              .min = 1, .max = 1 << 28),
     LEAT_ARG(chunk, stride, INT,
-             "elements from the start of one window to the start of the next; default: `length`, "
-             "so windows do not overlap",
+             "number of elements from the start of one window to the start of the next; "
+             "default: `length`, so windows do not overlap",
              .min = 1, .max = 1 << 28),
-    LEAT_ARG(chunk, min_length, INT, "true: drops a window that is shorter than `length`",
+    LEAT_ARG(chunk, min_length, INT, "leat drops a window with fewer elements than this",
              .fallback = "0", .min = 0, .max = 1 << 28),
-    LEAT_ARG(chunk, max_windows, INT, "the most windows per record; a record with more is bad",
-             .fallback = "65536", .min = 1, .max = 1 << 24),
+    LEAT_ARG(chunk, max_windows, INT,
+             "the most windows per record; a record with more windows is bad", .fallback = "65536",
+             .min = 1, .max = 1 << 24),
     LEAT_ARG(chunk, start, FIELD,
              "name of an int32 field that gets the position of the window in its document"),
     LEAT_ARGS_END,

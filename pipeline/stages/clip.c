@@ -16,13 +16,13 @@ struct clip {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(clip, numbers),
-    LEAT_ARG(
-        clip, min, FLOAT,
-        "the minimum, which replaces lower values; for whole numbers, leat rounds the minimum up",
-        .fallback = "-inf"),
+    LEAT_ARG(clip, min, FLOAT,
+             "the minimum, which replaces all lower values; for whole numbers, leat "
+             "rounds the minimum up",
+             .fallback = "-inf"),
     LEAT_ARG(clip, max, FLOAT,
-             "the maximum, which replaces higher values; for whole numbers, leat rounds the "
-             "maximum down",
+             "the maximum, which replaces all higher values; for whole numbers, leat "
+             "rounds the maximum down",
              .fallback = "inf"),
     LEAT_NUMBERS_DTYPE_ARG(clip, numbers, leat_numbers_dtypes, NULL,
                            "dtype of the result; default: that of the input"),

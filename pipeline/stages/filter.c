@@ -37,21 +37,22 @@ struct filter {
 static const struct leat_arg args[] = {
     LEAT_ARG(filter, input, FIELD, "the field to test", .is_positional = true, .is_required = true),
     LEAT_ARG(filter, empty, BOOL,
-             "true: keeps empty texts and lists; false: keeps texts and lists that are not empty"),
+             "true: keeps records with an empty text or list; false: keeps records with a "
+             "text or list that is not empty"),
     LEAT_ARG(filter, equals, TEXTS, "keeps records with one of these values", .min = 1,
              .max = 65536),
-    LEAT_ARG(filter, not_equals, TEXTS, "keeps records with any other value", .min = 1,
+    LEAT_ARG(filter, not_equals, TEXTS, "keeps records with none of these values", .min = 1,
              .max = 65536),
-    LEAT_ARG(filter, min, FLOAT, "keeps numbers that are at least this"),
-    LEAT_ARG(filter, max, FLOAT, "keeps numbers that are at most this"),
+    LEAT_ARG(filter, min, FLOAT, "keeps records with a number that is at least this"),
+    LEAT_ARG(filter, max, FLOAT, "keeps records with a number that is at most this"),
     LEAT_ARG(filter, min_length, INT,
-             "keeps texts with at least this many characters, and lists with at least this many "
-             "elements",
+             "keeps records with a text of at least this many characters, or a list of at "
+             "least this many elements",
              .min = 0, .max = 1e12),
-    LEAT_ARG(
-        filter, max_length, INT,
-        "keeps texts with at most this many characters, and lists with at most this many elements",
-        .min = 0, .max = 1e12),
+    LEAT_ARG(filter, max_length, INT,
+             "keeps records with a text of at most this many characters, or a list of at "
+             "most this many elements",
+             .min = 0, .max = 1e12),
     LEAT_ARGS_END,
 };
 

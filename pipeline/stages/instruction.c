@@ -35,19 +35,23 @@ static const char *const alpaca_fields[] = {"instruction", "input", "output"};
 static const struct leat_arg args[] = {
     LEAT_DIALOGUE_ARG(instruction, dialogue),
     LEAT_ARG(instruction, preset, CHOICE,
-             "a known format; alpaca writes the fields instruction, input and output; input may be "
-             "missing or empty; give either this or `prompt` and `response`",
+             "a known format; `alpaca`: the text has the fields `instruction`, `input` "
+             "and `output`; the field `input` may be missing or empty; give either "
+             "`preset`, or both `prompt` and `response`",
              .is_positional = true, .choices = presets),
     LEAT_ARG(instruction, fields, MAP,
-             "with `preset`: the names of its fields in your data, such as `{instruction: "
-             "question, output: answer}`",
+             "with `preset`: the names that its fields have in your data, such as "
+             "`{instruction: question, output: answer}`",
              .min = 1, .max = 3),
     LEAT_ARG(instruction, prompt, TEXT,
-             "the text that the model gets, with {fields}; write {{ and }} for braces"),
-    LEAT_ARG(instruction, response, TEXT, "the text that the model learns to say, with {fields}"),
+             "the text that the model gets; `{NAME}` stands for the value of the field "
+             "NAME; for braces, write {{ and }}"),
+    LEAT_ARG(instruction, response, TEXT,
+             "the text that the model learns to write; `{NAME}` stands for the value of "
+             "the field NAME"),
     LEAT_ARG(instruction, eos, TEXT,
-             "a token after the response that the model learns too, such as \"</s>\"; `tokenize` "
-             "can add it instead"),
+             "a token after the response, such as \"</s>\"; the model learns to write "
+             "this token too; the stage `tokenize` can add the token instead"),
     LEAT_ARGS_END,
 };
 

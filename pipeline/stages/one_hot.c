@@ -33,16 +33,19 @@ static const struct leat_arg args[] = {
     LEAT_ARG(one_hot, input, FIELD, "the field with the class: a text or a whole number",
              .is_positional = true, .is_required = true),
     LEAT_ARG(one_hot, output, FIELD,
-             "name of the resulting list, which has one number per class; default: the same name",
+             "name of the resulting list, which has one number per class; default: the "
+             "name of the input",
              .is_positional = true),
     LEAT_ARG(one_hot, classes, INT,
-             "number of classes; the input must be a number from 0 to classes - 1", .min = 1,
-             .max = 1 << 20),
-    LEAT_ARG(one_hot, categories, TEXTS, "the texts of the classes, in the order of their numbers",
+             "number of classes; the input must be a whole number from 0 to `classes` - 1",
+             .min = 1, .max = 1 << 20),
+    LEAT_ARG(one_hot, categories, TEXTS,
+             "the texts of the classes; the first text is class 0, the second is class 1, "
+             "and so on",
              .min = 1, .max = 65536),
     LEAT_ARG(one_hot, unknown, CHOICE,
-             "what happens to an unknown class: fail makes the record bad; zeros gives a row "
-             "without a 1",
+             "what happens to an unknown class; `fail`: the record is bad; `zeros`: the "
+             "list has only zeros",
              .fallback = "fail", .choices = unknowns),
     LEAT_ARG(one_hot, dtype, DTYPE, "dtype of the result", .fallback = "float32",
              .choices = leat_numbers_dtypes),

@@ -23,19 +23,24 @@ static const char *const sides[] = {"right", "left", NULL};
 static const struct leat_arg args[] = {
     LEAT_ARG(pad, input, FIELD, "the list to pad", .is_required = true),
     LEAT_ARG(pad, length, INT,
-             "number of elements of each row after padding; a longer row makes a bad record",
+             "number of elements in each row after padding; a record with a longer row is "
+             "bad",
              .is_positional = true, .min = 1, .max = 1 << 28),
-    LEAT_ARG(pad, longest, BOOL, "true: pads to the longest row of the batch", .fallback = "false"),
+    LEAT_ARG(pad, longest, BOOL,
+             "true: leat pads each row to the length of the longest row in the batch",
+             .fallback = "false"),
     LEAT_ARG(pad, multiple_of, INT,
-             "pads to the longest row of the batch, rounded up to a multiple of this", .min = 1,
-             .max = 65536),
+             "leat pads each row to the length of the longest row in the batch, rounded "
+             "up to a multiple of this number",
+             .min = 1, .max = 65536),
     LEAT_ARG(pad, side, CHOICE, "the side that gets the padding", .fallback = "right",
              .choices = sides),
     LEAT_ARG(pad, value, TOKEN,
              "value of the padding: a number, or a token of the tokenizer, such as \"[PAD]\"; "
              "default: the tokenizer's padding token"),
     LEAT_ARG(pad, mask, FIELD,
-             "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"),
+             "name of a field for the mask: an int32 tensor of the same shape as the "
+             "padded list, with 1 for elements and 0 for padding"),
     LEAT_ARGS_END,
 };
 

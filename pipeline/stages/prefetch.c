@@ -9,9 +9,10 @@ struct prefetch {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(prefetch, prefetch_size, INT,
-             "the most batches that leat prepares for each rank before the rank's trainer asks; "
-             "this number also limits the batches of the next epoch; default: as many as the ring "
-             "holds, and 1 of the next epoch",
+             "the most batches that leat prepares for each rank before the rank's trainer "
+             "asks for them; this number also limits the batches of the next epoch; "
+             "without this stage, leat prepares as many batches as the ring holds, and 1 "
+             "of the next epoch",
              .is_aside = true, .is_required = true, .is_positional = true, .min = 1, .max = 4096),
     LEAT_ARGS_END,
 };

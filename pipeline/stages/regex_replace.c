@@ -25,7 +25,8 @@ static const struct leat_arg args[] = {
     LEAT_ARG(regex_replace, pattern, TEXT,
              "the regular expression, in the syntax of Ruby (Oniguruma), with Unicode classes",
              .is_positional = true, .is_required = true),
-    LEAT_ARG(regex_replace, new, TEXT, "the text that replaces each match; no character is special",
+    LEAT_ARG(regex_replace, new, TEXT,
+             "the text that replaces each match; no character has a special meaning",
              .is_positional = true, .fallback = ""),
     LEAT_ARGS_END,
 };

@@ -13,9 +13,10 @@ struct replace {
 
 static const struct leat_arg args[] = {
     LEAT_TEXT_EDIT_ARGS(replace, edit),
-    LEAT_ARG(replace, old, TEXT, "the text to replace; no character is special",
+    LEAT_ARG(replace, old, TEXT, "the text to replace; no character has a special meaning",
              .is_positional = true, .is_required = true),
-    LEAT_ARG(replace, new, TEXT, "replacement", .is_positional = true, .fallback = ""),
+    LEAT_ARG(replace, new, TEXT, "the text that replaces each match", .is_positional = true,
+             .fallback = ""),
     LEAT_ARGS_END,
 };
 

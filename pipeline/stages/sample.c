@@ -18,12 +18,15 @@ struct sample {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(sample, fraction, FLOAT,
-             "the share of records to keep, such as 0.1; leat draws each record independently, so "
-             "the share is approximate",
+             "the share of records to keep, such as 0.1; leat draws a random number for "
+             "each record, so the share is approximate",
              .is_positional = true, .is_required = true, .min = 0, .max = 1),
     LEAT_ARG(sample, seed, INT, "the seed of the choice; another seed keeps other records",
              .fallback = "0", .min = 0, .max = 9e15),
-    LEAT_ARG(sample, each_epoch, BOOL, "true: each epoch keeps other records", .fallback = "false"),
+    LEAT_ARG(sample, each_epoch, BOOL,
+             "true: leat draws again in each epoch; false: all epochs keep the same "
+             "records",
+             .fallback = "false"),
     LEAT_ARGS_END,
 };
 

@@ -20,7 +20,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 
 const struct leat_stage_ops leat_stage_select = {
     LEAT_STAGE_BASE("select", select, MAP),
-    .summary = "keeps only the named fields, in their order",
+    .summary = "keeps only the fields that you name, in this order",
     .example = "{ fields: [input_ids, attention_mask, labels] }",
     .plan = plan,
 };

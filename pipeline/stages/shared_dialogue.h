@@ -20,7 +20,7 @@ struct leat_dialogue {
 
 /* The row of `output` in the table of struct `owner`, whose `member` is a struct leat_dialogue. */
 #define LEAT_DIALOGUE_ARG(owner, member)                                                           \
-    LEAT_ARG_NAMED("output", owner, member.output, FIELD, "name of the field with the text",       \
+    LEAT_ARG_NAMED("output", owner, member.output, FIELD, "name of the field that gets the text",  \
                    .fallback = "text")
 
 int leat_dialogue_plan(const struct leat_config *config, struct leat_dialogue *dialogue,

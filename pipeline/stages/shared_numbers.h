@@ -41,16 +41,17 @@ extern const char *const leat_numbers_dtypes[];   /* all */
                    "the field with numbers, or with lists of numbers", .is_required = true,        \
                    .is_positional = true),                                                         \
         LEAT_ARG_NAMED("output", owner, member.output, FIELD,                                      \
-                       "name of the result; default: the same name", .is_positional = true)
+                       "name of the result; default: the name of the input",                       \
+                       .is_positional = true)
 #define LEAT_NUMBERS_DTYPE_ARG(owner, member, names, written, text)                                \
     LEAT_ARG_NAMED("dtype", owner, member.dtype, DTYPE, text, .fallback = written, .choices = names)
 #define LEAT_NUMBERS_NAN_ARGS(owner, member, written)                                              \
     LEAT_ARG_NAMED("nan", owner, member.nan, CHOICE,                                               \
-                   "what happens to NaN: keep leaves it, as NumPy does; fail makes the record "    \
-                   "bad; default replaces it with `default`",                                      \
+                   "what happens to NaN; `keep`: leat treats NaN as NumPy does; `fail`: the "      \
+                   "record is bad; `default`: the number in the argument `default` replaces NaN",  \
                    .fallback = written, .choices = leat_numbers_nans),                             \
         LEAT_ARG_NAMED("default", owner, member.fallback, FLOAT,                                   \
-                       "with `nan: default`: the number that replaces NaN")
+                       "the number that replaces NaN, if `nan` is `default`")
 
 /* Checks that `default` is given if and only if it has an effect. */
 int leat_numbers_check(const struct leat_config *config, const struct leat_numbers *numbers,

@@ -20,7 +20,7 @@ struct leat_text_edit {
     LEAT_ARG_NAMED("input", owner, member.input, FIELD, "the field with the text",                 \
                    .is_required = true, .is_positional = true),                                    \
         LEAT_ARG_NAMED("output", owner, member.output, FIELD,                                      \
-                       "name of the result; default: the same name")
+                       "name of the result; default: the name of the input")
 
 /* The beginning of such a stage's config, and its plan. */
 struct leat_text_edit_config {

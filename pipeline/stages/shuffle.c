@@ -56,33 +56,35 @@ struct shuffle_state {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(
-        shuffle, buffer_size, INT,
-        "number of records in the reservoir; a record moves forward by at most this many places",
-        .is_positional = true, .min = 1, .max = 1048576),
+    LEAT_ARG(shuffle, buffer_size, INT,
+             "number of records in the reservoir, from which leat draws at random; a "
+             "record can come at most this many places earlier than in the data",
+             .is_positional = true, .min = 1, .max = 1048576),
     LEAT_ARG_NAMED("global", shuffle, is_global, BOOL,
-                   "in place of `buffer_size`: true reads all records of a pass, holds them in "
-                   "memory after the per-record stages, and shuffles them as a whole",
+                   "in place of `buffer_size`; true: leat reads all records of a pass, holds "
+                   "them in memory after the per-record stages, and shuffles them as a whole",
                    .fallback = "false"),
     LEAT_ARG_NAMED("blocks", shuffle, reads_blocks, BOOL,
-                   "true: first reads the source in blocks of `block_size` records, in random "
-                   "order, so the reservoir mixes records from all the data",
+                   "true: leat first reads the source in blocks of `block_size` records, in "
+                   "random order; so the reservoir mixes records from all the data",
                    .fallback = "false"),
     LEAT_ARG(shuffle, block_size, INT,
-             "with `blocks`: records per block; a block never spans two files; smaller blocks mix "
-             "better, larger blocks read faster",
+             "with `blocks`: number of records per block; a block never spans two files; "
+             "smaller blocks mix better, but larger blocks read faster",
              .fallback = DEFAULT_BLOCK_SIZE, .min = 1, .max = LEAT_BLOCK_SIZE_MAX),
-    LEAT_ARG(
-        shuffle, lanes, INT,
-        "with `blocks`: splits the data into this many lanes, so that each of several machines "
-        "reads only the lanes of its ranks; each lane has its own reservoir and batches; steps "
-        "take the lanes in turn; choose a multiple of the world size, at most the number of "
-        "blocks; needs a complete `cache`, prepared set or `index` (`leatctl cache warm`)",
-        .min = 1, .max = LEAT_ORDER_LANES_MAX),
+    LEAT_ARG(shuffle, lanes, INT,
+             "with `blocks`: leat divides the data into this many lanes; each of several "
+             "machines then reads only the lanes of its ranks; each lane has its own "
+             "reservoir and batches; the steps take the lanes in turn; choose a multiple "
+             "of the world size, at most the number of blocks; lanes need a complete "
+             "`cache`, a prepared set or an `index`; the command `leatctl cache warm` "
+             "makes a cache or an index",
+             .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,
-             "with `global`: the most memory for a pass; above this limit, leat keeps only lengths "
-             "in memory, and reads the rows again from its `cache`, or makes them again with an "
-             "`index`; the stream fails if it has neither",
+             "with `global`: the most memory for a pass; above this limit, leat keeps "
+             "only the lengths of rows in memory; leat then reads the rows again from the "
+             "`cache`, or makes them again with the `index`; without a `cache` and an "
+             "`index`, the stream fails",
              .is_aside = true, .fallback = "1GiB", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(shuffle, seed, INT, "the seed of the order; another seed gives another order",
              .fallback = "0", .min = 0, .max = 9e15),

@@ -24,11 +24,12 @@ struct template {
 };
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(template, output, FIELD, "name of the field with the text; default: text"),
+    LEAT_ARG(template, output, FIELD, "name of the field that gets the text; default: text"),
     LEAT_ARG(template, join, TEXT, "the text between two parts", .fallback = " "),
     LEAT_ARG(template, parts, TEXTS,
-             "the parts: texts with {fields}; write {{ and }} for braces; leat leaves out a part "
-             "if one of its fields is empty",
+             "the parts of the text; `{NAME}` stands for the value of the field NAME; for "
+             "braces, write {{ and }}; leat leaves out a part if one of its fields is "
+             "empty",
              .is_positional = true, .is_required = true, .min = 1, .max = 1024),
     LEAT_ARGS_END,
 };

@@ -25,8 +25,8 @@ static const char *const texts[] = {"drop", "bytes", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_ARG(tensors, text, CHOICE,
-             "what happens to a text field: leat drops it, or replaces it with NAME" SUFFIX
-             ", a uint8 list of its bytes in UTF-8",
+             "what happens to a text field NAME; `drop`: leat drops the field; `bytes`: the field "
+             "NAME" SUFFIX " replaces it, a uint8 list of the bytes of the text in UTF-8",
              .fallback = "drop", .choices = texts),
     LEAT_ARGS_END,
 };
@@ -163,7 +163,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_tensors = {
     LEAT_STAGE_BASE("tensors", tensors, MAP),
-    .summary = "keeps the fields that a batch can hold, which are all but texts",
+    .summary = "drops text fields, which a batch cannot hold, or replaces them with their bytes",
     .example = "{ text: drop }",
     .unload = unload,
     .plan = plan,

@@ -100,6 +100,7 @@ def check_stages(report):
         report.want("leat-stages.7", [entry["name"]], "the stage")
         folder = "source" if entry["kind"] == "source" else "stage"
         report.want(f"leat-{folder}-{entry['name']}.7", [*names, "EXAMPLE"], "the argument")
+        report.want(f"leat-{folder}-{entry['name']}.7", [f"{entry['name']}: {entry['example']}"], "the example")
 
 
 def check_daemon(report):

@@ -239,6 +239,7 @@ def test_reference(folder):
         wide = [line for line in text.splitlines() if len(line) > 100 and line.startswith(" " * 20)]
         assert not wide, wide
     assert b"cache.max_age" in ctl("stages", "cache").stdout and b"the longest" not in ctl("stages", "cache").stdout
+    assert b'default: " "\n' in ctl("stages", "template").stdout and b"default: -" not in ctl("stages", "options").stdout
     assert json.loads(ctl("stages", "max_errors", "--json").stdout)["kind"] == "option"
     wrong = ctl("stages", "max_erors", check=False)
     assert wrong.returncode == 2 and b'did you mean "max_errors"?' in wrong.stderr

@@ -26,15 +26,18 @@ struct leat_table {
     LEAT_SOURCE_ARGS("replace"),                                                                   \
         LEAT_ARG_NAMED(                                                                            \
             "fields", leat_table, declared, MAP,                                                   \
-            "the columns to read, such as `label: int64`, `text: text`, `vec: float32[]`, or "     \
-            "`messages: json` for a struct or list as JSON; to read a column under another "       \
-            "name, write `lang: \"meta.lang text\"` (a dot in a name as \\.); default: all "       \
-            "columns; a struct becomes columns `outer.inner`, and a list of other values than "    \
-            "numbers becomes JSON" types,                                                          \
+            "the columns to read with their types, such as `label: int64`, `text: text` "          \
+            "or `vec: float32[]`; the type `json` reads a struct or list as JSON, such "           \
+            "as `messages: json`; to read a column under another name, write `lang: "              \
+            "\"meta.lang text\"`: the field `lang` is then the column `meta.lang` as "             \
+            "text; in the name of a column, write `\\.` for a dot; default: all columns; "         \
+            "a struct then becomes columns such as `outer.inner`, and a list that does "           \
+            "not hold numbers becomes JSON" types,                                                 \
             .min = 1, .max = LEAT_FIELDS_MAX),                                                     \
         LEAT_ARG(leat_table, missing, MAP,                                                         \
-                 "values that replace nulls, such as `stars: 0`; without such a value, a null "    \
-                 "text or list is empty, and a null number or boolean makes the record bad",       \
+                 "the values that replace nulls; for example, `stars: 0` replaces the nulls "      \
+                 "of the field `stars` with 0; without such a value, a null text or list is "      \
+                 "empty, and a null number or boolean makes the record bad",                       \
                  .min = 1, .max = LEAT_FIELDS_MAX)
 
 /* These are the functions of struct leat_stage_ops. */

@@ -4,10 +4,11 @@
 
 static const struct leat_arg args[] = {
     LEAT_TABLE_ARGS(
-        "; dates, times and timestamps become text as Arrow prints them (`2024-01-31 "
-        "12:34:56.789000`, with Z for UTC); decimals without fraction become int64, other decimals "
-        "float64; you can declare other types: `day: int32` counts days, `when: int64` counts "
-        "microseconds since 1970, `price: text` keeps all digits; declare bytes as `text`"),
+        "; dates, times and timestamps become text, as Arrow prints them (`2024-01-31 "
+        "12:34:56.789000`, with Z for UTC); decimals without a fraction become int64, other "
+        "decimals float64; you can declare other types; `day: int32` reads a date as a number of "
+        "days since 1970; `when: int64` reads a timestamp as microseconds since 1970; `price: "
+        "text` keeps all digits of a decimal; declare bytes as `text`"),
     LEAT_ARGS_END,
 };
 

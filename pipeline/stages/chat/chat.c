@@ -47,67 +47,72 @@ static const char *const injections[] = {"allow", "fail", NULL};
 static const char *const templates[] = {LEAT_CHAT_TEMPLATE_NAMES, "auto", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG(
-        chat, messages, FIELD,
-        "the field with the conversation, as JSON text: an array of objects such as {\"role\": "
-        "\"user\", \"content\": \"Hi\"}; from JSON Lines, read it with `fields: {messages: json}`",
-        .is_positional = true, .is_required = true),
+    LEAT_ARG(chat, messages, FIELD,
+             "the field with the conversation, as JSON text: an array of objects such as "
+             "{\"role\": \"user\", \"content\": \"Hi\"}; in the source `jsonl`, declare "
+             "this field with `fields: {messages: json}`",
+             .is_positional = true, .is_required = true),
     LEAT_DIALOGUE_ARG(chat, dialogue),
     LEAT_ARG(chat, completion, FIELD,
-             "a field with more messages, also as JSON text; they follow those of `messages`; the "
-             "completion is only what the assistant says in this field"),
+             "a second field with messages, as JSON text; leat appends them to those of "
+             "`messages`; the completion is then only what the assistant says in this "
+             "second field"),
     LEAT_ARG(chat, template, CHOICE,
-             "the template that writes the messages; auto takes the model's own, from `tokenizer`; "
-             "give either this or `prefixes`",
+             "the template that writes the messages; `auto`: the template of the model in "
+             "`tokenizer`; give either `template` or `prefixes`",
              .choices = templates),
     LEAT_ARG(chat, tokenizer, PATH,
-             "with `template: auto`: the model's folder, with chat_template.jinja or "
-             "tokenizer_config.json, or a file in it"),
+             "if `template` is `auto`: the model's folder, which has chat_template.jinja "
+             "or tokenizer_config.json, or a file in this folder"),
     LEAT_ARG(chat, template_file, PATH,
-             "with `template: auto`: a Jinja file that replaces the model's own template"),
+             "if `template` is `auto`: a Jinja file that replaces the model's own template"),
     LEAT_ARG(chat, tools, FIELD,
-             "with `template: auto`: a field with the tools that the model may call, as JSON text"),
+             "if `template` is `auto`: a field with the tools that the model may call, as "
+             "JSON text"),
     LEAT_ARG(chat, documents, FIELD,
-             "with `template: auto`: a field with documents for the model, as JSON text"),
+             "if `template` is `auto`: a field with documents for the model, as JSON text"),
     LEAT_ARG(chat, variables, MAP,
-             "with `template: auto`: more variables for the template, such as `{enable_thinking: "
-             "\"false\"}`; a value is JSON or, if it is not JSON, text",
+             "if `template` is `auto`: more variables for the template, such as "
+             "`{enable_thinking: \"false\"}`; leat reads each value as JSON, or as text "
+             "if it is not JSON",
              .min = 1, .max = 64),
     LEAT_ARG(chat, date, TEXT,
-             "with `template: auto`: the day that strftime_now() gives in the template, such as "
-             "2025-03-09"),
+             "if `template` is `auto`: the day that the function strftime_now() uses in "
+             "the template, such as 2025-03-09"),
     LEAT_ARG(chat, prefixes, MAP,
-             "for your own template: the text before a message, for each role, such as `{user: "
-             "\"User: \", assistant: \"Assistant: \"}`",
+             "for a template of your own: the text before the messages of each role, such "
+             "as `{user: \"User: \", assistant: \"Assistant: \"}`",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(chat, suffixes, MAP,
-             "only for `prefixes`: for each role, the text that follows its messages; the model "
-             "also learns to write the text that follows an assistant's message",
+             "only with `prefixes`: the text after the messages of each role; the model "
+             "also learns to write the text after an assistant's message",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
-    LEAT_ARG(
-        chat, separator, TEXT,
-        "only for `prefixes`: a text after each message, which the model does not learn to write"),
+    LEAT_ARG(chat, separator, TEXT,
+             "only with `prefixes`: a text after each message; the model does not learn "
+             "to write this text"),
     LEAT_ARG(chat, bos, TEXT,
-             "the first token of the text; default: the template's own; \"\": none"),
+             "the first token of the text; default: the first token of the template; "
+             "\"\": no such token"),
     LEAT_ARG(chat, eos, TEXT,
-             "with mistral, phi-3 and zephyr: the token that the template calls eos_token; "
-             "default: the model's own"),
+             "for the templates mistral, phi-3 and zephyr: the token that the template "
+             "calls eos_token; default: the model's own token"),
     LEAT_ARG(chat, system, TEXT,
-             "a system message that leat puts in front of conversations without one"),
+             "a system message, which leat puts in front of conversations without one"),
     LEAT_ARG(
         chat, add_generation_prompt, BOOL,
         "true: ends the text with the start of an assistant's message, as a prompt for an answer",
         .fallback = "false"),
     LEAT_ARG(chat, roles, MAP,
-             "the names of roles in your data, such as `{human: user, gpt: assistant}`", .min = 1,
-             .max = 64),
+             "the names of the roles in your data and the roles that they stand for, such "
+             "as `{human: user, gpt: assistant}`",
+             .min = 1, .max = 64),
     LEAT_ARG(chat, role_key, TEXT, "the key of a message that holds its role", .fallback = "role"),
     LEAT_ARG(chat, content_key, TEXT, "the key of a message that holds its content",
              .fallback = "content"),
     LEAT_ARG(chat, injection, CHOICE,
-             "what happens if a message contains special text of the template, such as <|im_end|>: "
-             "with allow, `tokenize` reads this text as the special token, as transformers does; "
-             "with fail, the record is bad",
+             "what happens if a message contains special text of the template, such as "
+             "<|im_end|>; `allow`: the stage `tokenize` reads this text as the special "
+             "token, as transformers does; `fail`: the record is bad",
              .fallback = "allow", .choices = injections),
     LEAT_ARGS_END,
 };

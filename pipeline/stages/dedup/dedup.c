@@ -32,15 +32,17 @@ static const char *const when_full_choices[] = {"fail", "forget", "pass", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_ARG(dedup, input, FIELD,
-             "the field to compare: records are equal if this field has the same value; default: "
-             "records are equal if they have the same bytes",
+             "the field to compare; two records are equal if they have the same value in "
+             "this field; default: two records are equal if all their bytes are equal",
              .is_positional = true),
     LEAT_ARG(dedup, max_records, INT,
-             "the most different records to remember; each takes 22 to 43 bytes of memory",
+             "the most different records that leat remembers; each of them takes 22 to 43 "
+             "bytes of memory",
              .fallback = "4194304", .min = 2, .max = 1e10),
     LEAT_ARG(dedup, when_full, CHOICE,
-             "what happens above `max_records`: fail ends the stream; forget drops the older half "
-             "from memory, so distant duplicates may stay; pass keeps new records but does not "
+             "what happens above `max_records`; `fail`: the stream ends; `forget`: leat "
+             "forgets the older half of the records that it remembers, so duplicates that "
+             "are far apart may stay; `pass`: leat keeps new records but does not "
              "remember them, so their duplicates stay",
              .fallback = "fail", .choices = when_full_choices),
     LEAT_ARGS_END,

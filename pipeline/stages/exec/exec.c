@@ -42,9 +42,10 @@ struct exec {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(exec, command, TEXTS,
-             "the program and its arguments, run without a shell; it reads each record as a line "
-             "of JSON, and must answer at once, in order, with one line that repeats the record's "
-             "\"_leat\"; it may get a record twice; leat ignores other lines on its stdout",
+             "the program and its arguments, run without a shell; the program reads each "
+             "record as a line of JSON; it must answer each record at once, in order, "
+             "with one line that repeats the record's \"_leat\"; it may get a record "
+             "twice; leat ignores other lines on its stdout",
              .is_positional = true, .is_required = true, .min = 1, .max = 64),
     LEAT_ARG(exec, schema, MAP,
              "the fields of an answer and their types, such as `text: text`, `score: float32`, "
@@ -56,32 +57,35 @@ static const struct leat_arg args[] = {
     LEAT_ARG(exec, drops, BOOL,
              "true: an answer {\"_leat\": .., \"_drop\": true} drops the record, as `filter` does",
              .fallback = "false"),
-    LEAT_ARG(exec, processes, INT, "the most processes of the program per stream", .is_aside = true,
-             .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
+    LEAT_ARG(exec, processes, INT, "the most processes of the program that a stream runs",
+             .is_aside = true, .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
     LEAT_ARG(exec, deadline, FLOAT,
-             "seconds that the program may take for one answer; after that, leat kills the process "
-             "and asks another process; if this process fails too, the record is bad",
+             "seconds that the program may take for one answer; after that, leat kills "
+             "the process and sends the record to another process; if that process fails "
+             "too, the record is bad",
              .fallback = "60", .min = 0.01, .max = 86400),
     LEAT_ARG(exec, warm_up, FLOAT,
-             "extra seconds for the first answer of a process, which may still be loading",
+             "extra seconds for the first answer of a process, because its program may "
+             "still be loading",
              .fallback = "60", .min = 0, .max = 86400),
     LEAT_ARG(exec, ahead, INT,
-             "the most records that a process gets before it answers the first of them",
+             "the most records that leat sends to a process before the process answers "
+             "the first of them",
              .is_aside = true, .fallback = "32", .min = 1, .max = 4096),
-    LEAT_ARG(
-        exec, max_restarts, INT,
-        "how often in a row processes may fail without an answer; above this number, the stream "
-        "fails; after a failure, a new process first gets a record that was answered before",
-        .fallback = "10", .min = 0, .max = 1000000),
+    LEAT_ARG(exec, max_restarts, INT,
+             "the most failures of processes in a row, without an answer between them; "
+             "after more failures, the stream fails; leat tests each new process with a "
+             "record that an earlier process has answered",
+             .fallback = "10", .min = 0, .max = 1000000),
     LEAT_ARG(exec, idle, FLOAT, "seconds without work after which leat ends the processes",
              .is_aside = true, .fallback = "30", .min = 0.1, .max = 86400),
-    LEAT_ARG(
-        exec, directory, PATH,
-        "working directory of the program; default: the folder of the file that names the program"),
+    LEAT_ARG(exec, directory, PATH,
+             "working directory of the program; default: the folder of the file that has "
+             "this stage"),
     LEAT_ARG(exec, environment, MAP,
-             "more environment variables; a program gets only these, PYTHONUNBUFFERED=1, and the "
-             "daemon's PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and "
-             "CREDENTIALS_DIRECTORY",
+             "more environment variables; the program gets only these variables, "
+             "PYTHONUNBUFFERED=1, and the daemon's PATH, HOME, USER, LOGNAME, SHELL, "
+             "LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY",
              .min = 1, .max = 256),
     LEAT_ARG(exec, max_line_bytes, BYTES,
              "the most bytes of an answer; a process that writes a longer line fails",

@@ -20,12 +20,14 @@ struct normalize {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(normalize, numbers),
-    LEAT_ARG(normalize, mean, FLOAT, "leat subtracts this from each number", .fallback = "0"),
-    LEAT_ARG(normalize, std, FLOAT, "leat then divides each number by this", .fallback = "1",
+    LEAT_ARG(normalize, mean, FLOAT, "the mean, which leat subtracts from each number",
+             .fallback = "0"),
+    LEAT_ARG(normalize, std, FLOAT,
+             "the standard deviation, by which leat then divides each number", .fallback = "1",
              .min = STD_MIN, .max = STD_MAX),
     LEAT_ARG(normalize, stats, PATH,
-             "a file from `leatctl describe --json`; it gives mean and std of the column with the "
-             "name of the input"),
+             "a file with the output of `leatctl describe --json`; leat takes `mean` and "
+             "`std` from the column that has the name of the input"),
     LEAT_NUMBERS_DTYPE_ARG(normalize, numbers, leat_numbers_floats, "float32",
                            "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(normalize, numbers, "keep"),

@@ -39,46 +39,55 @@ static const char *const hows[] = {"concat", "first_fit", "best_fit", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_ARG(pack, fields, FIELDS,
-             "the lists to pack, which leat cuts at the same places; it drops other fields",
+             "the lists to pack; leat cuts all of them at the same places, and drops all "
+             "other fields",
              .is_required = true, .min = 1, .max = LEAT_PARTS_MAX),
     LEAT_ARG(pack, length, INT,
-             "elements per row; a longer document makes a bad record, unless `split` is true",
+             "number of elements per row; a record with more elements is bad, unless "
+             "`split` is true",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIT_LENGTH_MAX),
     LEAT_ARG(pack, how, CHOICE,
-             "concat keeps the order of documents; first_fit and best_fit sort a `window` of "
-             "documents from long to short; first_fit puts each into the first row with room, "
-             "best_fit into the fullest row with room",
+             "how leat fills the rows; `concat`: in the order of the documents; "
+             "`first_fit` and `best_fit`: leat sorts a `window` of documents from long to "
+             "short; `first_fit`: each document then goes into the first row with room; "
+             "`best_fit`: each document then goes into the fullest row with room",
              .fallback = "best_fit", .choices = hows),
     LEAT_ARG(pack, window, INT,
-             "with first_fit and best_fit: how many documents leat packs together",
+             "with `first_fit` or `best_fit`: the number of documents that leat packs "
+             "together",
              .fallback = "4096", .min = 1, .max = 65536),
     LEAT_ARG(pack, split, BOOL,
-             "true: leat may cut documents: with concat, at the end of each row; with first_fit "
-             "and best_fit, only documents that are longer than a row",
+             "true: leat may cut documents; with `concat`, leat cuts at the end of each "
+             "row; with `first_fit` and `best_fit`, leat cuts only documents that are "
+             "longer than a row",
              .fallback = "false"),
     LEAT_ARG(pack, value, TOKEN,
              "padding after the last document: a number, or a token of the tokenizer, such as "
              "\"[PAD]\"; default: the tokenizer's padding token"),
-    LEAT_ARG(
-        pack, labels, FIELD,
-        "name of the labels: one of `fields`, or a new name for an int64 copy of the first; leat "
-        "sets `ignore_index` in padding and at the first element of each document, so that no "
-        "document predicts the next one; leat always does this for labels from `causal_labels`"),
-    LEAT_ARG(
-        pack, ignore_index, INT,
-        "the label where the model learns nothing; default: that of `causal_labels`, else -100",
-        .fallback = "-100", .min = -9e15, .max = 9e15),
+    LEAT_ARG(pack, labels, FIELD,
+             "name of the field with the labels; this is one of `fields`, or a new name "
+             "for an int64 copy of the first of them; leat sets `ignore_index` in padding "
+             "and at the first element of each document, so no document predicts the next "
+             "one; labels from `causal_labels` need no such name: leat always does this "
+             "with them"),
+    LEAT_ARG(pack, ignore_index, INT,
+             "the label of elements from which the model learns nothing; for labels from "
+             "`causal_labels`, the default is the `ignore_index` of that stage",
+             .fallback = "-100", .min = -9e15, .max = 9e15),
     LEAT_ARG(pack, mask, FIELD,
-             "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"),
+             "name of an int32 tensor with the shape of the rows: 1 for elements, 0 for "
+             "padding"),
     LEAT_ARG(pack, position_ids, FIELD,
-             "name of an int32 tensor of the same shape: 0, 1, .. in each document; 0 in padding"),
+             "name of an int32 tensor with the shape of the rows: 0, 1, .. in each "
+             "document, 0 in padding"),
     LEAT_ARG(pack, segment_ids, FIELD,
-             "name of an int32 tensor of the same shape: 1 in the first document of a row, 2 in "
-             "the second, ..; 0 in padding"),
+             "name of an int32 tensor with the shape of the rows: 1 in the first document "
+             "of a row, 2 in the second, .., 0 in padding"),
     LEAT_ARG(pack, cu_seqlens, FIELD,
-             "name of an int32 tensor with the offsets of all documents in the batch, as flash "
-             "attention takes them; the offsets count through all rows, one after the other; "
-             "padding of a row counts as a document; the last number is the end of the last row"),
+             "name of an int32 tensor with the offsets of all documents in the batch, as "
+             "flash attention takes them; the offsets count through all rows, one after "
+             "the other; the padding of a row counts as a document; the last offset is "
+             "the end of the last row"),
     LEAT_ARGS_END,
 };
 

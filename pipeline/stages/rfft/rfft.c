@@ -29,14 +29,15 @@ static const struct leat_arg args[] = {
     LEAT_ARG_NAMED("input", rfft, numbers.input, FIELD, "a list of numbers", .is_positional = true,
                    .is_required = true),
     LEAT_ARG_NAMED("output", rfft, numbers.output, FIELD,
-                   "name of the spectrum; default: the same name", .is_positional = true),
+                   "name of the spectrum; default: the name of the input", .is_positional = true),
     LEAT_ARG(rfft, n, INT,
-             "number of points: leat cuts the list to this length, or fills it with zeros; "
-             "default: the fixed width of the list",
+             "number of points; leat cuts a longer list to this length, and fills a "
+             "shorter list with zeros; default: the fixed width of the list",
              .min = 1, .max = LEAT_RFFT_POINTS_MAX),
     LEAT_ARG(rfft, form, CHOICE,
-             "the values of the n / 2 + 1 frequencies: complex gives real and imaginary parts in "
-             "turn, magnitude the magnitudes, power their squares",
+             "what the result has for each of the n / 2 + 1 frequencies; `complex`: the "
+             "real part and then the imaginary part; `magnitude`: the magnitude; `power`: "
+             "the square of the magnitude",
              .fallback = "complex", .choices = forms),
     LEAT_NUMBERS_DTYPE_ARG(rfft, numbers, leat_numbers_floats, "float32", "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(rfft, numbers, "keep"),

@@ -16,86 +16,96 @@ static const char *const truncations[] = {"longest_first", "only_first", "only_s
 
 static const struct leat_arg args[] = {
     LEAT_ARG(leat_tokenize, input, FIELD,
-             "the field to tokenize; default: the text that a stage made last, or the source's "
-             "only text"),
+             "the field to tokenize; default: the text that the last stage made, or else "
+             "the only text of the source"),
     LEAT_ARG(leat_tokenize, output, FIELD,
-             "name of the resulting list of int32 token ids; default: input_ids"),
+             "name of the field that gets the token ids, a list of int32; default: "
+             "input_ids"),
     LEAT_ARG(leat_tokenize, vocab, PATH,
-             "a list of tokens: one per line (the first has id 0; leat strips nothing), JSON "
-             "{token: id}, or a tokenizer.json, from which leat takes only the vocabulary; give "
-             "either this or `tokenizer`"),
-    LEAT_ARG_NAMED(
-        "tokenizer", leat_tokenize, tokenizer_path, PATH,
-        "a model's tokenizer: tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their "
-        "folder; the ids equal those of Hugging Face tokenizers; give either this or `vocab`",
-        .is_positional = true),
+             "a file with the tokens; a text file has one token per line, and the token "
+             "on the first line has id 0; leat strips nothing; a JSON file has {token: "
+             "id}; from a tokenizer.json, leat takes only the vocabulary; give either "
+             "`vocab` or `tokenizer`"),
+    LEAT_ARG_NAMED("tokenizer", leat_tokenize, tokenizer_path, PATH,
+                   "a model's tokenizer: tokenizer.json, vocab.txt, vocab.json beside "
+                   "merges.txt, or the folder of these files; the ids equal those of Hugging "
+                   "Face tokenizers; give either `tokenizer` or `vocab`",
+                   .is_positional = true),
     LEAT_ARG(leat_tokenize, vocab_encoding, CHOICE,
-             "with `vocab`: how its tokens write bytes: raw leaves them unchanged; byte_level uses "
-             "GPT-2's alphabet (\"Ġthe\"); metaspace uses U+2581 for blanks and <0xNN> for bytes",
+             "with `vocab`: how the tokens write bytes; `raw`: as they are; `byte_level`: "
+             "with GPT-2's alphabet (\"Ġthe\"); `metaspace`: U+2581 is a blank, and "
+             "<0xNN> is a byte",
              .fallback = "raw", .choices = encodings),
     LEAT_ARG(leat_tokenize, mode, CHOICE,
-             "with `vocab`: how leat splits a text: shortest takes the fewest tokens, or with "
-             "costs the least total cost; greedy takes the longest token at each place; random "
-             "draws a split for each record",
+             "with `vocab`: how leat splits a text; `shortest`: into the fewest tokens "
+             "or, if the tokens have costs, with the least total cost; `greedy`: leat "
+             "takes the longest token at each place; `random`: leat draws a split for "
+             "each record",
              .fallback = "shortest", .choices = modes),
     LEAT_ARG(leat_tokenize, unknown, CHOICE,
-             "with `vocab`: what happens at a character outside all tokens: error makes the record "
-             "bad; skip drops the character; unk writes `unk_id`",
+             "with `vocab`: what happens to a character that no token covers; `error`: "
+             "the record is bad; `skip`: leat drops the character; `unk`: the character "
+             "becomes the id `unk_id`",
              .fallback = "error", .choices = unknowns),
     LEAT_ARG(
         leat_tokenize, unk_id, INT,
         "with `vocab`: the id of an unknown character; default: the id that a tokenizer.json gives",
         .min = 0, .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, scores, PATH,
-             "with `vocab`: a file with one cost per line, for ids 0, 1, and so on; leat chooses "
-             "the split with the least total cost; a Unigram vocabulary has its own costs (minus "
-             "the log probability)"),
+             "with `vocab`: a file with the costs of the tokens, one cost per line, for "
+             "ids 0, 1, and so on; leat chooses the split with the least total cost; a "
+             "Unigram vocabulary has its own costs: minus the log probability of each "
+             "token"),
     LEAT_ARG(leat_tokenize, bos_id, INT, "with `vocab`: the id to put before each text", .min = 0,
              .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, eos_id, INT, "with `vocab`: the id to put after each text", .min = 0,
              .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, max_length, INT,
-             "the most ids per row; bos, eos and special tokens count, and stay when leat cuts a "
-             "text; default with `tokenizer`: as its file says",
+             "the most ids per row; this number includes bos, eos and special tokens, "
+             "which stay when leat cuts a text; with `tokenizer`, the default is the "
+             "length in the tokenizer's file",
              .min = 1, .max = 1 << 28),
     LEAT_ARG(leat_tokenize, truncation_side, CHOICE,
-             "the side at which leat cuts a long text; default: the side that the file of the "
-             "`tokenizer` names, else right",
+             "the side at which leat cuts a long text; default: the side in the "
+             "tokenizer's file, or else right",
              .choices = sides),
     LEAT_ARG(leat_tokenize, seed, INT,
-             "for mode random and tokenizers with dropout: the seed of the random splits; another "
-             "seed gives other splits",
+             "for the mode `random`, and for tokenizers with dropout: the seed of the "
+             "random splits; another seed gives other splits",
              .fallback = "0", .min = 0, .max = 9e15),
     LEAT_ARG(leat_tokenize, add_special_tokens, BOOL,
-             "only for `tokenizer`: true adds the tokenizer's special tokens, such as [CLS]; "
-             "default: false for a text of `chat`, which has its own special tokens, else true",
+             "only with `tokenizer`: true adds the tokenizer's special tokens, such as "
+             "[CLS]; for a text from `chat`, the default is false, because such a text "
+             "has its own special tokens",
              .fallback = "true"),
     LEAT_ARG(leat_tokenize, pair, FIELD,
-             "only for `tokenizer`: a second text field, tokenized as a pair with the first"),
-    LEAT_ARG(
-        leat_tokenize, truncation, CHOICE,
-        "only for `tokenizer`: which of two texts leat cuts; default: as its file says, else the "
-        "longer one first; do_not_truncate cuts none",
-        .choices = truncations),
+             "only with `tokenizer`: a second text field; leat tokenizes both texts as a "
+             "pair"),
+    LEAT_ARG(leat_tokenize, truncation, CHOICE,
+             "only with `tokenizer`: which of two texts leat cuts; `do_not_truncate`: "
+             "leat cuts no text; default: as in the tokenizer's file, or else "
+             "`longest_first`",
+             .choices = truncations),
     LEAT_ARG(leat_tokenize, bos, TEXT,
-             "only for `tokenizer`: the token to put before each text, such as \"<s>\", unless the "
-             "tokenizer adds it"),
-    LEAT_ARG(
-        leat_tokenize, eos, TEXT,
-        "only for `tokenizer`: the token to put after each text, unless the tokenizer adds it"),
-    LEAT_ARG(
-        leat_tokenize, return_offsets_mapping, BOOL,
-        "only for `tokenizer`: true adds the field `offset_mapping`: an int32 list with the start "
-        "and the end of each token in its text, in characters; a token without text has 0, 0",
-        .fallback = "false"),
+             "only with `tokenizer`: the token to put before each text, such as \"<s>\", "
+             "if the tokenizer does not add this token itself"),
+    LEAT_ARG(leat_tokenize, eos, TEXT,
+             "only with `tokenizer`: the token to put after each text, if the tokenizer "
+             "does not add this token itself"),
+    LEAT_ARG(leat_tokenize, return_offsets_mapping, BOOL,
+             "only with `tokenizer`: true adds the field `offset_mapping`, an int32 list; "
+             "this list has the start and the end of each token in its text, in "
+             "characters; a token without text has 0, 0",
+             .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_token_type_ids, BOOL,
-             "only for `tokenizer`: true adds the field `token_type_ids`: an int32 list with the "
-             "tokenizer's type id of each token, which tells the texts of a pair apart",
+             "only with `tokenizer`: true adds the field `token_type_ids`, an int32 list; "
+             "this list has the tokenizer's type id of each token, which tells the two "
+             "texts of a pair apart",
              .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_assistant_tokens_mask, BOOL,
-             "only for `tokenizer`: true adds the field `assistant_masks`: an int32 list with 1 "
-             "for tokens of the assistant's answers, else 0; the text must come directly from "
-             "`chat` or `instruction`",
+             "only with `tokenizer`: true adds the field `assistant_masks`, an int32 "
+             "list; this list has 1 for each token of the assistant's answers, and 0 for "
+             "all other tokens; the text must come directly from `chat` or `instruction`",
              .fallback = "false"),
     LEAT_ARGS_END,
 };
