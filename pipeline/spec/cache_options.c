@@ -18,12 +18,13 @@ const struct leat_arg leat_cache_args[] = {
              "the time after which leat removes an unused cache, such as 12h or 30d; 0: never",
              .fallback = "0", .max = 1e10),
     LEAT_ARG(leat_cache_options, compression, CHOICE,
-             "how leat compresses blocks: with raw, not at all, which is fastest; with auto, leat "
-             "uses LZ4 for a block if this saves at least a quarter of its size, and needs about "
-             "twice the CPU time; with lz4, leat compresses all blocks that shrink",
+             "how leat compresses blocks; with raw, leat does not compress them, which is "
+             "fastest; with auto, leat uses LZ4 for a block if this saves at least a "
+             "quarter of its size, and needs about twice the CPU time; with lz4, leat "
+             "compresses all blocks that shrink",
              .fallback = "raw", .choices = compressions),
     LEAT_ARG(leat_cache_options, verify, CHOICE,
-             "how leat checks that the data has not changed: with sample, leat compares size, "
+             "how leat checks that the data has not changed; with sample, leat compares size, "
              "time, inode and a sample of each file's bytes; with full, leat compares all bytes",
              .fallback = "sample", .choices = verifies),
     LEAT_ARGS_END,

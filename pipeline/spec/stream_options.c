@@ -9,7 +9,7 @@ static const char *const tuner_choices[] = {"as_set", "off", "on", NULL};
 
 const struct leat_arg leat_stream_args[] = {
     LEAT_ARG(leat_stream_options, on_error, CHOICE,
-             "what happens at a bad record: with fail, the stream ends; with skip, leat counts the "
+             "what happens at a bad record; with fail, the stream ends; with skip, leat counts the "
              "record and leaves it out; with quarantine, leat also writes the record to the file "
              "of the option `quarantine`",
              .fallback = "fail", .choices = on_error_choices),
@@ -25,20 +25,21 @@ const struct leat_arg leat_stream_args[] = {
              "the seed of the stream; leat combines it with the seed of each random stage",
              .fallback = "0", .max = 9e15),
     LEAT_ARG(leat_stream_options, uneven, CHOICE,
-             "what happens at the end of an epoch if fewer steps than ranks are left: with drop, "
+             "what happens at the end of an epoch if fewer steps than ranks are left; with drop, "
              "leat leaves these steps out; with pad, leat repeats these steps until each rank has "
              "one; with error, the epoch fails",
              .fallback = "drop", .choices = uneven_choices),
     LEAT_ARG(leat_stream_options, on_reload, CHOICE,
-             "what happens to trainers when a reload of the configuration changes the stream: with "
+             "what happens to trainers when a reload of the configuration changes the stream; with "
              "finish_epoch, they finish their epoch and continue with the new stream; with tell, "
              "they get an error at once",
              .is_aside = true, .fallback = "finish_epoch", .choices = on_reload_choices),
     LEAT_ARG(leat_stream_options, on_change, CHOICE,
-             "what happens when a file changes while leat reads the stream: with fail, the stream "
-             "ends with an error; with follow, the stream continues, and leat counts and logs the "
-             "change; with warn, leat also warns the trainers; auto means fail for a trainer that "
-             "opened at a position or is one of several ranks, and warn for all other trainers",
+             "what happens when a file changes while leat reads the stream; with fail, "
+             "the stream ends with an error; with follow, the stream continues, and leat "
+             "counts and logs the change; with warn, leat also warns the trainers; with "
+             "auto, a trainer that opened at a position or is one of several ranks gets "
+             "fail, and all other trainers get warn",
              .is_aside = true, .fallback = "auto", .choices = on_change_choices),
     LEAT_ARG(leat_stream_options, skip_steps, TEXTS,
              "steps to leave out, such as 0:17 (epoch:step), 0:100-120, or 17 for step 17 of every "
@@ -96,7 +97,7 @@ const struct leat_arg leat_stream_args[] = {
              .is_aside = true, .fallback = "128MiB", .max = 1LL << 34),
     LEAT_ARG(
         leat_stream_options, verify, CHOICE,
-        "how leat checks that the data has not changed when a stream resumes: with sample, leat "
+        "how leat checks that the data has not changed when a stream resumes; with sample, leat "
         "compares sizes and a sample of each file's bytes; with full, leat compares all bytes",
         .is_aside = true, .fallback = "sample", .choices = verify_choices),
     LEAT_ARG(leat_stream_options, index, TEXT,
