@@ -123,10 +123,10 @@ static int add_column(struct leat_cache_bytes *bytes, const struct leat_field *f
         longest = column->lengths[row] > longest ? column->lengths[row] : longest;
     }
     if (head.n_elements > UINT32_MAX || longest > INT32_MAX)
-        return leat_error_set(
-            err, -EOVERFLOW,
-            "the field \"%s\" has %llu elements in one block, too many for a cache", field->name,
-            (unsigned long long)head.n_elements);
+        return leat_error_set(err, -EOVERFLOW,
+                              "the field \"%s\" has %llu elements in one block, too many for a "
+                              "cache: lower block_bytes",
+                              field->name, (unsigned long long)head.n_elements);
     if (!field->is_list)
         head.n_elements = n_rows;
     values = range_of(column, n_rows, field->dtype);

@@ -199,8 +199,8 @@ static int read_head(struct leat_cache_file *file, const struct ends *ends,
     if (r < 0)
         return r;
     if (head.magic != MAGIC || head.version != LEAT_CACHE_VERSION)
-        return leat_error_set(err, -EBADMSG, "this is not a cache of version %d",
-                              LEAT_CACHE_VERSION);
+        return leat_error_set(err, -EBADMSG,
+                              "this is not a cache, or it is of another version of leat");
     if (head.description_bytes == 0 || head.description_bytes > LEAT_CACHE_DESCRIPTION_MAX_BYTES)
         return leat_error_set(err, -EBADMSG, "the head of the file is damaged");
     file->description = malloc(head.description_bytes);

@@ -120,7 +120,7 @@ int leat_index_block_decode(const struct leat_index_schema *schema, const uint8_
             continue;
         *column = (struct leat_column){.lengths = column->values};
         if (!are_lengths(field, column->lengths, block->n_rows))
-            r = leat_error_set(err, -EBADMSG, "a row of \"%s\" is too long for an index",
+            r = leat_error_set(err, -EBADMSG, "a row of \"%s\" is longer than the field allows",
                                field->name);
     }
     return r;

@@ -171,10 +171,11 @@ static int write_set(const struct leat_set *set, const char *folder, struct leat
     int r = leat_set_write(set, &text) ? 0 : leat_error_oom(err);
 
     if (r == 0 && text.n_bytes > LEAT_SET_BYTES_MAX)
-        r = leat_error_set(err, -E2BIG,
-                           "%s: the set has too many blocks: its " LEAT_SET_NAME
-                           " may have only %u bytes",
-                           folder, LEAT_SET_BYTES_MAX);
+        r = leat_error_set(
+            err, -E2BIG,
+            "%s: the set has so many blocks that its " LEAT_SET_NAME
+            " would have more than %u bytes: raise block_bytes, and prepare the set again",
+            folder, LEAT_SET_BYTES_MAX);
     if (r == 0)
         r = write_text(folder, &text, err);
     free(text.data);

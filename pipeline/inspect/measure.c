@@ -126,7 +126,7 @@ static int store(struct trial *trial, struct leat_map_job *job, struct leat_erro
     if (trial->cache_fd < 0)
         trial->cache_fd = make_file();
     if (r == 0 && trial->cache_fd < 0)
-        r = leat_error_set(err, -errno, "memory for a cache: %s", strerror(errno));
+        r = leat_error_set(err, -errno, "cannot get memory for a cache: %s", strerror(errno));
     if (r < 0)
         return r;
     trial->item.frame.position = last ? last->position + leat_cache_frame_size(last) : 0;

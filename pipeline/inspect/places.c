@@ -149,8 +149,8 @@ static int take_first(struct leat_run *run, const struct leat_places_options *op
         return no_step(options, first->step, err);
     if (first->epoch != options->epoch || first->step != options->step)
         return leat_error_set(err, -ENODATA,
-                              "epoch %llu, step %llu has no batch: skip_steps names it, or "
-                              "skip_records leaves no row in it",
+                              "epoch %llu, step %llu has no batch: `skip_steps` leaves out this "
+                              "step, or `skip_records` leaves out all its rows",
                               (unsigned long long)options->epoch,
                               (unsigned long long)options->step);
     *ret_n_rows = first->n_refs;

@@ -464,8 +464,8 @@ static int expand_objects(struct walk *walk, const char *entry) {
 
     if (strncmp(entry, "s3://", 5) != 0)
         return leat_error_set(walk->err, -EINVAL,
-                              "%s: leat cannot list the files of a web server, and a URL may have "
-                              "no query: name each file, or a range such as {000..127}",
+                              "%s: leat cannot list the files of a web server, and a URL must not "
+                              "have a query: name each file, or a range such as {000..127}",
                               entry);
     if (!memchr(entry + 5, '/', n_prefix - 5))
         return leat_error_set(walk->err, -EINVAL,

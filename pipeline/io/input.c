@@ -263,11 +263,12 @@ int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct 
         input->n_decoded <= limit)
         return 0;
     *n_made -= (size_t)(input->n_decoded - limit);
-    return leat_error_set(err, -EBADMSG,
-                          "%s: the file of %llu bytes holds more than %llu bytes of text: it "
-                          "expands by more than max_expansion (%llu)",
-                          input->codec->name, (unsigned long long)input->file_bytes,
-                          (unsigned long long)limit, (unsigned long long)ratio);
+    return leat_error_set(
+        err, -EBADMSG,
+        "%s: the file of %llu bytes holds more than %llu bytes of text: it "
+        "expands by more than max_expansion (%llu): raise max_expansion if you trust the file",
+        input->codec->name, (unsigned long long)input->file_bytes, (unsigned long long)limit,
+        (unsigned long long)ratio);
 }
 
 /* Looks for the next frame. PAUSE, or 0 with has_ended set if there is none. */
@@ -320,7 +321,7 @@ static int decode_piece(struct leat_input *input, uint8_t *out, size_t n_piece, 
     if (r < 0)
         return leat_error_oom(err);
     if (r == 0 && n_used == 0 && *ret_n == 0)
-        return n_piece > 0           ? fail_damaged(input, "it has no output", err)
+        return n_piece > 0           ? fail_damaged(input, "its data cannot be decoded", err)
                : input->in_has_ended ? fail_cut_short(input, err)
                                      : LEAT_INPUT_WAITING;
     return leat_input_check_expansion(input, ret_n, err);

@@ -152,8 +152,8 @@ static int check_skipped(const struct leat_batcher *batcher, struct leat_error *
         return 0;
     return leat_error_set(
         err, -EINVAL,
-        "epoch %llu: skip_records leaves no row in %llu of the steps %llu to %llu, which are one "
-        "round of %llu ranks: skip the whole round with skip_steps: [\"%llu:%llu-%llu\"]",
+        "epoch %llu: `skip_records` leaves no row in %llu of the steps %llu to %llu. These steps "
+        "are one round of %llu ranks: skip the whole round with skip_steps: [\"%llu:%llu-%llu\"]",
         (unsigned long long)batcher->epoch, (unsigned long long)batcher->n_round_skipped,
         (unsigned long long)batcher->round_start, (unsigned long long)batcher->step - 1,
         (unsigned long long)batcher->world_size, (unsigned long long)batcher->epoch,
@@ -331,11 +331,11 @@ static int fail_uneven(const struct leat_batcher *batcher, struct leat_error *er
 
     return leat_error_set(
         err, -EINVAL,
-        "epoch %llu has %llu steps: %llu rounds of %llu ranks, and %llu more step%s: `uneven: "
-        "drop` leaves %s out, `uneven: pad` repeats the round's first batches",
+        "epoch %llu has %llu steps, which %llu ranks cannot share evenly: %llu step%s too many. "
+        "Set `uneven: drop` to leave %s out, or `uneven: pad` to repeat batches",
         (unsigned long long)batcher->epoch, (unsigned long long)batcher->n_closed,
-        (unsigned long long)batcher->n_rounds, (unsigned long long)batcher->world_size,
-        (unsigned long long)n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
+        (unsigned long long)batcher->world_size, (unsigned long long)n, n == 1 ? " is" : "s are",
+        n == 1 ? "it" : "them");
 }
 
 int leat_batcher_end_round(struct leat_batcher *batcher, struct leat_error *err) {

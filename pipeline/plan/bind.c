@@ -88,9 +88,9 @@ static int bind_stage(struct leat_plan *plan, const struct leat_named_args *writ
                    : leat_plan_unknown_kind(plan->spec, kind, written->line, written->column,
                                             "stage", leat_stages, err);
     if (r == 0 && stage->source > 0 && stage->ops->kind != LEAT_STAGE_MAP)
-        r = leat_config_error(
-            stage->config, NULL, err,
-            "needs all rows of the stream: put it after the sources, in the stream's stages");
+        r = leat_config_error(stage->config, NULL, err,
+                              "needs all rows of the stream: move it from the source's `stages` to "
+                              "the stream's `stages`");
     if (r < 0) {
         prefix_place(plan, stage->source, stage->position, kind, err);
         return r;
@@ -226,9 +226,9 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
 static int fail_misplaced(const struct leat_plan *plan, const struct leat_plan_stage *stage,
                           const char *behind, struct leat_error *err) {
     if (strcmp(stage->ops->name, behind) == 0)
-        leat_config_error(stage->config, NULL, err, "a stream can have only one %s", behind);
+        leat_config_error(stage->config, NULL, err, "a stream can have only one `%s`", behind);
     else
-        leat_config_error(stage->config, NULL, err, "put it before %s", behind);
+        leat_config_error(stage->config, NULL, err, "put it before `%s`", behind);
     leat_plan_prefix_stage(plan, stage, err);
     return -EINVAL;
 }

@@ -130,9 +130,10 @@ static int probe_input(struct leat_plan *plan, struct leat_plan_source *source,
         if (r != -EAGAIN || waits)
             continue;
         if (n_wanted >= PROBE_MAX_BYTES)
-            return leat_error_set(
-                err, -EINVAL, "%s: the first record is longer than %u bytes: declare the fields",
-                path, PROBE_MAX_BYTES);
+            return leat_error_set(err, -EINVAL,
+                                  "%s: the first record is longer than %u bytes, so leat cannot "
+                                  "find the fields: declare them in the source",
+                                  path, PROBE_MAX_BYTES);
         n_wanted *= 4;
     }
     if (r == 0 && n_bytes > 0)
@@ -175,9 +176,10 @@ static int probe_set(struct leat_plan *plan, struct leat_plan_source *source,
                                source->config->files.paths[0], planner, err);
 
     if (r == -EAGAIN)
-        return leat_error_set(err, -EBADMSG,
-                              "%s: its first records of %s are not enough to find the fields",
-                              plan->set->folder, source->config->files.paths[0]);
+        return leat_error_set(
+            err, -EBADMSG,
+            "%s: the set has too few records of %s to find the fields: prepare the set again",
+            plan->set->folder, source->config->files.paths[0]);
     set_record_bytes(plan, source, head->record_bytes);
     return r;
 }
@@ -238,9 +240,9 @@ static int plan_stage(struct leat_plan *plan, struct leat_plan_stage *stage,
     planner->stage = (uint32_t)stage->index + 1;
     planner->kind_index = stage->kind_index;
     r = planner->is_packed && leat_stage_filters(stage->config)
-            ? leat_config_error(
-                  stage->config, NULL, err,
-                  "works on records, but `pack` makes rows of several: put it before `pack`")
+            ? leat_config_error(stage->config, NULL, err,
+                                "works on single records, but a row of `pack` holds several: put "
+                                "this stage before `pack`")
             : 0;
     if (r == 0 && stage->ops->plan)
         r = stage->ops->plan(stage->config, planner, err);
@@ -301,17 +303,17 @@ static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
     const struct leat_plan_stage *stage;
 
     if (plan->cache_path && plan->mixing) {
-        leat_config_error(
-            &plan->source->base, NULL, err,
-            "changes the order of records, but a cache has one order: remove `cache`");
+        leat_config_error(&plan->source->base, NULL, err,
+                          "changes the order of records, but a cache keeps the order of the data: "
+                          "remove `cache`");
         leat_error_prefix(err, "source.%s", plan->source_ops->name);
         return -EINVAL;
     }
     stage = plan->cache_path ? leat_plan_find_varying(plan) : NULL;
     if (stage) {
         leat_config_error(stage->config, NULL, err,
-                          "gives other values in each epoch, but a cache would repeat the first "
-                          "ones: remove `cache`, or the randomness");
+                          "gives other values in each epoch, but a cache would repeat the values "
+                          "of the first epoch: remove `cache`, or the randomness of this stage");
         leat_plan_prefix_stage(plan, stage, err);
         return -EINVAL;
     }

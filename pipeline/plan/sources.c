@@ -169,8 +169,9 @@ static int take_files(const struct leat_plan *plan, const struct leat_plan_sourc
     int r = 0;
 
     if (plan->set->n_heads != plan->n_sources)
-        return leat_error_set(err, -ESTALE, "%s: the set has %zu sources, the stream has %zu",
-                              plan->set->folder, plan->set->n_heads, plan->n_sources);
+        return leat_error_set(
+            err, -ESTALE, "%s: the set has %zu sources, but the stream has %zu: prepare a new set",
+            plan->set->folder, plan->set->n_heads, plan->n_sources);
     for (size_t i = 0; i < index; i++)
         first += plan->set->heads[i].n_files;
     r = check_at_hand(plan, source, first, opener, err);
@@ -321,10 +322,10 @@ static int check_joinable(const struct leat_plan *plan, const struct leat_planne
 
         if (!field->is_padded && field->made == LEAT_MADE_OF_RECORDS)
             continue;
-        return leat_config_error(&plan->sources[source].config->base, NULL, err,
-                                 "a stage of this source pads the field \"%s\": move `pad` behind "
-                                 "the sources, to the stream's stages",
-                                 planner->names[i].name);
+        return leat_config_error(
+            &plan->sources[source].config->base, NULL, err,
+            "a stage of this source pads the field \"%s\": move `pad` to the stream's `stages`",
+            planner->names[i].name);
     }
     return 0;
 }
@@ -452,8 +453,8 @@ static int join_schemas(struct leat_plan *plan, struct leat_planner *planner,
         }
     if (planner->n_names == 0)
         return leat_config_error(&plan->source->base, "sources", err,
-                                 "have no field in common with the same name and type: give them "
-                                 "`stages` that rename or cast fields");
+                                 "no field has the same name and type in all sources: rename or "
+                                 "cast fields in the `stages` of each source");
     return 0;
 }
 

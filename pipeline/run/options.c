@@ -14,7 +14,8 @@ static int check_ranks(const struct leat_run_options *options, struct leat_error
                               (unsigned long long)world_size - 1);
     if (n_ranks > world_size - options->first_rank)
         return leat_error_set(
-            err, -EINVAL, "%llu ranks from rank %llu on are more than the world has: %llu ranks",
+            err, -EINVAL,
+            "%llu ranks from rank %llu on are requested, but the world has only %llu ranks",
             (unsigned long long)n_ranks, (unsigned long long)options->first_rank,
             (unsigned long long)world_size);
     return 0;

@@ -87,8 +87,8 @@ static int check_epoch(const struct leat_pass *pass, const struct leat_bad_recor
     if (batcher->n_rounds == 0 && !(is_first && batcher->first_step > 0))
         return leat_error_set(
             err, -ENODATA,
-            "%llu ranks are too many: epoch %llu has only %llu steps, so no rank gets a batch: "
-            "`uneven: pad` repeats batches, so that each rank gets one",
+            "%llu ranks are too many: epoch %llu has only %llu steps, so no rank gets a batch: use "
+            "fewer ranks, or set `uneven: pad` to repeat batches",
             (unsigned long long)batcher->world_size, (unsigned long long)pass->epoch,
             (unsigned long long)batcher->n_closed);
     /* The first step of a rank may lie behind the end, in the last round of the epoch. */

@@ -227,7 +227,7 @@ static void end_trial(struct leat_tuner *tuner) {
         tuner->kept = trial->knobs;
     decide(tuner, "%s %s: %+.0f %%, noise %.0f %%%s%s%s", is_kept ? "kept" : "undid", what,
            gain * 100, noise * 100, trial->why[0] ? "; " : "", trial->why,
-           trial->is_proof ? "; this is the setting that it began with" : "");
+           trial->is_proof ? "; the tuner began with this setting" : "");
     count_trial(tuner, is_kept);
     try_next(tuner);
 }

@@ -247,8 +247,8 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
         return declare(self, self->columns, self->n_columns, file, planner, err);
     if (self->names.n_items != self->n_columns)
         return leat_config_error(config, "names", err,
-                                 "`names` has %zu names, but %zu fields are in %s",
-                                 self->names.n_items, self->n_columns, file);
+                                 "`names` has %zu names, but %s has %zu fields",
+                                 self->names.n_items, file, self->n_columns);
     return declare(self, self->names.items, self->n_columns, file, planner, err);
 }
 

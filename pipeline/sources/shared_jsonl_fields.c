@@ -254,7 +254,9 @@ int leat_jsonl_fields_set_missing(struct leat_jsonl_fields *fields,
                                      missing->keys[i]);
         if (field->is_list)
             return leat_config_error(
-                config, arg, err, "\"%s\" is a list: a missing list is always empty", field->name);
+                config, arg, err,
+                "\"%s\" is a list, and a missing list is always empty: remove it here",
+                field->name);
         field->fallback = missing->values[i];
         if (field->dtype != LEAT_DTYPE_TEXT && !leat_jsonl_field_fallback(field, &value))
             return leat_config_error(config, arg, err,

@@ -168,12 +168,12 @@ static int enter_stage(struct override *override, struct leat_value *stages, siz
     if (n_found == 0)
         return unknown_stage(override, stages, n);
     if (!found)
-        return fail_override(override, "\"%.200s\": there %s %d with that name", override->path,
-                             n_found == 1 ? "is" : "are", n_found);
+        return fail_override(override, "\"%.200s\": the stream has only %d stage%s of that name",
+                             override->path, n_found, n_found == 1 ? "" : "s");
     if (n_found > 1 && ordinal == 0)
-        return fail_override(override, "\"%.200s\": %d have that name: write %.*s[1] to %.*s[%d]",
-                             override->path, n_found, (int)n, override->rest, (int)n,
-                             override->rest, n_found);
+        return fail_override(
+            override, "\"%.200s\": %d stages have that name: write %.*s[1] to %.*s[%d]",
+            override->path, n_found, (int)n, override->rest, (int)n, override->rest, n_found);
     return enter_arguments(override, found);
 }
 

@@ -76,17 +76,24 @@ static struct leat_planner_name *find_name(const struct leat_planner *planner, c
     return NULL;
 }
 
+static bool is_text(const struct leat_planner *planner, const struct leat_planner_name *name) {
+    return planner->fields[name->column].dtype == LEAT_DTYPE_TEXT;
+}
+
 /* "PassengerId, Survived, Pclass, ..." */
-static void list_names(const struct leat_planner *planner, char *text, size_t size) {
+static void list_names(const struct leat_planner *planner, bool only_texts, char *text,
+                       size_t size) {
     size_t n = 0;
 
     text[0] = '\0';
     for (size_t i = 0; i < planner->n_names; i++) {
+        if (only_texts && !is_text(planner, &planner->names[i]))
+            continue;
         if (n + strlen(planner->names[i].name) + 8 > size) {
             (void)snprintf(text + n, size - n, ", ...");
             return;
         }
-        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", planner->names[i].name);
+        n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", planner->names[i].name);
     }
 }
 
@@ -105,7 +112,7 @@ static int no_such_field(struct leat_planner *planner, const struct leat_config 
     if (nearest)
         return leat_config_error(
             config, arg, err, "there is no field \"%s\" here; did you mean \"%s\"?", name, nearest);
-    list_names(planner, list, sizeof(list));
+    list_names(planner, false, list, sizeof(list));
     return leat_config_error(config, arg, err, "there is no field \"%s\" here: the fields are %s",
                              name, list[0] ? list : "none");
 }
@@ -141,10 +148,10 @@ int leat_planner_find(struct leat_planner *planner, const struct leat_config *co
     enum leat_making made = entry ? planner->fields[entry->column].made : LEAT_MADE_OF_RECORDS;
 
     if (made != LEAT_MADE_OF_RECORDS && made != LEAT_MADE_AS_MASK)
-        return leat_config_error(config, arg, err,
-                                 "\"%s\" is made with the batch, but chunk or pack cuts its parts: "
-                                 "put %s before that stage",
-                                 name, config->ops->name);
+        return leat_config_error(
+            config, arg, err,
+            "\"%s\" is made with the batch, after `chunk` or `pack`: put `%s` before that stage",
+            name, config->ops->name);
     return leat_planner_find_made(planner, config, arg, name, ret_column, err);
 }
 
@@ -304,7 +311,7 @@ int leat_planner_default_text(const struct leat_planner *planner, const struct l
     for (size_t i = 0; !*name && i < planner->n_names; i++) {
         const struct leat_planner_name *entry = &planner->names[i];
 
-        if (planner->fields[entry->column].dtype != LEAT_DTYPE_TEXT)
+        if (!is_text(planner, entry))
             continue;
         if (leat_planner_maker(planner, entry->column) > 0)
             made = made && made->column > entry->column ? made : entry;
@@ -315,10 +322,14 @@ int leat_planner_default_text(const struct leat_planner *planner, const struct l
         return 0;
     if (made || n_given == 1)
         return leat_config_default(name, made ? made->name : given->name, err);
-    list_names(planner, list, sizeof(list));
+    if (n_given == 0)
+        return leat_config_error(
+            config, NULL, err, "`%s` is missing, and no field is a text: make one with `template`",
+            arg);
+    list_names(planner, true, list, sizeof(list));
     return leat_config_error(config, NULL, err,
-                             "`%s` is missing, and %zu texts are possible: name one of %s", arg,
-                             n_given, list[0] ? list : "none");
+                             "`%s` is missing, and %zu fields are texts: name one of %s", arg,
+                             n_given, list);
 }
 
 uint64_t leat_planner_stage_index(const struct leat_planner *planner) {

@@ -84,7 +84,8 @@ static int count(struct batch *self, struct leat_planner *planner, const char *n
         return leat_config_error(&self->base, "tokens_of", err, "\"%s\" is not a list of numbers",
                                  name);
     if (self->n_counted == LEAT_SLOT_MAX_TENSORS)
-        return leat_config_error(&self->base, NULL, err, "there are more than %d lists",
+        return leat_config_error(&self->base, NULL, err,
+                                 "a row has more than %d lists to count: name fewer in `tokens_of`",
                                  LEAT_SLOT_MAX_TENSORS);
     self->counted[self->n_counted++] = column;
     if (field->is_padded && field->pad_length > 0)

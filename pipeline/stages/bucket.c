@@ -91,7 +91,8 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (!field->is_list)
         return leat_config_error(
             config, "input", err,
-            "\"%s\" has one number per record and is not a list: bucket needs a list", self->input);
+            "\"%s\" has one number per record and is not a list: `bucket` needs a list",
+            self->input);
     if ((field->made != LEAT_MADE_OF_RECORDS && field->made != LEAT_MADE_OF_PARTS) ||
         planner->is_packed)
         return leat_config_error(config, "input", err,

@@ -63,7 +63,8 @@ static int find(struct causal_labels *self, struct leat_planner *planner, uint32
     ids = leat_planner_field(planner, *ret_here);
     self->ids = ids->made == LEAT_MADE_OF_PARTS ? ids->of : *ret_here;
     if (ids->made != LEAT_MADE_OF_PARTS && ids->made != LEAT_MADE_OF_RECORDS)
-        return leat_config_error(config, "input", err, "\"%s\" is made with the batch",
+        return leat_config_error(config, "input", err,
+                                 "\"%s\" is made with the batch, so `causal_labels` cannot read it",
                                  self->input);
     if (leat_planner_use(planner, self->ids) < 0)
         return leat_error_oom(err);

@@ -67,7 +67,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
                                  "%lld is more than the %lld elements of a window",
                                  (long long)self->min_length, (long long)self->length);
     if (planner->is_chunked)
-        return leat_config_error(config, NULL, err, "a stream can have only one chunk");
+        return leat_config_error(config, NULL, err, "a stream can have only one `chunk`");
     r = leat_parts_find(&self->parts, planner, config, &self->fields, err);
     for (size_t i = 0; r == 0 && i < self->parts.n; i++) {
         uint64_t longest = leat_planner_field(planner, self->parts.from[i])->max_length;

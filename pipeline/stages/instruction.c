@@ -63,7 +63,7 @@ static int check_fields(const struct instruction *self, struct leat_error *err) 
             is_known |= strcmp(self->fields.keys[i], alpaca_fields[k]) == 0;
         if (!is_known)
             return leat_config_error(&self->base, "fields", err,
-                                     "alpaca has no field \"%.64s\", only instruction, input and "
+                                     "`alpaca` has no field \"%.64s\", only instruction, input and "
                                      "output",
                                      self->fields.keys[i]);
     }

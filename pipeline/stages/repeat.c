@@ -21,7 +21,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     const struct repeat *self = (const struct repeat *)config;
 
     if (planner->has_repeat)
-        return leat_config_error(config, NULL, err, "a stream can have only one repeat");
+        return leat_config_error(config, NULL, err, "a stream can have only one `repeat`");
     planner->has_repeat = true;
     planner->repeat_count = (uint64_t)self->count;
     return 0;

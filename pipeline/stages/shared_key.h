@@ -17,7 +17,7 @@ static inline int leat_key_check(const struct leat_config *config, const char *n
                                  name, leat_dtype_name(field->dtype));
     if (field->is_padded)
         return leat_config_error(config, "input", err,
-                                 "\"%s\" is already padded: put %s before `pad`", name,
+                                 "\"%s\" is already padded: put `%s` before `pad` or `pack`", name,
                                  config->ops->name);
     return 0;
 }

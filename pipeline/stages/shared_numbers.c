@@ -34,8 +34,9 @@ int leat_numbers_check_field(const struct leat_config *config, const char *arg, 
         return leat_config_error(config, arg, err, "\"%s\" is text: `cast` it to float32 first",
                                  name);
     if (field->is_padded)
-        return leat_config_error(config, arg, err, "\"%s\" is already padded: put %s before `pad`",
-                                 name, config->ops->name);
+        return leat_config_error(config, arg, err,
+                                 "\"%s\" is already padded: put `%s` before `pad` or `pack`", name,
+                                 config->ops->name);
     return 0;
 }
 

@@ -16,7 +16,7 @@ static int find_one(struct leat_parts *parts, struct leat_planner *planner,
                                  field->dtype == LEAT_DTYPE_TEXT ? "text" : "one number a record");
     if (field->is_padded)
         return leat_config_error(config, "fields", err,
-                                 "\"%s\" is already padded: put %s before `pad`", name,
+                                 "\"%s\" is already padded: put `%s` before `pad` or `pack`", name,
                                  config->ops->name);
     if (planner->is_chunked && field->made != LEAT_MADE_OF_PARTS)
         return leat_config_error(config, "fields", err,

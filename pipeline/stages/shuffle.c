@@ -108,7 +108,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
         return leat_config_error(config, "max_bytes", err, "works only with `global`");
     if (self->is_global && self->reads_blocks)
         return leat_config_error(config, "blocks", err,
-                                 "`global` already shuffles all records: remove this");
+                                 "`global` already shuffles all records: remove `blocks`");
     if (!self->reads_blocks && leat_config_given(config, "block_size"))
         return leat_config_error(config, "block_size", err, "works only with `blocks`");
     if (!self->reads_blocks && leat_config_given(config, "lanes"))
@@ -164,11 +164,12 @@ static int hold(const struct shuffle *self, struct shuffle_state *reservoir, str
     }
     if (reservoir->n_bytes <= (uint64_t)self->max_bytes || reservoir->may_evict)
         return 0;
-    return leat_error_set(
-        err, -ENOSPC,
-        "shuffle: a full shuffle holds a pass in memory, but %zu rows take %llu bytes, more than "
-        "max_bytes (%lld): raise it, give the stream a `cache`, or shuffle with a `buffer_size`",
-        reservoir->n_refs + 1, (unsigned long long)reservoir->n_bytes, (long long)self->max_bytes);
+    return leat_error_set(err, -ENOSPC,
+                          "shuffle: `global: true` holds all rows of a pass in memory, but %zu "
+                          "rows take %llu bytes, more than max_bytes (%lld): raise max_bytes, give "
+                          "the stream a `cache`, or shuffle with a `buffer_size`",
+                          reservoir->n_refs + 1, (unsigned long long)reservoir->n_bytes,
+                          (long long)self->max_bytes);
 }
 
 /* References that the reservoir holds when it is full. */

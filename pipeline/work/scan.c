@@ -197,7 +197,7 @@ static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
             return LEAT_INPUT_WAITING;
         r = read_some(job, buffer->data, n < n_left ? n : n_left, &n, err);
         if (r == 0 && n == 0)
-            return leat_error_set(err, -ESTALE, "was shortened");
+            return leat_error_set(err, -ESTALE, "the file was shortened");
         scan->n_to_pass -= n;
         n_left -= n;
     }
@@ -223,10 +223,10 @@ static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct l
         return 0;
     }
     if (ends_with_error(scan))
-        return leat_error_set(err, -ESTALE, "was damaged, but no longer is");
+        return leat_error_set(err, -ESTALE, "the file was damaged, but no longer is");
     scan->route.n_left -= n;
     *at_end = scan->route.n_left == 0 && !scan->route.span->place.is_damaged;
-    return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "was shortened");
+    return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "the file was shortened");
 }
 
 /* Goes to the next bytes, which lie behind a hole in the file. */

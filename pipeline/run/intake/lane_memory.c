@@ -247,7 +247,7 @@ static const char *reason(const struct leat_lane_memory *memory) {
     if (memory->scan_wants > 0)
         return "to read a record that is larger than block_bytes: lower max_record_bytes, so that "
                "the record is bad, or raise memory_limit";
-    return "to continue: shorten the buffers of stages such as shuffle, or raise memory_limit";
+    return "to continue: use smaller buffers in stages such as `shuffle`, or raise memory_limit";
 }
 
 int leat_lane_memory_fail(const struct leat_lane_memory *memory, uint64_t n_bytes,
@@ -259,8 +259,8 @@ int leat_lane_memory_fail(const struct leat_lane_memory *memory, uint64_t n_byte
     return leat_error_set(
         err, -ENOMEM,
         "memory_limit (%.1f MiB) is reached: this stream uses %.1f MiB (ring %.1f, loaded files "
-        "%.1f, workspaces %.1f, order %.1f, blocks %.1f: %u of them), others use or reserve %.1f "
-        "MiB, and the stream needs %.1f MiB more %s",
+        "%.1f, workspaces %.1f, order %.1f, blocks %.1f: %u of them), the rest of the daemon uses "
+        "or reserves %.1f MiB, and this stream needs %.1f MiB more %s",
         (double)account->budget->limit_bytes / MIB, (double)account->used_bytes / MIB,
         (double)pools[LEAT_MEMORY_RING].current_bytes / MIB,
         (double)pools[LEAT_MEMORY_LOADED].current_bytes / MIB,

@@ -132,7 +132,7 @@ static int bind_children(struct leat_arrow_array *array, const struct leat_arrow
 
     if (array->field->kind == LEAT_ARROW_FIXED_LIST &&
         __builtin_mul_overflow(array->n_rows, array->field->n_items, &n_rows))
-        return fault(array, "its lists claim more items than there are numbers", err);
+        return fault(array, "its lists claim 2^64 items or more", err);
     for (uint32_t i = 0; r == 0 && i < array->n_children; i++)
         r = leat_arrow_array_bind(&array->children[i], binding, place, n_rows, err);
     return r;
@@ -315,8 +315,8 @@ static int load_indices(struct leat_arrow_array *array, const struct leat_arrow_
     for (uint64_t row = from; r == 0 && row < from + n; row++)
         if (!leat_arrow_is_null(array, row) && leat_arrow_index(array, row) >= limit)
             return leat_error_set(err, -EBADMSG,
-                                  "column \"%.64s\" is damaged: a row has index %llu of a "
-                                  "dictionary with %llu values",
+                                  "column \"%.64s\" is damaged: a row has the index %llu, but the "
+                                  "dictionary has %llu values",
                                   array->field->name,
                                   (unsigned long long)leat_arrow_index(array, row),
                                   (unsigned long long)n_values);

@@ -75,10 +75,11 @@ static int get_stored(const struct leat_arrow_body *body, uint64_t at, uint64_t 
 }
 
 static int too_much(const struct leat_arrow_body *body, uint64_t n_bytes, struct leat_error *err) {
-    return leat_error_set(err, -EBADMSG,
-                          "its compressed columns need at least %llu bytes of memory, more than "
-                          "max_window_bytes (%llu): raise it, or write smaller batches",
-                          (unsigned long long)n_bytes, (unsigned long long)body->max_memory);
+    return leat_error_set(
+        err, -EBADMSG,
+        "its compressed columns need at least %llu bytes of memory, more than max_window_bytes "
+        "(%llu): raise max_window_bytes, or write smaller batches",
+        (unsigned long long)n_bytes, (unsigned long long)body->max_memory);
 }
 
 static int expand(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body,

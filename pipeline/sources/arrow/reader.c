@@ -108,11 +108,12 @@ static int check_expansion(const struct reader *self, struct leat_error *err) {
                                &limit) ||
         __builtin_add_overflow(limit, LEAT_INPUT_EXPANSION_FREE, &limit) || n_bytes <= limit)
         return 0;
-    return leat_error_set(err, -EBADMSG,
-                          "%llu bytes hold %llu rows of more than %llu bytes, so they expand by "
-                          "more than max_expansion (%llu)",
-                          (unsigned long long)self->body.n_bytes, (unsigned long long)n_rows,
-                          (unsigned long long)limit, (unsigned long long)ratio);
+    return leat_error_set(
+        err, -EBADMSG,
+        "%llu bytes expand to %llu rows with more than %llu bytes in total, which max_expansion "
+        "(%llu) does not allow: raise max_expansion if you trust the file",
+        (unsigned long long)self->body.n_bytes, (unsigned long long)n_rows,
+        (unsigned long long)limit, (unsigned long long)ratio);
 }
 
 /* Binds the columns to the batch of the current message. */

@@ -390,13 +390,15 @@ const char *leat_arrow_values_check(const struct leat_jsonl_field *field,
     case LEAT_ARROW_CELL_NONE:
         return "which leat does not read";
     case LEAT_ARROW_CELL_NUMBER:
-        return is_text || field->is_list ? "which is a number" : NULL;
+        return is_text || field->is_list
+                   ? "which is a number: declare it as int64, float32, bool or the like"
+                   : NULL;
     case LEAT_ARROW_CELL_LIST:
         return field->is_list
                    ? NULL
                    : "which is a list of numbers: declare it as float32[] or the like, or as json";
     case LEAT_ARROW_CELL_TEXT:
-        return is_text ? NULL : "which is text";
+        return is_text ? NULL : "which is text: declare it as text";
     default:
         return field->is_json ? NULL : "which leat reads as json only: declare it as json";
     }

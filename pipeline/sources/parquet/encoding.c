@@ -136,9 +136,10 @@ static int read_indices(struct leat_parquet_values *values, uint8_t *out, size_t
         for (size_t i = 0; i < n_here; i++)
             largest = indices[i] > largest ? indices[i] : largest;
         if (largest >= dictionary->n_values)
-            return leat_error_set(err, -EBADMSG,
-                                  "is damaged: a value has index %u of a dictionary with %u values",
-                                  largest, dictionary->n_values);
+            return leat_error_set(
+                err, -EBADMSG,
+                "is damaged: a value has the index %u, but the dictionary has %u values", largest,
+                dictionary->n_values);
         look_up(from, indices, n_here, out, size);
     }
     return 0;

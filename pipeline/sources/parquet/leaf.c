@@ -89,11 +89,11 @@ static int check_expansion(const struct leat_parquet_source *source,
     if (ratio == 0 || __builtin_mul_overflow(page->n_stored, ratio, &limit) ||
         page->n_plain <= limit || page->n_plain - limit <= LEAT_INPUT_EXPANSION_FREE)
         return 0;
-    return leat_error_set(
-        err, -EBADMSG,
-        "has a page of %llu bytes that expands to %llu, by more than max_expansion (%llu)",
-        (unsigned long long)page->n_stored, (unsigned long long)page->n_plain,
-        (unsigned long long)ratio);
+    return leat_error_set(err, -EBADMSG,
+                          "has a page of %llu bytes that expands to %llu, more than max_expansion "
+                          "(%llu) allows: raise max_expansion if you trust the file",
+                          (unsigned long long)page->n_stored, (unsigned long long)page->n_plain,
+                          (unsigned long long)ratio);
 }
 
 /* Decompresses the last n_stored bytes of the page, which begin there in the file. */

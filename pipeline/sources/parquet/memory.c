@@ -10,7 +10,7 @@ static int too_much(const struct leat_parquet_memory *memory, uint64_t n_bytes,
                     struct leat_error *err) {
     return leat_error_set(err, -EBADMSG,
                           "needs %llu bytes at once, but all columns together may use only "
-                          "max_window_bytes (%llu): raise it, or read fewer columns",
+                          "max_window_bytes (%llu): raise max_window_bytes, or read fewer columns",
                           (unsigned long long)n_bytes, (unsigned long long)memory->max_bytes);
 }
 

@@ -127,9 +127,11 @@ static int check_rows(const struct reader *self, struct leat_error *err) {
     if (ratio == 0 || __builtin_mul_overflow(self->footer.file_bytes, ratio, &limit) ||
         n_bytes <= limit || n_bytes - limit <= LEAT_INPUT_EXPANSION_FREE)
         return 0;
-    return leat_error_set(
-        err, -EBADMSG, "a file of %llu bytes has %u rows, more than max_expansion (%llu) allows",
-        (unsigned long long)self->footer.file_bytes, group->n_rows, (unsigned long long)ratio);
+    return leat_error_set(err, -EBADMSG,
+                          "a file of %llu bytes has %u rows, more than max_expansion (%llu) "
+                          "allows: raise max_expansion if you trust the file",
+                          (unsigned long long)self->footer.file_bytes, group->n_rows,
+                          (unsigned long long)ratio);
 }
 
 static const char *check_chunk(const struct leat_parquet_chunk *chunk,

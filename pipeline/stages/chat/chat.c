@@ -193,7 +193,7 @@ static int check_auto(struct chat *self, struct leat_error *err) {
                                      "does not work with `template: auto`: remove it");
     if (!self->tokenizer && !self->template_file)
         return leat_config_error(config, "template", err,
-                                 "auto needs `tokenizer`, the folder of the model's tokenizer");
+                                 "`auto` needs `tokenizer`, the folder of the model's tokenizer");
     self->settings.variables = &self->variables;
     self->settings.bos = self->bos;
     self->settings.eos = self->eos;

@@ -264,8 +264,8 @@ static int take_answer(struct leat_exec_pool *pool, struct leat_exec_worker *wor
     char why[LEAT_ERROR_MESSAGE_MAX];
     uint32_t row;
 
-    (void)snprintf(why, sizeof(why), "did not answer it, but answered a later one%s%s",
-                   worker->stray[0] ? "; it wrote " : "", worker->stray);
+    (void)snprintf(why, sizeof(why), "did not answer this record, but answered a later one%s%s",
+                   worker->stray[0] ? "; it wrote to stdout: " : "", worker->stray);
     for (; place > 0; place--)
         fail_row(pool, leat_exec_pending_take(&worker->pending), why);
     row = leat_exec_pending_take(&worker->pending);
@@ -305,14 +305,16 @@ static int take_parsed(struct leat_exec_pool *pool, struct leat_exec_worker *wor
         return take_answer(pool, worker, place, line);
     case LEAT_EXEC_AGAIN:
         if (last->row != LEAT_EXEC_CANARY)
-            leat_map_reject(pool->map, last->row, NULL, "the program answered it more than once");
+            leat_map_reject(pool->map, last->row, NULL,
+                            "the program answered this record more than once");
         return 0;
     case LEAT_EXEC_STRAY:
         return take_stray(pool, worker, line);
     default:
-        return leat_error_set(pool->err, -EPROTO,
-                              "the program answers a record that was not asked: answer each record "
-                              "once, in order, with its own \"" LEAT_EXEC_TAG "\"");
+        return leat_error_set(
+            pool->err, -EPROTO,
+            "the program answers a record that leat did not send: answer each record "
+            "once, in order, with its own \"" LEAT_EXEC_TAG "\"");
     }
 }
 
@@ -405,7 +407,7 @@ static int check_deadline(struct leat_exec_pool *pool, struct leat_exec_worker *
         return end_worker(pool, worker, "closed its output but did not end");
     (void)snprintf(
         why, sizeof(why), "did not answer within %.6g s%s: a program must flush each answer",
-        (double)pool->rules->deadline_ns / 1e9, worker->has_answered ? "" : " and its warm_up");
+        (double)pool->rules->deadline_ns / 1e9, worker->has_answered ? "" : " plus `warm_up`");
     return end_worker(pool, worker, why);
 }
 

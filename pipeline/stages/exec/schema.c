@@ -55,7 +55,9 @@ static int add_input(struct leat_exec_schema *schema, const struct leat_config *
         return r;
     if (leat_planner_field(planner, column)->made != LEAT_MADE_OF_RECORDS)
         return is_named
-                   ? leat_config_error(config, "inputs", err, "\"%s\" is made with the batch", name)
+                   ? leat_config_error(config, "inputs", err,
+                                       "\"%s\" is made with the batch, so `exec` cannot read it",
+                                       name)
                    : 0;
     if (strcmp(name, LEAT_EXEC_TAG) == 0)
         return leat_config_error(config, "inputs", err,

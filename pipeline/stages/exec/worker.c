@@ -124,6 +124,6 @@ void leat_exec_worker_note_broken(struct leat_exec_worker *worker, const char *l
 void leat_exec_worker_explain(struct leat_exec_worker *worker, char *text, size_t size) {
     const char *said = leat_helper_last_words(&worker->helper);
 
-    (void)snprintf(text, size, "%s%s%s%s", worker->stray[0] ? "; it wrote " : "", worker->stray,
-                   said[0] ? "; it said: " : "", said);
+    (void)snprintf(text, size, "%s%s%s%s", worker->stray[0] ? "; it wrote to stdout: " : "",
+                   worker->stray, said[0] ? "; it wrote to stderr: " : "", said);
 }

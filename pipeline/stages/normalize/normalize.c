@@ -129,7 +129,8 @@ static int read_number(struct leat_json_node column, const char *name, const cha
     enum leat_json_kind kind;
 
     if (!find(column, key, &node))
-        return leat_error_set(err, -EINVAL, "%s: columns.%s has no \"%s\": is it a number?", file,
+        return leat_error_set(err, -EINVAL,
+                              "%s: columns.%s has no \"%s\": does this column hold numbers?", file,
                               name, key);
     kind = leat_json_kind(node);
     if (kind != LEAT_JSON_INT && kind != LEAT_JSON_UINT && kind != LEAT_JSON_DOUBLE)

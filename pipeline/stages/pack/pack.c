@@ -151,9 +151,9 @@ static int plan_fields(struct pack *self, struct leat_planner *planner, bool *re
         r = leat_parts_add(&self->parts, planner, &self->base, &self->fields, i, &field, err);
         if (r == 0 && are_labels && i == 0)
             r = leat_config_error(&self->base, "labels", err,
-                                  "\"%s\" is the first of `fields`: for `labels`, name another "
-                                  "field, or a new one for a copy",
-                                  self->labels);
+                                  "\"%s\" is the first of `fields`: give another of them, or a new "
+                                  "name for a copy of \"%s\"",
+                                  self->labels, self->labels);
         if (r == 0)
             r = finish_field(self, field, are_labels || field->is_labels, err);
         *ret_is_among |= are_labels;
@@ -243,7 +243,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     int r;
 
     if (planner->is_packed)
-        return leat_config_error(config, NULL, err, "a stream can have only one pack");
+        return leat_config_error(config, NULL, err, "a stream can have only one `pack`");
     r = leat_parts_find(&self->parts, planner, config, &self->fields, err);
     if (r == 0)
         r = plan_lengths(self, planner, err);

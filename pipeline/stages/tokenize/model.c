@@ -191,14 +191,14 @@ static int plan_ends(struct leat_tokenize *self, const struct leat_field *input,
     if (bos >= 0 && self->add_special_tokens &&
         leat_tokenizer_outer_id(self->tokenizer, self->pair != NULL, false) == bos)
         return leat_config_error(config, "add_special_tokens", err,
-                                 "\"%s\" already begins with %s: remove one of the two",
+                                 "\"%s\" already begins with %s, which the tokenizer would repeat: "
+                                 "set `add_special_tokens: false`",
                                  self->input, input->bos);
     r = find_end(self, "bos", self->bos, false, &self->first_id, err);
     if (r == 0)
         r = find_end(self, "eos", self->eos, true, &self->last_id, err);
     if (r == 0 && bos >= 0 && self->first_id == bos)
-        return leat_config_error(config, "bos", err,
-                                 "\"%s\" already begins with %s: remove one of the two",
+        return leat_config_error(config, "bos", err, "\"%s\" already begins with %s: remove `bos`",
                                  self->input, input->bos);
     return r < 0 ? r : set_length(self, err);
 }

@@ -27,12 +27,12 @@ static int check(const struct leat_tokenize *self, struct leat_error *err) {
     if (self->max_length && self->max_length <= n_ends)
         return leat_config_error(
             config, "max_length", err,
-            "%lld leaves no room for a token besides bos and eos: use at least %lld",
+            "%lld leaves no room for a token besides `bos_id` and `eos_id`: use at least %lld",
             (long long)self->max_length, (long long)n_ends + 1);
     if (self->scores && self->mode == LEAT_CHARTRIE_GREEDY)
-        return leat_config_error(
-            config, "scores", err,
-            "greedy mode does not use scores: remove them, or set mode to shortest or random");
+        return leat_config_error(config, "scores", err,
+                                 "`mode: greedy` does not use scores: remove `scores`, or set "
+                                 "`mode: shortest` or `mode: random`");
     return 0;
 }
 

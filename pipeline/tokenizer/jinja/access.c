@@ -38,14 +38,11 @@ static int loop_attribute(struct leat_jinja_render *render, struct leat_jinja_lo
         *ret = leat_jinja_int((int64_t)loop->depth + (which == DEPTH));
         break;
     case PREVIOUS:
-        *ret = index > 0
-                   ? loop->items.items[index - 1]
-                   : leat_jinja_undefined("this is the first item: it has no previous one", 25);
+        *ret = index > 0 ? loop->items.items[index - 1] : leat_jinja_undefined("loop.previtem", 13);
         break;
     case NEXT:
-        *ret = index + 1 < length
-                   ? loop->items.items[index + 1]
-                   : leat_jinja_undefined("this is the last item: it has no next one", 21);
+        *ret = index + 1 < length ? loop->items.items[index + 1]
+                                  : leat_jinja_undefined("loop.nextitem", 13);
         break;
     case LAST:
         *ret = leat_jinja_bool(index + 1 >= length);

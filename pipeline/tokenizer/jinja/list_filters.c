@@ -354,7 +354,8 @@ static int choose(struct leat_jinja_render *render, const struct leat_jinja_valu
     int r = list ? 0 : leat_jinja_fail_memory(render);
 
     if (r == 0 && has_attribute && all->n_items == 0)
-        r = leat_jinja_fail(render, "an attribute is needed");
+        r = leat_jinja_fail(render, "\"%s\" needs the name of an attribute",
+                            selects ? "selectattr" : "rejectattr");
     if (r < 0)
         return r;
     if (has_attribute)

@@ -68,8 +68,8 @@ static int take_from_one(const struct leat_truncation *truncation, size_t max, s
                               "another truncation");
     if (n_other >= max)
         return leat_error_set(err, -EINVAL,
-                              "truncation is %s, but the %s text already takes all %zu tokens of "
-                              "both: raise the length",
+                              "truncation is %s, but the %s text fills all %zu tokens that both "
+                              "texts may have: raise the length",
                               target ? "OnlySecond" : "OnlyFirst", target ? "first" : "second",
                               max);
     keep[target] = max - n_other;
@@ -107,10 +107,10 @@ static int cut(struct leat_truncation_cut *cut, size_t keep, struct leat_error *
         return 0;
     }
     if (cut->stride >= keep)
-        return leat_error_set(err, -EINVAL,
-                              "truncation keeps %zu tokens of a text, but consecutive parts "
-                              "overlap by the stride of %zu: make the stride smaller",
-                              keep, cut->stride);
+        return leat_error_set(
+            err, -EINVAL,
+            "truncation keeps %zu tokens of a text, but the stride is %zu: make the stride smaller",
+            keep, cut->stride);
     step = keep - cut->stride;
     cut->n_parts = 1 + (cut->n - keep + step - 1) / step;
     return 0;

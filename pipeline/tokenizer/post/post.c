@@ -174,7 +174,8 @@ static int read_text(struct template *template, const struct leat_component *pie
     if (r < 0)
         return r;
     if (choice == 1 && !template->is_pair)
-        return leat_component_error(piece, err, "the layout of a single text has a text B");
+        return leat_component_error(piece, err,
+                                    "`single` has only the text A, so it cannot contain a text B");
     item = (struct leat_post_item){.id = choice ? LEAT_POST_SECOND : LEAT_POST_FIRST,
                                    .type_id = (uint32_t)type_id,
                                    .overflow_type_id = (uint32_t)choice};

@@ -479,7 +479,7 @@ static int take_interval(struct leat_regex_reader *reader, struct repeat *ret) {
     reader->at++;
     if (ret->min > LEAT_REGEX_REPEAT_MAX ||
         (ret->max != LEAT_REGEX_FOREVER && ret->max > LEAT_REGEX_REPEAT_MAX))
-        return leat_regex_fail(reader, "something is repeated more than %d times",
+        return leat_regex_fail(reader, "a repeat of more than %d times is not supported",
                                LEAT_REGEX_REPEAT_MAX);
     if (ret->min > ret->max)
         return leat_regex_fail(reader, "the bounds of a repeat are in the wrong order: {%u,%u}",
@@ -522,7 +522,7 @@ static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
         if (r <= 0)
             return r;
         if (item->is_unrepeatable)
-            return leat_regex_fail(reader, "an assertion is repeated");
+            return leat_regex_fail(reader, "a repeated assertion is not supported");
         /* Matchers differ in how they end a loop whose rounds match nothing. */
         if (repeat.max > 1 && leat_regex_is_nullable(reader->tree, item->node))
             return leat_regex_fail(reader, "the repeated part can be empty; that is not supported");

@@ -332,8 +332,8 @@ static void test_eight_ranks(void **state) {
     driven = drive_stream(source, "uneven: error", stages, &how);
     assert_string_equal(
         driven.error.message,
-        "epoch 0 has 10001 steps: 1250 rounds of 8 ranks, and 1 more step: `uneven: drop` leaves "
-        "it out, `uneven: pad` repeats the round's first batches");
+        "epoch 0 has 10001 steps, which 8 ranks cannot share evenly: 1 step is too many. Set "
+        "`uneven: drop` to leave it out, or `uneven: pad` to repeat batches");
     free(seen);
 }
 

@@ -480,11 +480,11 @@ static void test_options_are_checked(void **state) {
     how.options =
         (struct leat_run_options){.n_epochs = 1, .first_rank = 1, .n_ranks = 3, .world_size = 3};
     assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
-                        "3 ranks from rank 1 on are more than the world has: 3 ranks");
+                        "3 ranks from rank 1 on are requested, but the world has only 3 ranks");
     how.options = (struct leat_run_options){.n_epochs = 1, .first_rank = 1, .world_size = 2};
     assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
                         "2 ranks are too many: epoch 0 has only 1 steps, so no rank gets a batch: "
-                        "`uneven: pad` repeats batches, so that each rank gets one");
+                        "use fewer ranks, or set `uneven: pad` to repeat batches");
 }
 
 /* What waits for slots is bounded by what the slots hold, not by a number of batches: large batches

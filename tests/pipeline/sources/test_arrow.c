@@ -119,11 +119,12 @@ static void fields_are_declared(void **state) {
         "column \"messages\" has type list<struct<role: utf8, content: utf8>>, which leat reads "
         "as json only: declare it as json");
     check_rows("stream.arrow", "fields: {text: int64}",
-               "column \"text\" has type utf8, which is text");
+               "column \"text\" has type utf8, which is text: declare it as text");
     check_rows("stream.arrow", "fields: {id: text}",
-               "column \"id\" has type int64, which is a number");
+               "column \"id\" has type int64, which is a number: declare it as int64, float32, "
+               "bool or the like");
     check_rows("stream.arrow", "missing: {vec: 1}",
-               "\"vec\" is a list: a missing list is always empty");
+               "\"vec\" is a list, and a missing list is always empty: remove it here");
     check_rows("stream.arrow", "missing: {f: x}", "\"f\": \"x\" is not a value of type float32");
 }
 
@@ -409,7 +410,13 @@ static void hostile_batches(void **state) {
          2,
          "fewer than the columns of the schema need"},
         {FIELD(ARROW_NULL, 0), 3, 3, 3, {{0}}, 0, "c=\nc=\nc=\n"},
-        {FIELD(ARROW_NULL, 0), INT32_MAX, INT32_MAX, 0, {{0}}, 0, "more than max_expansion (1000)"},
+        {FIELD(ARROW_NULL, 0),
+         INT32_MAX,
+         INT32_MAX,
+         0,
+         {{0}},
+         0,
+         "max_expansion (1000) does not allow"},
         {TEXT, 0, 0, 0, {{0}}, 3, ""},
         {FIELD(ARROW_INT, 32), 2, 2, 0, {{0}, {OFFSETS(7, 8), 8}}, 2, "c=7\nc=8\n"},
         {FIELD(ARROW_INT, 64), 2, 2, 0, {{0}, {OFFSETS(7, 8), 8}}, 2, "too short for its rows"},

@@ -148,14 +148,14 @@ static void test_refused(void **state) {
     assert_string_equal(
         stream_error("concat: {sources: [{csv: {paths: data.csv}}, {jsonl: {paths: other.jsonl}}]}",
                      "", STAGES),
-        "x.yaml:3:32: streams.x.source.concat.sources: have no field in common with the same name "
-        "and type: give them `stages` that rename or cast fields");
+        "x.yaml:3:32: streams.x.source.concat.sources: no field has the same name and type in all "
+        "sources: rename or cast fields in the `stages` of each source");
     assert_string_equal(
         stream_error("concat: {sources: [{jsonl: {paths: other.jsonl}}, {jsonl: {paths: "
                      "more.jsonl}}, {jsonl: {paths: other.jsonl}}]}",
                      "", STAGES),
-        "x.yaml:3:32: streams.x.source.concat.sources: have no field in common with the same name "
-        "and type: give them `stages` that rename or cast fields");
+        "x.yaml:3:32: streams.x.source.concat.sources: no field has the same name and type in all "
+        "sources: rename or cast fields in the `stages` of each source");
     folder_print("other.jsonl", "{\"id\": \"5\", \"age\": [1]}\n");
     assert_string_equal(
         stream_error("concat: {sources: [{jsonl: {paths: other.jsonl}}, {jsonl: {paths: "

@@ -64,7 +64,7 @@ static void tells_what_is_wrong(void **state) {
         {"", "a,,b\n", NULL, "field 2 has no name"},
         {"", "a,b\"\n", NULL, "in:1:4: the header has a quote within an unquoted field"},
         {"", "a\rb,c\n1,2\n", NULL, "in:1:2: the header has a carriage return"},
-        {"names: [x]", "a,b\n", NULL, "`names` has 1 names, but 2 fields are in in"},
+        {"names: [x]", "a,b\n", NULL, "`names` has 1 names, but in has 2 fields"},
         {"header: false", "1,2\n", NULL, "a file without a header needs `names` for its fields"},
         {"delimiter: \",,\"", "a\n", NULL, "\",,\" cannot separate fields"},
         {"quote: \",\"", "a\n", NULL, "`quote` and `delimiter` are the same: change one"},

@@ -294,7 +294,7 @@ static void test_own_refused(void **state) {
     } cases[] = {
         {"[{shuffle: {buffer_size: 9}}]",
          "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0].shuffle: needs all rows of "
-         "the stream: put it after the sources, in the stream's stages"},
+         "the stream: move it from the source's `stages` to the stream's `stages`"},
         {"[lower, {clipp: {input: id}}]",
          "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0].lower: input is missing: "
          "the field with the text"},
@@ -313,7 +313,7 @@ static void test_own_refused(void **state) {
         {"[{one_hot: {input: id, output: h, categories: [1, 2]}}, {pad: {input: h, length: 4, "
          "value: 0}}]",
          "x.yaml:3:31: streams.x.source.mix.sources[0].jsonl: a stage of this source pads the "
-         "field \"h\": move `pad` behind the sources, to the stream's stages"},
+         "field \"h\": move `pad` to the stream's `stages`"},
     };
 
     (void)state;
@@ -373,8 +373,8 @@ static void test_refused(void **state) {
                 "x.yaml:5:23: streams.x.stages[0].cast.input: \"only1\" is not a field here: "
                 "sources[0] does not have this field");
     check_error(MIX("weights: [1, 1, 1]"), "cache: {path: here}", IDS,
-                "x.yaml:3:14: streams.x.source.mix: changes the order of records, but a cache has "
-                "one order: remove `cache`");
+                "x.yaml:3:14: streams.x.source.mix: changes the order of records, but a cache "
+                "keeps the order of the data: remove `cache`");
 }
 
 static int open_all(void **state) {

@@ -201,8 +201,8 @@ static void test_bos(void **state) {
                    "%s- tokenize: {input: text, output: ids, tokenizer: t.json, "
                    "add_special_tokens: true}",
                    chat);
-    check_error(stages,
-                "add_special_tokens: \"text\" already begins with [CLS]: remove one of the two");
+    check_error(stages, "add_special_tokens: \"text\" already begins with [CLS], which the "
+                        "tokenizer would repeat: set `add_special_tokens: false`");
     (void)snprintf(stages, sizeof(stages),
                    "%s- tokenize: {input: text, output: ids, tokenizer: t.json, bos: '[CLS]'}",
                    chat);

@@ -360,11 +360,17 @@ static void test_model_template_fails(void **state) {
     check_chat("template: auto, tokenizer: .", "{}",
                "chat.messages: the conversation is not an array of objects");
     check_refused("{\"messages\": []}\n", "- chat: {messages: messages, template: auto}",
-                  "x.yaml:5:46: streams.x.stages[0].chat.template: auto needs `tokenizer`, the "
+                  "x.yaml:5:46: streams.x.stages[0].chat.template: `auto` needs `tokenizer`, the "
                   "folder of the model's tokenizer");
     check_refused(
         "{\"messages\": []}\n", "- chat: {messages: messages, template: chatml, tokenizer: .}",
         "x.yaml:5:65: streams.x.stages[0].chat.tokenizer: works only with `template: auto`");
+    write_tokenizer("{% for m in messages %}{{ loop.previtem.role }}{% endfor %}");
+    check_chat("template: auto, tokenizer: .", "[" A "]",
+               "chat.messages: 'loop.previtem' is undefined (line 1 of the chat template)");
+    write_tokenizer("{% for m in messages %}{{ loop.nextitem.role }}{% endfor %}");
+    check_chat("template: auto, tokenizer: .", "[" A "]",
+               "chat.messages: 'loop.nextitem' is undefined (line 1 of the chat template)");
 }
 
 /* A text is not made as long as someone likes. */

@@ -203,16 +203,16 @@ static void test_refused(void **state) {
         {"- chunk: {fields: [x, x], length: 5}",
          "x.yaml:5:25: streams.x.stages[0].chunk.fields: \"x\" occurs twice"},
         {"- pad: {input: x, length: 2, value: 0}\n- chunk: {fields: [x], length: 5}",
-         "x.yaml:6:25: streams.x.stages[1].chunk.fields: \"x\" is already padded: put chunk before "
-         "`pad`"},
+         "x.yaml:6:25: streams.x.stages[1].chunk.fields: \"x\" is already padded: put `chunk` "
+         "before `pad` or `pack`"},
         {"- chunk: {fields: [x], length: 5}\n- chunk: {fields: [y], length: 5}",
-         "x.yaml:6:9: streams.x.stages[1].chunk: a stream can have only one chunk"},
+         "x.yaml:6:9: streams.x.stages[1].chunk: a stream can have only one `chunk`"},
         {"- chunk: {fields: [x], length: 5}\n- cast: {input: x, dtype: int32}",
-         "x.yaml:6:23: streams.x.stages[1].cast.input: \"x\" is made with the batch, but chunk or "
-         "pack cuts its parts: put cast before that stage"},
+         "x.yaml:6:23: streams.x.stages[1].cast.input: \"x\" is made with the batch, after `chunk` "
+         "or `pack`: put `cast` before that stage"},
         {"- chunk: {fields: [x], length: 5}\n- filter: {input: x, min_length: 2}",
-         "x.yaml:6:25: streams.x.stages[1].filter.input: \"x\" is made with the batch, but chunk "
-         "or pack cuts its parts: put filter before that stage"},
+         "x.yaml:6:25: streams.x.stages[1].filter.input: \"x\" is made with the batch, after "
+         "`chunk` or `pack`: put `filter` before that stage"},
         {"- chunk: {fields: [x], length: 5}\n- pad: {input: x, length: 4, value: 0}",
          "x.yaml:6:33: streams.x.stages[1].pad.length: 4 is less than the 5 elements that a row of "
          "\"x\" may have"},

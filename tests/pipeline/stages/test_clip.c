@@ -65,8 +65,8 @@ static void test_refused(void **state) {
         "x.yaml:5:23: streams.x.stages[0].clip.input: \"a\" is text: `cast` it to float32 first");
     check_refused("{\"x\": [1]}\n",
                   "- pad: {input: x, length: 2, value: 0}\n- clip: {input: x, min: 0}",
-                  "x.yaml:6:23: streams.x.stages[1].clip.input: \"x\" is already padded: put clip "
-                  "before `pad`");
+                  "x.yaml:6:23: streams.x.stages[1].clip.input: \"x\" is already padded: put "
+                  "`clip` before `pad` or `pack`");
 }
 
 int main(void) {

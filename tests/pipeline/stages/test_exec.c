@@ -240,18 +240,20 @@ static void test_reasons(void **state) {
     (void)state;
     check_error("crash", "",
                 "n.jsonl:10: streams.x.exec: the program was killed by signal 6 (Aborted)");
-    check_error("exit", "", "the program exited with status 1; it said: no more of this");
+    check_error("exit", "",
+                "the program exited with status 1; it wrote to stderr: no more of this");
     check_error("quit", "", "the program exited with status 0");
     check_error("hang", ", deadline: 1",
                 "n.jsonl:10: streams.x.exec: the program did not answer within 1 s:");
     check_error("garbage", "",
-                "n.jsonl:10: streams.x.exec: the program did not answer it, but answered a later "
-                "one; it wrote \"hello\"");
-    check_error("list", "", "it, but answered a later one; it wrote an array");
-    check_error("nan", "", "a later one; it wrote invalid JSON: byte ");
-    check_error("cut", "", "a later one; it wrote \"50%|###{...\"");
-    check_error("swallow", "", "the program did not answer it, but answered a later one");
-    check_error("again", "", "n.jsonl:10: streams.x.exec: the program answered it more than once");
+                "n.jsonl:10: streams.x.exec: the program did not answer this record, but answered "
+                "a later one; it wrote to stdout: \"hello\"");
+    check_error("list", "", "this record, but answered a later one; it wrote to stdout: an array");
+    check_error("nan", "", "a later one; it wrote to stdout: invalid JSON: byte ");
+    check_error("cut", "", "a later one; it wrote to stdout: \"50%|###{...\"");
+    check_error("swallow", "", "the program did not answer this record, but answered a later one");
+    check_error("again", "",
+                "n.jsonl:10: streams.x.exec: the program answered this record more than once");
     check_error("missing", "", "exec.twice: the answer lacks this field");
     check_error("type", "", "exec.twice: the answer's value is a string, not int64");
     check_error("item", "",
@@ -259,7 +261,7 @@ static void test_reasons(void **state) {
     check_error("range", "", "exec.ids: 1099511627776 does not fit in int32");
     check_error("long", "", "exec.ids: the answer's list has 7 items; at most 6 are possible");
     check_error("huge", ", max_line_bytes: 1MB",
-                "it wrote a line that is longer than max_line_bytes");
+                "it wrote to stdout: a line that is longer than max_line_bytes");
     check_error("error", "", "n.jsonl:10: streams.x.exec: not today");
     check_error("close", "", "the program closed its output but did not end");
     check_error("leave", "", "");
@@ -267,7 +269,7 @@ static void test_reasons(void **state) {
     check_error("untagged", "",
                 "streams.x: the program answers without \"_leat\": each answer must repeat it from "
                 "its record, as in {\"_leat\": record[\"_leat\"], ...}");
-    check_error("mistagged", "", "streams.x: the program answers a record that was not asked");
+    check_error("mistagged", "", "streams.x: the program answers a record that leat did not send");
 }
 
 /* Answers of threads in any order: it is told what is wrong, and no row is wrong. */
@@ -319,8 +321,9 @@ static void test_answers_out_of_order(void **state) {
                               "    print(json.dumps(record))\n"
                               "    if held: print(json.dumps(held)); held = None\n");
     driven = run_all("on_error: skip", EXEC(""), &(struct drive){.n_jobs = 1});
-    assert_non_null(strstr(error_text(&driven), "the program answers a record that was not asked: "
-                                                "answer each record once, in order"));
+    assert_non_null(strstr(error_text(&driven),
+                           "the program answers a record that leat did not send: "
+                           "answer each record once, in order"));
 }
 
 static void test_gives_up(void **state) {
@@ -335,7 +338,7 @@ static void test_gives_up(void **state) {
     assert_string_equal(
         error_text(&driven),
         "streams.x: the program failed 3 times in a row without an answer (max_restarts 2); the "
-        "last time, it exited with status 1; it said: no more of this");
+        "last time, it exited with status 1; it wrote to stderr: no more of this");
 }
 
 static void test_limits(void **state) {
@@ -349,7 +352,7 @@ static void test_limits(void **state) {
                               "    x = b'1' * (1 << 30)\n"
                               "    print(line)\n");
     driven = run_all("", EXEC(", max_memory: 300MB"), &(struct drive){.n_jobs = 1});
-    assert_non_null(strstr(error_text(&driven), "it said: MemoryError"));
+    assert_non_null(strstr(error_text(&driven), "it wrote to stderr: MemoryError"));
     folder_print(
         "helper.py",
         "import json, os, sys, resource\n"

@@ -28,7 +28,7 @@ static void test_refused(void **state) {
     check_refused("{\"x\": [1]}\n",
                   "- pad: {input: x, length: 2, value: 0}\n- hash_bucket: {input: x, buckets: 5}",
                   "x.yaml:6:30: streams.x.stages[1].hash_bucket.input: \"x\" is already padded: "
-                  "put hash_bucket before `pad`");
+                  "put `hash_bucket` before `pad` or `pack`");
 }
 
 int main(void) {

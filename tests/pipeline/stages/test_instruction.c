@@ -72,7 +72,7 @@ static void test_refused(void **state) {
     check_refused(data, "- instruction: {prompt: a, response: b, fields: {input: x}}",
                   "x.yaml:5:55: streams.x.stages[0].instruction.fields: works only with `preset`");
     check_refused(data, "- instruction: {preset: alpaca, fields: {question: x}}",
-                  "x.yaml:5:47: streams.x.stages[0].instruction.fields: alpaca has no field "
+                  "x.yaml:5:47: streams.x.stages[0].instruction.fields: `alpaca` has no field "
                   "\"question\", only instruction, input and output");
     check_refused(data, "- instruction: {prompt: '{', response: b}",
                   "x.yaml:5:31: streams.x.stages[0].instruction.prompt: part 0 has a single '{': "

@@ -23,7 +23,7 @@ static void test_refused(void **state) {
     check_refused("{\"x\": [1]}\n",
                   "- pad: {input: x, length: 2, value: 0}\n- normalize: {input: x}",
                   "x.yaml:6:28: streams.x.stages[1].normalize.input: \"x\" is already padded: put "
-                  "normalize before `pad`");
+                  "`normalize` before `pad` or `pack`");
     check_refused("{\"a\": 1}\n", "- normalize: {input: a, std: 0}",
                   "x.yaml:5:36: streams.x.stages[0].normalize.std: 0 is outside 1e-300..1e+300");
 }
@@ -32,7 +32,8 @@ static void test_stats(void **state) {
     static const struct {
         const char *args, *error;
     } cases[] = {
-        {"{input: b, stats: s.json}", "s.json: columns.b has no \"std\": is it a number?"},
+        {"{input: b, stats: s.json}",
+         "s.json: columns.b has no \"std\": does this column hold numbers?"},
         {"{input: c, stats: s.json}",
          "s.json: column \"c\" has mean 1 and std 0, by which leat cannot divide"},
         {"{input: d, stats: s.json}", "s.json: columns.d.mean is a string, not a number"},

@@ -330,8 +330,8 @@ static void test_refused(void **state) {
         {"- pack: {fields: [x], length: 5, value: 0, ignore_index: 1}",
          "x.yaml:5:64: streams.x.stages[0].pack.ignore_index: works only with `labels`"},
         {"- pack: {fields: [x], length: 5, value: 0, labels: x}",
-         "x.yaml:5:58: streams.x.stages[0].pack.labels: \"x\" is the first of `fields`: for "
-         "`labels`, name another field, or a new one for a copy"},
+         "x.yaml:5:58: streams.x.stages[0].pack.labels: \"x\" is the first of `fields`: give "
+         "another of them, or a new name for a copy of \"x\""},
         {"- pack: {fields: [x], length: 5, value: 0, mask: x}",
          "x.yaml:5:56: streams.x.stages[0].pack.mask: \"x\" is one of `fields`: choose another "
          "name"},
@@ -341,12 +341,12 @@ static void test_refused(void **state) {
          "x.yaml:6:26: streams.x.stages[1].select.fields: there is no field \"a\" here; did you "
          "mean \"x\"?"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- sample: {fraction: 0.5}",
-         "x.yaml:6:9: streams.x.stages[1].sample: works on records, but `pack` makes rows of "
-         "several: put it before `pack`"},
+         "x.yaml:6:9: streams.x.stages[1].sample: works on single records, but a row of `pack` "
+         "holds several: put this stage before `pack`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- dedup",
          "x.yaml:6:9: streams.x.stages[1].dedup: compares whole records: put it before `pack`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- pack: {fields: [x], length: 5, value: 0}",
-         "x.yaml:6:9: streams.x.stages[1].pack: a stream can have only one pack"},
+         "x.yaml:6:9: streams.x.stages[1].pack: a stream can have only one `pack`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- pad: {input: x, length: 9, value: 0}",
          "x.yaml:6:22: streams.x.stages[1].pad.input: \"x\" is already padded"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- bucket: {input: x, window: 9}",
@@ -359,8 +359,8 @@ static void test_refused(void **state) {
          "x.yaml:6:37: streams.x.stages[1].pack.length: 5 is less than the 9 elements of a window "
          "of `chunk`: make both equal, or set `split`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- chunk: {fields: [x], length: 9}",
-         "x.yaml:6:25: streams.x.stages[1].chunk.fields: \"x\" is already padded: put chunk before "
-         "`pad`"},
+         "x.yaml:6:25: streams.x.stages[1].chunk.fields: \"x\" is already padded: put `chunk` "
+         "before `pad` or `pack`"},
     };
 
     (void)state;

@@ -69,7 +69,7 @@ static void test_shuffle_before(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- repeat: {count: 2}\n- repeat: {count: 2}",
-                  "x.yaml:6:9: streams.x.stages[1].repeat: a stream can have only one repeat");
+                  "x.yaml:6:9: streams.x.stages[1].repeat: a stream can have only one `repeat`");
     check_refused("{\"a\": 1}\n", "- repeat: {count: -1}",
                   "x.yaml:5:25: streams.x.stages[0].repeat.count: -1 is outside 0..1000000000000");
 }

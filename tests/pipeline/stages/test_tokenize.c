@@ -66,7 +66,13 @@ static void test_defaults(void **state) {
     free(lines);
     assert_non_null(
         strstr(stream_error(SOURCE, "", tokenize),
-               "tokenize: `input` is missing, and 2 texts are possible: name one of id, text"));
+               "tokenize: `input` is missing, and 2 fields are texts: name one of id, text"));
+    folder_print("two.jsonl", "{\"n\": 1, \"a\": \"x\", \"b\": \"y\"}\n");
+    assert_non_null(strstr(stream_error("jsonl: {paths: [two.jsonl]}", "", tokenize),
+                           "2 fields are texts: name one of a, b"));
+    folder_print("none.jsonl", "{\"n\": 1}\n");
+    assert_non_null(strstr(stream_error("jsonl: {paths: [none.jsonl]}", "", tokenize),
+                           "`input` is missing, and no field is a text: make one with `template`"));
 }
 
 static void test_modes(void **state) {
@@ -88,14 +94,14 @@ static void test_modes(void **state) {
 static void test_bad_arguments(void **state) {
     (void)state;
     write_files();
-    check_error("output: ids, vocab: vocab.txt", "`input` is missing, and 2 texts are possible");
+    check_error("output: ids, vocab: vocab.txt", "`input` is missing, and 2 fields are texts");
     check_error("input: txt, output: ids, vocab: vocab.txt", "text");
     check_error("input: text, output: ids, vocab: none.txt", "none.txt");
     check_error("input: text, output: ids, vocab: vocab.txt, unknown: unk", "needs `unk_id`");
     check_error("input: text, output: ids, vocab: vocab.txt, max_length: 1, bos_id: 1",
                 "leaves no room");
     check_error("input: text, output: ids, vocab: vocab.txt, scores: scores.txt, mode: greedy",
-                "greedy mode does not use scores");
+                "`mode: greedy` does not use scores");
     check_error("input: text, output: ids, vocab: vocab.txt, scores: vocab.txt",
                 "vocab.txt:1: streams.x.stages[0].tokenize.scores: \"a\" is not a finite number");
     folder_print("double.txt", "a\nb\na\n");

@@ -247,7 +247,7 @@ static void wrong_files(void **state) {
         {POST, "{\"type\":\"BertProcessing\",\"cls\":[\"a\",1],\"sep\":[\"a\",-1]}",
          "sep[1]: is -1, which is outside"},
         {POST, TEMPLATE("[]", "[3]"), "pair[0]: must be {\"Sequence\""},
-        {POST, TEMPLATE("[" TEXT("B") "]", "[]"), "single[0].Sequence: the layout"},
+        {POST, TEMPLATE("[" TEXT("B") "]", "[]"), "single[0].Sequence: `single` has only"},
         {POST, TEMPLATE("[" TEXT("C") "]", "[]"),
          "single[0].Sequence.id: is \"C\", but must be one of A, B"},
         {POST, TEMPLATE("[" SPECIAL("t") "]", "[]"), "\"t\" is not among `special_tokens`"},

@@ -148,7 +148,7 @@ static void refused(void **state) {
         {"(a", "a group is not closed"},
         {"a)", "has no `(` before it"},
         {"*a", "nothing before it to repeat"},
-        {"^*", "an assertion is repeated"},
+        {"^*", "a repeated assertion is not supported"},
         {"a{2,1}", "wrong order: {2,1}"},
         {"a{70000}", "more than 65535 times"},
         {"\\", "ends with a backslash"},
