@@ -72,11 +72,11 @@ static int execute_map(struct leat_map_job *job, struct leat_error *err) {
     int r;
 
     if (!job->workspace)
-        r = leat_error_oom(err);
-    else if (job->gather)
+        return leat_error_oom(err);
+    if (job->n_parts > 0)
+        return leat_count_only_execute(job, err);
+    if (job->gather)
         r = leat_gather_execute(job, err);
-    else if (job->n_parts > 0)
-        r = leat_count_only_execute(job, err);
     else
         r = leat_map_execute(job, err);
     if (r == 0 && !job->is_partial)

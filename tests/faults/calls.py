@@ -80,6 +80,8 @@ TABLE = {
 
 # What cannot be mended here: calls whose errno and stack, the innermost first, fit the pattern, and the reason.
 EXPLAINED = (
+    (r"^sched_getaffinity EPERM: count_processors < explain_spec",
+     "a process that cannot learn its processors explains another number of workers"),
     (r"^epoll_ctl (ENOMEM|ENOSPC): libuv.so.1 < ", "libuv ends a process for which the kernel cannot watch a descriptor"),
     (r"^read (EIO|ECONNRESET|shorter): libuv.so.1 < libuv.so.1 < libuv.so.1 < leat_daemon_run",
      "libuv ends a process whose own eventfd cannot be read; the kernel has no such error for these"),
@@ -87,6 +89,6 @@ EXPLAINED = (
     (r"^malloc ENOMEM: .*ld-linux", "the dynamic linker ends a process that has no memory for its threads"),
     (r"^malloc ENOMEM: (lib[^ ]* < )*(_start|ld-linux)", "C++ libraries end a process that has no memory before main() begins"),
     (r"^malloc ENOMEM: .*libc.so.6 < leat_rights_find_group", "the C library's tables of groups end a process that has no memory"),
-    (r"^[a-z0-9_]+ E[A-Z]+: libuv.so.1 < libuv.so.1 .*(make_threads|init_loop|drive_loop)",
+    (r"^[a-z0-9_]+ E[A-Z]+: libuv.so.1 < libuv.so.1 .*(make_threads|init_loop|drive_loop|widen_table)",
      "libuv ends a process that has no memory, pipe or thread for its loop and its pool, at the start"),
 )

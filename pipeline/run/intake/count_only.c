@@ -244,19 +244,26 @@ static void start_part(struct leat_map_job *job, const struct leat_map_part *par
     job->n_done = 0;
     if (job->block == part->block)
         return;
-    leat_map_fit(job);
     job->block = part->block;
     lend_memory(job);
 }
 
 int leat_count_only_execute(struct leat_map_job *job, struct leat_error *err) {
-    if (job->rows)
-        return leat_rows_execute(job, err);
+    int r;
+
+    if (job->rows) {
+        r = leat_rows_execute(job, err);
+        if (r == 0)
+            leat_map_fit(job);
+        return r;
+    }
     for (size_t i = 0; i < job->n_parts; i++) {
         struct leat_map_part *part = &job->parts[i];
 
         start_part(job, part);
-        (void)make_part(job, part->count_only, &part->error);
+        r = make_part(job, part->count_only, &part->error);
+        if (r == 0) /* A part that failed may have no columns. */
+            leat_map_fit(job);
     }
     return 0;
 }
