@@ -20,6 +20,7 @@ for target in "$@"; do
         xargs -r cp --no-clobber --target-directory "$OUT/lib"
     patchelf --set-rpath '$ORIGIN/lib' "$OUT/$target"
     corpus=tests/fuzz/corpus/${target#fuzz_}
+    [ "$target" != fuzz_tokenizer ] || corpus=tests/tokenizer/data
     [ ! -d "$corpus" ] || zip --quiet --junk-paths --recurse-paths "$OUT/${target}_seed_corpus.zip" "$corpus"
     printf '[libfuzzer]\nrss_limit_mb = 4096\ntimeout = 60\n' >"$OUT/$target.options"
 done
