@@ -43,29 +43,44 @@ static int make_memfd(void) {
     return fd < 0 ? -errno : fd;
 }
 
+/* fallocate() leaves pages that each first access zeroes and maps alone. Written pages are whole,
+ * so an access maps their neighbours too. */
 static int populate_memory(int fd, size_t size_bytes) {
-    int r;
+    static const uint8_t zeroes[256 << 10];
+    size_t at = 0;
 
-    /* fallocate() does not fail where memory is short: the kernel kills processes instead. */
+    /* pwrite() does not fail where memory is short: the kernel kills processes instead. */
     if (size_bytes > leat_process_available_bytes())
         return -ENOMEM;
-    if (ftruncate(fd, (off_t)size_bytes) < 0)
-        return -errno;
-    do {
-        r = fallocate(fd, 0, 0, (off_t)size_bytes) < 0 ? -errno : 0;
-    } while (r == -EINTR);
-    return r;
+    while (at < size_bytes) {
+        size_t n = size_bytes - at < sizeof(zeroes) ? size_bytes - at : sizeof(zeroes);
+        ssize_t n_written = pwrite(fd, zeroes, n, (off_t)at);
+
+        if (n_written < 0 && errno != EINTR)
+            return -errno;
+        at += n_written < 0 ? 0 : (size_t)n_written;
+    }
+    return 0;
+}
+
+/* MAP_POPULATE of a writable mapping would map the pages one by one. */
+static void map_pages(const struct leat_slot_ring *ring) {
+    const volatile uint8_t *memory = ring->memory;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    for (size_t at = 0; at < ring->size_bytes; at += page)
+        (void)memory[at];
 }
 
 static int map_and_seal(struct leat_slot_ring *ring) {
-    void *memory = mmap(NULL, ring->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                        ring->fd, 0);
+    void *memory = mmap(NULL, ring->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 
     if (memory == MAP_FAILED)
         return -errno;
     ring->memory = memory;
     (void)madvise(memory, ring->size_bytes, MADV_DONTDUMP);
     (void)madvise(memory, ring->size_bytes, MADV_DONTFORK);
+    map_pages(ring);
     return fcntl(ring->fd, F_ADD_SEALS, SEALS) < 0 ? -errno : 0;
 }
 

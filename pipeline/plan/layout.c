@@ -13,7 +13,7 @@
 
 /* Rings of small batches get more slots than asked: so what one core wrote leaves its cache before
  * another reads it, and there is work while a thread wakes up. */
-#define SMALL_RING_BYTES (4U << 20)
+#define SMALL_RING_BYTES (2U << 20)
 #define SMALL_RING_SLOTS 256
 #define RING_MAX_SLOTS   4096
 #define UNKNOWN_LENGTH   512 /* elements of a row of unknown length, for the first ring */
