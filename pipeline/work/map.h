@@ -95,8 +95,9 @@ struct leat_gather {
 /* The wanted rows of a block in a cache. */
 struct leat_rows_piece {
     struct leat_cache_load load;
-    uint32_t n_block_rows;  /* that the block has to have */
-    const uint32_t *wanted; /* [n_wanted]: ascending */
+    uint32_t n_block_rows;          /* that the block has to have */
+    const struct leat_block *known; /* whose lengths it has to have; NULL: lengths are unknown */
+    const uint32_t *wanted;         /* [n_wanted]: ascending */
     size_t n_wanted;
 };
 
@@ -141,6 +142,7 @@ struct leat_map_job {
     int stop_after; /* index into plan->map of the last stage; -1: only the source; n_map: all */
     uint64_t (*now_ns)(void);
     uint32_t n_at_once;
+    bool without_values;     /* A block that is loaded gets scalars and lengths, but no lists. */
     bool is_unfused;         /* Each execution runs one stage; loading from a cache is one. */
     bool is_partial;         /* out: stages are left, and the job is kept for them */
     size_t n_done;           /* stages, with the source */

@@ -59,6 +59,51 @@ int leat_load_read(const struct leat_plan *plan, const struct leat_cache_load *l
     return r;
 }
 
+/* Scalars that are packed get their dtype; lists lose all but their lengths. */
+static int keep_order(struct leat_map_job *job, const struct leat_cache_pack *packs,
+                      struct leat_error *err) {
+    struct leat_block *block = job->block;
+
+    for (uint32_t i = 0; i < block->n_columns; i++) {
+        const struct leat_field *field = &job->plan->fields[i];
+        struct leat_column *column = &block->columns[i];
+        void *values;
+
+        if (!job->plan->is_kept[i])
+            continue;
+        if (field->is_list) {
+            *column = (struct leat_column){.lengths = column->lengths};
+            continue;
+        }
+        values = leat_arena_alloc(&block->kept, block->n_rows * leat_dtype_size(field->dtype));
+        if (!values)
+            return leat_error_oom(err);
+        leat_cache_pack_copy(&packs[i], field->dtype, column, 0, block->n_rows, values);
+        column->values = values;
+    }
+    return 0;
+}
+
+static int decode_order(struct leat_map_job *job, const struct leat_cache_schema *schema,
+                        const uint8_t *data, struct leat_error *err) {
+    const struct leat_cache_frame *frame = &job->load.frame;
+    struct leat_block *block = job->block, opened;
+    struct leat_cache_pack *packs;
+    int r = leat_cache_block_open(schema, data, (size_t)frame->n_bytes, frame->span.n_records,
+                                  &block->kept, &opened, &packs, err);
+
+    if (r < 0)
+        return r;
+    block->n_rows = opened.n_rows;
+    block->n_records = opened.n_records;
+    block->records = opened.records;
+    block->n_columns = opened.n_columns;
+    block->columns = opened.columns;
+    block->n_bad = opened.n_bad;
+    block->bad = opened.bad;
+    return keep_order(job, packs, err);
+}
+
 int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
     struct leat_cache_schema schema = leat_map_schema(job->plan);
     const struct leat_cache_frame *frame = &job->load.frame;
@@ -68,6 +113,8 @@ int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
     if (r == 0 && job->index_schema)
         r = leat_index_block_decode(job->index_schema, data, (size_t)frame->n_bytes,
                                     frame->span.n_records, job->block, err);
+    else if (r == 0 && job->without_values)
+        r = decode_order(job, &schema, data, err);
     else if (r == 0)
         r = leat_cache_block_decode(&schema, data, (size_t)frame->n_bytes, frame->span.n_records,
                                     job->block, err);

@@ -20,6 +20,16 @@ static uint64_t now(const struct leat_map_job *job) {
     return job->now_ns ? job->now_ns() : 0;
 }
 
+static bool has_lengths(const struct leat_plan *plan, const struct leat_block *block,
+                        const struct leat_block *known) {
+    for (uint32_t i = 0; block->n_rows > 0 && i < plan->n_columns; i++)
+        if (plan->is_kept[i] && plan->fields[i].is_list &&
+            memcmp(block->columns[i].lengths, known->columns[i].lengths,
+                   block->n_rows * sizeof(uint32_t)) != 0)
+            return false;
+    return true;
+}
+
 static int open_block(const struct leat_map_job *job, const struct leat_rows_piece *piece,
                       const uint8_t *data, size_t n_bytes, struct opened *opened,
                       struct leat_error *err) {
@@ -30,6 +40,9 @@ static int open_block(const struct leat_map_job *job, const struct leat_rows_pie
     if (r == 0 && opened->block.n_rows != piece->n_block_rows)
         r = leat_error_set(err, -EBADMSG, "the block has %u rows, but its head says %u",
                            opened->block.n_rows, piece->n_block_rows);
+    if (r == 0 && piece->known && !has_lengths(job->plan, &opened->block, piece->known))
+        r = leat_error_set(err, -EBADMSG,
+                           "the block has other lengths than when leat first read it");
     return r;
 }
 

@@ -363,7 +363,8 @@ static void note_damage(struct leat_run_cache *cache, const struct leat_map_job 
 bool leat_run_cache_is_without_values(const struct leat_run_cache *cache,
                                       const struct leat_queue_entry *entry,
                                       const struct leat_job *job) {
-    return entry->file && cache->is_index && !job->error.code && !job->map.load.damage.code;
+    return entry->file && (cache->is_index || job->map.without_values) && !job->error.code &&
+           !job->map.load.damage.code;
 }
 
 void leat_run_cache_end_map(struct leat_run_cache *cache, struct leat_queue_entry *entry,

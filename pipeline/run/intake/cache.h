@@ -138,7 +138,7 @@ void leat_run_cache_start_map(struct leat_run_cache *cache, const struct leat_ru
 /* Takes the item of a MAP job; entry NULL: the job has none. */
 void leat_run_cache_end_map(struct leat_run_cache *cache, struct leat_queue_entry *entry,
                             struct leat_job *job);
-/* True if the block comes from an index, so it has no values. */
+/* True if the block has no values, as it comes from an index, or as the job was to load none. */
 bool leat_run_cache_is_without_values(const struct leat_run_cache *cache,
                                       const struct leat_queue_entry *entry,
                                       const struct leat_job *job);

@@ -25,13 +25,19 @@ void leat_count_only_forget(struct leat_block *block) {
 
 /* ---- wanted rows ---- */
 
+/* By which a job finds the row: its row in a cache, or its record in the source. */
+static uint32_t number_of(const struct leat_count_only *count_only, uint32_t row) {
+    const uint32_t *records = count_only->file ? NULL : count_only->block->records;
+
+    return records ? records[row] : row;
+}
+
 int leat_count_only_want_row(struct leat_count_only *count_only, uint32_t row) {
-    const struct leat_block *block = count_only->block;
 
     if (!leat_array_reserve(&count_only->wanted, count_only->n_wanted + 1,
                             &count_only->wanted_capacity))
         return -ENOMEM;
-    count_only->wanted[count_only->n_wanted++] = block->records ? block->records[row] : row;
+    count_only->wanted[count_only->n_wanted++] = number_of(count_only, row);
     return 0;
 }
 
@@ -57,12 +63,12 @@ void leat_count_only_turn(struct leat_ref *ref) {
     struct leat_block *block = ref->block;
     const struct leat_count_only *count_only = block->count_only;
     const uint32_t *found;
-    uint32_t record;
+    uint32_t number;
 
     if (!count_only || !count_only->made)
         return;
-    record = block->records ? block->records[ref->row] : ref->row;
-    found = bsearch(&record, count_only->wanted, count_only->n_wanted, sizeof(record), by_number);
+    number = number_of(count_only, ref->row);
+    found = bsearch(&number, count_only->wanted, count_only->n_wanted, sizeof(number), by_number);
     if (!found)
         return;
     ref->block = count_only->made;
@@ -148,6 +154,7 @@ static bool add_rows(struct leat_map_job *job, struct leat_count_only *first, si
         rows->pieces[rows->n_pieces++] =
             (struct leat_rows_piece){.load = leat_cache_load(at->file, &at->frame),
                                      .n_block_rows = at->block->n_rows,
+                                     .known = at->is_known ? at->block : NULL,
                                      .wanted = at->wanted,
                                      .n_wanted = at->n_wanted};
         rows->n_rows += at->n_wanted;

@@ -129,8 +129,8 @@ bool leat_fast_forward_add_block(struct leat_fast_forward *forward, struct leat_
 }
 
 bool leat_fast_forward_add_known(struct leat_fast_forward *forward, struct leat_lane_memory *memory,
-                                 uint32_t lane, struct leat_queue_entry *entry) {
-    if (!attach(forward, memory, lane, entry, entry->block, NULL))
+                                 uint32_t lane, struct leat_queue_entry *entry, bool without_file) {
+    if (!attach(forward, memory, lane, entry, entry->block, without_file ? NULL : entry->file))
         return false;
     entry->block->count_only->is_known = true;
     return true;

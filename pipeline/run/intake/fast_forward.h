@@ -26,7 +26,7 @@ struct leat_count_only {
     struct leat_cache_file *file; /* that has the frame; NULL: the block is made from the piece */
     struct leat_cache_frame frame;
     uint64_t epoch;
-    bool is_known; /* Its columns come from an index. */
+    bool is_known; /* It has the columns that the order sees: from an index, or from the file. */
     bool is_out;   /* It is being materialized. */
     /* of the window that is being made: its wanted records (those of a cache: rows), and the block
      * that has them, from row made_at on */
@@ -76,9 +76,10 @@ bool leat_fast_forward_may_skip(const struct leat_fast_forward *forward,
 bool leat_fast_forward_add_block(struct leat_fast_forward *forward, struct leat_lane_memory *memory,
                                  uint32_t lane, struct leat_queue_entry *entry, uint32_t n_rows,
                                  bool without_file);
-/* Makes the block of the entry, which comes from an index, a count-only one. False: no memory. */
+/* Makes the block of the entry, which was loaded without values, a count-only one. without_file: as
+ * above. False: no memory. */
 bool leat_fast_forward_add_known(struct leat_fast_forward *forward, struct leat_lane_memory *memory,
-                                 uint32_t lane, struct leat_queue_entry *entry);
+                                 uint32_t lane, struct leat_queue_entry *entry, bool without_file);
 /* Ends that the block is count-only. */
 void leat_count_only_forget(struct leat_block *block);
 /* True if only wanted rows of the block are made, window by window. */

@@ -26,6 +26,13 @@ void leat_run_mapping_tell_job(const struct leat_run_mapping *mapping, struct le
     job->n_at_once = mapping->jobs->n_at_once;
 }
 
+/* True if the run makes only some rows of the block, so that the order needs no values of it. */
+static bool is_without_values(const struct leat_intake *intake, const struct leat_demand *demand,
+                              const struct leat_queue_entry *entry) {
+    return entry->file && !intake->cache.is_index && !intake->cache.is_builder &&
+           intake->forward.is_own && !demand->has_failed;
+}
+
 /* Makes the job of an entry that is not parked. */
 static int begin(struct leat_run_mapping *mapping, struct leat_lane *lane,
                  const struct leat_demand *demand, struct leat_queue_entry *entry,
@@ -49,6 +56,7 @@ static int begin(struct leat_run_mapping *mapping, struct leat_lane *lane,
         .block = block,
         .epoch = entry->epoch,
         .stop_after = (int)intake->plan->n_map,
+        .without_values = is_without_values(intake, demand, entry),
         .is_unfused = intake->options->is_unfused,
         .large_bytes = large_bytes,
     };
@@ -173,7 +181,8 @@ int leat_run_mapping_end_job(struct leat_run_mapping *mapping, struct leat_lane 
     leat_queue_entry_end_map(entry, &job->error);
     leat_run_mapping_take_back(mapping, entry, job);
     if (leat_run_cache_is_without_values(&intake->cache, entry, job) &&
-        !leat_fast_forward_add_known(&intake->forward, &lane->memory, lane->index, entry))
+        !leat_fast_forward_add_known(&intake->forward, &lane->memory, lane->index, entry,
+                                     intake->cache.is_index))
         r = leat_error_oom(err);
     leat_run_cache_collect(&intake->cache, &view);
     return r;
