@@ -107,9 +107,8 @@ static mode_t choose_mode(const char *group, const struct group *entry) {
     return !group ? 0666 : entry ? 0660 : 0600;
 }
 
-static int set_access(const char *path, const char *group, struct leat_error *err) {
-    struct group *entry = find_group(group);
-    mode_t mode = choose_mode(group, entry);
+static int set_access(const char *path, mode_t mode, const struct group *entry,
+                      struct leat_error *err) {
 
     if ((entry && chown(path, (uid_t)-1, entry->gr_gid) < 0) || chmod(path, mode) < 0)
         return leat_error_set(err, -errno,
@@ -120,11 +119,11 @@ static int set_access(const char *path, const char *group, struct leat_error *er
 
 /* Binds with the right group and mode from the first moment, so that a trainer that connects
  * between two daemons is not refused. If root may not do so, set_access() does it later. */
-static int bind_for(int fd, const struct sockaddr_un *address, const char *group) {
-    struct group *entry = find_group(group);
+static int bind_for(int fd, const struct sockaddr_un *address, mode_t mode,
+                    const struct group *entry) {
     gid_t gid = getegid();
     bool is_other = entry && setegid(entry->gr_gid) == 0;
-    mode_t mask = umask(0777 & ~choose_mode(group, entry));
+    mode_t mask = umask(0777 & ~mode);
     int r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
 
     (void)umask(mask);
@@ -135,17 +134,19 @@ static int bind_for(int fd, const struct sockaddr_un *address, const char *group
 
 static int bind_and_listen(int fd, const struct sockaddr_un *address, const char *group,
                            struct leat_error *err) {
+    const struct group *entry = find_group(group);
+    mode_t mode = choose_mode(group, entry);
     int r;
 
     if (unlink(address->sun_path) < 0 && errno != ENOENT)
         return leat_error_set(err, -errno, "the daemon cannot remove the old socket %s: %s",
                               address->sun_path, strerror(errno));
-    r = bind_for(fd, address, group);
+    r = bind_for(fd, address, mode, entry);
     if (r < 0)
         return leat_error_set(err, r, "the daemon cannot create the socket %s: %s",
                               address->sun_path, strerror(-r));
     (void)leat_socket_refuse_descriptors(fd); /* accepted sockets inherit it */
-    r = set_access(address->sun_path, group, err);
+    r = set_access(address->sun_path, mode, entry, err);
     if (r == 0 && listen(fd, BACKLOG) < 0)
         r = leat_error_set(err, -errno, "the daemon cannot listen on %s: %s", address->sun_path,
                            strerror(errno));

@@ -12,11 +12,10 @@
 #include "pipeline/tokenizer/unicode/unicode.h"
 #include "proto/base/array.h"
 
-#define N_BLOCKS     ((LEAT_UNICODE_MAX + 1) / 128)
-#define BYTES_MAX    (4 * LEAT_CHAR_MAX)
-#define NO_BLOCK     UINT16_MAX
-#define POOL_MAX     (1U << 24)
-#define IS_HANGUL(c) ((c)-0xac00U < 11172)
+#define N_BLOCKS  ((LEAT_UNICODE_MAX + 1) / 128)
+#define BYTES_MAX (4 * LEAT_CHAR_MAX)
+#define NO_BLOCK  UINT16_MAX
+#define POOL_MAX  (1U << 24)
 
 int leat_char_run(leat_char_fn *function, const void *context,
                   struct leat_normalize_step_memory *memory, struct leat_text_view *text) {
@@ -54,7 +53,7 @@ static uint32_t kind_of(uint32_t c, const uint32_t *to, uint32_t n, size_t n_poo
         return LEAT_CHAR_KIND_DIFFICULT;
     if (n == 3 && to[0] == ' ' && to[1] == c && to[2] == ' ')
         return LEAT_CHAR_KIND_SPACED;
-    if (IS_HANGUL(c) && n == leat_unicode_decompose(c, false, parts) &&
+    if (leat_unicode_is_hangul(c) && n == leat_unicode_decompose(c, false, parts) &&
         memcmp(parts, to, n * sizeof(*to)) == 0)
         return LEAT_CHAR_KIND_HANGUL;
     return 0;

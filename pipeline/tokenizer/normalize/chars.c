@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/normalize/char_table.h"
+#include "pipeline/tokenizer/unicode/form.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 
 enum bert_option {
@@ -107,10 +108,24 @@ static uint32_t bert_rest(uint32_t options, uint32_t c, uint32_t *ret_code_point
     return n_out;
 }
 
+#define BERT_CLASSES                                                                               \
+    (LEAT_UNICODE_BERT_REMOVED | LEAT_UNICODE_BERT_BLANK | LEAT_UNICODE_BERT_CHINESE |             \
+     LEAT_UNICODE_BERT_MARK)
+
+/* True if the character stays with all options. Most do, and making the table takes less time. */
+static bool is_plain(uint32_t c) {
+    const struct leat_unicode_form *form = leat_unicode_form_of(c);
+
+    return form->n_canonical == 0 && form->n_lower == 0 && form->combining_class == 0 &&
+           !(leat_unicode_classes(c) & BERT_CLASSES) && !leat_unicode_is_hangul(c);
+}
+
 /* A Chinese character that decomposes (to another one) is no case for the table's SPACED. */
 static uint32_t bert(const void *context, uint32_t c, uint32_t *ret_code_points) {
     uint32_t options = *(const uint32_t *)context, n;
 
+    if (is_plain(c))
+        return same(c, ret_code_points);
     if (options & BERT_CLEAN && clean(NULL, c, &c) == 0)
         return 0;
     if (!(options & BERT_CHINESE) || !(leat_unicode_classes(c) & LEAT_UNICODE_BERT_CHINESE))

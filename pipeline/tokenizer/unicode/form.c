@@ -38,7 +38,7 @@ uint32_t leat_unicode_decompose(uint32_t code_point, bool is_compatible,
                                 uint32_t *ret_code_points) {
     const struct leat_unicode_form *form = leat_unicode_form_of(code_point);
 
-    if (code_point - HANGUL_S < N_HANGUL)
+    if (leat_unicode_is_hangul(code_point))
         return decompose_hangul(code_point - HANGUL_S, ret_code_points);
     return is_compatible ? copy(code_point, form->compatible, form->n_compatible, ret_code_points)
                          : copy(code_point, form->canonical, form->n_canonical, ret_code_points);

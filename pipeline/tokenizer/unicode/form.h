@@ -47,6 +47,11 @@ static inline const struct leat_unicode_form *leat_unicode_form_of(uint32_t code
     return &leat_unicode_u16_forms[leat_unicode_u16_form[block << 7 | (code_point & 127)]];
 }
 
+/* True for a Hangul syllable. */
+static inline bool leat_unicode_is_hangul(uint32_t code_point) {
+    return code_point - 0xac00U < 11172;
+}
+
 /* Writes the full decomposition of a character, which may be the character itself; returns its
  * length, at most LEAT_UNICODE_DECOMPOSITION_MAX. */
 uint32_t leat_unicode_decompose(uint32_t code_point, bool is_compatible, uint32_t *ret_code_points);
