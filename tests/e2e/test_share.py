@@ -278,7 +278,7 @@ def test_failure(folder):
 
 def test_no_room(folder):
     """Where memory does not do for a second run, who fell behind waits for it, and nobody else."""
-    text = config(folder, daemon="max_user_ring_bytes: 9000000")
+    text = config(folder, daemon="max_user_ring_bytes: 4500000")
     with Daemon(folder, text) as daemon:
         fast, slow = Trainer(daemon, n_epochs=1), Trainer(daemon, n_epochs=1)
         slow.next()
@@ -292,7 +292,7 @@ def test_no_room(folder):
 
 def test_no_room_for_long(folder):
     """Who fell behind does not wait for ever: it is told why it gets nothing, and the other one goes on."""
-    with Daemon(folder, config(folder, daemon="max_user_ring_bytes: 9000000")) as daemon:
+    with Daemon(folder, config(folder, daemon="max_user_ring_bytes: 4500000")) as daemon:
         fast, slow = Trainer(daemon, n_epochs=1), Trainer(daemon, n_epochs=1)
         slow.next()
         fast.go(N_STEPS // 2)
