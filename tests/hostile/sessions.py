@@ -6,9 +6,10 @@
 Each worker does each kind N times in an order of its own (kinds.py, files.py), or goes on for S seconds. As root the workers are
 users of their own, as floods of connections are limited by user; else these are left out. The good trainer's batches must be those of
 `leatctl run --no-daemon`. Its pace beside that without the others and the loop's longest turn are printed; with --judge-pace it is a failure
-too if the daemon allows less than 80 % of the pace, or if a turn of the loop takes more than 10 ms. A machine that others use makes
-that meaningless. AddressSanitizer keeps freed memory in a quarantine of 256 MB; when that is full, one call of free() empties a tenth of it,
-which takes some 10 ms. So --judge-pace makes the quarantine smaller.
+too if the daemon allows less than 80 % of the pace, or if a turn of the loop takes more than 10 ms of processor time. The clock also counts
+the time in which hostile processes have the processor, as there are more of them than processors. AddressSanitizer keeps freed memory in
+a quarantine of 256 MB; when that is full, one call of free() empties a tenth of it, which takes some 10 ms. So --judge-pace makes the
+quarantine smaller.
 """
 import argparse
 import contextlib
@@ -29,7 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import data  # noqa: E402
 import files  # noqa: E402
 import kinds  # noqa: E402
-from leat_harness import BIN, HANG_S, SLOW, Daemon, note_skipped, run_digest, wait_until  # noqa: E402
+from leat_harness import BIN, HANG_S, Daemon, note_skipped, run_digest, wait_until  # noqa: E402
 
 HOSTILE_UIDS = (65534, 65533, 65532)
 REST_US, N_ROWS, N_ALONE = 2000, 4000, 3  # of the good trainer; epochs without the others
@@ -214,7 +215,7 @@ def tell_pace(alone, among, status):
     print(f"  the good trainer: {own:.0f} batches/s alone; of {len(rates)} epochs among the others the slowest had {100 * min(rates) / own:.0f} % "
           f"of that by the clock, and the daemon allowed {100 * least:.1f} %; longest wait {1e3 * max(e[4] for e in among):.1f} ms")
     print(f"  the loop's longest turn: {1e3 * turn_s:.1f} ms, {1e3 * cpu_s:.1f} ms of processor time; {status['n_refused']} refused")
-    return least, turn_s
+    return least, cpu_s
 
 
 def main():
@@ -240,10 +241,10 @@ def main():
         expected = run_digest(folder / "leatd.yaml", "good", "--no-daemon", "--epochs", len(epochs))
         assert expected == epochs[-1][1], "a wrong batch"
     assert not kinds.complaints(daemon.log), kinds.complaints(daemon.log)
-    least, turn_s = tell_pace(alone, epochs[n_alone:], status)
+    least, turn_cpu_s = tell_pace(alone, epochs[n_alone:], status)
     if arguments.judge_pace:
         assert least >= PACE_LEAST, f"the good trainer had {100 * least:.0f} % of its pace"
-        assert turn_s <= TURN_MOST_S * max(1, SLOW), f"the loop was silent for {1e3 * turn_s:.1f} ms"
+        assert turn_cpu_s <= TURN_MOST_S, f"a turn of the loop took {1e3 * turn_cpu_s:.1f} ms of processor time"
     if not arguments.keep:
         shutil.rmtree(folder, ignore_errors=True)
     print("sessions: ok")
