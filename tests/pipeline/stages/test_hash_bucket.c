@@ -18,7 +18,7 @@ static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- hash_bucket: {input: a}",
                   "x.yaml:5:9: streams.x.stages[0].hash_bucket: buckets is missing: number of "
-                  "buckets; the result is 0 to buckets - 1");
+                  "buckets; the result is a number from 0 to `buckets` - 1");
     check_refused(
         "{\"a\": 1}\n", "- hash_bucket: {input: a, buckets: 0}",
         "x.yaml:5:42: streams.x.stages[0].hash_bucket.buckets: 0 is outside 1..2147483647");
