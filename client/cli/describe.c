@@ -171,7 +171,7 @@ static const struct leat_cli_option describe_options[] = {
     LEAT_CLI_OPTION(NUMBER, "records", records, "read only the first N records (default: all)",
                     .letter = 'n', .value = "N", .min = 1, .max = UINT64_MAX),
     LEAT_CLI_OPTION(STRING, "after", after,
-                    "describe the records after this stage, which you write as in `leatctl head` "
+                    "describe the records as they leave this stage; to name it, see `leatctl head` "
                     "(default: the last stage)",
                     .value = "STAGE"),
     LEAT_CLI_OPTION_NO_PROGRESS,

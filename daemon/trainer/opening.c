@@ -187,8 +187,9 @@ static int take_declared(struct leat_opening *opening, const Leat__OpenRequest *
 static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *request,
                        struct leat_error *err) {
     if (request->spec && request->stream[0])
-        return leat_error_set(err, -EPROTO,
-                              "OPEN both names a stream and describes one: do only one of the two");
+        return leat_error_set(
+            err, -EPROTO,
+            "OPEN has the name of a stream and also a description of one: send only one");
     if (request->spec && (request->split[0] || request->shuffle))
         return leat_error_set(err, -EINVAL,
                               "`split` and `shuffle` apply only to streams of the daemon's "

@@ -128,7 +128,7 @@ static int read_case(struct leat_json_node object, struct leat_bench *bench,
         return leat_error_set(err, -EINVAL, "it is %s, but it must be an object",
                               leat_json_kind_name(leat_json_kind(object)));
     if (bench->n_cases == 2 * LEAT_BENCH_MAX_CASES)
-        return leat_error_set(err, -E2BIG, "there are more than %d of them",
+        return leat_error_set(err, -E2BIG, "there are more than %d runs to compare",
                               2 * LEAT_BENCH_MAX_CASES);
     r = leat_cli_request_required(object, "runs", LEAT_JSON_ARRAY, &runs, err);
     if (r == 0)

@@ -123,7 +123,7 @@ static const struct leat_cli_option dump_options[] = {
                     .letter = 'o', .value = "PATH"),
     LEAT_CLI_OPTION(
         CHOICE, "format", save_format,
-        "file format; auto follows the suffix of PATH, and takes safetensors for a folder",
+        "file format; auto chooses by the suffix of PATH, or safetensors if PATH is a folder",
         .value = "F", .choices = save_formats),
     LEAT_CLI_OPTION(FLAG, "compress", compress, "compress the arrays in .npz"),
     LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "epoch of the first batch, from 0 (default 0)",

@@ -247,7 +247,7 @@ static void test_bad_open(void **state) {
     expect_refusal(&request, "has changed since the position was taken");
     request.start = NULL;
     request.spec = &spec;
-    expect_refusal(&request, "OPEN both names a stream and describes one");
+    expect_refusal(&request, "OPEN has the name of a stream and also a description of one");
     request.stream = (char *)(uintptr_t) "";
     expect_refusal(&request, "a stream needs a source");
 }
