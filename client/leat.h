@@ -519,7 +519,7 @@ static inline void leat_save_options_init(struct leat_save_options *options) {
  * is not UTF-8. The error -EPERM means that this is a forked child. */
 LEAT_API int leat_batch_save(struct leat_batch *batch, const char *path,
                              const struct leat_save_options *options);
-/* The error of the last leat_batch_save() on this batch that failed. Its code is 0 if none has
+/* The error of the last failed leat_batch_save() on this batch. Its code is 0 if none has
  * failed yet. The result is valid until the next leat_batch_save() on this batch, or until you
  * release the batch. */
 LEAT_API const struct leat_error *leat_batch_error(const struct leat_batch *batch);
