@@ -200,6 +200,10 @@ bool leat_input_is_one_pass(const struct leat_input *input) {
     return input->is_one_pass;
 }
 
+bool leat_input_is_object(const struct leat_input *input) {
+    return input->object != NULL;
+}
+
 int leat_input_state(const struct leat_input *input, struct leat_file_state *ret_state,
                      struct leat_error *err) {
     int r;

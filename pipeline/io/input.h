@@ -69,6 +69,8 @@ int leat_input_peek(struct leat_input *input, size_t size, const uint8_t **ret_d
 const char *leat_input_format(const struct leat_input *input);
 /* True of a FIFO, which can be read only once. */
 bool leat_input_is_one_pass(const struct leat_input *input);
+/* True if the bytes come from an object store. */
+bool leat_input_is_object(const struct leat_input *input);
 /* The state of the file now. 0 or -errno. */
 int leat_input_state(const struct leat_input *input, struct leat_file_state *ret_state,
                      struct leat_error *err);

@@ -28,8 +28,10 @@ static int get(struct leat_parquet_leaf_reader *reader, struct leat_parquet_sour
     int r = 0;
 
     if (at < reader->window_at || at + n > reader->window_at + reader->n_window) {
-        if (n_wanted < source->window_bytes)
-            n_wanted = source->window_bytes < n_left ? source->window_bytes : n_left;
+        size_t n_window = reader->has_long_pages ? HEADER_BYTES : source->window_bytes;
+
+        if (n_wanted < n_window)
+            n_wanted = n_window < n_left ? n_window : n_left;
         reader->n_window = 0;
         r = leat_parquet_block_reserve(&source->scratch, &reader->window, n_wanted, err);
         if (r == 0)
@@ -79,6 +81,7 @@ static int read_header(struct leat_parquet_leaf_reader *reader, struct leat_parq
         return fault(err, "a page has no valid header");
     if (ret_page->n_stored > n_left - ret_page->n_header)
         return fault(err, "a page is longer than its column");
+    reader->has_long_pages = ret_page->n_stored >= source->window_bytes;
     return 0;
 }
 
@@ -193,6 +196,8 @@ void leat_parquet_leaf_prepare(struct leat_parquet_leaf_reader *reader,
     struct leat_error ignored = LEAT_ERROR_INIT;
     struct leat_parquet_page page;
 
+    if (reader->chunk.codec == LEAT_PARQUET_PLAIN && !leat_input_is_object(source->file))
+        return;
     while (n_left > 0 && n_bytes < max_bytes) {
         bool is_data;
 
@@ -367,6 +372,7 @@ void leat_parquet_leaf_enter(struct leat_parquet_leaf_reader *reader,
     reader->n_page = 0;
     reader->ahead_at = reader->n_ahead = 0;
     reader->n_window = 0;
+    reader->has_long_pages = false;
 }
 
 void leat_parquet_leaf_deinit(struct leat_parquet_leaf_reader *reader,

@@ -31,6 +31,7 @@ struct leat_parquet_leaf_reader {
     struct leat_parquet_block *window;
     uint64_t window_at;
     size_t n_window;
+    bool has_long_pages; /* only headers are read through the window */
     struct leat_parquet_dictionary dictionary;
     struct leat_parquet_block *ahead_pages; /* the next ones, in order */
 
@@ -59,7 +60,8 @@ void leat_parquet_leaf_deinit(struct leat_parquet_leaf_reader *reader,
                               struct leat_parquet_source *source);
 
 /* Reads pages ahead, until they have max_bytes or all of the row group is read. A failure ends it
- * and is met again when the page is wanted. */
+ * and is met again when the page is wanted. Pages that need no decompression and lie on a local
+ * disk are not read ahead: the kernel does that. */
 void leat_parquet_leaf_prepare(struct leat_parquet_leaf_reader *reader,
                                struct leat_parquet_source *source, uint64_t max_bytes);
 /* Passes rows. -EBADMSG: the row group has fewer. */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define BLOCK_MIN 256U
+#define SPARE_MIN (64U << 10) /* smaller blocks are cheap to get */
+#define SPARE_MAX (4U << 20)
 
 static int too_much(const struct leat_parquet_memory *memory, uint64_t n_bytes,
                     struct leat_error *err) {
@@ -12,6 +14,20 @@ static int too_much(const struct leat_parquet_memory *memory, uint64_t n_bytes,
                           "needs %llu bytes at once, but all columns together may use only "
                           "max_window_bytes (%llu): raise max_window_bytes, or read fewer columns",
                           (unsigned long long)n_bytes, (unsigned long long)memory->max_bytes);
+}
+
+/* The spare block, if it fits, or a new one. NULL: no memory. */
+static struct leat_parquet_block *take(struct leat_parquet_memory *memory, size_t n_bytes) {
+    struct leat_parquet_block *block = memory->spare;
+
+    if (block && n_bytes <= block->capacity && n_bytes >= block->capacity / 2) {
+        memory->spare = NULL;
+        return block;
+    }
+    block = malloc(sizeof(*block) + n_bytes + LEAT_PARQUET_SLACK);
+    if (block)
+        block->capacity = n_bytes;
+    return block;
 }
 
 struct leat_parquet_block *leat_parquet_block_new(struct leat_parquet_memory *memory,
@@ -22,7 +38,7 @@ struct leat_parquet_block *leat_parquet_block_new(struct leat_parquet_memory *me
         too_much(memory, n_bytes, err);
         return NULL;
     }
-    block = malloc(sizeof(*block) + (size_t)n_bytes + LEAT_PARQUET_SLACK);
+    block = take(memory, (size_t)n_bytes);
     if (!block) {
         leat_error_oom(err);
         return NULL;
@@ -50,10 +66,24 @@ struct leat_parquet_block *leat_parquet_blocks_free(struct leat_parquet_memory *
         struct leat_parquet_block *next = blocks->next;
 
         memory->n_bytes -= blocks->n_bytes;
-        free(blocks);
+        if (blocks->capacity >= SPARE_MIN && blocks->capacity <= SPARE_MAX) {
+            free(memory->spare);
+            memory->spare = blocks;
+        } else {
+            free(blocks);
+        }
         blocks = next;
     }
     return NULL;
+}
+
+uint64_t leat_parquet_memory_held(const struct leat_parquet_memory *memory) {
+    return memory->n_bytes + (memory->spare ? memory->spare->capacity : 0);
+}
+
+void leat_parquet_memory_deinit(struct leat_parquet_memory *memory) {
+    free(memory->spare);
+    memory->spare = NULL;
 }
 
 int leat_parquet_block_reserve(struct leat_parquet_memory *memory,

@@ -10,13 +10,16 @@
 
 #define LEAT_PARQUET_SLACK 16 /* zero bytes behind each block, which bit readers may see */
 
+struct leat_parquet_block;
+
 struct leat_parquet_memory {
     uint64_t n_bytes, max_bytes;
+    struct leat_parquet_block *spare; /* was freed, and serves the next block that fits it */
 };
 
 struct leat_parquet_block {
     struct leat_parquet_block *next;
-    size_t n_bytes;
+    size_t n_bytes, capacity;
     uint64_t at; /* of a page that was read ahead: in the file */
     uint8_t data[];
 };
@@ -24,9 +27,13 @@ struct leat_parquet_block {
 /* NULL: memory ran out, or there is more than max_bytes: -EBADMSG. */
 struct leat_parquet_block *leat_parquet_block_new(struct leat_parquet_memory *memory,
                                                   uint64_t n_bytes, struct leat_error *err);
-/* Frees the list. */
+/* Frees the list, but for one block that is kept as spare. NULL. */
 struct leat_parquet_block *leat_parquet_blocks_free(struct leat_parquet_memory *memory,
                                                     struct leat_parquet_block *blocks);
+/* Bytes of all blocks and of the spare one. */
+uint64_t leat_parquet_memory_held(const struct leat_parquet_memory *memory);
+/* Frees the spare block. */
+void leat_parquet_memory_deinit(struct leat_parquet_memory *memory);
 /* Moves a block to another memory. False: it has no room for it. */
 bool leat_parquet_block_move(struct leat_parquet_memory *from, struct leat_parquet_memory *to,
                              const struct leat_parquet_block *block, struct leat_error *err);

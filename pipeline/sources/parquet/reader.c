@@ -47,6 +47,9 @@ static void reader_free(void *reader) {
 
     forget(self);
     self->source.stored = leat_parquet_blocks_free(&self->source.scratch, self->source.stored);
+    leat_parquet_memory_deinit(&self->source.memory);
+    leat_parquet_memory_deinit(&self->source.scratch);
+    leat_parquet_memory_deinit(&self->source.ahead);
     free(self);
 }
 
@@ -308,8 +311,9 @@ static size_t reader_memory(const void *reader) {
 
     return sizeof(*self) + leat_arrow_rows_memory(&self->rows) + self->footer.n_bytes +
            self->footer.n_groups * sizeof(*self->footer.groups) +
-           (size_t)(self->source.memory.n_bytes + self->source.scratch.n_bytes +
-                    self->source.ahead.n_bytes);
+           (size_t)(leat_parquet_memory_held(&self->source.memory) +
+                    leat_parquet_memory_held(&self->source.scratch) +
+                    leat_parquet_memory_held(&self->source.ahead));
 }
 
 /* ---- ahead ---- */
@@ -342,7 +346,7 @@ static bool reader_prepare(void *reader, uint64_t range, size_t max_bytes) {
         for (uint32_t k = 0; k < self->read[i].n_leaves; k++)
             leat_parquet_leaf_prepare(&self->read[i].leaves[k], &self->source,
                                       max_bytes / n_leaves);
-    return true;
+    return self->source.ahead.n_bytes > 0;
 }
 
 static bool reader_adopt(void *reader, const void *other) {

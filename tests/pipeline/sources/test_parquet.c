@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "pipeline/sources/parquet/memory.h"
 #include "tests/pipeline/shared_arrow.h"
 
 struct bytes {
@@ -215,12 +216,46 @@ static void memory_is_limited(void **state) {
     free(file.data);
 }
 
+/* A freed block serves the next one of about its size, and does not count against the limit. */
+static void a_block_serves_again(void **state) {
+    struct leat_parquet_memory memory = {.max_bytes = 200000};
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_parquet_block *block = leat_parquet_block_new(&memory, 150000, &err);
+    const struct leat_parquet_block *first = block;
+
+    (void)state;
+    assert_non_null(block);
+    memset(block->data, 1, 150000);
+    assert_null(leat_parquet_blocks_free(&memory, block));
+    assert_int_equal(memory.n_bytes, 0);
+    assert_int_equal(leat_parquet_memory_held(&memory), 150000);
+
+    block = leat_parquet_block_new(&memory, 10, &err); /* too small for it */
+    assert_ptr_not_equal(block, first);
+    assert_null(leat_parquet_blocks_free(&memory, block));
+
+    block = leat_parquet_block_new(&memory, 100000, &err);
+    assert_ptr_equal(block, first);
+    assert_int_equal(block->n_bytes, 100000);
+    for (int i = 0; i < LEAT_PARQUET_SLACK; i++)
+        assert_int_equal(block->data[100000 + i], 0);
+    assert_null(leat_parquet_blocks_free(&memory, block));
+
+    block = leat_parquet_block_new(&memory, 200000, &err);
+    assert_non_null(block);
+    assert_null(leat_parquet_block_new(&memory, 1, &err));
+    assert_int_equal(err.code, -EBADMSG);
+    assert_null(leat_parquet_blocks_free(&memory, block));
+    leat_parquet_memory_deinit(&memory);
+    assert_int_equal(leat_parquet_memory_held(&memory), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flat_columns),       cmocka_unit_test(nested_columns),
         cmocka_unit_test(dates_and_decimals), cmocka_unit_test(each_byte_is_changed),
         cmocka_unit_test(it_is_cut_short),    cmocka_unit_test(it_is_refused),
-        cmocka_unit_test(memory_is_limited),
+        cmocka_unit_test(memory_is_limited),  cmocka_unit_test(a_block_serves_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
