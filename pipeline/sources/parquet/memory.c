@@ -16,18 +16,36 @@ static int too_much(const struct leat_parquet_memory *memory, uint64_t n_bytes,
                           (unsigned long long)n_bytes, (unsigned long long)memory->max_bytes);
 }
 
-/* The spare block, if it fits, or a new one. NULL: no memory. */
+/* A spare block that fits, or a new one. NULL: no memory. */
 static struct leat_parquet_block *take(struct leat_parquet_memory *memory, size_t n_bytes) {
-    struct leat_parquet_block *block = memory->spare;
+    struct leat_parquet_block *block;
 
-    if (block && n_bytes <= block->capacity && n_bytes >= block->capacity / 2) {
-        memory->spare = NULL;
-        return block;
+    for (size_t i = 0; i < LEAT_PARQUET_SPARES; i++) {
+        block = memory->spares[i];
+        if (block && n_bytes <= block->capacity && n_bytes >= block->capacity / 2) {
+            memory->spares[i] = NULL;
+            return block;
+        }
     }
     block = malloc(sizeof(*block) + n_bytes + LEAT_PARQUET_SLACK);
     if (block)
         block->capacity = n_bytes;
     return block;
+}
+
+/* Keeps the block, unless the spare ones are larger. */
+static void give(struct leat_parquet_memory *memory, struct leat_parquet_block *block) {
+    bool is_kept = block->capacity >= SPARE_MIN && block->capacity <= SPARE_MAX;
+
+    for (size_t i = 0; is_kept && block && i < LEAT_PARQUET_SPARES; i++) {
+        struct leat_parquet_block *spare = memory->spares[i];
+
+        if (!spare || spare->capacity < block->capacity) {
+            memory->spares[i] = block;
+            block = spare;
+        }
+    }
+    free(block);
 }
 
 struct leat_parquet_block *leat_parquet_block_new(struct leat_parquet_memory *memory,
@@ -66,24 +84,25 @@ struct leat_parquet_block *leat_parquet_blocks_free(struct leat_parquet_memory *
         struct leat_parquet_block *next = blocks->next;
 
         memory->n_bytes -= blocks->n_bytes;
-        if (blocks->capacity >= SPARE_MIN && blocks->capacity <= SPARE_MAX) {
-            free(memory->spare);
-            memory->spare = blocks;
-        } else {
-            free(blocks);
-        }
+        give(memory, blocks);
         blocks = next;
     }
     return NULL;
 }
 
 uint64_t leat_parquet_memory_held(const struct leat_parquet_memory *memory) {
-    return memory->n_bytes + (memory->spare ? memory->spare->capacity : 0);
+    uint64_t n = memory->n_bytes;
+
+    for (size_t i = 0; i < LEAT_PARQUET_SPARES; i++)
+        n += memory->spares[i] ? memory->spares[i]->capacity : 0;
+    return n;
 }
 
 void leat_parquet_memory_deinit(struct leat_parquet_memory *memory) {
-    free(memory->spare);
-    memory->spare = NULL;
+    for (size_t i = 0; i < LEAT_PARQUET_SPARES; i++) {
+        free(memory->spares[i]);
+        memory->spares[i] = NULL;
+    }
 }
 
 int leat_parquet_block_reserve(struct leat_parquet_memory *memory,

@@ -10,11 +10,13 @@
 
 #define LEAT_PARQUET_SLACK 16 /* zero bytes behind each block, which bit readers may see */
 
+#define LEAT_PARQUET_SPARES 2 /* a page and a dictionary */
+
 struct leat_parquet_block;
 
 struct leat_parquet_memory {
     uint64_t n_bytes, max_bytes;
-    struct leat_parquet_block *spare; /* was freed, and serves the next block that fits it */
+    struct leat_parquet_block *spares[LEAT_PARQUET_SPARES]; /* freed ones, for blocks to come */
 };
 
 struct leat_parquet_block {
@@ -27,12 +29,12 @@ struct leat_parquet_block {
 /* NULL: memory ran out, or there is more than max_bytes: -EBADMSG. */
 struct leat_parquet_block *leat_parquet_block_new(struct leat_parquet_memory *memory,
                                                   uint64_t n_bytes, struct leat_error *err);
-/* Frees the list, but for one block that is kept as spare. NULL. */
+/* Frees the list, but keeps up to LEAT_PARQUET_SPARES of its larger blocks. NULL. */
 struct leat_parquet_block *leat_parquet_blocks_free(struct leat_parquet_memory *memory,
                                                     struct leat_parquet_block *blocks);
-/* Bytes of all blocks and of the spare one. */
+/* Bytes of all blocks, spare ones too. */
 uint64_t leat_parquet_memory_held(const struct leat_parquet_memory *memory);
-/* Frees the spare block. */
+/* Frees the spare blocks. */
 void leat_parquet_memory_deinit(struct leat_parquet_memory *memory);
 /* Moves a block to another memory. False: it has no room for it. */
 bool leat_parquet_block_move(struct leat_parquet_memory *from, struct leat_parquet_memory *to,
