@@ -27,7 +27,16 @@ struct leat_column {
     void *values;      /* elements of the field's dtype, TEXT: bytes */
     uint32_t *starts;  /* in elements; NULL for scalars */
     uint32_t *lengths; /* in elements; NULL for scalars */
+    /* Not 0: values are packed as a cache stores them, in so many bytes each, and `base` is to be
+     * added (cache/numbers.h). Only blocks out of a cache have such columns. */
+    uint8_t width;
+    int64_t base;
 };
+
+/* Bytes of an element in `values`. */
+static inline size_t leat_column_size(const struct leat_column *column, enum leat_dtype dtype) {
+    return column->width ? column->width : leat_dtype_size(dtype);
+}
 
 /* A record that cannot be used. Its texts are in the block's `kept` arena. */
 struct leat_bad_record {

@@ -53,10 +53,10 @@ static size_t n_values(const struct leat_column *column, uint32_t n_rows) {
     return n;
 }
 
-/* A list may have lengths alone. */
+/* A list may have lengths alone. Packed values are read by up to 4 bytes, also the last one. */
 static void add_column(struct fit *fit, const struct leat_field *field,
                        const struct leat_column *column, uint32_t n_rows) {
-    size_t size = leat_dtype_size(field->dtype);
+    size_t size = leat_column_size(column, field->dtype);
 
     if (!field->is_list) {
         add_part(fit, column->values, n_rows * size);
@@ -65,7 +65,7 @@ static void add_column(struct fit *fit, const struct leat_field *field,
     add_part(fit, column->starts, n_rows * sizeof(*column->starts));
     add_part(fit, column->lengths, n_rows * sizeof(*column->lengths));
     if (column->values && column->starts)
-        add_part(fit, column->values, n_values(column, n_rows) * size);
+        add_part(fit, column->values, n_values(column, n_rows) * size + (column->width == 3));
 }
 
 static int by_place(const void *a, const void *b) {
@@ -182,7 +182,9 @@ static void move_block(struct leat_block *block, const struct fit *fit, struct l
         if (fit->is_kept[i])
             columns[i] = (struct leat_column){.values = find_moved(fit, memory, column->values),
                                               .starts = find_moved(fit, memory, column->starts),
-                                              .lengths = find_moved(fit, memory, column->lengths)};
+                                              .lengths = find_moved(fit, memory, column->lengths),
+                                              .width = column->width,
+                                              .base = column->base};
     }
     if (block->records && block->n_rows > 0)
         memcpy(records, block->records, records_bytes(block));

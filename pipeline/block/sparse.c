@@ -81,7 +81,8 @@ void leat_block_thin(struct leat_block *block, const struct leat_field *fields,
     for (uint32_t i = 0; i < block->n_columns; i++)
         if (is_kept[i] && fields[i].is_list && block->columns[i].values && !is_shared(block, i) &&
             is_in_order(block, &block->columns[i]))
-            move_together(block, &block->columns[i], leat_dtype_size(fields[i].dtype));
+            move_together(block, &block->columns[i],
+                          leat_column_size(&block->columns[i], fields[i].dtype));
     if (leat_arena_init_exact(&scratch, leat_block_fit_scratch(block)) < 0)
         return;
     leat_arena_init(&spare);

@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pipeline/cache/numbers.h"
-
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "caches are little endian");
 
 struct block_head {
@@ -226,7 +224,7 @@ struct decoding {
     struct leat_cache_reader reader;
     struct leat_block *block;
     struct leat_arena *arena;
-    struct leat_cache_pack *packs; /* [n_columns]; NULL: values are unpacked */
+    enum leat_cache_packed packed;
     struct leat_error *err;
 };
 
@@ -335,21 +333,28 @@ static int check_bools(struct decoding *decoding, const uint8_t *values, size_t 
     return all <= 1 ? 0 : fail_broken(decoding, "a boolean is neither 0 nor 1");
 }
 
-/* Values stay as they are stored. */
+static bool stays_packed(const struct decoding *decoding, const struct column_head *head) {
+    if (head->value_width == leat_dtype_size((enum leat_dtype)head->dtype))
+        return false;
+    return decoding->packed == LEAT_CACHE_PACK_ALL ||
+           (decoding->packed == LEAT_CACHE_PACK_LISTS && head->is_list);
+}
+
 static int take_packed(struct decoding *decoding, const struct column_head *head,
-                       struct leat_column *column, struct leat_cache_pack *ret_pack) {
+                       struct leat_column *column) {
     const uint8_t *packed = leat_cache_take(
         &decoding->reader, leat_cache_packed_bytes(head->n_elements, head->value_width));
 
     if (!packed)
         return fail_broken(decoding, "it ends too early");
-    *ret_pack = (struct leat_cache_pack){.width = head->value_width, .base = head->value_base};
+    column->width = head->value_width;
+    column->base = head->value_base;
     column->values = (void *)(uintptr_t)packed;
     return 0;
 }
 
 static int take_column(struct decoding *decoding, const struct leat_field *field,
-                       struct leat_column *column, struct leat_cache_pack *pack) {
+                       struct leat_column *column) {
     struct column_head head;
     int r = take_struct(decoding, &head, sizeof(head));
 
@@ -361,8 +366,8 @@ static int take_column(struct decoding *decoding, const struct leat_field *field
         return fail_broken(decoding, "a column has the wrong type");
     if (field->is_list)
         r = take_lengths(decoding, field, &head, column);
-    if (r == 0 && pack)
-        r = take_packed(decoding, &head, column, pack);
+    if (r == 0 && stays_packed(decoding, &head))
+        r = take_packed(decoding, &head, column);
     else if (r == 0)
         r = take_numbers(decoding, head.n_elements, field->dtype, head.value_width, head.value_base,
                          &column->values);
@@ -441,8 +446,7 @@ static int take_columns(struct decoding *decoding, const struct leat_cache_schem
     memset(block->columns, 0, schema->n_columns * sizeof(*block->columns));
     for (uint32_t i = 0; r == 0 && i < schema->n_columns; i++)
         if (schema->is_kept[i])
-            r = take_column(decoding, &schema->fields[i], &block->columns[i],
-                            decoding->packs ? &decoding->packs[i] : NULL);
+            r = take_column(decoding, &schema->fields[i], &block->columns[i]);
     return r;
 }
 
@@ -472,34 +476,11 @@ static int decode(struct decoding *decoding, const struct leat_cache_schema *sch
 }
 
 int leat_cache_block_decode(const struct leat_cache_schema *schema, const uint8_t *data,
-                            size_t n_bytes, uint32_t n_records, struct leat_block *block,
+                            size_t n_bytes, uint32_t n_records, enum leat_cache_packed packed,
+                            struct leat_arena *arena, struct leat_block *block,
                             struct leat_error *err) {
     struct decoding decoding = {
-        .reader = {data, n_bytes, 0}, .block = block, .arena = &block->kept, .err = err};
+        .reader = {data, n_bytes, 0}, .block = block, .arena = arena, .packed = packed, .err = err};
 
     return decode(&decoding, schema, n_records);
-}
-
-int leat_cache_block_open(const struct leat_cache_schema *schema, const uint8_t *data,
-                          size_t n_bytes, uint32_t n_records, struct leat_arena *arena,
-                          struct leat_block *ret_block, struct leat_cache_pack **ret_packs,
-                          struct leat_error *err) {
-    struct decoding decoding = {
-        .reader = {data, n_bytes, 0}, .block = ret_block, .arena = arena, .err = err};
-
-    *ret_block = (struct leat_block){.n_refs = 1};
-    decoding.packs = leat_arena_alloc(arena, schema->n_columns * sizeof(*decoding.packs));
-    *ret_packs = decoding.packs;
-    return decoding.packs ? decode(&decoding, schema, n_records) : leat_error_oom(err);
-}
-
-void leat_cache_pack_copy(const struct leat_cache_pack *pack, enum leat_dtype dtype,
-                          const struct leat_column *column, size_t first, size_t n,
-                          void *ret_values) {
-    const uint8_t *packed = (const uint8_t *)column->values + first * pack->width;
-
-    if (pack->width == leat_dtype_size(dtype) && n > 0)
-        memcpy(ret_values, packed, n * pack->width);
-    else if (n > 0)
-        leat_cache_unpack(ret_values, packed, n, dtype, pack->width, pack->base);
 }

@@ -10,8 +10,11 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "pipeline/block/block.h"
 #include "pipeline/cache/bytes.h"
+#include "pipeline/cache/numbers.h"
 #include "pipeline/stage/stage.h"
 
 /* The columns of a plan. */
@@ -21,30 +24,33 @@ struct leat_cache_schema {
     uint32_t n_columns;
 };
 
-/* Appends the block. -EOVERFLOW: it has more elements than a block may have when it is read. */
+/* Appends the block, whose columns are not packed. -EOVERFLOW: it has more elements than a block may have when it is read. */
 int leat_cache_block_encode(const struct leat_cache_schema *schema, const struct leat_block *block,
                             struct leat_cache_bytes *bytes, struct leat_error *err);
 
-/* Fills rows, columns, records and bad records of an empty block of n_records. The bytes must be
- * aligned to 8 and live as long as the block, in its `kept` arena. -EBADMSG: they are no block of
- * that schema. */
-int leat_cache_block_decode(const struct leat_cache_schema *schema, const uint8_t *data,
-                            size_t n_bytes, uint32_t n_records, struct leat_block *block,
-                            struct leat_error *err);
-
-/* How the values of a column are stored. */
-struct leat_cache_pack {
-    uint8_t width; /* bytes of a value */
-    int64_t base;  /* that is added to each */
+/* Which columns stay packed as they are stored. */
+enum leat_cache_packed {
+    LEAT_CACHE_UNPACK,     /* none */
+    LEAT_CACHE_PACK_LISTS, /* lists, which collation unpacks into the batch */
+    LEAT_CACHE_PACK_ALL,
 };
 
-/* The same, for some rows of a block: values stay as they are stored, and `values` of a column
- * points to them. All else is in the arena, with *ret_packs [n_columns]. */
-int leat_cache_block_open(const struct leat_cache_schema *schema, const uint8_t *data,
-                          size_t n_bytes, uint32_t n_records, struct leat_arena *arena,
-                          struct leat_block *ret_block, struct leat_cache_pack **ret_packs,
-                          struct leat_error *err);
-/* Copies n values of the column of such a block, from the first on. */
-void leat_cache_pack_copy(const struct leat_cache_pack *pack, enum leat_dtype dtype,
-                          const struct leat_column *column, size_t first, size_t n,
-                          void *ret_values);
+/* Fills rows, columns, records and bad records of an empty block of n_records, with memory of the
+ * arena. The bytes must be aligned to 8 and live as long as the block. -EBADMSG: they are no block
+ * of that schema. */
+int leat_cache_block_decode(const struct leat_cache_schema *schema, const uint8_t *data,
+                            size_t n_bytes, uint32_t n_records, enum leat_cache_packed packed,
+                            struct leat_arena *arena, struct leat_block *block,
+                            struct leat_error *err);
+
+/* Copies n values of a column, packed or not, from the first on. */
+static inline void leat_cache_copy(const struct leat_column *column, enum leat_dtype dtype,
+                                   size_t first, size_t n, void *ret_values) {
+    size_t size = leat_column_size(column, dtype);
+    const uint8_t *values = (const uint8_t *)column->values + first * size;
+
+    if (n > 0 && column->width)
+        leat_cache_unpack(ret_values, values, n, dtype, column->width, column->base);
+    else if (n > 0)
+        memcpy(ret_values, values, n * size);
+}

@@ -110,7 +110,8 @@ int leat_index_block_decode(const struct leat_index_schema *schema, const uint8_
                             size_t n_bytes, uint32_t n_records, struct leat_block *block,
                             struct leat_error *err) {
     struct leat_cache_schema whole = bytes_schema(schema);
-    int r = leat_cache_block_decode(&whole, data, n_bytes, n_records, block, err);
+    int r = leat_cache_block_decode(&whole, data, n_bytes, n_records, LEAT_CACHE_UNPACK,
+                                    &block->kept, block, err);
 
     for (uint32_t i = 0; r == 0 && i < block->n_columns; i++) {
         const struct leat_field *field = &schema->plan->fields[i];

@@ -35,7 +35,8 @@ static int load(struct indexing *indexing, const struct leat_cache_file *shard,
                            (unsigned long long)frame->position);
     return r < 0 ? r
                  : leat_cache_block_decode(&schema, bytes, (size_t)frame->n_bytes,
-                                           frame->span.n_records, block, indexing->err);
+                                           frame->span.n_records, LEAT_CACHE_UNPACK, &block->kept,
+                                           block, indexing->err);
 }
 
 static int add(struct indexing *indexing, const struct leat_cache_frame *of,

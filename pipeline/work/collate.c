@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "pipeline/block/scalar.h"
+#include "pipeline/cache/block.h"
 #include "pipeline/work/collate.h"
 
-#define FEW_ONES    128        /* of a mask, which a loop writes */
-#define JOB_BYTES   (2U << 20) /* of the batches of one job, about */
-#define STRETCH_MIN 64         /* rows that follow each other and are copied at once, at least */
-#define FILL_BYTES  2048       /* that are copied at once, and stay in the nearest cache */
+#define FEW_ONES     128        /* of a mask, which a loop writes */
+#define JOB_BYTES    (2U << 20) /* of the batches of one job, about */
+#define STRETCH_MIN  64         /* rows that follow each other and are copied at once, at least */
+#define WIDENED_ONCE 256        /* packed values of a dtype below int64 */
+#define FILL_BYTES   2048       /* that are copied at once, and stay in the nearest cache */
 
 /* The references of a row: itself, or those of its bundle. */
 static const struct leat_ref *documents(const struct leat_ref *row, uint32_t *ret_n) {
@@ -159,19 +161,24 @@ static void fill(uint8_t *target, size_t n_elements, const uint8_t *element, siz
     }
 }
 
-/* The elements of the row in the list; of a part only its range. */
-static const uint8_t *elements_of(const struct leat_ref *ref, const struct leat_field *field,
-                                  uint32_t column, size_t size, size_t *ret_n) {
+/* The elements of a row in a list. */
+struct elements {
+    const struct leat_column *column;
+    size_t start, n;
+};
+
+/* Of a part only its range. */
+static struct elements elements_of(const struct leat_ref *ref, const struct leat_field *field,
+                                   uint32_t column) {
     bool is_part = field->made != LEAT_MADE_OF_RECORDS;
     const struct leat_column *values = &ref->block->columns[is_part ? field->of : column];
-    size_t start = values->starts[ref->row];
+    struct elements elements = {values, values->starts[ref->row], values->lengths[ref->row]};
 
-    *ret_n = values->lengths[ref->row];
     if (is_part && ref->length != LEAT_REF_WHOLE) {
-        start += ref->start;
-        *ret_n = ref->length;
+        elements.start += ref->start;
+        elements.n = ref->length;
     }
-    return (const uint8_t *)values->values + start * size;
+    return elements;
 }
 
 static uint64_t copy_rows(uint8_t *target, const struct leat_batch_refs *batch,
@@ -182,13 +189,13 @@ static uint64_t copy_rows(uint8_t *target, const struct leat_batch_refs *batch,
 
     (void)leat_scalar_store_double(padding, field->dtype, 0, field->pad_value);
     for (uint32_t i = 0; i < batch->n_refs; i++, target += length * size) {
-        size_t n = 0, n_fill;
-        const uint8_t *from = elements_of(&batch->refs[i], field, column, size, &n);
+        struct elements from = elements_of(&batch->refs[i], field, column);
+        size_t n_fill = length - from.n;
 
-        n_fill = length - n;
-        memcpy(target + (field->pad_left ? n_fill * size : 0), from, n * size);
-        fill(field->pad_left ? target : target + n * size, n_fill, padding, size);
-        n_copied += n;
+        leat_cache_copy(from.column, field->dtype, from.start, from.n,
+                        target + (field->pad_left ? n_fill * size : 0));
+        fill(field->pad_left ? target : target + from.n * size, n_fill, padding, size);
+        n_copied += from.n;
     }
     return n_copied;
 }
@@ -205,8 +212,7 @@ WIDEN(widen_int8, int8_t)
 WIDEN(widen_int16, int16_t)
 WIDEN(widen_int32, int32_t)
 
-/* Copies integers to int64, which is the dtype of labels. */
-static void copy_widened(void *target, const void *from, enum leat_dtype from_dtype, size_t n) {
+static void widen(int64_t *target, const void *from, enum leat_dtype from_dtype, size_t n) {
     switch (from_dtype) {
     case LEAT_DTYPE_BOOL:
     case LEAT_DTYPE_UINT8:
@@ -227,6 +233,22 @@ static void copy_widened(void *target, const void *from, enum leat_dtype from_dt
     }
 }
 
+/* Copies integers to int64, which is the dtype of labels. */
+static void copy_widened(int64_t *target, const struct elements *from, enum leat_dtype dtype) {
+    size_t size = leat_dtype_size(dtype);
+    int32_t some[WIDENED_ONCE];
+
+    if (!from->column->width) {
+        widen(target, (const uint8_t *)from->column->values + from->start * size, dtype, from->n);
+        return;
+    }
+    for (size_t i = 0, n; i < from->n; i += n) {
+        n = from->n - i < WIDENED_ONCE ? from->n - i : WIDENED_ONCE;
+        leat_cache_copy(from->column, dtype, from->start + i, n, some);
+        widen(target + i, some, dtype, n);
+    }
+}
+
 /* Rows of several documents, end to end, padded on the right. */
 static uint64_t copy_documents(uint8_t *target, const struct leat_plan *plan,
                                const struct leat_batch_refs *batch, const struct leat_field *field,
@@ -240,17 +262,19 @@ static uint64_t copy_documents(uint8_t *target, const struct leat_plan *plan,
     for (uint32_t i = 0; i < batch->n_refs; i++, target += length * size) {
         uint32_t n_documents;
         const struct leat_ref *refs = documents(&batch->refs[i], &n_documents);
-        size_t at = 0, n = 0;
+        size_t at = 0;
 
-        for (uint32_t k = 0; k < n_documents; k++, at += n) {
-            const uint8_t *from = elements_of(&refs[k], field, column, leat_dtype_size(dtype), &n);
+        for (uint32_t k = 0; k < n_documents; k++) {
+            struct elements from = elements_of(&refs[k], field, column);
+            uint8_t *to = target + at * size;
 
             if (dtype == field->dtype)
-                memcpy(target + at * size, from, n * size);
+                leat_cache_copy(from.column, dtype, from.start, from.n, to);
             else
-                copy_widened(target + at * size, from, dtype, n);
+                copy_widened((int64_t *)(void *)to, &from, dtype);
             if (field->made == LEAT_MADE_AS_LABELS)
-                memcpy(target + at * size, padding, size);
+                memcpy(to, padding, size);
+            at += from.n;
         }
         fill(target + at * size, length - at, padding, size);
         n_copied += at;

@@ -59,9 +59,9 @@ static void copy_row(const struct leat_map_job *job, const struct leat_gather_ro
             memcpy((uint8_t *)to->values + row->target_row * size,
                    (const uint8_t *)from->values + row->row * size, size);
         else if (from->lengths[row->row] > 0)
-            memcpy((uint8_t *)to->values + to->starts[row->target_row] * size,
-                   (const uint8_t *)from->values + from->starts[row->row] * size,
-                   from->lengths[row->row] * size);
+            leat_cache_copy(from, job->plan->fields[i].dtype, from->starts[row->row],
+                            from->lengths[row->row],
+                            (uint8_t *)to->values + to->starts[row->target_row] * size);
     }
 }
 

@@ -60,8 +60,7 @@ int leat_load_read(const struct leat_plan *plan, const struct leat_cache_load *l
 }
 
 /* Scalars that are packed get their dtype; lists lose all but their lengths. */
-static int keep_order(struct leat_map_job *job, const struct leat_cache_pack *packs,
-                      struct leat_error *err) {
+static int keep_order(struct leat_map_job *job, struct leat_error *err) {
     struct leat_block *block = job->block;
 
     for (uint32_t i = 0; i < block->n_columns; i++) {
@@ -78,8 +77,8 @@ static int keep_order(struct leat_map_job *job, const struct leat_cache_pack *pa
         values = leat_arena_alloc(&block->kept, block->n_rows * leat_dtype_size(field->dtype));
         if (!values)
             return leat_error_oom(err);
-        leat_cache_pack_copy(&packs[i], field->dtype, column, 0, block->n_rows, values);
-        column->values = values;
+        leat_cache_copy(column, field->dtype, 0, block->n_rows, values);
+        *column = (struct leat_column){.values = values};
     }
     return 0;
 }
@@ -87,21 +86,11 @@ static int keep_order(struct leat_map_job *job, const struct leat_cache_pack *pa
 static int decode_order(struct leat_map_job *job, const struct leat_cache_schema *schema,
                         const uint8_t *data, struct leat_error *err) {
     const struct leat_cache_frame *frame = &job->load.frame;
-    struct leat_block *block = job->block, opened;
-    struct leat_cache_pack *packs;
-    int r = leat_cache_block_open(schema, data, (size_t)frame->n_bytes, frame->span.n_records,
-                                  &block->kept, &opened, &packs, err);
+    struct leat_block *block = job->block;
+    int r = leat_cache_block_decode(schema, data, (size_t)frame->n_bytes, frame->span.n_records,
+                                    LEAT_CACHE_PACK_ALL, &block->kept, block, err);
 
-    if (r < 0)
-        return r;
-    block->n_rows = opened.n_rows;
-    block->n_records = opened.n_records;
-    block->records = opened.records;
-    block->n_columns = opened.n_columns;
-    block->columns = opened.columns;
-    block->n_bad = opened.n_bad;
-    block->bad = opened.bad;
-    return keep_order(job, packs, err);
+    return r == 0 ? keep_order(job, err) : r;
 }
 
 int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
@@ -117,7 +106,7 @@ int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
         r = decode_order(job, &schema, data, err);
     else if (r == 0)
         r = leat_cache_block_decode(&schema, data, (size_t)frame->n_bytes, frame->span.n_records,
-                                    job->block, err);
+                                    LEAT_CACHE_PACK_LISTS, &job->block->kept, job->block, err);
     if (r < 0 && job->plan->set)
         leat_sealed_name_shard(job->plan, frame->record, err);
     return r;

@@ -10,12 +10,6 @@
 #include "pipeline/cache/sealed.h"
 #include "pipeline/work/map.h"
 
-/* A block as it is stored. */
-struct opened {
-    struct leat_block block;
-    struct leat_cache_pack *packs;
-};
-
 static uint64_t now(const struct leat_map_job *job) {
     return job->now_ns ? job->now_ns() : 0;
 }
@@ -31,23 +25,26 @@ static bool has_lengths(const struct leat_plan *plan, const struct leat_block *b
 }
 
 static int open_block(const struct leat_map_job *job, const struct leat_rows_piece *piece,
-                      const uint8_t *data, size_t n_bytes, struct opened *opened,
+                      const uint8_t *data, size_t n_bytes, struct leat_block *opened,
                       struct leat_error *err) {
     struct leat_cache_schema schema = leat_map_schema(job->plan);
-    int r = leat_cache_block_open(&schema, data, n_bytes, piece->load.frame.span.n_records,
-                                  job->scratch, &opened->block, &opened->packs, err);
+    int r;
 
-    if (r == 0 && opened->block.n_rows != piece->n_block_rows)
+    *opened = (struct leat_block){.n_refs = 1};
+    r = leat_cache_block_decode(&schema, data, n_bytes, piece->load.frame.span.n_records,
+                                LEAT_CACHE_PACK_ALL, job->scratch, opened, err);
+
+    if (r == 0 && opened->n_rows != piece->n_block_rows)
         r = leat_error_set(err, -EBADMSG, "the block has %u rows, but its head says %u",
-                           opened->block.n_rows, piece->n_block_rows);
-    if (r == 0 && piece->known && !has_lengths(job->plan, &opened->block, piece->known))
+                           opened->n_rows, piece->n_block_rows);
+    if (r == 0 && piece->known && !has_lengths(job->plan, opened, piece->known))
         r = leat_error_set(err, -EBADMSG,
                            "the block has other lengths than when leat first read it");
     return r;
 }
 
 static int read_block(struct leat_map_job *job, const struct leat_rows_piece *piece,
-                      struct opened *opened, struct leat_error *err) {
+                      struct leat_block *opened, struct leat_error *err) {
     struct leat_stage_count *count = &job->counts[LEAT_COUNT_LOAD];
     const uint8_t *data = NULL;
     int r = leat_load_read(job->plan, &piece->load, job->scratch, job->scratch, &data, err);
@@ -62,7 +59,7 @@ static int read_block(struct leat_map_job *job, const struct leat_rows_piece *pi
 
 /* The bytes that the block has as it was made again. */
 static int store_again(struct leat_map_job *job, const struct leat_rows_piece *piece,
-                       struct opened *opened, struct leat_error *err) {
+                       struct leat_block *opened, struct leat_error *err) {
     struct leat_cache_bytes bytes = {.data = NULL};
     uint8_t *data = NULL;
     int r = leat_load_encode(job, &bytes, err);
@@ -81,7 +78,7 @@ static int store_again(struct leat_map_job *job, const struct leat_rows_piece *p
 
 /* job->load tells of the damage. */
 static int make_again(struct leat_map_job *job, const struct leat_rows_piece *piece,
-                      struct opened *opened, struct leat_error *err) {
+                      struct leat_block *opened, struct leat_error *err) {
     const struct leat_cache_frame *frame = &piece->load.frame;
     struct leat_error fault = LEAT_ERROR_INIT;
     int r;
@@ -97,7 +94,7 @@ static int make_again(struct leat_map_job *job, const struct leat_rows_piece *pi
 }
 
 static int open_piece(struct leat_map_job *job, const struct leat_rows_piece *piece,
-                      struct opened *opened, struct leat_error *err) {
+                      struct leat_block *opened, struct leat_error *err) {
     struct leat_error damage = LEAT_ERROR_INIT;
     int r = read_block(job, piece, opened, &damage);
 
@@ -113,39 +110,39 @@ static int open_piece(struct leat_map_job *job, const struct leat_rows_piece *pi
 }
 
 /* Elements that the wanted rows of all blocks have in the column. */
-static uint64_t count_elements(const struct leat_rows *rows, const struct opened *opened,
+static uint64_t count_elements(const struct leat_rows *rows, const struct leat_block *opened,
                                uint32_t column) {
     uint64_t n = 0;
 
     for (size_t p = 0; p < rows->n_pieces; p++)
         for (size_t i = 0; i < rows->pieces[p].n_wanted; i++)
-            n += opened[p].block.columns[column].lengths[rows->pieces[p].wanted[i]];
+            n += opened[p].columns[column].lengths[rows->pieces[p].wanted[i]];
     return n;
 }
 
-static void copy_list(const struct leat_map_job *job, const struct opened *opened, uint32_t index,
-                      struct leat_column *to) {
+static void copy_list(const struct leat_map_job *job, const struct leat_block *opened,
+                      uint32_t index, struct leat_column *to) {
     enum leat_dtype dtype = job->plan->fields[index].dtype;
     size_t size = leat_dtype_size(dtype), row = 0;
     uint32_t at = 0;
 
     for (size_t p = 0; p < job->rows->n_pieces; p++) {
         const struct leat_rows_piece *piece = &job->rows->pieces[p];
-        const struct leat_column *from = &opened[p].block.columns[index];
+        const struct leat_column *from = &opened[p].columns[index];
 
         for (size_t i = 0; i < piece->n_wanted; i++, row++) {
             uint32_t wanted = piece->wanted[i];
 
             to->starts[row] = at;
             to->lengths[row] = from->lengths[wanted];
-            leat_cache_pack_copy(&opened[p].packs[index], dtype, from, from->starts[wanted],
-                                 from->lengths[wanted], (uint8_t *)to->values + at * size);
+            leat_cache_copy(from, dtype, from->starts[wanted], from->lengths[wanted],
+                            (uint8_t *)to->values + at * size);
             at += from->lengths[wanted];
         }
     }
 }
 
-static void copy_scalars(const struct leat_map_job *job, const struct opened *opened,
+static void copy_scalars(const struct leat_map_job *job, const struct leat_block *opened,
                          uint32_t index, struct leat_column *to) {
     enum leat_dtype dtype = job->plan->fields[index].dtype;
     size_t size = leat_dtype_size(dtype), row = 0;
@@ -154,13 +151,13 @@ static void copy_scalars(const struct leat_map_job *job, const struct opened *op
         const struct leat_rows_piece *piece = &job->rows->pieces[p];
 
         for (size_t i = 0; i < piece->n_wanted; i++, row++)
-            leat_cache_pack_copy(&opened[p].packs[index], dtype, &opened[p].block.columns[index],
-                                 piece->wanted[i], 1, (uint8_t *)to->values + row * size);
+            leat_cache_copy(&opened[p].columns[index], dtype, piece->wanted[i], 1,
+                            (uint8_t *)to->values + row * size);
     }
 }
 
-static int make_column(const struct leat_map_job *job, const struct opened *opened, uint32_t index,
-                       struct leat_error *err) {
+static int make_column(const struct leat_map_job *job, const struct leat_block *opened,
+                       uint32_t index, struct leat_error *err) {
     const struct leat_field *field = &job->plan->fields[index];
     struct leat_column *to = &job->block->columns[index];
     struct leat_arena *kept = &job->block->kept;
@@ -186,7 +183,7 @@ static int make_column(const struct leat_map_job *job, const struct opened *open
 }
 
 /* The numbers of records count from that of the block, which is the first of the first piece. */
-static int make_records(const struct leat_map_job *job, const struct opened *opened,
+static int make_records(const struct leat_map_job *job, const struct leat_block *opened,
                         struct leat_error *err) {
     struct leat_block *block = job->block;
     uint32_t *records = leat_arena_alloc(&block->kept, block->n_rows * sizeof(*records));
@@ -196,7 +193,7 @@ static int make_records(const struct leat_map_job *job, const struct opened *ope
         return leat_error_oom(err);
     for (size_t p = 0; p < job->rows->n_pieces; p++) {
         const struct leat_rows_piece *piece = &job->rows->pieces[p];
-        const uint32_t *own = opened[p].block.records;
+        const uint32_t *own = opened[p].records;
         uint32_t first = (uint32_t)(piece->load.frame.record - block->first_record);
 
         for (size_t i = 0; i < piece->n_wanted; i++)
@@ -206,7 +203,7 @@ static int make_records(const struct leat_map_job *job, const struct opened *ope
     return 0;
 }
 
-static int make_block(const struct leat_map_job *job, const struct opened *opened,
+static int make_block(const struct leat_map_job *job, const struct leat_block *opened,
                       struct leat_error *err) {
     const struct leat_plan *plan = job->plan;
     struct leat_block *block = job->block;
@@ -231,7 +228,8 @@ static int make_block(const struct leat_map_job *job, const struct opened *opene
 
 int leat_rows_execute(struct leat_map_job *job, struct leat_error *err) {
     struct leat_stage_count *count = &job->counts[LEAT_COUNT_LOAD];
-    struct opened *opened = leat_arena_alloc(job->scratch, job->rows->n_pieces * sizeof(*opened));
+    struct leat_block *opened =
+        leat_arena_alloc(job->scratch, job->rows->n_pieces * sizeof(*opened));
     int r = opened ? 0 : leat_error_oom(err);
 
     count->start_ns = now(job);

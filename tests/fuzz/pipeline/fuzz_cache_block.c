@@ -57,8 +57,7 @@ static void touch_block(const struct leat_cache_schema *schema, const struct lea
 
 /* Row by row the block has the values that it has as a whole. */
 static void compare_column(const struct leat_field *field, const struct leat_column *whole,
-                           const struct leat_column *column, const struct leat_cache_pack *pack,
-                           uint32_t n_rows) {
+                           const struct leat_column *column, uint32_t n_rows) {
     size_t size = leat_dtype_size(field->dtype);
 
     for (uint32_t row = 0; row < n_rows; row++) {
@@ -69,7 +68,7 @@ static void compare_column(const struct leat_field *field, const struct leat_col
         if (!values ||
             (field->is_list && (column->lengths[row] != n || column->starts[row] != first)))
             abort();
-        leat_cache_pack_copy(pack, field->dtype, column, first, n, values);
+        leat_cache_copy(column, field->dtype, first, n, values);
         if (n > 0 && memcmp(values, (const uint8_t *)whole->values + first * size, n * size) != 0)
             abort();
         free(values);
@@ -78,21 +77,20 @@ static void compare_column(const struct leat_field *field, const struct leat_col
 
 /* `whole` is NULL if the bytes are no block. */
 static void open_in_part(const struct leat_cache_schema *schema, const uint8_t *data,
-                         size_t n_bytes, uint32_t n_records, const struct leat_block *whole) {
-    struct leat_cache_pack *packs;
+                         size_t n_bytes, uint32_t n_records, enum leat_cache_packed packed,
+                         const struct leat_block *whole) {
+    struct leat_block block = {.n_refs = 1};
     struct leat_arena arena;
-    struct leat_block block;
     bool is_block;
 
     leat_arena_init(&arena);
-    is_block = leat_cache_block_open(schema, data, n_bytes, n_records, &arena, &block, &packs,
-                                     LEAT_ERROR_IGNORED) == 0;
+    is_block = leat_cache_block_decode(schema, data, n_bytes, n_records, packed, &arena, &block,
+                                       LEAT_ERROR_IGNORED) == 0;
     if (is_block != (whole != NULL) || (whole && block.n_rows != whole->n_rows))
         abort();
     for (uint32_t i = 0; is_block && i < schema->n_columns; i++)
         if (schema->is_kept[i])
-            compare_column(&fields[i], &whole->columns[i], &block.columns[i], &packs[i],
-                           block.n_rows);
+            compare_column(&fields[i], &whole->columns[i], &block.columns[i], block.n_rows);
     leat_arena_deinit(&arena);
 }
 
@@ -117,11 +115,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
         abort();
     memcpy(copy, data, n_bytes);
     memcpy(&n_records, data + 4, sizeof(n_records));
-    is_block =
-        leat_cache_block_decode(&schema, copy, n_bytes, n_records, block, LEAT_ERROR_IGNORED) == 0;
+    is_block = leat_cache_block_decode(&schema, copy, n_bytes, n_records, LEAT_CACHE_UNPACK,
+                                       &block->kept, block, LEAT_ERROR_IGNORED) == 0;
     if (is_block)
         touch_block(&schema, block);
-    open_in_part(&schema, copy, n_bytes, n_records, is_block ? block : NULL);
+    open_in_part(&schema, copy, n_bytes, n_records, LEAT_CACHE_PACK_LISTS, is_block ? block : NULL);
+    open_in_part(&schema, copy, n_bytes, n_records, LEAT_CACHE_PACK_ALL, is_block ? block : NULL);
     leat_block_unref(block, 1);
     leat_block_pool_deinit(&pool);
     return 0;

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "pipeline/block/fit.h"
 #include "pipeline/cache/frame.h"
 #include "pipeline/cache/numbers.h"
 #include "tests/pipeline/shared_cache.h"
@@ -20,7 +21,7 @@ static int decode(struct cached *cached, const void *bytes, size_t n_bytes, uint
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_block *block = leat_block_pool_take(&cached->pool);
     int r = leat_cache_block_decode(&cached->schema, cached_keep(block, bytes, n_bytes), n_bytes,
-                                    n_records, block, &err);
+                                    n_records, LEAT_CACHE_UNPACK, &block->kept, block, &err);
 
     assert_int_equal(r, err.code);
     *ret_block = block;
@@ -50,6 +51,67 @@ static void test_round_trip(void **state) {
         leat_cache_bytes_deinit(&bytes);
         leat_cache_bytes_deinit(&again);
     }
+}
+
+/* A row that is copied out of packed values is as it was, also in a block that was moved. */
+static void check_packed(const struct cached *cached, const struct leat_block *block) {
+    for (uint32_t i = 0; i < cached->schema.n_columns; i++) {
+        const struct leat_column *from = &cached->block->columns[i], *to = &block->columns[i];
+        size_t size = leat_dtype_size(cached->fields[i].dtype);
+
+        for (uint32_t row = 0; cached->is_kept[i] && row < block->n_rows; row++) {
+            size_t n = from->starts ? from->lengths[row] : 1;
+            const uint8_t *wanted =
+                (const uint8_t *)from->values + (from->starts ? from->starts[row] : row) * size;
+            uint8_t *values = malloc(n * size + 1);
+
+            assert_non_null(values);
+            leat_cache_copy(to, cached->fields[i].dtype, to->starts ? to->starts[row] : row, n,
+                            values);
+            assert_memory_equal(values, wanted, n * size);
+            free(values);
+        }
+    }
+}
+
+static void test_packed(void **state) {
+    enum leat_cache_packed all[] = {LEAT_CACHE_PACK_LISTS, LEAT_CACHE_PACK_ALL};
+    uint32_t n_packed[9] = {0};
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        struct leat_cache_bytes bytes = {.data = NULL};
+        struct leat_arena scratch, spare;
+        struct leat_block *block;
+        struct cached cached;
+
+        cached_init(&cached, &seed);
+        block = leat_block_pool_take(&cached.pool);
+        assert_int_equal(
+            leat_cache_block_encode(&cached.schema, cached.block, &bytes, LEAT_ERROR_IGNORED), 0);
+        assert_int_equal(leat_cache_block_decode(&cached.schema,
+                                                 cached_keep(block, bytes.data, bytes.n_bytes),
+                                                 bytes.n_bytes, cached.block->n_records, all[i % 2],
+                                                 &block->kept, block, LEAT_ERROR_IGNORED),
+                         0);
+        for (uint32_t c = 0; c < cached.schema.n_columns; c++) {
+            n_packed[block->columns[c].width]++;
+            assert_true(i % 2 == 1 || cached.fields[c].is_list || !block->columns[c].width);
+        }
+        check_packed(&cached, block);
+
+        leat_arena_init(&scratch);
+        leat_arena_init(&spare);
+        leat_block_fit(block, cached.fields, cached.is_kept, &scratch, &spare);
+        check_packed(&cached, block);
+        leat_arena_deinit(&scratch);
+        leat_arena_deinit(&spare);
+        leat_block_unref(block, 1);
+        cached_deinit(&cached);
+        leat_cache_bytes_deinit(&bytes);
+    }
+    for (int width = 0; width <= 4; width++)
+        assert_true(n_packed[width] > 10);
 }
 
 /* Every cut, and many a changed byte: an error or another block, never a crash. */
@@ -94,7 +156,7 @@ static void test_row_too_long(void **state) {
     struct cached cached = {.schema = {&field, &is_kept, 1}};
     uint32_t starts[] = {0, 4}, lengths[] = {4, 3};
     int32_t values[] = {1, 2, 3, 4, 5, 6, 7};
-    struct leat_column column = {values, starts, lengths};
+    struct leat_column column = {.values = values, .starts = starts, .lengths = lengths};
     struct leat_block given = {.n_rows = 2, .n_records = 2, .n_columns = 1, .columns = &column};
     struct leat_cache_bytes bytes = {.data = NULL};
     struct leat_error err = LEAT_ERROR_INIT;
@@ -214,9 +276,9 @@ static void test_frame(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_row_too_long), cmocka_unit_test(test_narrowest),
-        cmocka_unit_test(test_frame),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_damage),     cmocka_unit_test(test_row_too_long),
+        cmocka_unit_test(test_narrowest),  cmocka_unit_test(test_frame),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

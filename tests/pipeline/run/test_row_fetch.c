@@ -14,6 +14,7 @@
 
 #define CACHE "cache: {path: .}"
 #define N     2000
+#define TIGHT (3U << 20)
 
 #define PADDED                                                                                     \
     "- pad: {input: ids, length: 400, value: 0}\n- pad: {input: also, multiple_of: 8, value: 1}\n"
@@ -261,13 +262,13 @@ static void test_bounded(void **state) {
 
     (void)state;
     for (int i = 0; i < 2; i++) { /* by max_bytes, or by a tight limit */
-        leat_budget_init(&budget, i ? 5U << 20 : UINT64_MAX);
+        leat_budget_init(&budget, i ? TIGHT : UINT64_MAX);
         assert_int_equal(leat_account_open(&account, &budget, 0), 0);
         driven = drive_stream(DOCUMENTS, CACHE "\n    block_bytes: 32768",
                               tail_with(0, i ? "" : ", max_bytes: 1MiB"), &how);
         assert_same(&driven, &whole);
         assert_true(driven.n_cached > N);
-        assert_true(account.pools[LEAT_MEMORY_BLOCKS].peak_bytes < 5U << 20);
+        assert_true(account.pools[LEAT_MEMORY_BLOCKS].peak_bytes < TIGHT);
         leat_account_close(&account);
     }
 }
