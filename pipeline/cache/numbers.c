@@ -124,29 +124,54 @@ void leat_cache_pack(uint8_t *target, const void *values, size_t n, enum leat_dt
         }                                                                                          \
     }
 
-/* Unpacks four values at once, as far as 16 bytes can be read; returns how many values. Compilers do
- * not vectorize the loop above. */
-LEAT_SIMD static size_t unpack_24_simd(int32_t *values, const uint8_t *packed, size_t n,
-                                       uint64_t base) {
-    const leat_bytes16 zero = {0};
+UNPACK(unpack_int32_8, uint8_t, int32_t, uint32_t)
+UNPACK(unpack_int32_16, uint16_t, int32_t, uint32_t)
+UNPACK_24(unpack_int32_24_rest, int32_t, uint32_t)
+
+/* Four values of 2 or 3 bytes; of 3, 16 bytes are read. */
+LEAT_SIMD_INLINE numbers16 take_four(const uint8_t *packed, unsigned width) {
+    leat_bytes16 bytes = {0}, zero = {0};
+
+    if (width == 3)
+        return (numbers16)__builtin_shufflevector(leat_bytes16_load(packed), zero, 0, 1, 2, 16, 3,
+                                                  4, 5, 16, 6, 7, 8, 16, 9, 10, 11, 16);
+    memcpy(&bytes, packed, 8);
+    return (numbers16)__builtin_shufflevector(bytes, zero, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16,
+                                              6, 7, 16, 16);
+}
+
+/* Unpacks by fours, and returns how many values; compilers do not do this for 3 bytes. */
+LEAT_SIMD_INLINE size_t unpack_fours(int32_t *values, const uint8_t *packed, size_t n,
+                                     uint64_t base, unsigned width, bool is_past) {
     const uint32_t each = (uint32_t)base;
     const numbers16 bases = {each, each, each, each};
-    size_t i;
+    size_t n_read = width == 3 ? 5 : 4, i; /* values that have the bytes of a load, and one more */
 
-    for (i = 0; i + 5 <= n; i += 4) {
-        leat_bytes16 bytes = leat_bytes16_load(packed + 3 * i);
-        numbers16 four = (numbers16)__builtin_shufflevector(bytes, zero, 0, 1, 2, 16, 3, 4, 5, 16,
-                                                            6, 7, 8, 16, 9, 10, 11, 16);
+    for (i = 0; i + n_read <= n; i += 4) {
+        numbers16 four = take_four(packed + width * i, width) + bases;
 
-        four += bases;
-        memcpy(values + i, &four, sizeof(four));
+        if (is_past)
+            leat_simd_store_past(values + i, &four);
+        else
+            memcpy(values + i, &four, sizeof(four));
     }
     return i;
 }
 
-UNPACK(unpack_int32_8, uint8_t, int32_t, uint32_t)
-UNPACK(unpack_int32_16, uint16_t, int32_t, uint32_t)
-UNPACK_24(unpack_int32_24_rest, int32_t, uint32_t)
+LEAT_SIMD static size_t unpack_24_simd(int32_t *values, const uint8_t *packed, size_t n,
+                                       uint64_t base) {
+    return unpack_fours(values, packed, n, base, 3, false);
+}
+
+LEAT_SIMD static size_t unpack_16_past(int32_t *values, const uint8_t *packed, size_t n,
+                                       uint64_t base) {
+    return unpack_fours(values, packed, n, base, 2, true);
+}
+
+LEAT_SIMD static size_t unpack_24_past(int32_t *values, const uint8_t *packed, size_t n,
+                                       uint64_t base) {
+    return unpack_fours(values, packed, n, base, 3, true);
+}
 
 static void unpack_int32_24(int32_t *values, const uint8_t *packed, size_t n, uint64_t base) {
     size_t n_done = leat_simd_is_here() ? unpack_24_simd(values, packed, n, base) : 0;
@@ -170,4 +195,23 @@ void leat_cache_unpack(void *values, const uint8_t *packed, size_t n, enum leat_
         of_int32[width](values, packed, n, (uint64_t)base);
     else
         of_int64[width](values, packed, n, (uint64_t)base);
+}
+
+void leat_cache_unpack_past(void *values, const uint8_t *packed, size_t n, enum leat_dtype dtype,
+                            unsigned width, int64_t base) {
+    size_t n_before = -(uintptr_t)values % 16 / sizeof(int32_t), n_done;
+    int32_t *to = values;
+
+    if (dtype != LEAT_DTYPE_INT32 || (width != 2 && width != 3) || n < n_before ||
+        !leat_simd_is_here()) {
+        leat_cache_unpack(values, packed, n, dtype, width, base);
+        return;
+    }
+    leat_cache_unpack(to, packed, n_before, dtype, width, base);
+    to += n_before;
+    packed += width * n_before;
+    n -= n_before;
+    n_done = width == 3 ? unpack_24_past(to, packed, n, (uint64_t)base)
+                        : unpack_16_past(to, packed, n, (uint64_t)base);
+    leat_cache_unpack(to + n_done, packed + width * n_done, n - n_done, dtype, width, base);
 }

@@ -33,3 +33,7 @@ void leat_cache_pack(uint8_t *target, const void *values, size_t n, enum leat_dt
 /* `packed` has leat_cache_packed_bytes(n, width) bytes; width below the dtype's size. */
 void leat_cache_unpack(void *values, const uint8_t *packed, size_t n, enum leat_dtype dtype,
                        unsigned width, int64_t base);
+/* The same for values that nobody reads soon: they go past the caches of the CPU if it can do that.
+ * leat_simd_fence() makes them visible to others. */
+void leat_cache_unpack_past(void *values, const uint8_t *packed, size_t n, enum leat_dtype dtype,
+                            unsigned width, int64_t base);

@@ -9,10 +9,12 @@
 #include "pipeline/block/scalar.h"
 #include "pipeline/cache/block.h"
 #include "pipeline/work/collate.h"
+#include "proto/base/simd.h"
 
 #define FEW_ONES     128        /* of a mask, which a loop writes */
 #define JOB_BYTES    (2U << 20) /* of the batches of one job, about */
 #define STRETCH_MIN  64         /* rows that follow each other and are copied at once, at least */
+#define PAST_BYTES   (8U << 20) /* of a tensor that no cache holds until it is read */
 #define WIDENED_ONCE 256        /* packed values of a dtype below int64 */
 #define FILL_BYTES   2048       /* that are copied at once, and stay in the nearest cache */
 
@@ -181,9 +183,23 @@ static struct elements elements_of(const struct leat_ref *ref, const struct leat
     return elements;
 }
 
+/* is_past: packed values go past the cache, since the tensor is larger than it. */
+static void copy_elements(uint8_t *target, const struct elements *from, enum leat_dtype dtype,
+                          bool is_past) {
+    const struct leat_column *column = from->column;
+
+    if (is_past && column->width)
+        leat_cache_unpack_past(target,
+                               (const uint8_t *)column->values + from->start * column->width,
+                               from->n, dtype, column->width, column->base);
+    else
+        leat_cache_copy(column, dtype, from->start, from->n, target);
+}
+
 static uint64_t copy_rows(uint8_t *target, const struct leat_batch_refs *batch,
                           const struct leat_field *field, uint32_t column, size_t size,
                           size_t length) {
+    bool is_past = batch->n_refs * length * size >= PAST_BYTES;
     uint64_t n_copied = 0;
     uint8_t padding[8] = {0};
 
@@ -192,8 +208,7 @@ static uint64_t copy_rows(uint8_t *target, const struct leat_batch_refs *batch,
         struct elements from = elements_of(&batch->refs[i], field, column);
         size_t n_fill = length - from.n;
 
-        leat_cache_copy(from.column, field->dtype, from.start, from.n,
-                        target + (field->pad_left ? n_fill * size : 0));
+        copy_elements(target + (field->pad_left ? n_fill * size : 0), &from, field->dtype, is_past);
         fill(field->pad_left ? target : target + from.n * size, n_fill, padding, size);
         n_copied += from.n;
     }
@@ -255,6 +270,7 @@ static uint64_t copy_documents(uint8_t *target, const struct leat_plan *plan,
                                uint32_t column, size_t size, size_t length) {
     enum leat_dtype dtype =
         plan->fields[field->made == LEAT_MADE_OF_RECORDS ? column : field->of].dtype;
+    bool is_past = batch->n_refs * length * size >= PAST_BYTES;
     uint64_t n_copied = 0;
     uint8_t padding[8] = {0};
 
@@ -269,7 +285,7 @@ static uint64_t copy_documents(uint8_t *target, const struct leat_plan *plan,
             uint8_t *to = target + at * size;
 
             if (dtype == field->dtype)
-                leat_cache_copy(from.column, dtype, from.start, from.n, to);
+                copy_elements(to, &from, dtype, is_past);
             else
                 copy_widened((int64_t *)(void *)to, &from, dtype);
             if (field->made == LEAT_MADE_AS_LABELS)
@@ -449,6 +465,7 @@ static void collate(const struct leat_plan *plan, struct leat_collate_item *item
         .n_rows = batch->n_refs,
     };
     item->used_bytes = offset;
+    leat_simd_fence();
 }
 
 size_t leat_collate_max(const struct leat_plan *plan) {

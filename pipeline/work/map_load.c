@@ -14,6 +14,8 @@
 #include "pipeline/cache/sealed.h"
 #include "pipeline/work/map.h"
 
+#define COLUMN_SLACK (4 * LEAT_ARENA_ALIGN) /* what its parts are rounded up by */
+
 struct leat_cache_schema leat_map_schema(const struct leat_plan *plan) {
     return (struct leat_cache_schema){
         .fields = plan->fields, .is_kept = plan->is_kept, .n_columns = plan->n_columns};
@@ -93,12 +95,39 @@ static int decode_order(struct leat_map_job *job, const struct leat_cache_schema
     return r == 0 ? keep_order(job, err) : r;
 }
 
+/* Bytes that a block out of the cache takes at most, unless its frame lies. */
+static size_t loaded_bytes(const struct leat_plan *plan, const struct leat_cache_frame *frame) {
+    size_t n = (size_t)frame->n_bytes + frame->n_rows * sizeof(uint32_t) +
+               plan->n_columns * (sizeof(struct leat_column) + COLUMN_SLACK);
+
+    for (uint32_t i = 0; i < plan->n_columns; i++)
+        if (plan->is_kept[i])
+            n += frame->n_rows * (plan->fields[i].is_list ? 2 * sizeof(uint32_t)
+                                                          : leat_dtype_size(plan->fields[i].dtype));
+    return n;
+}
+
+/* Loads into the block's own memory, which is made to fit: it need not move afterwards. */
+static int fit_memory(struct leat_map_job *job, struct leat_error *err) {
+    struct leat_arena lent = job->block->kept;
+
+    if (!job->spare || job->index_schema || job->without_values)
+        return 0;
+    job->block->kept = *job->spare;
+    *job->spare = lent;
+    return leat_arena_fit(&job->block->kept, loaded_bytes(job->plan, &job->load.frame)) < 0
+               ? leat_error_oom(err)
+               : 0;
+}
+
 int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
     struct leat_cache_schema schema = leat_map_schema(job->plan);
     const struct leat_cache_frame *frame = &job->load.frame;
     const uint8_t *data = NULL;
-    int r = leat_load_read(job->plan, &job->load, &job->block->kept, job->scratch, &data, err);
+    int r = fit_memory(job, err);
 
+    if (r == 0)
+        r = leat_load_read(job->plan, &job->load, &job->block->kept, job->scratch, &data, err);
     if (r == 0 && job->index_schema)
         r = leat_index_block_decode(job->index_schema, data, (size_t)frame->n_bytes,
                                     frame->span.n_records, job->block, err);

@@ -81,6 +81,22 @@ LEAT_ALWAYS_INLINE uint32_t leat_bytes16_mask(leat_bytes16 is) {
 #endif
 }
 
+/* Stores 16 bytes at a multiple of 16, past the caches where the machine has that. */
+LEAT_ALWAYS_INLINE void leat_simd_store_past(void *target, const void *bytes) {
+#if defined(__x86_64__)
+    _mm_stream_si128(target, _mm_loadu_si128(bytes));
+#else
+    memcpy(target, bytes, 16);
+#endif
+}
+
+/* Makes such stores visible to others before all later ones. */
+LEAT_ALWAYS_INLINE void leat_simd_fence(void) {
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+}
+
 /* ---- 32 bytes */
 #if defined(__x86_64__)
 typedef __m256i leat_bytes32;

@@ -114,6 +114,34 @@ static void test_packed(void **state) {
         assert_true(n_packed[width] > 10);
 }
 
+/* Wherever they begin and however many they are, and nothing else is written. */
+static void test_unpack_past(void **state) {
+    enum { N = 70 };
+    uint8_t packed[3 * N + 1];
+    int32_t memory[N + 16], wanted[N + 16];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(packed); i++)
+        packed[i] = (uint8_t)random_next(&seed);
+    for (unsigned width = 1; width <= 3; width++)
+        for (size_t first = 0; first < 8; first++)
+            for (size_t n = 0; n <= N; n++) {
+                memset(memory, 0x55, sizeof(memory));
+                memset(wanted, 0x55, sizeof(wanted));
+                for (size_t i = 0; i < n; i++) {
+                    uint32_t value = 0;
+
+                    memcpy(&value, packed + width * i, width);
+                    wanted[first + i] = (int32_t)(value + 0xfffffff0U);
+                }
+                leat_cache_unpack_past(memory + first, packed, n, LEAT_DTYPE_INT32, width, -16);
+                assert_memory_equal(memory, wanted, sizeof(memory));
+                memset(memory, 0x55, sizeof(memory));
+                leat_cache_unpack(memory + first, packed, n, LEAT_DTYPE_INT32, width, -16);
+                assert_memory_equal(memory, wanted, sizeof(memory));
+            }
+}
+
 /* Every cut, and many a changed byte: an error or another block, never a crash. */
 static void test_damage(void **state) {
     (void)state;
@@ -276,9 +304,10 @@ static void test_frame(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_damage),     cmocka_unit_test(test_row_too_long),
-        cmocka_unit_test(test_narrowest),  cmocka_unit_test(test_frame),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_unpack_past),  cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_row_too_long), cmocka_unit_test(test_narrowest),
+        cmocka_unit_test(test_frame),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

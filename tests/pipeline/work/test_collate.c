@@ -6,6 +6,7 @@
 
 #include "pipeline/block/scalar.h"
 #include "tests/pipeline/shared_stream.h"
+#include "tests/proto/shared_random.h"
 
 static const char *const dtypes[] = {"bool",  "uint8",   "uint16",   "int32",
                                      "int64", "float16", "bfloat16", "float32"};
@@ -198,6 +199,56 @@ static void test_widened_labels(void **state) {
     }
 }
 
+/* A hash of the batches of each epoch. */
+static void hash_batch(const struct leat_output *output, void *user) {
+    const struct leat_slot_header *header = output->slot.memory;
+    const uint64_t *words = (const uint64_t *)(header + 1);
+    uint64_t *hash = (uint64_t *)user + header->epoch;
+
+    assert_int_equal(sizeof(*header) % 8 + header->used_bytes % 8, 0);
+    for (size_t i = 0; i < (header->used_bytes - sizeof(*header)) / 8; i++)
+        *hash = (*hash ^ words[i]) * UINT64_C(0x100000001b3);
+}
+
+/* Lists out of a cache are packed until they are collated; those of the first epoch are not. */
+static void test_packed(void **state) {
+    static const char *const stages[] = {
+        "- pad: {input: x, longest: true, value: 7}\n- batch: {batch_size: 3}",
+        "- pad: {input: x, length: 40001, value: 7, side: left}\n- batch: {batch_size: 60}",
+        "- pack: {fields: [x], length: 1001, split: true, value: 0, labels: y}\n"
+        "- batch: {batch_size: 2}",
+        "- pack: {fields: [x], length: 40001, split: true, value: 0, labels: y}\n"
+        "- batch: {batch_size: 60, drop_last: false}",
+    };
+    static const int64_t ranges[] = {200, 60000, 100000, 1 << 30};
+
+    (void)state;
+    for (size_t c = 0; c < 16; c++) {
+        uint64_t hashes[2] = {0}, random = c + 1;
+        struct drive how = {.options = {.n_epochs = 2}, .on_batch = hash_batch, .user = hashes};
+        struct leat_text text = {.data = NULL};
+        int64_t range = ranges[c % 4];
+        struct driven driven;
+
+        for (size_t row = 0; row < 70; row++) {
+            size_t n = row % 7 == 0 ? 40001 : (size_t)random_below(&random, 3000);
+
+            leat_text_add(&text, "{\"x\": [");
+            for (size_t k = 0; k < n; k++)
+                leat_text_add(&text, "%s%lld", k ? "," : "",
+                              (long long)random_below(&random, (uint64_t)range) - range / 2);
+            leat_text_add(&text, "]}\n");
+        }
+        folder_write("packed.jsonl", text.data, text.n_bytes);
+        driven = drive_stream("jsonl: {paths: [packed.jsonl], fields: {x: list<int32>}}",
+                              "cache: {path: .}", stages[c / 4], &how);
+        assert_string_equal(driven.error.message, "");
+        assert_true(driven.n_cached > 0);
+        assert_true(hashes[0] == hashes[1] && hashes[0] != 0);
+        free(text.data);
+    }
+}
+
 /* Without `batch` a record is a batch, and its tensors have no dimension for rows. */
 static void test_without_batch(void **state) {
     uint64_t length = 0;
@@ -231,6 +282,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_dtypes),
         cmocka_unit_test(test_widened_labels),
+        cmocka_unit_test(test_packed),
         cmocka_unit_test(test_without_batch),
         cmocka_unit_test(test_elements_are_counted),
     };
