@@ -24,7 +24,8 @@ struct leat_cache_schema {
     uint32_t n_columns;
 };
 
-/* Appends the block, whose columns are not packed. -EOVERFLOW: it has more elements than a block may have when it is read. */
+/* Appends the block, whose columns are not packed. -EOVERFLOW: it has more elements than a block
+ * may have when it is read. */
 int leat_cache_block_encode(const struct leat_cache_schema *schema, const struct leat_block *block,
                             struct leat_cache_bytes *bytes, struct leat_error *err);
 

@@ -108,7 +108,10 @@ MUTANTS = {
         ("max_windows is exclusive", "> (uint64_t)self->max_windows)\n            leat_map_reject", ">= (uint64_t)self->max_windows)\n            leat_map_reject"),
     ]),
     "pipeline/work/collate.c": ("pipeline.test_collate pipeline.test_tensors pipeline.test_pack pipeline.test_causal_labels reference.digests", [
-        ("padding goes to the right of left-padded rows", "memcpy(target + (field->pad_left ? n_fill * size : 0), from, n * size);", "memcpy(target, from, n * size);"),
+        ("padding goes to the right of left-padded rows", "copy_elements(target + (field->pad_left ? n_fill * size : 0), &from,",
+         "copy_elements(target, &from,"),
+        ("packed labels repeat the first ones of a row", "dtype, from->start + i, n, some);", "dtype, from->start, n, some);"),
+        ("packed rows of large batches begin with the block", "+ from->start * column->width,", "+ 0,"),
         ("a mask marks the wrong end", "bool is_left = plan->fields[column].pad_left;", "bool is_left = false;"),
         ("tokens of labels count twice", "field->is_annotation || field->made == LEAT_MADE_AS_LABELS ? 0 : n;", "field->is_annotation ? 0 : n;"),
         ("the first label of a document is its token", "if (field->made == LEAT_MADE_AS_LABELS)\n                memcpy", "if (false)\n                memcpy"),
@@ -117,7 +120,7 @@ MUTANTS = {
         ("cu_seqlens leaves out the padding", "        if (bundle->n_elements < length)\n            *target++", "        if (false)\n            *target++"),
         ("what was in the slot is between tensors", "        memset(memory + end, 0, offset - end);\n", ""),
         ("copies of a fill stop too early", "n = n < n_bytes - n_done ? n : n_bytes - n_done;", "n = n < n_bytes - n_done ? n : n_bytes - n_done - size;"),
-        ("a part of a row begins at the row's begin", "        start += ref->start;\n", ""),
+        ("a part of a row begins at the row's begin", "        elements.start += ref->start;\n", ""),
         ("rows of a batch are counted as of the first", ".n_rows = batch->n_refs,", ".n_rows = 1,"),
     ]),
     "pipeline/work/quarantine.c": ("pipeline.test_bad_records", [
@@ -225,7 +228,7 @@ MUTANTS = {
     "pipeline/work/map_rows.c": ("pipeline.test_own_rows", [
         ("rows come from the place of the row before", "from->starts[wanted],", "from->starts[wanted ? wanted - 1 : 0],"),
         ("a damaged block is not told", "    job->load.damage = damage;\n", ""),
-        ("a block is made again without a look at its number of rows", "if (r == 0 && opened->block.n_rows != piece->n_block_rows)",
+        ("a block is made again without a look at its number of rows", "if (r == 0 && opened->n_rows != piece->n_block_rows)",
          "if (false)", "only a source that changed meanwhile has another number"),
     ]),
     "pipeline/run/intake/fast_forward.c": ("pipeline.test_fast_forward", [
