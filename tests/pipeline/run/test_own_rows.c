@@ -368,7 +368,7 @@ static void test_memory_with_cache(void **state) {
     (void)peak_of_blocks(1);
     n_whole = peak_of_blocks(1);
     n_own = peak_of_blocks(8);
-    assert_in_range(n_own, 1, n_whole / 2);
+    assert_in_range(n_own, 1, n_whole * 3 / 5); /* which stays packed */
     remove_caches();
 }
 
