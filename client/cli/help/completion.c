@@ -159,8 +159,9 @@ const struct leat_cli_command leat_cli_completion_command = {
         "The script calls `leatctl completion words -- WORD...`. This prints the words that\n"
         "can complete the last WORD: commands, options and their values, stages, streams,\n"
         "rooms and session numbers. It asks the running daemon for names, and waits at most\n"
-        "half a second. The first line of the output is files, folders, users or words. For\n"
-        "files, folders or users, the shell also offers their names.",
+        "half a second. The first line of the output is \"words\", \"files\", \"folders\" or\n"
+        "\"users\". After the line \"words\", the shell offers only the printed words. After\n"
+        "the line \"files\", for example, the shell adds the names of files to these words.",
     .operand = "SHELL",
     .more = "[WORD...]",
     .examples = "  source <(leatctl completion bash)\n"
