@@ -147,7 +147,7 @@ size_t leat_show(char *target, size_t size, const char *text) {
             memcpy(shown, at, length);
         for (size_t i = 0; !is_plain && i < length; i++)
             escape_byte(shown + 4 * i, at[i]);
-        if (n == n_written && n + n_shown < size) {
+        if (n + n_shown < size) {
             memcpy(target + n, shown, n_shown);
             n_written += n_shown;
         }

@@ -82,7 +82,7 @@ MUTANTS = {
         ("half a surrogate is a character's begin", "text[0] == 0xed ? 0x9f :", ""),
         ("a long form is a character's begin", "text[0] == 0xe0 ? 0xa0 :", ""),
         ("three bytes of four are two", "(text[2] & 0xc0) == 0x80 ? 3 : 2", "(text[2] & 0xc0) == 0x80 ? 2 : 2"),
-        ("eight bytes are seven", "at += sizeof(word);", "at += sizeof(word) - 1;"),
+        ("eight bytes are seven", "at += sizeof(word);", "at += sizeof(word) - 1;", "the last of the eight is passed once more: slower, and the same"),
     ]),
     "proto/base/text.c": ("proto.test_json_writer proto.test_shown", [
         ("controls are not escaped", "*at >= 0x20 && *at != '\"'", "*at != '\"'"),
@@ -94,7 +94,6 @@ MUTANTS = {
          "the writers of this file end their text in the room that realloc() rounds up; a sanitizer notices it"),
         ("delete is shown", "at[0] != 0x7f &&", ""),
         ("the second controls are shown", "!(length == 2 && at[0] == 0xc2 && at[1] < 0xa0)", "true"),
-        ("an escape is cut", "if (n == n_written && n + n_shown < size) {", "if (n + n_shown < size) {"),
         ("1024 bytes are no KiB", "value >= 1024 &&", "value > 1024 &&"),
     ]),
     "proto/base/json_writer.c": ("proto.test_json_writer", [

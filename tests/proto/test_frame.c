@@ -85,6 +85,10 @@ static void test_any_split(void **state) {
                 n_taken = take_all(&decoder, &stream, n_taken);
         }
         assert_int_equal(take_all(&decoder, &stream, n_taken), N_FRAMES);
+        assert_false(leat_frame_decoder_has_bytes(&decoder));
+        put(&decoder, stream.data, 1);
+        assert_int_equal(take_all(&decoder, &stream, 0), 0);
+        assert_true(leat_frame_decoder_has_bytes(&decoder)); /* of half a frame */
         leat_frame_decoder_deinit(&decoder);
     }
     free(stream.data);

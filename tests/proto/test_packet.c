@@ -10,8 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "proto/packet.h"
@@ -120,6 +122,71 @@ static void test_end(void **state) {
     assert_int_equal(leat_packet_receive(pair[0], &packet, NULL, NULL, 0), 0);
     assert_int_equal(leat_packet_receive(pair[0], &packet, NULL, &fd, 1), 0);
     assert_int_equal(leat_packet_send(pair[0], &packet, NULL, -1, 0), -EPIPE); /* and no SIGPIPE */
+}
+
+/* More than are sent by one call. */
+static void test_many(void **state) {
+    enum { N = 70 };
+    const int *pair = *state;
+    struct leat_packet packets[N], received;
+
+    memset(packets, 0, sizeof(packets));
+    for (uint32_t i = 0; i < N; i++) {
+        packets[i].kind = LEAT_PACKET_BATCH;
+        packets[i].batch.step = i;
+    }
+    assert_int_equal(leat_packet_send_many(pair[0], packets, N, 0), 0);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_int_equal(leat_packet_receive(pair[1], &received, NULL, NULL, 0), 1);
+        assert_memory_equal(&received, &packets[i], sizeof(received));
+    }
+    assert_int_equal(leat_packet_receive(pair[1], &received, NULL, NULL, 0), -EAGAIN);
+}
+
+/* A peer that ends with unread packets says ECONNRESET first. */
+static void test_last_words(void **state) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_BYE}, received;
+    int fd;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) { /* without and with room for a descriptor */
+        int own[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, own), 0);
+        assert_int_equal(leat_packet_send(own[0], &packet, NULL, -1, 0), 0); /* is never read */
+        assert_int_equal(leat_packet_send(own[1], &packet, NULL, -1, 0), 0);
+        close(own[1]);
+        assert_int_equal(leat_packet_receive(own[0], &received, NULL, i ? &fd : NULL, 0), 1);
+        assert_int_equal(received.kind, LEAT_PACKET_BYE);
+        assert_int_equal(leat_packet_receive(own[0], &received, NULL, i ? &fd : NULL, 0), 0);
+        close(own[0]);
+    }
+}
+
+static int drained;
+
+static void drain(int signal) {
+    struct leat_packet packet;
+
+    (void)signal;
+    while (leat_packet_receive(drained, &packet, NULL, NULL, 0) == 1)
+        ;
+}
+
+/* A signal that comes while the sender waits for room, and makes room. */
+static void test_interrupted(void **state) {
+    const int *pair = *state;
+    struct sigaction action = {.sa_handler = drain}, before;
+    struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    struct leat_packet packet = {.kind = LEAT_PACKET_BATCH};
+
+    while (leat_packet_send(pair[0], &packet, NULL, -1, 0) == 0)
+        ;
+    drained = pair[1];
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    assert_int_equal(leat_packet_send(pair[0], &packet, NULL, -1, 1), 0);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
 }
 
 static void test_full_socket(void **state) {
@@ -250,6 +317,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_nothing_there, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_end, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_full_socket, open_pair, close_pair),
+        cmocka_unit_test_setup_teardown(test_many, open_pair, close_pair),
+        cmocka_unit_test(test_last_words),
+        cmocka_unit_test_setup_teardown(test_interrupted, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_sizes_that_do_not_hold, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_descriptor_expected, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_descriptors_refused, open_pair, close_pair),

@@ -110,6 +110,7 @@ static void test_lies(void **state) {
     REFUSED(memset(lie.tensors[0].name, 'x', sizeof(lie.tensors[0].name)));
     REFUSED(lie.tensors[0].dtype = LEAT_DTYPE_NONE);
     REFUSED(lie.tensors[0].dtype = LEAT_DTYPE_TEXT);
+    REFUSED((lie.tensors[0].dtype = LEAT_DTYPE_TEXT, lie.tensors[0].size_bytes = 32));
     REFUSED(lie.tensors[0].dtype = UINT32_MAX);
     REFUSED(lie.tensors[0].ndim = 5);
     REFUSED(lie.tensors[0].ndim = UINT32_MAX);

@@ -137,6 +137,44 @@ static void test_round_trip(void **state) {
     leat_spec_message_free(NULL);
 }
 
+static struct leat_spec *make_same(void) {
+    uint64_t random = 9;
+
+    return make(&random, 3);
+}
+
+/* Names and places do not count; all that makes a batch does. */
+static void test_equal(void **state) {
+    struct leat_spec *spec = make_same(), *other;
+    struct leat_stage_spec *stage;
+    struct leat_value *item;
+
+    (void)state;
+    for (int change = 0; change < 7; change++) {
+        other = make_same();
+        if (change == 1)
+            other->line = other->source.column = other->stages[0].line = 77;
+        else if (change == 2)
+            strcpy(other->stages[1].kind, "SHUFFLE");
+        else if (change == 3)
+            strcpy(other->source.kind, "CSV");
+        else if (change == 4)
+            assert_int_equal(leat_spec_add_stage(other, "batch", &stage), 0);
+        else if (change >= 5) {
+            struct leat_value *value = change == 5 ? &other->options : &other->stages[2].args;
+
+            leat_value_deinit(value);
+            memset(value, 0, sizeof(*value));
+            value->kind = LEAT_VALUE_MAP;
+            assert_int_equal(leat_value_insert(value, "another key", &item), 0);
+        }
+        assert_int_equal(leat_spec_equal(spec, other), change < 2);
+        assert_int_equal(leat_spec_equal(other, spec), change < 2);
+        leat_spec_free(other);
+    }
+    leat_spec_free(spec);
+}
+
 static void test_too_many_stages(void **state) {
     struct leat_stage_spec *stage;
     struct leat_spec *spec;
@@ -286,6 +324,7 @@ static void test_too_many_stages_on_the_wire(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_equal),
         cmocka_unit_test(test_too_many_stages),
         cmocka_unit_test(test_without_source),
         cmocka_unit_test(test_without_args),

@@ -40,10 +40,19 @@ static void test_what_is_none(void **state) {
     assert_int_equal(leat_dtype_size((enum leat_dtype)4711), 0);
 }
 
+static void test_elements(void **state) {
+    (void)state;
+    for (uint32_t dtype = 0; dtype < LEAT_N_DTYPES + 2; dtype++)
+        assert_int_equal(leat_dtype_is_element(dtype), dtype != LEAT_DTYPE_NONE &&
+                                                           dtype != LEAT_DTYPE_TEXT &&
+                                                           dtype < LEAT_N_DTYPES);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_and_sizes),
         cmocka_unit_test(test_what_is_none),
+        cmocka_unit_test(test_elements),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,16 @@ static void test_document(void **state) {
     free(json.data);
 }
 
+/* Terminals obey also the control characters from U+0080 to U+009F. */
+static void test_controls(void **state) {
+    struct leat_text json = {0};
+
+    (void)state;
+    leat_json_add_text(&json, NULL, "a\x1b\x7f\xc2\x80\xc2\x9f\xc2\xa0z");
+    assert_string_equal(json.data, "\"a\\u001b\\u007f\\u0080\\u009f\xc2\xa0z\"");
+    free(json.data);
+}
+
 /* A value alone is a document too. */
 static void test_value(void **state) {
     struct leat_text json = {0};
@@ -61,6 +71,7 @@ static void test_value(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_document),
+        cmocka_unit_test(test_controls),
         cmocka_unit_test(test_value),
     };
 
