@@ -235,6 +235,24 @@ static void test_sizes_that_do_not_hold(void **state) {
     assert_int_equal(leat_packet_receive(pair[1], &received, NULL, NULL, 0), 1);
 }
 
+/* The part of a long message that has room is as long as it says. */
+static void test_long_packet(void **state) {
+    static struct {
+        struct leat_packet packet;
+        uint8_t payload[LEAT_PACKET_PAYLOAD_MAX + 1];
+    } sent;
+    static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+    const int *pair = *state;
+    struct leat_packet received;
+
+    sent.packet = (struct leat_packet){.kind = LEAT_PACKET_OPEN};
+    send_raw(pair[0], &sent, sizeof(sent.packet) + 1, 0);
+    assert_int_equal(leat_packet_receive(pair[1], &received, NULL, NULL, 0), -EPROTO);
+    sent.packet.payload_bytes = LEAT_PACKET_PAYLOAD_MAX;
+    send_raw(pair[0], &sent, sizeof(sent.packet) + LEAT_PACKET_PAYLOAD_MAX + 1, 0);
+    assert_int_equal(leat_packet_receive(pair[1], &received, payload, NULL, 0), -EPROTO);
+}
+
 static void test_descriptor_expected(void **state) {
     const int *pair = *state;
     struct leat_packet packet = {.kind = LEAT_PACKET_RING}, received;
@@ -321,6 +339,7 @@ int main(void) {
         cmocka_unit_test(test_last_words),
         cmocka_unit_test_setup_teardown(test_interrupted, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_sizes_that_do_not_hold, open_pair, close_pair),
+        cmocka_unit_test_setup_teardown(test_long_packet, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_descriptor_expected, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_descriptors_refused, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_too_many_descriptors, open_pair, close_pair),

@@ -30,6 +30,7 @@ static void test_document(void **state) {
     leat_json_close(&json, ']');
     leat_json_add_uint(&json, "most", UINT64_MAX);
     leat_json_add_double(&json, "part", 0.125);
+    leat_json_add_double(&json, "exact", 0.123456789);
     leat_json_add_double(&json, "endless", HUGE_VAL);
     leat_json_add_double(&json, "nan", NAN);
     leat_json_add_bool(&json, "yes", true);
@@ -39,12 +40,13 @@ static void test_document(void **state) {
     leat_json_add_int(&json, "last", 0);
     leat_json_close(&json, '}');
     assert_false(json.failed);
-    assert_string_equal(json.data,
-                        "{\"a \\\"key\\\"\": \"line\\nend {\", \"none\": null, \"empty\": [], "
-                        "\"items\": [\n-1,\n0,\n1, {}], \"most\": 18446744073709551615, "
-                        "\"part\": 0.125, \"endless\": null, \"nan\": null, \"yes\": true, "
-                        "\"no\": false, \"raw\": [1], \"bytes\": \"\\ufffd\\u0000[\", "
-                        "\"last\": 0}");
+    assert_string_equal(
+        json.data,
+        "{\"a \\\"key\\\"\": \"line\\nend {\", \"none\": null, \"empty\": [], "
+        "\"items\": [\n-1,\n0,\n1, {}], \"most\": 18446744073709551615, "
+        "\"part\": 0.125, \"exact\": 0.123456789, \"endless\": null, \"nan\": null, \"yes\": true, "
+        "\"no\": false, \"raw\": [1], \"bytes\": \"\\ufffd\\u0000[\", "
+        "\"last\": 0}");
     free(json.data);
 }
 
@@ -53,8 +55,8 @@ static void test_controls(void **state) {
     struct leat_text json = {0};
 
     (void)state;
-    leat_json_add_text(&json, NULL, "a\x1b\x7f\xc2\x80\xc2\x9f\xc2\xa0z");
-    assert_string_equal(json.data, "\"a\\u001b\\u007f\\u0080\\u009f\xc2\xa0z\"");
+    leat_json_add_text(&json, NULL, "a\\\x1b\x7f\xc2\x80\xc2\x9f\xc2\xa0z");
+    assert_string_equal(json.data, "\"a\\\\\\u001b\\u007f\\u0080\\u009f\xc2\xa0z\"");
     free(json.data);
 }
 
