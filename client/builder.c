@@ -174,7 +174,7 @@ static int add_open(struct leat_builder *builder, const char *name, enum leat_va
     if (!builder->error.code && builder->depth + 1 >= LEAT_VALUE_MAX_DEPTH)
         return leat_error_set(&builder->error, -EINVAL,
                               "builder: lists and maps can be nested at most %d deep",
-                              LEAT_VALUE_MAX_DEPTH);
+                              LEAT_VALUE_MAX_DEPTH - 2); /* arguments lie around, scalars inside */
     r = add_item(builder, name, &item);
     if (r < 0)
         return r;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -167,6 +168,21 @@ static void test_misuse(void **state) {
     }
 }
 
+/* The error names the depth that is allowed. */
+static void test_depth(void **state) {
+    struct leat_builder *builder = new_builder();
+    int n = 0;
+    char text[64];
+
+    (void)state;
+    leat_builder_source(builder, "csv");
+    while (leat_builder_list(builder, n ? NULL : "paths") == 0)
+        n++;
+    (void)snprintf(text, sizeof(text), "at most %d deep", n);
+    assert_non_null(strstr(leat_error_message(leat_builder_error(builder)), text));
+    leat_builder_free(builder);
+}
+
 static void test_failure_stays(void **state) {
     struct leat_builder *builder = new_builder();
 
@@ -183,9 +199,8 @@ static void test_failure_stays(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spec),
-        cmocka_unit_test(test_empty_list),
-        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_spec),          cmocka_unit_test(test_empty_list),
+        cmocka_unit_test(test_misuse),        cmocka_unit_test(test_depth),
         cmocka_unit_test(test_failure_stays),
     };
 

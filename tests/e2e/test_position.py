@@ -178,6 +178,8 @@ def test_bad_texts(folder):
         for how in ([], ["--no-daemon"]):
             done = ctl("run", place / "s.yaml", "--position", text, *how, check=False)
             assert done.returncode in (1, 2, 3) and done.stderr and not done.stdout, (text, done)
+    done = ctl("run", place / "s.yaml", "--position", "x" * 300, check=False)
+    assert b"--position: a position has at most 255 bytes, but you gave 300" in done.stderr, done
     done = ctl("run", place / "s.yaml", "--accept-changes", check=False)
     assert done.returncode == 2 and b"--position" in done.stderr
 

@@ -45,6 +45,8 @@ def test_array_jobs(folder):
     for env, what in (({}, b"this is no task of a job array"), ({"JOB_COMPLETION_INDEX": "0"}, b"LEAT_SHARDS is not set"),
                       ({"JOB_COMPLETION_INDEX": "x", "LEAT_SHARDS": "4"}, b'JOB_COMPLETION_INDEX is "x", not a number'),
                       ({"JOB_COMPLETION_INDEX": "4", "LEAT_SHARDS": "4"}, b'"4/4" is not I/N'),
+                      ({"AWS_BATCH_JOB_ARRAY_INDEX": "-1", "AWS_BATCH_JOB_ARRAY_SIZE": "4"}, b'"-1/4" is not I/N'),
+                      ({**slurm, "SLURM_ARRAY_TASK_ID": "-1", "LEAT_SHARDS": "4"}, b'"-1/4" is not I/N'),
                       ({**slurm, "SLURM_ARRAY_TASK_MIN": "7"}, b"SLURM_ARRAY_TASK_MIN is not in 0..6"),
                       ({**slurm, "SLURM_ARRAY_TASK_ID": "9"}, b'"4/4" is not I/N')):
         refused = prepare(config, folder / "none", "auto", env, check=False)

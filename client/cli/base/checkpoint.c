@@ -41,8 +41,8 @@ int leat_cli_checkpoint_read(const struct leat_cli_arguments *arguments,
     if (given[0] == '@')
         r = read_file(given + 1, ret_text, err);
     else if (strlen(given) >= LEAT_POSITION_TEXT_SIZE)
-        r = leat_error_set(err, -EINVAL, "a position has at most %d bytes, but the file is larger",
-                           LEAT_POSITION_TEXT_SIZE - 1);
+        r = leat_error_set(err, -EINVAL, "a position has at most %d bytes, but you gave %zu",
+                           LEAT_POSITION_TEXT_SIZE - 1, strlen(given));
     else
         memcpy(ret_text, given, strlen(given) + 1);
     if (r < 0 && given[0] == '@') /* the error names the file */

@@ -61,7 +61,7 @@ static int parse_auto(uint32_t *ret_shard, uint32_t *ret_n_shards, struct leat_e
         r = read_number(schedulers[i].first, &first, err);
     if (r < 0)
         return r;
-    if (first < 0 || first > shard)
+    if (first < 0 || (first > 0 && first > shard))
         return leat_error_set(err, -EINVAL,
                               "leatctl prepare: --shard auto: the variable %s is not in 0..%lld",
                               schedulers[i].first, (long long)shard);
