@@ -114,14 +114,14 @@ static void test_lies(void **state) {
     REFUSED(lie.tensors[0].dtype = UINT32_MAX);
     REFUSED(lie.tensors[0].ndim = 5);
     REFUSED(lie.tensors[0].ndim = UINT32_MAX);
-    REFUSED((lie.header.used_bytes = SLOT_BYTES,
-             lie.tensors[0] =
-                 (struct leat_slot_tensor){.name = "five",
-                                           .dtype = LEAT_DTYPE_INT8,
-                                           .ndim = 5,
-                                           .shape = {1, 1, 1, 1},
-                                           .offset = 320,
-                                           .size_bytes = 320})); /* what follows the shape fits */
+    for (uint64_t n = 1; n <= 320; n += 319) /* with or without what follows the shape, it fits */
+        REFUSED((lie.header.used_bytes = SLOT_BYTES,
+                 lie.tensors[0] = (struct leat_slot_tensor){.name = "five",
+                                                            .dtype = LEAT_DTYPE_INT8,
+                                                            .ndim = 5,
+                                                            .shape = {1, 1, 1, 1},
+                                                            .offset = 320,
+                                                            .size_bytes = n}));
     REFUSED(lie.tensors[0].ndim = 1);
     REFUSED(lie.tensors[0].shape[0] = 3);
     REFUSED(lie.tensors[0].shape[0] = UINT64_MAX);
