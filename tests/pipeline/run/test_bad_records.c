@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/pipeline/shared_records.h"
 
@@ -165,6 +166,24 @@ static void test_quarantine_cannot_be_written(void **state) {
     assert_int_equal(driven.error.code, -ENOENT);
 }
 
+/* Whoever may write into the folder could name any file that the daemon may write. */
+static void test_quarantine_is_no_link(void **state) {
+    struct drive how = {.options = {.n_epochs = 1}};
+    struct driven driven;
+    char *text;
+
+    (void)state;
+    write_data("data.csv", 0, 100, 20);
+    folder_print("other", "kept");
+    assert_int_equal(symlink(folder_path("other"), folder_path("link.jsonl")), 0);
+    driven =
+        drive_stream(CSV, "on_error: quarantine\n    quarantine: link.jsonl", BAD_STAGES, &how);
+    assert_int_equal(driven.error.code, -ELOOP);
+    text = folder_read("other");
+    assert_string_equal(text, "kept");
+    free(text);
+}
+
 /* A filter behind an ORDER stage is computed in the pass, with stages behind it: what they find
  * wrong with rows that the filter drops is nobody's business. */
 static void test_filter_shields_what_stands_behind_it(void **state) {
@@ -257,12 +276,11 @@ static void test_nothing_left(void **state) {
                                 "bad, and filters kept 90, but `skip`, other filters or "
                                 "`drop_last` dropped these too");
         else
-            assert_true(
-                begins(driven.error.message,
-                       "epoch 0 has no batches: leat read 1000 records, 10 of them were "
-                       "bad, and filters kept 0; the last bad record is ") &&
-                ends(driven.error.message,
-                     "data.csv:1335: the record has 4 fields, but 3 were expected"));
+            assert_true(begins(driven.error.message,
+                               "epoch 0 has no batches: leat read 1000 records, 10 of them were "
+                               "bad, and filters kept 0; the last bad record is ") &&
+                        ends(driven.error.message,
+                             "data.csv:1335: the record has 4 fields, but 3 were expected"));
     }
 }
 
@@ -437,6 +455,7 @@ int main(void) {
         cmocka_unit_test(test_quarantine),
         cmocka_unit_test(test_quarantine_lines),
         cmocka_unit_test(test_quarantine_cannot_be_written),
+        cmocka_unit_test(test_quarantine_is_no_link),
         cmocka_unit_test(test_filter_shields_what_stands_behind_it),
         cmocka_unit_test(test_take_shields_what_comes_later),
         cmocka_unit_test(test_empty_source),

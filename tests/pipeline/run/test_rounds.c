@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pipeline/plan/skips.h"
+#include "pipeline/plan/skips_internal.h"
 #include "tests/pipeline/shared_documents.h"
 #include "tests/pipeline/shared_records.h"
 
@@ -337,6 +338,67 @@ static void test_eight_ranks(void **state) {
     free(seen);
 }
 
+/* A run of some steps ends behind the last one that its rank has, however many are known. */
+static void test_end_of_some_steps(void **state) {
+    struct drive how = {.options = {.n_epochs = 1, .n_steps = 7, .world_size = 3}};
+    const char *stages = "- cast: {input: id, dtype: int64}\n- batch: {batch_size: 10}";
+    struct driven driven;
+
+    (void)state;
+    write_many(1000);
+    for (uint64_t rank = 0; rank < 3; rank++) {
+        how.options.first_rank = rank;
+        driven = drive_stream("csv: {paths: [many.csv]}", "", stages, &how);
+        assert_string_equal(driven.error.message, "");
+        assert_int_equal(driven.n_batches, 7);
+        assert_int_equal(driven.n_end_steps, 6 * 3 + rank + 1);
+    }
+}
+
+/* ---- lists of what is left out ---- */
+
+static void test_ranges(void **state) {
+    static const struct leat_skip_range given[] = {{1, 10, 30}, {1, 12, 15}, {1, 29, 31},
+                                                   {1, 33, 33}, {0, 40, 41}, {0, 42, 50}};
+    struct leat_skips skips = {.has_records = true};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+        assert_int_equal(leat_skip_list_add(&skips.records, &given[i]), 0);
+    leat_skip_list_sort(&skips.records);
+    assert_int_equal(skips.records.n_ranges, 3);
+    for (uint64_t group = 0; group < 3; group++)
+        for (uint64_t number = 0; number < 60; number++)
+            assert_int_equal(leat_skips_has_record(&skips, group, number),
+                             (group == 0 && number >= 40 && number <= 50) ||
+                                 (group == 1 && ((number >= 10 && number <= 31) || number == 33)));
+    leat_skips_deinit(&skips);
+}
+
+static void digest_of(uint64_t step, uint64_t record, uint8_t digest[LEAT_DIGEST_BYTES]) {
+    struct leat_skip_range steps = {LEAT_SKIPS_EVERY, step, step}, records = {0, record, record};
+    struct leat_skips skips = {.has_records = true};
+
+    assert_int_equal(leat_skip_list_add(&skips.steps, &steps), 0);
+    assert_int_equal(leat_skip_list_add(&skips.records, &records), 0);
+    leat_skips_digest(&skips, digest);
+    leat_skips_deinit(&skips);
+}
+
+/* Trainers whose lists differ do not share a run. */
+static void test_digest(void **state) {
+    uint8_t a[LEAT_DIGEST_BYTES], b[LEAT_DIGEST_BYTES];
+
+    (void)state;
+    digest_of(3, 5, a);
+    digest_of(3, 5, b);
+    assert_memory_equal(a, b, sizeof(a));
+    digest_of(4, 5, b);
+    assert_memory_not_equal(a, b, sizeof(a));
+    digest_of(3, 6, b);
+    assert_memory_not_equal(a, b, sizeof(a));
+}
+
 /* ---- with a cache, from the middle on ---- */
 
 #define SKIPS                                                                                      \
@@ -492,9 +554,15 @@ static void test_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_questions), cmocka_unit_test(test_eight_ranks),
-        cmocka_unit_test(test_cached),           cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_refused),          cmocka_unit_test(test_files),
+        cmocka_unit_test(test_random_questions),
+        cmocka_unit_test(test_eight_ranks),
+        cmocka_unit_test(test_end_of_some_steps),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_cached),
+        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_files),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

@@ -70,6 +70,16 @@ static void test_what_counts(void **state) {
 }
 
 /* A smaller sample is part of a larger one. */
+/* A cache of one epoch's rows is of no use to another epoch. */
+static void test_each_epoch_with_cache(void **state) {
+    const char *stages = "- sample: {fraction: 0.5, each_epoch: true}\n- batch: {batch_size: 100}";
+
+    (void)state;
+    write_data("data.csv", 0, 20, 0);
+    assert_non_null(strstr(stream_error(CSV, "cache: {path: .}", stages),
+                           "gives other values in each epoch, but a cache would repeat"));
+}
+
 static void test_is_nested(void **state) {
     struct collected small, large;
     size_t at = 0;
@@ -107,8 +117,11 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fractions), cmocka_unit_test(test_what_counts),
-        cmocka_unit_test(test_is_nested), cmocka_unit_test(test_one_sequence),
+        cmocka_unit_test(test_fractions),
+        cmocka_unit_test(test_what_counts),
+        cmocka_unit_test(test_each_epoch_with_cache),
+        cmocka_unit_test(test_is_nested),
+        cmocka_unit_test(test_one_sequence),
         cmocka_unit_test(test_refused),
     };
 

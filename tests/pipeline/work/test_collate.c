@@ -276,6 +276,11 @@ static void test_elements_are_counted(void **state) {
     assert_int_equal(driven.stats.counts.figures.n_elements, 6); /* neither padding nor masks */
     assert_int_equal(driven.stats.counts.figures.n_batches, 2);
     assert_int_equal(driven.stats.counts.figures.n_rows, 4);
+    driven = drive_stream("jsonl: {paths: [in.jsonl]}", "",
+                          "- pack: {fields: [x], length: 5, value: 0, labels: y}\n"
+                          "- batch: {batch_size: 1}",
+                          &how);
+    assert_int_equal(driven.stats.counts.figures.n_elements, 6); /* nor labels */
 }
 
 int main(void) {
