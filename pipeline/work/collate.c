@@ -434,7 +434,7 @@ static uint64_t write_tensor(uint8_t *target, const struct leat_plan *plan,
         write_made((int32_t *)(void *)target, plan, field, batch, length);
         break;
     }
-    return field->is_annotation || field->made == LEAT_MADE_AS_LABELS ? 0 : n;
+    return field->is_annotation ? 0 : n;
 }
 
 static void collate(const struct leat_plan *plan, struct leat_collate_item *item) {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pipeline/cache/index.h"
 #include "pipeline/memory/budget.h"
 #include "tests/pipeline/shared_cache_folder.h"
 #include "tests/pipeline/shared_documents.h"
@@ -299,8 +300,45 @@ static void test_no_folder(void **state) {
     assert_non_null(strstr(driven.cache_note.message, "no/such/folder"));
 }
 
+/* ---- one folder for several streams ---- */
+
+static void key_of(const char *shuffle, uint8_t key[LEAT_DIGEST_BYTES]) {
+    struct leat_cache_identity identity = {.key = {1}};
+    struct leat_plan *plan;
+    char stages[256];
+
+    (void)snprintf(
+        stages, sizeof(stages),
+        "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n%s- batch: {batch_size: 4}",
+        shuffle);
+    plan = stream_plan(CSV, "index: .", stages);
+    leat_index_key(plan, false, &identity);
+    memcpy(key, identity.key, LEAT_DIGEST_BYTES);
+    leat_plan_unref(plan);
+}
+
+/* Indexes of blocks of other sizes, or of none, are other indexes. */
+static void test_keys(void **state) {
+    static const char *const shuffles[] = {
+        "", "- shuffle: {blocks: true, block_size: 8, buffer_size: 64}\n",
+        "- shuffle: {blocks: true, block_size: 16, buffer_size: 64}\n",
+        "- shuffle: {blocks: true, block_size: 8, buffer_size: 64, lanes: 4}\n"};
+    uint8_t keys[4][LEAT_DIGEST_BYTES];
+
+    (void)state;
+    write_data("data.csv", 0, 100, 0);
+    for (size_t i = 0; i < 4; i++) {
+        key_of(shuffles[i], keys[i]);
+        for (size_t k = 0; k < i; k++)
+            assert_memory_not_equal(keys[i], keys[k], LEAT_DIGEST_BYTES);
+    }
+    key_of("- shuffle: {buffer_size: 9}\n", keys[1]); /* references alone are shuffled */
+    assert_memory_equal(keys[0], keys[1], LEAT_DIGEST_BYTES);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys),
         cmocka_unit_test(test_any_start_of_documents),
         cmocka_unit_test(test_any_start_of_records),
         cmocka_unit_test(test_damaged),

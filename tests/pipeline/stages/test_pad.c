@@ -100,10 +100,32 @@ static void test_refused(void **state) {
         "so no stage can read it");
 }
 
+/* A row that a filter behind a shuffle drops is not bad, whatever its length, and is cached too. */
+static void test_longer_row_that_is_dropped(void **state) {
+    struct leat_text text = {.data = NULL};
+    struct drive how = {.options = {.n_epochs = 2}, .on_batch = print_batch, .user = &text};
+    struct driven driven;
+
+    (void)state;
+    folder_print("lists.jsonl", "{\"x\": [1], \"keep\": 1}\n{\"x\": [1, 2, 3, 4], \"keep\": 0}\n"
+                                "{\"x\": [5, 6], \"keep\": 1}\n");
+    driven = drive_stream(LISTS, "cache: {path: .}",
+                          "- shuffle: {buffer_size: 1}\n- filter: {input: keep, equals: 1}\n"
+                          "- pad: {input: x, length: 2, value: 0}\n- select: {fields: [x]}\n"
+                          "- batch: {batch_size: 2}",
+                          &how);
+    assert_string_equal(driven.error.message, "");
+    assert_string_equal(text.data, "2*2: 1 0 5 6; 2*2: 1 0 5 6; ");
+    assert_true(driven.n_cached > 0);
+    assert_int_equal(driven.n_damaged, 0);
+    free(text.data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths_and_sides),
         cmocka_unit_test(test_longer_rows_are_bad),
+        cmocka_unit_test(test_longer_row_that_is_dropped),
         cmocka_unit_test(test_refused),
     };
 

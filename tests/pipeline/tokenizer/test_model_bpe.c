@@ -1,5 +1,5 @@
 /* Parts of long words of a byte-level model, which are cached: a part may read like a word that is
- * a token as a whole only (ignore_merges). */
+ * a token as a whole only (ignore_merges). Words of any length against merging as BPE is defined. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "pipeline/tokenizer/byte_level.h"
 #include "tests/pipeline/shared_model.h"
+#include "tests/proto/shared_random.h"
 
 #define JSON_MAX 16384
 
@@ -53,9 +54,114 @@ static void test_parts_and_words(void **state) {
     test_model_deinit(&test);
 }
 
+/* ---- merging by definition ---- */
+
+#define N_LETTERS 4
+#define N_MERGES  60
+#define WORD_MAX  1200
+
+struct merges {
+    char tokens[N_LETTERS + N_MERGES][64];
+    int pairs[N_MERGES][2];
+    int n_tokens;
+};
+
+/* Random merges of tokens that are there already. */
+static void draw_merges(struct merges *merges, uint64_t *random) {
+    merges->n_tokens = N_LETTERS;
+    for (int i = 0; i < N_LETTERS; i++)
+        (void)sprintf(merges->tokens[i], "%c", 'a' + i);
+    while (merges->n_tokens < N_LETTERS + N_MERGES) {
+        int left = (int)random_below(random, (uint64_t)merges->n_tokens);
+        int right = (int)random_below(random, (uint64_t)merges->n_tokens);
+        char token[64];
+        bool is_known = strlen(merges->tokens[left]) + strlen(merges->tokens[right]) > 12;
+
+        (void)snprintf(token, sizeof(token), "%.12s%.12s", merges->tokens[left],
+                       merges->tokens[right]);
+        for (int i = 0; i < merges->n_tokens; i++)
+            is_known |= strcmp(merges->tokens[i], token) == 0;
+        if (is_known)
+            continue;
+        merges->pairs[merges->n_tokens - N_LETTERS][0] = left;
+        merges->pairs[merges->n_tokens - N_LETTERS][1] = right;
+        strcpy(merges->tokens[merges->n_tokens++], token);
+    }
+}
+
+static void print_merges(const struct merges *merges, char *json) {
+    size_t n = (size_t)sprintf(json, "{\"type\": \"BPE\", \"vocab\": {");
+
+    for (int i = 0; i < merges->n_tokens; i++)
+        n += (size_t)sprintf(json + n, "%s\"%s\": %d", i ? ", " : "", merges->tokens[i], i);
+    n += (size_t)sprintf(json + n, "}, \"merges\": [");
+    for (int i = 0; i < N_MERGES; i++)
+        n += (size_t)sprintf(json + n, "%s\"%s %s\"", i ? ", " : "",
+                             merges->tokens[merges->pairs[i][0]],
+                             merges->tokens[merges->pairs[i][1]]);
+    (void)sprintf(json + n, "]}");
+}
+
+/* Again and again the first merge of the list that some pair has, at its leftmost place. */
+static int merge(const struct merges *merges, const char *word, int *ids) {
+    int n = (int)strlen(word);
+
+    for (int i = 0; i < n; i++)
+        ids[i] = word[i] - 'a';
+    for (int rank = 0; rank < N_MERGES; rank++) {
+        int at = 0;
+
+        while (at + 1 < n &&
+               (ids[at] != merges->pairs[rank][0] || ids[at + 1] != merges->pairs[rank][1]))
+            at++;
+        if (at + 1 >= n)
+            continue;
+        ids[at] = N_LETTERS + rank;
+        memmove(ids + at + 1, ids + at + 2, (size_t)(n - at - 2) * sizeof(*ids));
+        n--;
+        rank = -1; /* a merge may make pairs of lower ranks */
+    }
+    return n;
+}
+
+static void test_by_definition(void **state) {
+    static const int longest[] = {8, 40, 260, WORD_MAX};
+    static char json[JSON_MAX], word[WORD_MAX + 1];
+    static struct leat_token tokens[WORD_MAX];
+    static struct merges merges;
+    static int ids[WORD_MAX];
+    uint64_t random = 1;
+
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct leat_error err = LEAT_ERROR_INIT;
+        struct test_model test;
+
+        draw_merges(&merges, &random);
+        print_merges(&merges, json);
+        if (test_model_init(&test, &leat_model_bpe, json, false, &err) < 0)
+            fail_msg("%s", err.message);
+        for (int i = 0; i < 40; i++) {
+            size_t n = 1 + (size_t)random_below(&random, (uint64_t)longest[i % 4]);
+            uint64_t n_letters = 1 + random_below(&random, N_LETTERS);
+            int n_ids;
+
+            for (size_t k = 0; k < n; k++)
+                word[k] = (char)('a' + random_below(&random, n_letters));
+            word[n] = '\0';
+            n_ids = merge(&merges, word, ids);
+            assert_int_equal(test_model_encode(&test, word, n, tokens), n_ids);
+            for (int k = 0; k < n_ids; k++)
+                assert_int_equal(tokens[k].id, ids[k]);
+        }
+        test_model_deinit(&test);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_and_words),
+        cmocka_unit_test(test_by_definition),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
