@@ -224,19 +224,20 @@ static int refuse_run(const struct leat_feeds *feeds, struct leat_user *user,
     name_takers(feeds, taker, takers, sizeof(takers));
     if (!is_part)
         (void)snprintf(base, sizeof(base), "%.1f for the daemon itself, ", MIB(budget->own_bytes));
+    /* The names come last, since a longer text is cut. */
     return leat_error_set(
         err, -ENOMEM,
         "the stream does not fit into %s: it needs at least %.1f MiB (ring %.1f: %u slots of %s; "
         "blocks %.1f; order stages %.1f; tokenizers and files %.1f; workspace %.1f), but only %.1f "
-        "MiB are free (%s%.1f for %u runs of streams%s): %s",
+        "MiB are free: %s. In use (MiB): %s%.1f for %u runs of streams%s",
         limit, MIB(least), MIB(ring), admission->n_slots, leat_show_bytes(memory->slot_bytes, slot),
         MIB(memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes +
             memory->decoder_bytes),
         MIB(memory->order_bytes), MIB(memory->loaded_bytes), MIB(memory->workspace_bytes),
-        MIB(leat_budget_user_free_bytes(&user->memory)), base,
+        MIB(leat_budget_user_free_bytes(&user->memory)),
+        advice_on(memory, ring, least, leat_budget_user_limit(&user->memory)), base,
         MIB(is_part ? user->memory.claimed_bytes : budget->claimed_bytes - budget->own_bytes),
-        count_feeds(feeds, taker), takers,
-        advice_on(memory, ring, least, leat_budget_user_limit(&user->memory)));
+        count_feeds(feeds, taker), takers);
 }
 
 /* The most that copies of `window` batches take, compressed. */

@@ -128,18 +128,25 @@ def daemons(pid):
                 yield child
 
 
-def test_interrupted(folder):
-    """Ctrl-C: what was measured is said, and no daemon stays."""
-    run = subprocess.Popen([BIN / "leatctl", "bench", write(folder), "--vary", "workers=1,2", "--seconds", "1",
-                            "--repeat", "50"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
+def interrupt(folder, n_daemons, *args):
+    """What is printed if Ctrl-C comes when that many daemons have run."""
+    run = subprocess.Popen([BIN / "leatctl", "bench", write(folder), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
                            env={**os.environ, "XDG_RUNTIME_DIR": str(folder)} if len(str(folder)) < 40 else None)
     seen = set()
-    wait_until(lambda: seen.update(daemons(run.pid)) or len(seen) >= 3, "two runs and the begin of a third")
+    wait_until(lambda: seen.update(daemons(run.pid)) or len(seen) >= n_daemons, f"{n_daemons} runs began")
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=HANG_S)
     assert run.returncode == 130, (run.returncode, err)
     assert b"you interrupted the measurement: these are the results" in out and b"workers=1 " in out, out
     assert not list(folder.glob("leatctl-*")), "the daemon's folder is left"
+    return out
+
+
+def test_interrupted(folder):
+    """Ctrl-C: what was measured is said, and no daemon stays."""
+    interrupt(folder, 3, "--vary", "workers=1,2", "--seconds", "1", "--repeat", "50")
+    out = interrupt(folder, 7, "--find", "workers=1..64", "--seconds", "1", "--repeat", "5")
+    assert b"the search stopped because you interrupted it\n" in out, out
 
 
 if __name__ == "__main__":

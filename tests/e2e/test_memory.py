@@ -189,6 +189,20 @@ def test_what_does_not_fit_is_refused(folder):
         assert daemon.status()["memory_used_bytes"] < 96 * MIB
 
 
+def test_a_refusal_keeps_its_advice(folder):
+    """The error is cut where it is too long: then the names of other streams are lost, not what helps."""
+    prose(folder, 1000)
+    names = [letter * 40 for letter in "abc"]
+    streams = {"large": prose_stream(512, 2048, 1 << 20, prefetch=8), **{name: prose_stream(64, 8, 10) for name in names}}
+    streams["large"]["stages"][3:3] = [{"shuffle": {"buffer_size": 1 << 20}}] * 2
+    with Daemon(folder, data.yaml_text(streams, **limited("192MiB")), "--workers", "2") as daemon, \
+            contextlib.ExitStack() as stack:
+        for name in names:
+            stack.callback(RawClient(daemon).opened(name).close)
+        message = daemon.pull("large", check=False).stderr.decode()
+        assert "or raise memory_limit" in message and "for 3 runs of streams: " in message, message
+
+
 def test_a_file_too_large_to_load(folder):
     """Named itself, or with its folder, of which only files of tokenizers count; also by a stage of one of several sources."""
     prose(folder, 100)

@@ -111,7 +111,7 @@ static void fill_found(const struct finder *finder) {
                    "the search stopped because %s",
                    leat_bench_figures[bench->goal].label, finder->axis.path, best->value,
                    print_score(bench, best, value), also,
-                   bench->was_interrupted ? "interrupted" : finder->search.reason);
+                   bench->was_interrupted ? "you interrupted it" : finder->search.reason);
 }
 
 int leat_bench_find(struct leat_bench *bench, const struct leat_spec *spec, const char *text,
