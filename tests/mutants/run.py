@@ -24,7 +24,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-PROGRAMS = ("bin/", "lib/", "tests/e2e/", "tests/hostile/", "python/")  # what tests in Python run or load
+PROGRAMS = ("bin/", "lib/", "tests/bench/", "tests/e2e/", "tests/hostile/", "python/")  # what tests in Python run or load
 TEST_FILES = {"e2e": "tests/e2e/test_{}.py", "python": "tests/python/test_{}.py", "tokenizer": "tests/tokenizer/*{}.py",
               "fuzz": "tests/fuzz/*/fuzz_{}.c", "hostile": "tests/hostile/{}.py", "reference": "tests/reference/test_*.py"}
 ENDS_S = 300  # a test that takes longer hangs
