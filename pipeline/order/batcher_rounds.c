@@ -124,7 +124,7 @@ bool leat_batcher_is_before_first(const struct leat_batcher *batcher) {
 /* True if a later step may repeat the batch of that step. */
 static bool may_fill_up(const struct leat_batcher *batcher, uint64_t step) {
     return batcher->world_size > 1 && batcher->plan->options.uneven == LEAT_UNEVEN_PAD &&
-           2 * (step - batcher->round_start) < batcher->world_size;
+           2 * (step - batcher->round_start) + 1 < batcher->world_size;
 }
 
 static void release_round(struct leat_batcher *batcher) {

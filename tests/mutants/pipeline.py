@@ -18,7 +18,7 @@ MUTANTS = {
         ("padding repeats the last step, not the first", "batcher->round_start + (step - batcher->round_start) % n)",
          "batcher->round_start + n - 1)"),
         ("padding forgets skipped steps", "if (!again || leat_skips_has_step(&batcher->plan->skips, batcher->epoch, step))", "if (!again)"),
-        ("batches that padding needs are freed", "2 * (step - batcher->round_start) < batcher->world_size", "2 * (step - batcher->round_start) + 1 < batcher->world_size"),
+        ("batches that padding needs are freed", "2 * (step - batcher->round_start) + 1 < batcher->world_size", "2 * (step - batcher->round_start) + 2 < batcher->world_size"),
         ("an uneven end passes in silence", "if (batcher->plan->options.uneven == LEAT_UNEVEN_ERROR)", "if (false)"),
         ("a round may be skipped in part", "if (batcher->n_round_skipped == 0 || batcher->n_round_skipped == n ||", "if (true ||"),
         ("skipped steps are made", "|| leat_skips_has_step(skips, batcher->epoch, step);\n    take_batch->epoch", ";\n    take_batch->epoch"),
@@ -82,7 +82,7 @@ MUTANTS = {
         ("what is held is not bounded", "if (reservoir->n_bytes <= (uint64_t)self->max_bytes || reservoir->may_evict)", "if (true)"),
         ("blocks are counted for each row", "    block->is_held = true;\n", ""),
     ]),
-    "pipeline/stages/pad.c": ("pipeline.test_pad pipeline.test_tensors", [
+    "pipeline/stages/pad.c": ("pipeline.test_pad pipeline.test_tensors pipeline.test_tokenize", [
         ("pad.value does not count where the tokenizer has one", 'if (leat_config_given(config, "value"))', 'if (leat_config_given(config, "value") && !field->has_pad_value)'),
         ("a long row is taken", "if (column->lengths[row] <= (uint64_t)self->length)", "if (column->lengths[row] <= (uint64_t)self->length + 1)"),
         ("a row that is refused keeps its length", "        column->lengths[row] = 0; /* no batch", "        ; /* no batch"),

@@ -24,7 +24,8 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-PROGRAMS = ("bin/", "lib/", "tests/bench/", "tests/e2e/", "tests/hostile/", "python/")  # what tests in Python run or load
+# What tests in Python run or load.
+PROGRAMS = ("bin/", "lib/", "tests/bench/", "tests/e2e/", "tests/hostile/", "tests/render_templates", "python/")
 TEST_FILES = {"e2e": "tests/e2e/test_{}.py", "python": "tests/python/test_{}.py", "tokenizer": "tests/tokenizer/*{}.py",
               "fuzz": "tests/fuzz/*/fuzz_{}.c", "hostile": "tests/hostile/{}.py", "reference": "tests/reference/test_*.py"}
 ENDS_S = 300  # a test that takes longer hangs
@@ -99,6 +100,7 @@ class Copy:
         self.root = build / "mutants"
         self.build = self.root / "build" / build.name
         self.jobs = str(jobs)
+        self.skipped = set()  # tests that notice nothing here
         self.update()
         options = [f"-D{name.partition(':')[0]}={value}" for name, value in cache.items()
                    if name.startswith(("LEAT_", "CMAKE_BUILD_TYPE:", "CMAKE_C_COMPILER:", "CMAKE_CXX_COMPILER:")) and value]
@@ -157,6 +159,8 @@ class Copy:
             status, output = ran(["ctest", "-R", f"^{test.replace('.', '[.]')}$", "--timeout", str(ENDS_S)], self.build)
             if status != 0:
                 return test + (" (it hangs)" if "Timeout" in output else "")
+            if "***Skipped" in output:
+                self.skipped.add(test)
         return None
 
 
@@ -223,6 +227,8 @@ def main():
         counts[result] += 1
         print(f"{result}: {mutant.file}: {mutant.name}: {found or mutant.why or ''} ({time.monotonic() - start:.0f} s)", flush=True)
     print(", ".join(f"{count} {result}" for result, count in counts.items()))
+    if copy.skipped:
+        print(f"skipped, so that they noticed nothing: {', '.join(sorted(copy.skipped))}")
     sys.exit(1 if counts["NOT NOTICED"] or counts["NO BUILD"] else 0)
 
 

@@ -136,8 +136,18 @@ static const char *stages_of(const char *args) {
     return stages;
 }
 
+static void check_padding(const struct leat_output *output, void *user) {
+    uint64_t n;
+    const int32_t *ids = batch_tensor(output, "ids", LEAT_DTYPE_INT32, &n);
+
+    assert_int_equal(ids[n - 1], *(const int *)user);
+}
+
+/* `value` is stronger than the tokenizer's padding token. */
 static void test_pad_value(void **state) {
+    struct drive how = {.options = {.n_epochs = 1}, .on_batch = check_padding};
     struct driven driven;
+    int wanted = 3;
 
     (void)state;
     write_files();
@@ -147,6 +157,15 @@ static void test_pad_value(void **state) {
     assert_int_equal(driven.n_rows, 4);
     assert_non_null(
         strstr(stream_error(SOURCE, "", stages_of("vocab: vocab.txt, unknown: skip")), "value"));
+
+    how.user = &wanted;
+    driven = drive_stream(SOURCE, "",
+                          "- tokenize: {input: text, output: ids, vocab: tokenizer.json, unknown: "
+                          "skip}\n- select: {fields: [ids]}\n"
+                          "- pad: {input: ids, length: 99, value: 3}\n- batch: {batch_size: 4}",
+                          &how);
+    assert_string_equal(driven.error.message, "");
+    assert_int_equal(driven.n_rows, 4);
 }
 
 static void test_unknown_is_bad_record(void **state) {
