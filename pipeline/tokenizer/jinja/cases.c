@@ -242,21 +242,22 @@ int leat_jinja_title_words(struct leat_jinja_render *render, const struct leat_j
 }
 
 /* str.islower() and str.isupper(): there is a letter, and all letters are of that case. */
-bool leat_jinja_has_case(const struct leat_jinja_value *text, bool is_upper) {
+int leat_jinja_has_case(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                        bool is_upper, struct leat_jinja_value *ret) {
     struct set wanted = set_of(is_upper ? "Uppercase" : "Lowercase");
     struct set other = set_of(is_upper ? "Lowercase" : "Uppercase"), title = set_of("Lt");
-    const char *end = text->text + text->n_bytes;
-    bool has_wanted = false;
+    const char *at = text->text, *end = text->text + text->n_bytes;
+    bool has_wanted = false, has_other = false;
     size_t length;
 
-    for (const char *at = text->text; at < end; at += length) {
+    for (; !has_other && at < end; at += length) {
         uint32_t code_point = read(at, end, &length);
 
-        if (holds(&other, code_point) || holds(&title, code_point))
-            return false;
+        has_other = holds(&other, code_point) || holds(&title, code_point);
         has_wanted |= holds(&wanted, code_point);
     }
-    return has_wanted;
+    *ret = leat_jinja_bool(has_wanted && !has_other);
+    return leat_jinja_heap_spend(&render->heap, (size_t)(at - text->text), render->err);
 }
 
 /* ---- kinds of characters */

@@ -437,21 +437,19 @@ METHOD(str_isalnum) {
 }
 
 METHOD(str_isascii) {
-    (void)render, (void)arguments, (void)all;
+    (void)arguments, (void)all;
     *ret = leat_jinja_bool(leat_jinja_is_ascii(self->text, self->n_bytes));
-    return 0;
+    return leat_jinja_heap_spend(&render->heap, self->n_bytes / 16, render->err);
 }
 
 METHOD(str_islower) {
-    (void)render, (void)arguments, (void)all;
-    *ret = leat_jinja_bool(leat_jinja_has_case(self, false));
-    return 0;
+    (void)arguments, (void)all;
+    return leat_jinja_has_case(render, self, false, ret);
 }
 
 METHOD(str_isupper) {
-    (void)render, (void)arguments, (void)all;
-    *ret = leat_jinja_bool(leat_jinja_has_case(self, true));
-    return 0;
+    (void)arguments, (void)all;
+    return leat_jinja_has_case(render, self, true, ret);
 }
 
 METHOD(str_casefold) {
@@ -462,10 +460,11 @@ METHOD(str_casefold) {
 }
 
 METHOD(str_isspace) {
-    (void)render, (void)arguments, (void)all;
-    *ret = leat_jinja_bool(self->n_bytes > 0 &&
-                           leat_jinja_leading_space(self->text, self->n_bytes) == self->n_bytes);
-    return 0;
+    size_t n_space = leat_jinja_leading_space(self->text, self->n_bytes);
+
+    (void)arguments, (void)all;
+    *ret = leat_jinja_bool(n_space > 0 && n_space == self->n_bytes);
+    return leat_jinja_heap_spend(&render->heap, n_space / 16, render->err);
 }
 
 #define PLAIN(method_name, function)                                                               \

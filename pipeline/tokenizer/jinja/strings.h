@@ -17,7 +17,8 @@ int leat_jinja_title(struct leat_jinja_render *render, const struct leat_jinja_v
 int leat_jinja_title_words(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                            struct leat_jinja_value *ret);
 /* str.isupper() or str.islower(). */
-bool leat_jinja_has_case(const struct leat_jinja_value *text, bool is_upper);
+int leat_jinja_has_case(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                        bool is_upper, struct leat_jinja_value *ret);
 
 enum leat_jinja_character {
     LEAT_JINJA_ALPHABETIC,

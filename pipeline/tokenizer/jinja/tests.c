@@ -144,8 +144,7 @@ static int is_case(struct leat_jinja_render *render, const struct leat_jinja_val
     struct leat_jinja_value text;
     int r = leat_jinja_to_string(render, self, &text);
 
-    *ret = leat_jinja_bool(r == 0 && leat_jinja_has_case(&text, is_upper));
-    return r;
+    return r < 0 ? r : leat_jinja_has_case(render, &text, is_upper, ret);
 }
 
 TEST(is_lower) {
