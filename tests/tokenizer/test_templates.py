@@ -281,7 +281,9 @@ BOUNDS = [
     "{{ ('a' * 1000000).replace('', 'b' * 1000000) }}", "{{ ('\n' * 1000000) | indent(60, blank=true) | indent(60, blank=true) }}",
     "{{ ('a' * 100000).split('a') | join('b' * 1000000) }}",
     *["{% set x = '" + character + "' * 1000000 %}{% for a in range(1000) %}{{ " + call + " }}{% endfor %}"
-      for character, call in [("a", "x.islower()"), ("a", "x is lower"), ("A", "x.isupper()"), ("A", "x is upper"), ("a", "x.isascii()"), (" ", "x.isspace()")]],
+      for character, call in [("a", "x.islower()"), ("a", "x is lower"), ("A", "x.isupper()"), ("A", "x is upper"), ("a", "x.isascii()"), (" ", "x.isspace()"),
+                              (" ", "x.strip()"), ("a", "x | wordcount")]],
+    "{{ ('a' * 1000000).strip('b' * 1000000 ~ 'a') }}",
 ]
 
 

@@ -160,7 +160,7 @@ FILTER(filter_wordcount) {
         in_word = is_word;
     }
     *ret = leat_jinja_int(n);
-    return r;
+    return r < 0 ? r : leat_jinja_heap_spend(&render->heap, text.n_bytes / 16, render->err);
 }
 
 FILTER(filter_format) {

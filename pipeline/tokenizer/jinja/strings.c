@@ -30,7 +30,8 @@ int leat_jinja_strip(struct leat_jinja_render *render, const struct leat_jinja_v
                      const struct leat_jinja_value *characters, enum leat_jinja_sides sides,
                      struct leat_jinja_value *ret) {
     const char *start = text->text;
-    size_t n = text->n_bytes, length;
+    size_t n = text->n_bytes, n_steps = 1 + characters->n_bytes / 8, length;
+    int r = 0;
 
     if (characters->kind == LEAT_JINJA_ABSENT || characters->kind == LEAT_JINJA_NONE) {
         if (sides & LEAT_JINJA_STRIP_LEFT) {
@@ -41,27 +42,28 @@ int leat_jinja_strip(struct leat_jinja_render *render, const struct leat_jinja_v
         if (sides & LEAT_JINJA_STRIP_RIGHT)
             n -= leat_jinja_trailing_space(start, n);
         *ret = leat_jinja_string(start, n);
-        return 0;
+        return leat_jinja_heap_spend(&render->heap, text->n_bytes - n, render->err);
     }
     if (characters->kind != LEAT_JINJA_STRING)
         return leat_jinja_fail(render, "the characters to strip must be a text, not %s",
                                leat_jinja_kind_name(characters));
-    while ((sides & LEAT_JINJA_STRIP_LEFT) && n > 0) {
+    while (r == 0 && (sides & LEAT_JINJA_STRIP_LEFT) && n > 0) {
         length = leat_utf8_length((const uint8_t *)start, n);
         if (!is_one_of(characters, start, length))
             break;
         start += length;
         n -= length;
+        r = leat_jinja_heap_spend(&render->heap, n_steps, render->err);
     }
-    while ((sides & LEAT_JINJA_STRIP_RIGHT) && n > 0) {
+    while (r == 0 && (sides & LEAT_JINJA_STRIP_RIGHT) && n > 0) {
         length = last_length(start, n);
         if (!is_one_of(characters, start + n - length, length))
             break;
         n -= length;
+        r = leat_jinja_heap_spend(&render->heap, n_steps, render->err);
     }
     *ret = leat_jinja_string(start, n);
-    return leat_jinja_heap_spend(&render->heap, (text->n_bytes - n) * (1 + characters->n_bytes / 8),
-                                 render->err);
+    return r;
 }
 
 /* Python replaces an empty text between all characters. */
