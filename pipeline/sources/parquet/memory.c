@@ -22,7 +22,7 @@ static struct leat_parquet_block *take(struct leat_parquet_memory *memory, size_
 
     for (size_t i = 0; i < LEAT_PARQUET_SPARES; i++) {
         block = memory->spares[i];
-        if (block && n_bytes <= block->capacity && n_bytes >= block->capacity / 2) {
+        if (block && n_bytes <= block->capacity && n_bytes >= block->capacity / 4 * 3) {
             memory->spares[i] = NULL;
             return block;
         }

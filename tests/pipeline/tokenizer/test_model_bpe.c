@@ -1,5 +1,5 @@
 /* Parts of long words of a byte-level model, which are cached: a part may read like a word that is
- * a token as a whole only (ignore_merges). Words of any length against merging as BPE is defined. */
+ * a token as a whole only (ignore_merges). Words of any length against BPE as it is defined. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
