@@ -340,5 +340,64 @@ def test_answers(folder):
         held.wait()
 
 
+def test_answer_larger_than_a_socket_takes(folder):
+    """A client that is slow to read gets the whole answer, which the daemon sends in parts."""
+    streams = b"\x08\x01\x1a\x00"  # ControlRequest: version 1, streams {}
+    names = [f"stream-{i:03}" for i in range(1000)]
+    settings = folder / ("long" * 50) / ("name" * 50) / "leatd.yaml"  # which the answer has for each stream
+    settings.parent.mkdir(parents=True)
+    settings.write_text(data.yaml_text({name: data.numbers_stream(["n.csv"]) for name in names}))
+    with Daemon(folder, settings) as daemon:
+        client = RawClient(daemon, endpoint="control.sock", kind=socket.SOCK_STREAM)
+        client.send(struct.pack("<I", len(streams)) + streams)
+        file = client.socket.makefile("rb", buffering=4)
+        n_bytes, = struct.unpack("<I", file.read(4))
+        daemon.status()  # meanwhile, the daemon sends as much as fits
+        answer = file.read(n_bytes)
+        assert sorted(name.decode() for name in re.findall(rb"stream-\d{3}", answer)) == names, n_bytes
+        client.close()
+
+
+def test_times_of_trainers(folder):
+    """How long a trainer waited and was served counts after it has gone."""
+    gate = data.Gate(folder)
+    gate.close()
+    with Daemon(folder, data.yaml_text({"s": gate.stream}, workers=2)) as daemon:
+        client = RawClient(daemon).opened(window=1)
+        wait_until(gate.waiting.exists, "the program is at work")
+        gate.path.touch()
+        client.batch()
+        client.close()
+        wait_until(lambda: all(session["state"] != "serving" for session in daemon.sessions()), "the trainer has gone")
+        stats, = json.loads(daemon.ctl("stats", "--json").stdout)
+        assert stats["n_waits"] == 1 and 0 < stats["wait_ns"] <= stats["trainer_ns"], stats
+
+
+def test_trainers_of_streams(folder):
+    """Each stream has its own trainers, whichever came first."""
+    path = folder / "numbers.csv"
+    path.write_text("id\n" + "1\n" * 100)
+    with Daemon(folder, data.yaml_text({name: data.numbers_stream([str(path)]) for name in ("a", "b")})) as daemon:
+        clients = [RawClient(daemon).opened(name, window) for name, window in (("a", 1), ("b", 2), ("b", 3), ("a", 4))]
+        for client in clients:
+            client.batch()
+        found = {stream["name"]: sorted(session["window"] for session in stream["sessions"])
+                 for stream in json.loads(daemon.ctl("streams", "--json").stdout)}
+        assert found == {"a": [1, 4], "b": [2, 3]}, found
+
+
+def test_failures(folder):
+    """The status counts the streams that fail now, and tells the latest failure, in whatever order they fail."""
+    files = {name: folder / f"{name}.csv" for name in ("a", "b")}
+    with Daemon(folder, data.yaml_text({name: data.numbers_stream([str(path)]) for name, path in files.items()})) as daemon:
+        for name, n_failing in (("a", 1), ("b", 2), ("a", 2)):
+            assert daemon.pull(name, "--epochs", 1, check=False).returncode != 0
+            status = daemon.status()
+            assert (status["n_failing"], status["last_failure"]["stream"]) == (n_failing, name), status
+        files["a"].write_text("id\n1\n")
+        daemon.pull("a", "--epochs", 1)
+        assert daemon.status()["n_failing"] == 1, daemon.status()
+
+
 if __name__ == "__main__":
     leat_harness.main(globals())

@@ -20,7 +20,7 @@ OTHER = 65534  # a user
 N_STEPS = N_RECORDS // BATCH_SIZE
 
 
-def config(folder, n_records=N_RECORDS, source="", daemon=""):
+def config(folder, n_records=N_RECORDS, source="", daemon="", options=""):
     """A stream of lists; batches of some 400 KB, so that a ring has few slots."""
     (folder / "n.jsonl").write_text("".join(f'{{"xs": [{i * 7919 % 100003}]}}\n' for i in range(n_records)))
     return f"""{daemon}
@@ -29,6 +29,7 @@ streams:
     source: {{ jsonl: {{ paths: [{folder}/n.jsonl], fields: {{ xs: list<int32> }}{source} }} }}
     block_bytes: 4096
     tuner: off
+    {options}
     stages:
       - pad: {{ input: xs, length: 5000, value: 7 }}
       - shuffle: {{ buffer_size: 300, seed: 5 }}
@@ -159,6 +160,49 @@ def test_seeds_apart(folder):
                 assert Puller(daemon, "--epochs", 1, "--seed", seed, *args).digest() == expected[seed], (seed, args)
 
 
+def check_apart(daemon, first, second):
+    """Each is alone in its run."""
+    second.next()
+    assert [run["n_sessions"] for run in runs(daemon)] == [1, 1], stream(daemon)
+    first.give_back()
+    assert first.next()
+
+
+def test_worlds_apart(folder):
+    """Ranks of different world sizes share nothing, though both begin at step 0."""
+    with Daemon(folder, config(folder)) as daemon:
+        of_two, of_four = (Trainer(daemon, world_size=world_size) for world_size in (2, 4))
+        of_two.next()
+        check_apart(daemon, of_two, of_four)
+        assert sorted(run["world_size"] for run in runs(daemon)) == [2, 4], stream(daemon)
+
+
+def test_changed_options_apart(folder):
+    """Trainers that came before a reload share nothing with those that came after it, if batches may differ."""
+    for options in ("skip_steps: ['0:9']", "skip_records: ['9']"):
+        changed = config(folder, options=options)
+        with Daemon(folder, config(folder)) as daemon:
+            before = Trainer(daemon)
+            before.next()
+            daemon.config.write_text(changed)
+            daemon.ctl("reload")
+            check_apart(daemon, before, Trainer(daemon))
+
+
+def test_changed_data_apart(folder):
+    """Trainers that came before the data changed share nothing with those that came after it."""
+    with Daemon(folder, config(folder)) as daemon:
+        before = Trainer(daemon)
+        before.next()
+        with open(folder / "n.jsonl", "a") as file:
+            file.write('{"xs": [1]}\n' * BATCH_SIZE)
+        after = Trainer(daemon, n_epochs=1)
+        check_apart(daemon, before, after)
+        after.give_back()
+        after.go(N_STEPS)
+        assert after.next() is None and after.is_done
+
+
 def test_users_apart(folder):
     """Trainers of different users share no ring; each gets what is right."""
     if os.geteuid() != 0:
@@ -228,6 +272,23 @@ def test_ranks(folder):
             rank.finish()
 
 
+def test_place_of_a_rank(folder):
+    """The daemon tells the next batch of a rank, which is neither its last one nor that of another rank."""
+    with Daemon(folder, config(folder)) as daemon:
+        rank = Trainer(daemon, rank=1, world_size=2, n_epochs=1)
+
+        def place():
+            session, = daemon.sessions()
+            return session["epoch"], session["step"]
+        rank.next()
+        rank.next()
+        assert place() == (0, 5), daemon.sessions()
+        rank.give_back()
+        rank.give_back()
+        rank.finish()
+        assert place() == (1, 1), daemon.sessions()
+
+
 def test_limits(folder):
     """Each ends where it was told, others go on."""
     with Daemon(folder, config(folder)) as daemon:
@@ -274,6 +335,22 @@ def test_failure(folder):
             assert got and got[0] == GOAWAY and b"n.jsonl" in got[1], got
             ends.add(trainer.step)
         assert len(ends) == 1 and N_STEPS // 2 < ends.pop() < N_STEPS * 3 // 4 + 1
+
+
+def test_failure_comes_last(folder):
+    """A trainer of copies receives all batches before the error, though they take longer to send."""
+    text = config(folder)
+    lines = [f'{{"xs": [{i}]}}' for i in range(N_RECORDS)]
+    lines[-1] = '{"xs": ["bad"]}'
+    (folder / "n.jsonl").write_text("\n".join(lines) + "\n")
+    with Daemon(folder, text) as daemon:
+        counts = set()
+        for delivery in ["shared"] + ["copy"] * 10:
+            done = ctl("pull", "s", "--epochs", 1, "--window", 16, "--delivery", delivery, "--format", "jsonl", check=False,
+                       env={"LEAT_SOCKET": str(daemon.sockets)})
+            assert done.returncode != 0 and b"n.jsonl" in done.stderr, done.stderr
+            counts.add(done.stdout.count(b'"step"'))
+        assert len(counts) == 1 and min(counts) > N_STEPS // 2, counts
 
 
 def test_no_room(folder):

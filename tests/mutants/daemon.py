@@ -7,7 +7,8 @@ MUTANTS = {
         ("trainers of two worlds share a run", "a->world_size == b->world_size && a->opener", "a->opener"),
         ("trainers of two specs share a run", "memcmp(share->plan->spec_digest, other->plan->spec_digest, LEAT_DIGEST_BYTES) == 0 &&", ""),
         ("trainers with other skips share a run", "memcmp(share->plan->skips_digest, other->plan->skips_digest, LEAT_DIGEST_BYTES) == 0 &&", ""),
-        ("trainers with another `uneven` share a run", "share->plan->options.uneven == other->plan->options.uneven &&", ""),
+        ("trainers with another `uneven` share a run", "share->plan->options.uneven == other->plan->options.uneven &&", "",
+         "the digest of the spec covers `uneven` too"),
         ("trainers of changed data share a run", "has_same_data(share->plan, other->plan);", "true;"),
         ("trainers are not told of changed data", "        consumer->ops->notify(consumer, notice);", "        ;"),
         ("the first epoch of a run is that of the data", "order.options.first_epoch = action->place.epoch;", ";"),
@@ -75,7 +76,7 @@ MUTANTS = {
         ("everybody is told each time", "if (user->told_ns > 0 && now_ns - user->told_ns < LEAT_RATE_EXPLAIN_NS)", "if (false)"),
         ("one too few at once", "(LEAT_RATE_AT_ONCE + n_more - 1) * PRICE_NS", "(LEAT_RATE_AT_ONCE + n_more - 2) * PRICE_NS"),
     ]),
-    "daemon/net/channel.c": ("daemon.test_control fuzz.control", [
+    "daemon/net/channel.c": ("daemon.test_control e2e.daemon fuzz.control", [
         ("descriptors are taken", "    if (message.msg_flags & MSG_CTRUNC)\n        return -EPROTO;\n", ""),
         ("half an answer is sent twice", ".iov_base = out->head + out->n_sent, .iov_len", ".iov_base = out->head, .iov_len"),
         ("a payload begins anew", "(uint8_t *)(uintptr_t)out->payload + n_payload_sent", "(uint8_t *)(uintptr_t)out->payload"),

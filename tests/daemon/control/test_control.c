@@ -14,6 +14,8 @@
 #include "pipeline/run/pipeline.h"
 #include "tests/daemon/shared_control.h"
 
+#define N_MANY 1500 /* requests, whose answers no queue holds */
+
 static struct test_daemon server;
 
 static int set_up(void **state) {
@@ -228,19 +230,23 @@ static void test_hang_up(void **state) {
     }
 }
 
-/* More often than a user may have connections, one after the other: who is gone counts no more,
- * though its connection has to rest. */
-static void test_ask_and_go(void **state) {
+static size_t pack_metrics(uint8_t bytes[256]) {
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     Leat__MetricsRequest metrics = LEAT__METRICS_REQUEST__INIT;
-    uint8_t bytes[256];
-    size_t n_bytes;
 
-    (void)state;
     request.version = 1;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_METRICS;
     request.metrics = &metrics;
-    n_bytes = test_control_pack(&request, bytes);
+    return test_control_pack(&request, bytes);
+}
+
+/* More often than a user may have connections, one after the other: who is gone counts no more,
+ * though its connection has to rest. */
+static void test_ask_and_go(void **state) {
+    uint8_t bytes[256];
+    size_t n_bytes = pack_metrics(bytes);
+
+    (void)state;
     for (int i = 0; i < 90; i++) {
         int fd = connect_control();
 
@@ -250,20 +256,40 @@ static void test_ask_and_go(void **state) {
     }
 }
 
-/* One that asks and never reads is dropped before it costs much; others are answered. */
+/* A client that asks and never reads is dropped before it costs much; others are answered. */
 static void test_never_reads(void **state) {
-    uint8_t bytes[1024];
-    size_t n = pack_all(bytes);
-    int fd = connect_control();
+    uint8_t bytes[256];
+    size_t n = pack_metrics(bytes);
+    int fd = connect_control(), n_sent = 0;
     Leat__StatusReply *status;
 
     (void)state;
-    for (int i = 0; i < 20000; i++)
-        if (send(fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-            break;
+    while (n_sent < N_MANY && send(fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n)
+        n_sent++;
+    assert_in_range(n_sent, 2, N_MANY - 1);
     test_daemon_status(&server, &status);
     assert_in_range(status->rss_bytes, 1, UINT64_C(1) << 30);
     leat__status_reply__free_unpacked(status, NULL);
+    (void)close(fd);
+}
+
+/* A client that reads is never dropped, however much it has asked for. */
+static void test_reads_much(void **state) {
+    uint8_t bytes[256];
+    size_t n = pack_metrics(bytes), n_received = 0;
+    int fd = connect_control();
+
+    (void)state;
+    while (n_received < 2 * LEAT_CONTROL_QUEUE_MAX) {
+        Leat__ControlReply *reply;
+
+        test_control_send(fd, bytes, n);
+        reply = test_control_receive(fd);
+        assert_non_null(reply);
+        assert_int_equal(reply->verb_case, LEAT__CONTROL_REPLY__VERB_METRICS);
+        n_received += leat__control_reply__get_packed_size(reply);
+        leat__control_reply__free_unpacked(reply, NULL);
+    }
     (void)close(fd);
 }
 
@@ -279,17 +305,22 @@ static void test_limit(void **state) {
         (void)close(fds[i]);
 }
 
-static void ask_trace(int fd, const char *stream, bool ends) {
+static size_t pack_trace(const char *stream, bool ends, uint8_t *bytes) {
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     Leat__TraceRequest trace = LEAT__TRACE_REQUEST__INIT;
-    uint8_t bytes[256];
 
     trace.stream = (char *)(uintptr_t)stream;
     trace.ends = ends;
     request.version = 1;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_TRACE;
     request.trace = &trace;
-    test_control_send(fd, bytes, test_control_pack(&request, bytes));
+    return test_control_pack(&request, bytes);
+}
+
+static void ask_trace(int fd, const char *stream, bool ends) {
+    uint8_t bytes[256];
+
+    test_control_send(fd, bytes, pack_trace(stream, ends, bytes));
 }
 
 /* How many batches it tells of; all of them are asked for. */
@@ -358,13 +389,27 @@ static void test_trace(void **state) {
     }
 }
 
+/* An answer that holds for one request only is not given to the next, though they come together. */
+static void test_same_twice(void **state) {
+    int fd = connect_control();
+    uint8_t bytes[512];
+    size_t n = pack_trace("numbers", false, bytes);
+
+    (void)state;
+    memcpy(bytes + n, bytes, n);
+    test_control_send(fd, bytes, 2 * n);
+    test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_TRACE);
+    test_control_expect_error(fd, "this connection already traces the stream \"numbers\"");
+    (void)close(fd);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_verbs), TEST(test_why),     TEST(test_split),
-        TEST(test_wrong), TEST(test_hang_up), TEST(test_never_reads),
-        TEST(test_limit), TEST(test_trace),   TEST(test_ask_and_go),
+        TEST(test_verbs),      TEST(test_why),         TEST(test_split),      TEST(test_wrong),
+        TEST(test_hang_up),    TEST(test_never_reads), TEST(test_limit),      TEST(test_trace),
+        TEST(test_ask_and_go), TEST(test_reads_much),  TEST(test_same_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
