@@ -65,10 +65,11 @@ static int rename_spec(struct leat_spec *spec, const struct leat_variant *varian
                      variant->split, is_off ? ".unshuffled" : "");
 
     if (n < 0 || (size_t)n >= sizeof(name))
-        return leat_error_set(
-            err, -EINVAL,
-            "the name of the stream %s with its part is longer than %d bytes: use a shorter name",
-            spec->name, LEAT_NAME_MAX);
+        return leat_error_set(err, -EINVAL,
+                              "the name of the stream %s is longer than %d bytes with its suffix, "
+                              "such as \".train\": "
+                              "use a shorter name",
+                              spec->name, LEAT_NAME_MAX);
     free(spec->name);
     spec->name = strdup(name);
     return spec->name ? 0 : leat_error_oom(err);

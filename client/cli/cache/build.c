@@ -418,7 +418,7 @@ static const struct leat_cli_option prepare_options[] = {
     LEAT_CLI_OPTION(STRING, "output", output,
                     "the folder for the shards; it may be s3://BUCKET/FOLDER/", .letter = 'o',
                     .value = "DIR"),
-    LEAT_CLI_OPTION(NUMBER, "end-with", pid, "stop, without a shard, when the process PID ends",
+    LEAT_CLI_OPTION(NUMBER, "end-with", pid, "stop and leave no shard when the process PID ends",
                     .value = "PID", .min = 1, .max = INT32_MAX),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_PROGRESS,

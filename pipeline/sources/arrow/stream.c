@@ -101,8 +101,9 @@ static int no_arrow(const struct leat_arrow_stream *stream, struct leat_error *e
         return leat_error_set(err, -EBADMSG,
                               "is a Feather file of version 1: write it again as version 2");
     return leat_error_set(err, -EBADMSG,
-                          "is not an Arrow file: a stream begins with ff ff ff ff, a file with "
-                          "\"ARROW1\", this one with %02x %02x %02x %02x",
+                          "is not an Arrow file: an Arrow stream begins with ff ff ff ff, an Arrow "
+                          "file begins with \"ARROW1\", but this one begins with %02x %02x %02x "
+                          "%02x",
                           head[0], head[1], head[2], head[3]);
 }
 

@@ -280,7 +280,8 @@ static int store_items(const struct leat_exec_field *field, struct leat_exec_val
             return too_large(err, field, item);
         if (r < 0)
             return leat_error_set(
-                err, -EINVAL, "item %zu of the answer's list is %s, but the field is %s[]", n,
+                err, -EINVAL,
+                "item %zu of the list in the program's answer is %s, but the field is %s[]", n,
                 leat_json_kind_name(leat_json_kind(item)), leat_dtype_name(field->type.dtype));
         n++;
     }

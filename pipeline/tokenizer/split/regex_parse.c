@@ -325,7 +325,7 @@ static int take_name(struct leat_regex_reader *reader, uint8_t close) {
         reader->at++;
     }
     if (leat_regex_peek(reader, 0) != close || reader->at == start)
-        return leat_regex_fail(reader, "the name of a group is not closed");
+        return leat_regex_fail(reader, "the name of a capture group is not closed");
     reader->at++;
     return 0;
 }

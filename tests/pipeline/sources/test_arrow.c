@@ -208,7 +208,7 @@ static void refused(void **state) {
         {"", "is not an Arrow file: it has fewer than 8 bytes"},
         {"PAR1\0\0\0\0", "is a Parquet file"},
         {"FEA1\0\0\0\0", "is a Feather file of version 1"},
-        {"{\"a\": 1}", "is not an Arrow file: a stream begins with ff ff ff ff"},
+        {"{\"a\": 1}", "is not an Arrow file: an Arrow stream begins with ff ff ff ff"},
         {"\xff\xff\xff\xff\0\0\0\0", "is truncated: it has no schema"},
         {"\xff\xff\xff\xff\xff\xff\xff\x7f", "a message has 2147483647 bytes of metadata"},
         {"\xff\xff\xff\xff\x08\0\0\0", "the file is truncated: it ends within a message"},

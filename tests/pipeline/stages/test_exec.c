@@ -256,8 +256,9 @@ static void test_reasons(void **state) {
                 "n.jsonl:10: streams.x.exec: the program answered this record more than once");
     check_error("missing", "", "exec.twice: the answer lacks this field");
     check_error("type", "", "exec.twice: the answer's value is a string, not int64");
-    check_error("item", "",
-                "exec.ids: item 1 of the answer's list is null, but the field is int32[]");
+    check_error(
+        "item", "",
+        "exec.ids: item 1 of the list in the program's answer is null, but the field is int32[]");
     check_error("range", "", "exec.ids: 1099511627776 does not fit in int32");
     check_error("long", "", "exec.ids: the answer's list has 7 items; at most 6 are possible");
     check_error("huge", ", max_line_bytes: 1MB",

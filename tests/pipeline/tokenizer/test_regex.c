@@ -156,7 +156,7 @@ static void refused(void **state) {
         {"\\x{d800}", "U+D800 is not a character"},
         {"\\cA", "control or meta"},
         {"\\p{L", "not closed"},
-        {"(?<n", "the name of a group is not closed"},
+        {"(?<n", "the name of a capture group is not closed"},
         {"(?:(?:(?:a{1000}){1000}){1000})", "not supported: "},
     };
 
