@@ -144,20 +144,21 @@ static void release_round(struct leat_batcher *batcher) {
 }
 
 /* A step that is left out of a round is left out for all ranks, or they would not have as many. */
-static int check_skipped(const struct leat_batcher *batcher, struct leat_error *err) {
-    uint64_t n = batcher->step - batcher->round_start;
+static int check_skipped(const struct leat_batcher *batcher, uint64_t n_skipped, uint64_t n_steps,
+                         struct leat_error *err) {
+    uint64_t last = batcher->round_start + n_steps - 1;
 
-    if (batcher->n_round_skipped == 0 || batcher->n_round_skipped == n ||
-        is_before(batcher, batcher->round_end - 1))
+    if (n_skipped == 0 || n_skipped == n_steps || is_before(batcher, batcher->round_end - 1))
         return 0;
     return leat_error_set(
         err, -EINVAL,
-        "epoch %llu: `skip_records` leaves no row in %llu of the steps %llu to %llu. These steps "
-        "are one round of %llu ranks: skip the whole round with skip_steps: [\"%llu:%llu-%llu\"]",
-        (unsigned long long)batcher->epoch, (unsigned long long)batcher->n_round_skipped,
-        (unsigned long long)batcher->round_start, (unsigned long long)batcher->step - 1,
+        "epoch %llu: `skip_steps` and `skip_records` leave out %llu of the steps %llu to %llu. "
+        "These steps are one round of %llu ranks: skip the whole round with skip_steps: "
+        "[\"%llu:%llu-%llu\"]",
+        (unsigned long long)batcher->epoch, (unsigned long long)n_skipped,
+        (unsigned long long)batcher->round_start, (unsigned long long)last,
         (unsigned long long)batcher->world_size, (unsigned long long)batcher->epoch,
-        (unsigned long long)batcher->round_start, (unsigned long long)batcher->step - 1);
+        (unsigned long long)batcher->round_start, (unsigned long long)last);
 }
 
 /* Ends the round if the step was its last. */
@@ -166,7 +167,7 @@ static int end_step(struct leat_batcher *batcher, struct leat_error *err) {
 
     if (batcher->step < batcher->round_end)
         return 0;
-    r = check_skipped(batcher, err);
+    r = check_skipped(batcher, batcher->n_round_skipped, batcher->step - batcher->round_start, err);
     if (r == 0)
         release_round(batcher);
     return r;
@@ -302,6 +303,17 @@ static struct leat_batch_refs *copy_batch(const struct leat_batch_refs *batch) {
     return copy;
 }
 
+/* Checks a round that is to be filled up: its repeated steps may be skipped as well. */
+static int check_padded(const struct leat_batcher *batcher, struct leat_error *err) {
+    uint64_t n_skipped = batcher->n_round_skipped;
+
+    if (n_skipped == batcher->step - batcher->round_start)
+        return 0;
+    for (uint64_t step = batcher->step; step < batcher->round_end; step++)
+        n_skipped += leat_skips_has_step(&batcher->plan->skips, batcher->epoch, step);
+    return check_skipped(batcher, n_skipped, batcher->round_end - batcher->round_start, err);
+}
+
 static int fill_up(struct leat_batcher *batcher, struct leat_error *err) {
     uint64_t n = batcher->step - batcher->round_start;
 
@@ -313,7 +325,7 @@ static int fill_up(struct leat_batcher *batcher, struct leat_error *err) {
         if (!is_mine(batcher, step) || is_before(batcher, step))
             continue;
         again = find_in_round(batcher, batcher->round_start + (step - batcher->round_start) % n);
-        if (!again || leat_skips_has_step(&batcher->plan->skips, batcher->epoch, step))
+        if (!again)
             continue;
         copy = copy_batch(again);
         if (!copy)
@@ -347,7 +359,7 @@ int leat_batcher_end_round(struct leat_batcher *batcher, struct leat_error *err)
         if (batcher->plan->options.uneven == LEAT_UNEVEN_ERROR)
             return fail_uneven(batcher, err);
         if (batcher->plan->options.uneven == LEAT_UNEVEN_PAD) {
-            r = check_skipped(batcher, err);
+            r = check_padded(batcher, err);
             return r < 0 ? r : fill_up(batcher, err);
         }
     }

@@ -78,17 +78,27 @@ static struct one_step without_records(const struct question *question,
     return left;
 }
 
-/* Whether a round has steps without rows, and others: from `first` up to `end`. */
+/* True if the step has no row, or is skipped by its number. */
+static bool is_left_out(const struct question *question, const struct steps *base, uint64_t epoch,
+                        uint64_t step) {
+    struct one_step left = without_records(question, find_step(base, epoch, step));
+
+    return left.n_ids == 0 || leat_skips_has_step(&question->skips, epoch, step);
+}
+
+/* True if some steps of a round are left out and others not: those from `first` up to `end`, and
+ * those up to `padded_end`, which repeat them. */
 static bool is_torn(const struct question *question, const struct steps *base, uint64_t epoch,
-                    uint64_t first, uint64_t end) {
+                    uint64_t first, uint64_t end, uint64_t padded_end) {
     uint64_t n = 0;
 
-    for (uint64_t step = first; step < end; step++) {
-        struct one_step left = without_records(question, find_step(base, epoch, step));
-
-        n += left.n_ids == 0 || leat_skips_has_step(&question->skips, epoch, step);
-    }
-    return n > 0 && n < end - first;
+    for (uint64_t step = first; step < end; step++)
+        n += is_left_out(question, base, epoch, step);
+    if (n == end - first)
+        return false;
+    for (uint64_t step = end; step < padded_end; step++)
+        n += leat_skips_has_step(&question->skips, epoch, step);
+    return n > 0;
 }
 
 static void answer_step(const struct question *question, const struct steps *base, uint64_t epoch,
@@ -116,7 +126,7 @@ static void answer_epoch(const struct question *question, const struct steps *ba
     for (; end <= n; first = end, end += world) {
         bool is_before = epoch == options->first_epoch && end <= options->first_step;
 
-        if (is_torn(question, base, epoch, first, end) && !is_before) {
+        if (is_torn(question, base, epoch, first, end, end) && !is_before) {
             answer->fails = true;
             return;
         }
@@ -127,7 +137,7 @@ static void answer_epoch(const struct question *question, const struct steps *ba
     if (first == n || question->uneven == LEAT_UNEVEN_DROP)
         return;
     answer->fails =
-        question->uneven == LEAT_UNEVEN_ERROR || is_torn(question, base, epoch, first, n);
+        question->uneven == LEAT_UNEVEN_ERROR || is_torn(question, base, epoch, first, n, end);
     answer->n_end_steps = end;
     for (uint64_t step = first; step < end && !answer->fails; step++)
         answer_step(question, base, epoch, step,
@@ -240,7 +250,7 @@ static void ask(const struct steps *base, uint64_t n_base, uint64_t n_records, c
         draw_records(&question, n_records, skip_records, sizeof(skip_records));
     if (draw(3) == 0)
         options->first_step = draw(n_base);
-    if (options->first_step > 0 && question.skips.steps.n_ranges == 0)
+    if (options->first_step > 0)
         options->round_phase = draw(4) ? options->first_step : draw(options->first_step);
     (void)snprintf(text, sizeof(text),
                    "uneven: %s\n    %s\n    skip_steps: [%s]\n    skip_records: [%s]",
