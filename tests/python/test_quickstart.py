@@ -68,7 +68,8 @@ def test_the_quickstart_fits_a_screen() -> None:
     lines = documents.section(README, QUICKSTART)
     assert len("\n".join(lines).strip().split("\n")) <= SCREEN_LINES
     assert lines.index("```python") < lines.index("```text"), "shows what it prints"
-    assert lines[lines.index("```sh") + 1].startswith("pip install leat "), "the first thing to do"
+    commands = lines[lines.index("```sh") + 1 : lines.index("```")]
+    assert commands[0].startswith("./bootstrap packages ") and commands[-1].startswith("pip install . "), "works before the release"
     assert README.read_text().index(f"## {QUICKSTART}") < 2000, "near the top"
 
 
