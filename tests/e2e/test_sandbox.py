@@ -37,8 +37,12 @@ EPERM, EACCES = 1, 13
 LANDLOCK_VERSION = "import ctypes; print(ctypes.CDLL(None).syscall(444, None, 0, 1))"
 
 
+def landlock_version():
+    return int(subprocess.run([sys.executable, "-c", LANDLOCK_VERSION], capture_output=True, check=True).stdout)
+
+
 def need_landlock():
-    if int(subprocess.run([sys.executable, "-c", LANDLOCK_VERSION], capture_output=True, check=True).stdout) < 1:
+    if landlock_version() < 1:
         raise Skip("this kernel has no Landlock")
 
 

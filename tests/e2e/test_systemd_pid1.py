@@ -22,6 +22,7 @@ import time
 import data
 import leat_harness
 from leat_harness import BIN, HANG_S, ROOT, SLOW, Skip, find_digest, require, run_digest, wait_until
+from test_sandbox import landlock_version
 from tracer import Tracer
 
 SOCKETS = ["leatd.socket", "leatd-copy.socket", "leatd-control.socket"]
@@ -68,13 +69,17 @@ def chown():
     os.chown("/tmp", os.getuid(), os.getgid())
 def real_time():
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+def io_uring():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(425, 0, None) < 0:
+        raise OSError(ctypes.get_errno(), "io_uring_setup")
 tried = {
     "ipv4": lambda: network(socket.AF_INET), "ipv6": lambda: network(socket.AF_INET6), "unix": local,
     "etc": lambda: write("/etc"), "srv": lambda: write("/srv"), "usr": lambda: write("/usr"), "tmp": lambda: write("/tmp"),
     "state": lambda: write("/var/lib/leat"), "cache": lambda: write("/var/cache/leat"), "home": lambda: os.listdir("/home/alice"),
     "root": lambda: os.listdir("/root"), "run": lambda: os.stat("/run/user/1000"), "compile": compile,
     "setgid": lambda: chmod(0o2755), "chmod": lambda: chmod(0o755), "setuid": change_user, "unshare": unshare, "chown": chown,
-    "nice": lambda: os.nice(5), "affinity": lambda: os.sched_setaffinity(0, [0]), "realtime": real_time,
+    "nice": lambda: os.nice(5), "affinity": lambda: os.sched_setaffinity(0, [0]), "realtime": real_time, "io_uring": io_uring,
     "others": lambda: os.stat("/proc/1"), "kmsg": lambda: os.stat("/dev/kmsg"), "null": lambda: os.stat("/dev/null"),
 }
 def attempt(call):
@@ -92,7 +97,7 @@ for line in sys.stdin:
 TRIED = dict.fromkeys(["unix", "tmp", "state", "cache", "chmod", "null"], 0)
 TRIED |= dict.fromkeys(["ipv4", "ipv6"], errno.EAFNOSUPPORT) | dict.fromkeys(["etc", "srv", "usr"], errno.EROFS)
 TRIED |= dict.fromkeys(["others", "kmsg"], errno.ENOENT) | dict.fromkeys(["home", "root", "run"], errno.EACCES)
-TRIED |= dict.fromkeys(["compile", "setgid", "setuid", "unshare", "chown", "nice", "affinity", "realtime"], errno.EPERM)
+TRIED |= dict.fromkeys(["compile", "setgid", "setuid", "unshare", "chown", "nice", "affinity", "realtime", "io_uring"], errno.EPERM)
 
 
 # As leatd(8) says what is to be allowed.
@@ -168,7 +173,7 @@ class Machine:
 
     def boot_tree(self, folder, *more):
         options = [f"--directory={folder}", *more, "--quiet", "--register=no", "--machine", f"leat-{os.getpid()}",
-                   "--private-network"]
+                   "--private-network", "--system-call-filter=landlock_create_ruleset landlock_add_rule landlock_restrict_self"]
         if not os.path.isdir("/run/systemd/system"):
             options.append("--keep-unit")  # else it asks this machine's systemd for a scope
             self.cgroups = make_cgroups(f"leat-{os.getpid()}")
@@ -298,10 +303,12 @@ def test_activation(folder):
 
 
 def test_sandbox(folder):
-    """What the unit forbids is forbidden, and the daemon still writes bad records aside."""
+    """What the unit forbids is forbidden, the daemon gives up the rest, and still writes bad records aside."""
     machine.write("/etc/leat/bad.csv", "id\n1\n2\nthree\n4\n")
     stream = data.numbers_stream(["bad.csv"], on_error="quarantine", quarantine="/var/lib/leat/bad.jsonl")
-    machine.restart(data.yaml_text({"s": stream}, workers=2))
+    machine.restart(data.yaml_text({"s": stream}, workers=2, writable=["/var/lib/leat"]))
+    if landlock_version() >= 1:
+        assert json.loads(machine.run("leatctl", "status", "--json"))["sandbox"] == "calls, writes", machine.journal()
     assert "1 bad record" in machine.run("leatctl", "pull", "s")
     aside = machine.run("cat", "/var/lib/leat/bad.jsonl")
     assert json.loads(aside)["line"] == 4, aside
@@ -370,9 +377,9 @@ def test_doctor(folder):
     told = json.loads(machine.run("leatctl", "doctor", "--json"))["findings"]
     found = {finding["name"]: finding for finding in told if finding["area"] in ("kernel", "daemon")}
     openat2 = found["openat2"]
-    assert openat2["state"] == "ok" and "denied to the daemon (Function not implemented)" in openat2["text"], openat2
+    assert openat2["state"] == "ok" and "the daemon cannot use it (Function not implemented)" in openat2["text"], openat2
     for name in ("sealed memory", "pidfd", "SO_PEERGROUPS"):
-        assert found[name]["state"] == "ok" and found[name]["text"].endswith("the daemon has it"), found[name]
+        assert found[name]["state"] == "ok" and found[name]["text"].endswith("the daemon can use it"), found[name]
     assert ", 0 trainers, 0 refused" in found["state"]["text"], found["state"]
 
 
@@ -633,7 +640,7 @@ def test_user(folder):
     machine.run("install", "-d", "-o", "alice", "/home/alice/.config/leat")
     for name in FILES:
         machine.run("cp", f"/etc/leat/{name}", "/home/alice/.config/leat/")
-    machine.write("/home/alice/.config/leat/leatd.yaml", CONFIG)
+    machine.write("/home/alice/.config/leat/leatd.yaml", "writable: [.]\n" + CONFIG)
     machine.run("systemd-run", "--quiet", "--unit=alice", "--uid=alice", "-p", "Delegate=yes", "-p", "KillMode=mixed",
                 "-E", f"XDG_RUNTIME_DIR={place}", "-E", "HOME=/home/alice", "/usr/lib/systemd/systemd", "--user")
     alice = ["setpriv", f"--reuid={TRAINER_UID}", f"--regid={TRAINER_UID}", "--clear-groups", "env",
@@ -648,6 +655,8 @@ def test_user(folder):
     (folder / "here.yaml").write_text(CONFIG)
     assert find_digest(output.encode()) == run_digest(folder / "here.yaml")
     assert machine.run(*alice, "systemctl", "--user", "is-active", "leatd.service") == "active"
+    if landlock_version() >= 1:
+        assert json.loads(machine.run(*alice, "leatctl", "status", "--json"))["sandbox"] == "calls, writes"
     said = machine.run(*alice, "systemctl", "--user", "show", "leatd.service", "-P", "StatusText")
     assert said.startswith(("ready", "1 stream")), said
     machine.run(*alice, "systemctl", "--user", "stop", "leatd*")
