@@ -18,7 +18,7 @@ struct folders {
 
 /* Adds a folder of the daemon itself, and makes it. What cannot be made cannot be written. */
 static void add_own(struct folders *folders, char *take_path) {
-    if (take_path && take_path[0] == '/' && leat_state_folder_make(take_path) == 0)
+    if (take_path && take_path[0] && leat_state_folder_make(take_path) == 0)
         folders->paths[folders->n++] = take_path;
     else
         free(take_path);

@@ -4,6 +4,7 @@
     test_sandbox.py BIN [PATTERN]
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -117,6 +118,16 @@ def test_writable(folder):
         assert kept, "the state folder is the daemon's own"
         assert daemon.ctl("reload").returncode == 0 and daemon.digest("inside") == expected
     assert not list(daemon.sockets.iterdir()), "the daemon removes its sockets"
+
+
+def test_writable_relative(folder):
+    """The daemon's own folders stay writable, also if --socket-dir is a relative path."""
+    need_landlock()
+    may, sockets = folder / "may", folder / "sockets"
+    may.mkdir()
+    with Daemon(folder, data.yaml_text({}, writable=[str(may)]), "--socket-dir", os.path.relpath(sockets)) as daemon:
+        assert daemon.status()["sandbox"] == "calls, writes" and list(sockets.iterdir())
+    assert not list(sockets.iterdir()), "the daemon removes its sockets"
 
 
 def test_writable_missing(folder):
