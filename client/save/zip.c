@@ -184,17 +184,12 @@ static int deflate_all(struct leat_zip *zip, const void *head, size_t n_head, co
 void leat_zip_init(struct leat_zip *zip, struct leat_saved_file *file, int compression) {
     zip->file = file;
     zip->compression = compression;
-    zip->start = file->n_bytes;
     zip->n_entries = 0;
-}
-
-static uint64_t current_offset(const struct leat_zip *zip) {
-    return zip->file->n_bytes - zip->start;
 }
 
 static int put_contents(struct leat_zip *zip, struct leat_zip_entry *entry, const void *head,
                         size_t n_head, const void *body, size_t n_body, struct leat_error *err) {
-    uint64_t begin = current_offset(zip);
+    uint64_t begin = zip->file->n_bytes;
     int r = 0;
 
     if (entry->is_deflated) {
@@ -203,7 +198,7 @@ static int put_contents(struct leat_zip *zip, struct leat_zip_entry *entry, cons
         leat_saved_file_write(zip->file, head, n_head);
         leat_saved_file_write(zip->file, body, n_body);
     }
-    entry->n_stored = current_offset(zip) - begin;
+    entry->n_stored = zip->file->n_bytes - begin;
     return r;
 }
 
@@ -218,7 +213,7 @@ int leat_zip_add(struct leat_zip *zip, const char *name, const void *head, size_
     *entry = (struct leat_zip_entry){
         .n_bytes = n_head + n_body,
         .n_stored = n_head + n_body,
-        .offset = current_offset(zip),
+        .offset = zip->file->n_bytes,
         .crc = compute_checksum(head, n_head, body, n_body),
         .is_deflated = zip->compression > 0,
         .is_large = DEFLATE_WORST(n_head + n_body) >= NOT_HERE,
@@ -231,17 +226,17 @@ int leat_zip_add(struct leat_zip *zip, const char *name, const void *head, size_
     if (r < 0 || !entry->is_deflated)
         return r;
     n_header = leat_zip_local(entry, header); /* now with the final size */
-    leat_saved_file_patch(zip->file, zip->start + entry->offset, header, n_header);
+    leat_saved_file_patch(zip->file, entry->offset, header, n_header);
     return 0;
 }
 
 void leat_zip_finish(struct leat_zip *zip) {
-    uint64_t directory = current_offset(zip);
+    uint64_t directory = zip->file->n_bytes;
     uint8_t header[LEAT_ZIP_HEADER_MAX], end[LEAT_ZIP_END_MAX];
 
     for (size_t i = 0; i < zip->n_entries; i++)
         leat_saved_file_write(zip->file, header, leat_zip_central(&zip->entries[i], header));
     leat_saved_file_write(
         zip->file, end,
-        leat_zip_end(zip->n_entries, directory, current_offset(zip) - directory, end));
+        leat_zip_end(zip->n_entries, directory, zip->file->n_bytes - directory, end));
 }

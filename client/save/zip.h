@@ -17,7 +17,7 @@
 struct leat_zip_entry {
     char name[LEAT_ZIP_NAME_MAX]; /* UTF-8, terminated */
     uint64_t n_bytes, n_stored;   /* before and after compression */
-    uint64_t offset;              /* of its local header, in the archive */
+    uint64_t offset;              /* of its local header, in the file */
     uint32_t crc;
     bool is_deflated;
     bool is_large; /* its local header has room for 64 bits */
@@ -26,11 +26,11 @@ struct leat_zip_entry {
 struct leat_zip {
     struct leat_saved_file *file;
     int compression; /* 0, or zlib's level */
-    uint64_t start;  /* of the archive in the file */
     size_t n_entries;
     struct leat_zip_entry entries[LEAT_ZIP_MAX_ENTRIES];
 };
 
+/* The file is empty: an archive begins at its start. */
 void leat_zip_init(struct leat_zip *zip, struct leat_saved_file *file, int compression);
 /* Adds an entry whose content is `head` and `body`, which may be NULL if empty. 0 or -ENOMEM. */
 int leat_zip_add(struct leat_zip *zip, const char *name, const void *head, size_t n_head,

@@ -69,6 +69,7 @@ static uint8_t *unpack(const uint8_t *zip, size_t n, size_t index, char ret_name
     memcpy(ret_name, local + 30, get(local + 26, 2));
     ret_name[get(local + 26, 2)] = '\0';
     assert_memory_equal(ret_name, central + 46, strlen(ret_name));
+    assert_int_equal(get(local + 6, 2), ret_name[0] & 0x80 ? 1 << 11 : 0); /* UTF-8, or ASCII */
     data = local + 30 + get(local + 26, 2) + get(local + 28, 2);
     *ret_n = get(local + 22, 4);
     ret = malloc(*ret_n + 1);
