@@ -191,6 +191,7 @@ void fake_opened(int fd, uint32_t window) {
     opened.window = window;
     opened.batch_size = 2;
     opened.order_version = 5;
+    opened.has_constant_steps = 1;
     opened.files = (char *)(uintptr_t)FAKE_FILES;
     opened.spec_digest.data = digest;
     opened.spec_digest.len = sizeof(digest);

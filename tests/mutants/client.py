@@ -11,7 +11,7 @@ MUTANTS = {
         ("another process goes on", "if (leat_connection_is_own(&stream->connection))\n        return 0;", "return 0;"),
         ("a released batch counts as held", "    stream->n_held--;\n", ""),
         ("releases wait for the next call for ever", "        if (leat_connection_tell_releases(&stream->connection, &stream->error) < 0)\n            return leat_stream_fail(stream);\n", ""),
-        ("a release at the end is not told", "stream->is_closed || stream->failure < 0, &stream->error) < 0)", "false, &stream->error) < 0)"),
+        ("a release at the end is told", "stream->is_closed || stream->failure < 0, &stream->error) < 0)", "false, &stream->error) < 0)"),
         ("a batch is freed twice", "if (!batch || !batch->is_held)", "if (!batch)"),
         ("n_steps batches are not the end", "if (packet->end.is_last &&\n        leat_request_is_done", "if (false &&\n        leat_request_is_done"),
         ("no notice is told", "    if (request->on_notice)\n", "    if (false)\n"),
@@ -33,13 +33,13 @@ MUTANTS = {
          "    outage->is_told = true;\n}\n\nvoid leat_outage_begin_reopening"),
         ("nobody hears of the return", "    send_event(outage, request, LEAT_RECONNECT_BACK, leat_now_ns());", "    (void)outage, (void)request;"),
     ]),
-    "client/stream/cursor.c": ("client.test_stream e2e.ranks", [
+    "client/stream/cursor.c": ("client.test_stream client.test_reconnect e2e.ranks", [
         ("the first step of a rank is that of rank 0", "cursor->rank >= rest ? cursor->rank - rest : cursor->world_size - rest + cursor->rank", "cursor->world_size - rest"),
         ("an epoch begins with rank 0's step", "    cursor->step = cursor->rank;\n", "    cursor->step = 0;\n"),
         ("a place elsewhere keeps its count", "    cursor->n_taken = 0;\n", ""),
         ("every epoch has whole rounds", "return cursor->epoch != cursor->first_epoch || cursor->first_step % cursor->world_size == 0;", "return true;"),
     ]),
-    "client/connection/handshake.c": ("client.test_stream client.test_lies client.test_reconnect", [
+    "client/connection/handshake.c": ("client.test_handshake client.test_lies client.test_reconnect", [
         ("no daemon at all is one", "if (welcome->hello.magic != LEAT_PACKET_MAGIC)", "if (false)"),
         ("a daemon of another protocol is one", "if (welcome->hello.major != LEAT_PROTOCOL_MAJOR)", "if (false)"),
         ("OPENED without a WELCOME", "kind == LEAT_PACKET_OPENED && handshake->phase == LEAT_PHASE_OPENING", "kind == LEAT_PACKET_OPENED"),

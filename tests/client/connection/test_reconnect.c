@@ -258,6 +258,27 @@ static void test_seek_behind_the_end(void **state) {
     fake_trainer_close(&trainer);
 }
 
+/* What was taken before a seek counts for nothing where a session is given up after it. */
+static void test_pause_after_a_seek(void **state) {
+    struct fake_script script = {.n_breaks = 0};
+    struct fake_trainer trainer = {.script = &script};
+    struct leat_open_options options;
+
+    (void)state;
+    fake_trainer_options(&trainer, &options);
+    options.n_steps = 3;
+    assert_int_equal(fake_trainer_open(&trainer, &script, &options), 0);
+    expect_batch(&trainer, 0, 0);
+    expect_batch(&trainer, 0, 1);
+    assert_int_equal(leat_stream_seek(trainer.stream, 4, 0), 0);
+    expect_batch(&trainer, 4, 0);
+    assert_int_equal(leat_stream_pause(trainer.stream), 0);
+    expect_batch(&trainer, 4, 1);
+    expect_batch(&trainer, 4, 2);
+    expect_outcome(&trainer, LEAT_END);
+    fake_trainer_close(&trainer);
+}
+
 static void test_seek_in_an_event_loop(void **state) {
     struct fake_script script = {.n_breaks = 0};
     struct fake_trainer trainer = {.script = &script};
@@ -343,6 +364,7 @@ int main(void) {
         cmocka_unit_test(test_pauses_and_limits),
         cmocka_unit_test(test_patience_begins_with_the_look),
         cmocka_unit_test(test_seek_behind_the_end),
+        cmocka_unit_test(test_pause_after_a_seek),
         cmocka_unit_test(test_seek_in_an_event_loop),
         cmocka_unit_test(test_ten_thousand),
     };

@@ -2,6 +2,7 @@
  * stays, and nothing is read that is not there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <lz4.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -14,12 +15,13 @@
 #include "proto/frame.h"
 #include "tests/client/shared_fake_daemon.h"
 
-static void begin(struct fake_session *session, int is_stream, void (*serve)(int, void *)) {
+static void begin(struct fake_session *session, int is_stream, void (*serve)(int, void *),
+                  void *argument) {
     struct leat_open_options options;
 
     leat_open_options_init(&options);
     options.reconnect_timeout_ms = LEAT_NO_RECONNECT;
-    fake_session_begin(session, is_stream, serve, NULL, &options);
+    fake_session_begin(session, is_stream, serve, argument, &options);
 }
 
 struct lie {
@@ -218,7 +220,7 @@ static void test_lies(void **state) {
         struct fake_session session;
         int r;
 
-        begin(&session, 0, lies[i].serve);
+        begin(&session, 0, lies[i].serve, NULL);
         while ((r = leat_stream_next(session.stream, FAKE_HANG_MS, &batch)) == 0)
             held = batch;
         if (r != lies[i].code)
@@ -227,6 +229,34 @@ static void test_lies(void **state) {
         assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), r);
         assert_int_equal(leat_error_code(leat_stream_error(session.stream)), r);
         leat_batch_release(held);
+        fake_session_end(&session);
+    }
+}
+
+/* ---- Codes that must not end a stream ---- */
+
+static void fail_by(int fd, void *argument) {
+    fake_open(fd, 2);
+    fake_refuse(fd, LEAT_PACKET_GOAWAY, *(const int *)argument, "the disk does not answer");
+    fake_wait_for_end(fd);
+}
+
+/* A stream that has failed does not return a code that tells the trainer to call again. */
+static void test_codes_to_go_on_after(void **state) {
+    static int codes[] = {-ETIMEDOUT, -EINTR, -ENOBUFS, -EAGAIN};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        struct leat_batch *batch;
+        struct fake_session session;
+
+        begin(&session, 0, fail_by, &codes[i]);
+        for (int call = 0; call < 2; call++) {
+            assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), -ECONNRESET);
+            assert_int_equal(leat_error_code(leat_stream_error(session.stream)), -ECONNRESET);
+            assert_non_null(strstr(leat_error_text(leat_stream_error(session.stream)),
+                                   "the disk does not answer"));
+        }
         fake_session_end(&session);
     }
 }
@@ -243,41 +273,106 @@ static void lie_not_lz4(int fd, void *argument) {
     fake_wait_for_end(fd);
 }
 
-static void lie_bomb(int fd, void *argument) {
+static void send_bomb(int fd, uint64_t used_bytes) {
     struct leat_packet packet = {.kind = LEAT_PACKET_BATCH, .payload_bytes = 8};
 
-    (void)argument;
     fake_open(fd, 2);
-    packet.batch.used_bytes = UINT64_C(1) << 40;
+    packet.batch.used_bytes = used_bytes;
     fake_send(fd, &packet, "nonsense", -1);
     fake_wait_for_end(fd);
 }
 
-static void lie_frame_size(int fd, void *argument) {
-    uint8_t frame[LEAT_FRAME_HEAD_BYTES + sizeof(struct leat_packet)] = {0x00, 0xff};
+static void lie_bomb(int fd, void *argument) {
+    (void)argument;
+    send_bomb(fd, UINT64_C(1) << 40);
+}
+
+/* An LZ4 block can have this size, but not one of 8 bytes. */
+static void lie_small_bomb(int fd, void *argument) {
+    (void)argument;
+    send_bomb(fd, 8 * 255 + 1);
+}
+
+/* The copy lacks the last value of the tensor. */
+static void lie_short_copy(int fd, void *argument) {
+    _Alignas(64) char slot[FAKE_SLOT_BYTES];
+    char compressed[FAKE_SLOT_BYTES * 2];
+    int n_used = (int)fake_fill_slot(slot, 0, 0);
+    int n = LZ4_compress_default(slot, compressed, n_used - 4, sizeof(compressed));
+    struct leat_packet packet = {.kind = LEAT_PACKET_BATCH,
+                                 .payload_bytes = (uint32_t)n,
+                                 .batch = {.generation = 1, .used_bytes = (uint64_t)n_used}};
 
     (void)argument;
     fake_open(fd, 2);
-    (void)!write(fd, frame, sizeof(frame));
+    fake_send(fd, &packet, compressed, -1);
     fake_wait_for_end(fd);
 }
 
+/* The client may ignore the packet in the frame, and would then take the end that follows. */
+static void lie_frame_size(int fd, void *argument) {
+    const struct leat_packet packet = {.kind = 0x8123};
+    uint8_t frame[LEAT_FRAME_HEAD_BYTES + sizeof(packet)];
+
+    (void)argument;
+    leat_frame_head(frame, sizeof(packet) + 8);
+    memcpy(frame + LEAT_FRAME_HEAD_BYTES, &packet, sizeof(packet));
+    fake_open(fd, 2);
+    (void)!write(fd, frame, sizeof(frame));
+    fake_end(fd, 0, 1);
+    fake_wait_for_end(fd);
+}
+
+/* The daemon announces a payload that is too large, and closes. */
+static void announce_payload(int fd, uint16_t kind, uint32_t n_bytes) {
+    const struct leat_packet packet = {.kind = kind, .payload_bytes = n_bytes};
+    uint8_t frame[LEAT_FRAME_HEAD_BYTES + sizeof(packet)];
+
+    leat_frame_head(frame, (uint32_t)sizeof(packet) + n_bytes);
+    memcpy(frame + LEAT_FRAME_HEAD_BYTES, &packet, sizeof(packet));
+    fake_open(fd, 2);
+    (void)!write(fd, frame, sizeof(frame));
+}
+
+static void lie_large_frame(int fd, void *argument) {
+    (void)argument;
+    announce_payload(fd, 0x8123, LEAT_PACKET_PAYLOAD_MAX + 1);
+}
+
+static void lie_large_batch(int fd, void *argument) {
+    (void)argument;
+    announce_payload(fd, LEAT_PACKET_BATCH, LEAT_COPY_PAYLOAD_MAX + 1);
+}
+
 static void test_lying_copies(void **state) {
-    void (*const serves[])(int, void *) = {lie_not_lz4, lie_bomb, lie_frame_size};
+    static const struct {
+        void (*serve)(int fd, void *argument);
+        const char *text;
+    } copies[] = {
+        {lie_not_lz4, "not valid LZ4"},
+        {lie_bomb, "cannot hold a batch"},
+        {lie_small_bomb, "8 bytes of LZ4, which cannot hold a batch of 2041 bytes"},
+        {lie_short_copy, "not valid LZ4"},
+        {lie_frame_size, "a packet of the wrong size"},
+        {lie_large_frame, "of the wrong size"},
+        {lie_large_batch, "of the wrong size"},
+    };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(serves) / sizeof(serves[0]); i++) {
+    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
         struct leat_batch *batch;
         struct fake_session session;
 
-        begin(&session, 1, serves[i]);
+        begin(&session, 1, copies[i].serve, NULL);
         assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), -EPROTO);
+        assert_non_null(strstr(leat_error_text(leat_stream_error(session.stream)), copies[i].text));
         fake_session_end(&session);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lies),
+                                       cmocka_unit_test(test_codes_to_go_on_after),
                                        cmocka_unit_test(test_lying_copies)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
