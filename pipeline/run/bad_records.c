@@ -16,17 +16,6 @@ void leat_bad_records_deinit(struct leat_bad_records *bad) {
         (void)close(bad->fd);
 }
 
-void leat_bad_record_error(const struct leat_plan *plan, uint32_t file,
-                           const struct leat_bad_record *record, struct leat_error *err) {
-    *err = LEAT_ERROR_INIT;
-    leat_error_set(err, -EBADMSG, "%s", record->message);
-    leat_error_locate(err, plan->source->files.paths[file], (uint32_t)record->line, record->column);
-    if (record->field)
-        leat_error_prefix(err, "%s", record->field);
-    if (record->stage)
-        leat_error_prefix(err, "%s", record->stage);
-}
-
 int leat_bad_records_meet(struct leat_bad_records *bad, uint32_t file,
                           const struct leat_bad_record *record, bool is_written,
                           struct leat_error *err) {

@@ -22,10 +22,6 @@ struct leat_bad_records {
 void leat_bad_records_init(struct leat_bad_records *bad, const struct leat_plan *plan);
 void leat_bad_records_deinit(struct leat_bad_records *bad);
 
-/* Makes an error of a bad record of that file. */
-void leat_bad_record_error(const struct leat_plan *plan, uint32_t file,
-                           const struct leat_bad_record *record, struct leat_error *err);
-
 /* Counts the record; is_written: it goes to the quarantine, if the stream has one. 0; -EBADMSG: the
  * stream fails. */
 int leat_bad_records_meet(struct leat_bad_records *bad, uint32_t file,

@@ -99,6 +99,7 @@ struct leat_rows_piece {
     const struct leat_block *known; /* whose lengths it has to have; NULL: lengths are unknown */
     const uint32_t *wanted;         /* [n_wanted]: ascending */
     size_t n_wanted;
+    struct leat_error *error; /* out: malloc'ed: its first bad record; NULL: none, or it is known */
 };
 
 /* A MAP job that makes one block of wanted rows of several blocks in a cache: those of the first

@@ -5,10 +5,12 @@
  * are stored. A damaged block is made again from the source, and gives the bytes that were stored.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/cache/sealed.h"
 #include "pipeline/work/map.h"
+#include "pipeline/work/quarantine.h"
 
 static uint64_t now(const struct leat_map_job *job) {
     return job->now_ns ? job->now_ns() : 0;
@@ -107,6 +109,18 @@ static int open_piece(struct leat_map_job *job, const struct leat_rows_piece *pi
     if (job->plan->set)
         leat_sealed_name_shard(job->plan, piece->load.frame.record, &job->load.damage);
     return make_again(job, piece, opened, err);
+}
+
+/* The order has not met the bad records of a block whose rows it only counted. */
+static int note_bad(const struct leat_map_job *job, struct leat_rows_piece *piece,
+                    const struct leat_block *opened, struct leat_error *err) {
+    if (piece->known || opened->n_bad == 0)
+        return 0;
+    piece->error = malloc(sizeof(*piece->error));
+    if (!piece->error)
+        return leat_error_oom(err);
+    leat_bad_record_error(job->plan, piece->load.frame.span.file, &opened->bad[0], piece->error);
+    return 0;
 }
 
 /* Elements that the wanted rows of all blocks have in the column. */
@@ -233,8 +247,11 @@ int leat_rows_execute(struct leat_map_job *job, struct leat_error *err) {
     int r = opened ? 0 : leat_error_oom(err);
 
     count->start_ns = now(job);
-    for (size_t i = 0; r == 0 && i < job->rows->n_pieces; i++)
+    for (size_t i = 0; r == 0 && i < job->rows->n_pieces; i++) {
         r = open_piece(job, &job->rows->pieces[i], &opened[i], err);
+        if (r == 0)
+            r = note_bad(job, &job->rows->pieces[i], &opened[i], err);
+    }
     if (r == 0)
         r = make_block(job, opened, err);
     count->busy_ns = now(job) - count->start_ns;

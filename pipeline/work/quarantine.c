@@ -22,6 +22,17 @@
 #include "proto/base/text.h"
 #include "proto/base/utf8.h"
 
+void leat_bad_record_error(const struct leat_plan *plan, uint32_t file,
+                           const struct leat_bad_record *record, struct leat_error *err) {
+    *err = LEAT_ERROR_INIT;
+    leat_error_set(err, -EBADMSG, "%s", record->message);
+    leat_error_locate(err, plan->source->files.paths[file], (uint32_t)record->line, record->column);
+    if (record->field)
+        leat_error_prefix(err, "%s", record->field);
+    if (record->stage)
+        leat_error_prefix(err, "%s", record->stage);
+}
+
 static void add_base64(struct leat_text *text, const uint8_t *bytes, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -125,6 +125,8 @@ bool leat_count_only_join(struct leat_count_only_list *list, struct leat_count_o
 static void free_parts(struct leat_map_job *job) {
     for (size_t i = 0; i < job->n_parts; i++)
         leat_block_unref(job->parts[i].block, 1);
+    for (size_t i = 0; job->rows && i < job->rows->n_pieces; i++)
+        free(job->rows->pieces[i].error);
     free(job->parts);
     free(job->rows);
     job->parts = NULL;
@@ -223,7 +225,7 @@ static int make_part(struct leat_map_job *job, const struct leat_count_only *cou
     if (r == -ENOMEM)
         return leat_error_oom(err);
     has_all = r == 0 && job->block->n_rows == n_expected(count_only);
-    if (r == 0 && !count_only->is_known && !has_all && job->block->n_bad > 0)
+    if (r == 0 && !count_only->is_known && job->block->n_bad > 0)
         return 0; /* leat_count_only_end_job() reports the bad record. */
     if (!has_all || (count_only->is_known && !are_known(job, count_only->block)))
         return leat_map_fail_changed(job, &fault, err);
@@ -294,7 +296,7 @@ static void end_part(const struct leat_map_job *job, struct leat_map_part *part)
     leat_lane_memory_count_block(count_only->memory, made, job->large_bytes > 0);
     if (part->error.code) {
         count_only->error = part->error;
-    } else if (made->n_rows != n_expected(count_only)) {
+    } else if (!count_only->is_known && made->n_bad > 0) {
         leat_bad_record_error(job->plan, made->file, &made->bad[0], &count_only->error);
     } else if (count_only->wanted) {
         leat_block_ref(made, 1);
@@ -308,14 +310,15 @@ static void end_part(const struct leat_map_job *job, struct leat_map_part *part)
 
 static void end_rows(struct leat_count_only *first, const struct leat_map_job *job,
                      const struct leat_error *error) {
+    const struct leat_rows_piece *piece = job->rows->pieces;
     struct leat_count_only *next;
     uint32_t n = 0;
 
-    for (struct leat_count_only *at = first; at; at = next) {
+    for (struct leat_count_only *at = first; at; at = next, piece++) {
         next = at->next_of_job;
         at->is_out = false;
-        if (error->code) {
-            at->error = *error;
+        if (error->code || piece->error) {
+            at->error = error->code ? *error : *piece->error;
         } else {
             leat_block_ref(job->block, 1);
             at->made = job->block;

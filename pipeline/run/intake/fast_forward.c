@@ -63,8 +63,9 @@ bool leat_fast_forward_may_count(const struct leat_fast_forward *forward,
 
 bool leat_fast_forward_may_skip(const struct leat_fast_forward *forward,
                                 const struct leat_cache_frame *frame, bool with_records,
-                                bool is_part) {
-    bool may_drop = forward->plan->options.on_error == LEAT_ON_ERROR_FAIL && !with_records;
+                                bool is_part, bool is_late) {
+    bool may_drop = forward->plan->options.on_error == LEAT_ON_ERROR_FAIL && !with_records &&
+                    (is_late || frame->n_rows > 0);
 
     return forward->may_skip && ((may_drop && !is_part) || frame->n_rows == frame->span.n_records);
 }

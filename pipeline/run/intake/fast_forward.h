@@ -10,7 +10,7 @@
  *
  * leat_plan_fast_forward() says how the number of rows is known. If a block turns out to have
  * another number, the run fails. The sequence is that of a run from the start of the epoch, except
- * that bad records of count-only blocks are not seen. Owner: the run's thread.
+ * that bad records of count-only blocks are seen only where rows are made. Owner: the run's thread.
  */
 #pragma once
 
@@ -62,14 +62,16 @@ void leat_fast_forward_explain(struct leat_fast_forward *forward, uint64_t first
 char *leat_fast_forward_take_replay(struct leat_fast_forward *forward);
 
 /* True if the piece, or the frame, may become a count-only block. The head of a frame counts bad
- * records and dropped ones together. So where bad records fail the stream, or records of rows are
- * needed (with_records), the frame must have neither. */
+ * records and dropped ones together. So the frame must have neither where bad records are counted,
+ * or records of rows are needed (with_records). Where a bad record fails the stream, it is found
+ * when rows of its block are made. So a block without rows is loaded, except in front of the first
+ * step (is_late). */
 bool leat_fast_forward_may_count(const struct leat_fast_forward *forward,
                                  const struct leat_lane_memory *memory,
                                  const struct leat_piece *piece);
 bool leat_fast_forward_may_skip(const struct leat_fast_forward *forward,
                                 const struct leat_cache_frame *frame, bool with_records,
-                                bool is_part);
+                                bool is_part, bool is_late);
 
 /* Gives the entry a count-only block of n_rows. without_file: its file is an index, which has no
  * whole blocks. False: no memory. */

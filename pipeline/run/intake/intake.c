@@ -240,7 +240,8 @@ static int add_frame(struct leat_intake *intake, struct leat_lane *lane,
         intake->store->keeps_records || (intake->forward.is_own && intake->cache.is_index);
     bool is_count_only =
         wants_counts(intake, lane, demand) &&
-        leat_fast_forward_may_skip(&intake->forward, frame, with_records, !part->is_whole);
+        leat_fast_forward_may_skip(&intake->forward, frame, with_records, !part->is_whole,
+                                   is_fast_forwarding(lane, demand));
     struct leat_queue_entry *entry =
         leat_lane_add(lane, (struct leat_queue_entry){
                                 .state = LEAT_ENTRY_CACHED,

@@ -463,6 +463,56 @@ static void test_bad_record_fails(void **state) {
     }
 }
 
+static void check_one_fails(const char *options, const char *stages, uint64_t world) {
+    bool has_failed = false;
+
+    for (uint64_t rank = 0; rank < world; rank++) {
+        struct drive how = {
+            .options = {.n_epochs = 1, .first_rank = rank, .n_ranks = 1, .world_size = world}};
+        struct driven driven = drive_stream(CSV, options, stages, &how);
+
+        has_failed |= driven.error.code != 0;
+        if (driven.error.code)
+            assert_non_null(strstr(driven.error.message, "abc"));
+    }
+    assert_true(has_failed);
+}
+
+/* A stream that skips the bad record made the cache or index. Another one, which fails at it, does
+ * so for any world, also if no row of its block is left. */
+static void check_kept_bad(const char *shuffle, const char *store, int max_id) {
+    struct drive builds = {.options = {.only_builds = true}};
+    char stages[512], options[128];
+
+    (void)snprintf(stages, sizeof(stages),
+                   CASTS "- filter: {input: id, max: %d}\n- select: {fields: [id, age]}\n"
+                         "%s- batch: {batch_size: 4}",
+                   max_id, shuffle);
+    (void)snprintf(options, sizeof(options), "on_error: skip\n    block_bytes: 4096\n    %s",
+                   store);
+    remove_caches();
+    assert_string_equal(drive_stream(CSV, options, stages, &builds).error.message, "");
+    (void)snprintf(options, sizeof(options), "block_bytes: 4096\n    %s", store);
+    for (uint64_t world = 1; world < 4; world++)
+        check_one_fails(options, stages, world);
+}
+
+static void test_kept_bad_record_fails(void **state) {
+    static const char *const shuffles[] = {
+        "", "- shuffle: {blocks: true, block_size: 20, buffer_size: 10}\n",
+        "- shuffle: {blocks: true, block_size: 20, buffer_size: 10, lanes: 3}\n"};
+
+    (void)state;
+    write_data("data.csv", 0, 400, 333);
+    for (size_t i = 0; i < sizeof(shuffles) / sizeof(shuffles[0]); i++) {
+        check_kept_bad(shuffles[i], "cache: {path: .}", 1000);
+        check_kept_bad(shuffles[i], "cache: {path: .}", 100);
+        check_kept_bad(shuffles[i], "index: .", 1000);
+        check_kept_bad(shuffles[i], "index: .", 100);
+    }
+    remove_caches();
+}
+
 static uint64_t n_left;
 
 static void on_batch(const struct leat_output *output, void *user) {
@@ -524,6 +574,7 @@ int main(void) {
         cmocka_unit_test(test_cost),
         cmocka_unit_test(test_bounded),
         cmocka_unit_test(test_bad_record_fails),
+        cmocka_unit_test(test_kept_bad_record_fails),
         cmocka_unit_test(test_gone_meanwhile),
         cmocka_unit_test(test_cancelled_anywhere),
         cmocka_unit_test(test_cost_with_cache),
