@@ -4,6 +4,8 @@ workers."""
 from __future__ import annotations
 
 import gc
+import json
+import multiprocessing
 import os
 import pathlib
 import pickle
@@ -118,6 +120,30 @@ def test_spawned_workers_share_the_count_of_passes(rows: Any, monkeypatch: pytes
     assert len(children_named("leatd")) == 1
 
 
+def read_two_epochs(rank: int, dataset: Any, n_workers: int, path: pathlib.Path) -> None:
+    """What a process of two ranks does."""
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2"}
+    torch.manual_seed(0)  # as ranks do, for equal models
+    path.write_text(json.dumps([numbers(loader(dataset, n_workers)) for _ in range(2)]))
+
+
+@pytest.mark.parametrize(("method", "n_workers"), [("fork", 0), ("fork", 2), ("spawn", 2)])
+def test_processes_with_one_dataset_count_their_own_epochs(rows: Any, tmp_path: pathlib.Path, method: Any, n_workers: int) -> None:
+    """Ranks are often forked or spawned with a dataset of their parent. Each of them reads its share of the same epochs."""
+    shuffled = rows.shuffle(100, seed=3).batch(BATCH)
+    with shuffled.open() as stream:
+        wanted = [[batch["number"].tolist() for batch in stream] for _ in range(2)]
+    dataset = leat.TorchDataset(shuffled, agree=False)
+    context, paths = multiprocessing.get_context(method), [tmp_path / "0", tmp_path / "1"]
+    for rank, path in enumerate(paths):  # one after the other: no timing helps
+        process = context.Process(target=read_two_epochs, args=(rank, dataset, n_workers, path))
+        process.start()
+        process.join()
+        assert json.loads(path.read_text()) == [epoch[rank::2] for epoch in wanted]
+    assert numbers(loader(dataset, n_workers)) == wanted[0]
+    dataset.close()
+
+
 def test_a_worker_leaves_the_parents_stream_alone(batches: Any) -> None:
     dataset = leat.TorchDataset(batches)
     own = iter(dataset)
@@ -186,8 +212,12 @@ def test_what_is_no_source_is_told(batches: Any) -> None:
         list(leat.TorchDataset(batches, rank=1))
     with pytest.raises(leat.SpecError, match="no option"):
         list(leat.TorchDataset(batches, windows=3))
-    with pytest.raises(leat.SpecError, match="must be 0 or more"):
+    with pytest.raises(leat.SpecError, match="must be in 0"):
         leat.TorchDataset(batches).set_epoch(-1)
+    with pytest.raises(leat.SpecError, match="must be in 0"):
+        leat.TorchDataset(batches).set_epoch(2**63)
+    with pytest.raises(TypeError, match="as an integer"):
+        leat.TorchDataset(batches).set_epoch(1.5)
     with batches.open() as stream, pytest.raises(leat.SpecError, match="each worker"):
         leat.TorchDataset(stream)
 

@@ -5,6 +5,10 @@ the dataset when one begins. The first worker of an iteration begins a pass, and
 the seed that torch gives to an iteration, and by their number. A worker that joined a pass before begins the next one, since
 persistent workers keep their seed. In the process itself each iteration is a pass.
 
+Each process that makes loaders counts for itself, since it may be one of several ranks that were forked or spawned with the
+same dataset. So there is memory for the passes of this process, and memory that it inherited. A worker of a DataLoader uses the
+memory that it inherited, which is that of the process with the loader.
+
 Changes are made under a lock of the file, which ends with its process.
 """
 
@@ -12,8 +16,11 @@ from __future__ import annotations
 
 import fcntl
 import mmap
+import operator
 import os
 import struct
+import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import context, reduction
@@ -22,6 +29,7 @@ from typing import Any, NamedTuple
 from .errors import SpecError
 
 MAX_WORKERS = 4096
+MAX_EPOCH = 2**62
 N_KEPT = 64  # the last passes, which workers can join
 _HEAD = struct.Struct("=qqq")  # the epoch that comes next, number of passes, whether none has begun since `set`
 _PASS = struct.Struct("=qqqq")  # seed, number of workers, epoch, whether it is the first since `set`
@@ -47,17 +55,31 @@ class Pass(NamedTuple):
     is_first: bool
 
 
+class _Memory:
+    """Memory that processes share, in a file without a name."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        os.ftruncate(fd, _PLACES_AT + MAX_WORKERS * _PLACE.size)
+        self.bytes = mmap.mmap(fd, 0)
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # `os` may be gone at the end of the process
+        close(self.fd)
+
+
 class Passes:
     """The passes of a dataset, and the epoch of the next one."""
 
     def __init__(self, epoch: int = 0) -> None:
-        self._attach(os.memfd_create("leat-passes", os.MFD_CLOEXEC))
-        self.set(epoch)
+        self._own: _Memory | None = None  # of the passes of this process; None: not needed yet
+        self._inherited: _Memory | None = None  # that of the process which forked or spawned this one
+        self._start = (epoch, 0, True), (0, 0)  # the head and the steps of `_own` when it is made
+        _check(epoch)
+        _passes.add(self)
 
     def set(self, epoch: int) -> None:
-        """The next pass, in any process, is one of that epoch."""
-        if epoch < 0:
-            raise SpecError(f"the epoch is {epoch}, but it must be 0 or more")
+        """The next pass, of this process or its workers, is one of that epoch."""
+        _check(epoch)
         with self._locked():
             _, n_passes, _ = self._head()
             _HEAD.pack_into(self._memory, 0, epoch, n_passes, True)
@@ -74,7 +96,7 @@ class Passes:
             return Pass(number, epoch, bool(is_first))
 
     def give_back(self, given: Pass) -> None:
-        """Takes back a pass of the process itself that returned no item, unless another pass has begun since."""
+        """Takes back a pass of this process that returned no item, unless another pass has begun since."""
         with self._locked():
             _, n_passes, is_fresh = self._head()
             if n_passes == given.number + 1 and not is_fresh:
@@ -115,18 +137,42 @@ class Passes:
         """True if no pass has begun since `set`."""
         return bool(self._head()[2])
 
-    def _attach(self, fd: int) -> None:
-        self._fd = fd
-        os.ftruncate(fd, _PLACES_AT + MAX_WORKERS * _PLACE.size)
-        self._memory = mmap.mmap(fd, 0)
+    def _shared(self) -> _Memory:
+        """The memory with the passes that this process takes part in."""
+        if self._inherited is not None and _is_worker():
+            return self._inherited
+        if self._own is None:
+            self._own = _Memory(os.memfd_create("leat-passes", os.MFD_CLOEXEC))
+            head, steps = self._start
+            _HEAD.pack_into(self._own.bytes, 0, *head)
+            _STEPS.pack_into(self._own.bytes, _STEPS_AT, *steps)
+        return self._own
+
+    @property
+    def _memory(self) -> mmap.mmap:
+        return self._shared().bytes
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        fcntl.lockf(self._fd, fcntl.LOCK_EX)
+        fd = self._shared().fd
+        fcntl.lockf(fd, fcntl.LOCK_EX)
         try:
             yield
         finally:
-            fcntl.lockf(self._fd, fcntl.LOCK_UN)
+            fcntl.lockf(fd, fcntl.LOCK_UN)
+
+    def _place_now(self) -> tuple[tuple[int, int, bool], tuple[int, int]]:
+        epoch, n_passes, is_fresh = self._head()
+        n_steps, n_ranks = _STEPS.unpack_from(self._memory, _STEPS_AT)
+        return (epoch, n_passes, bool(is_fresh)), (n_steps, n_ranks)
+
+    def before_fork(self) -> None:
+        """Makes what a forked process inherits, and notes where its own passes start."""
+        self._start = self._place_now()
+
+    def after_fork(self) -> None:
+        """In the forked process: takes the parent's memory for that of its parent."""
+        self._inherited, self._own = self._shared(), None
 
     def _head(self) -> tuple[int, int, int]:
         epoch, n_passes, is_fresh = _HEAD.unpack_from(self._memory, 0)
@@ -163,17 +209,39 @@ class Passes:
         return number
 
     def __getstate__(self) -> dict[str, Any]:
-        """A spawned process gets the memory itself, any other copy the next epoch."""
+        """A spawned process inherits the memory, any other copy begins with the next epoch."""
         if context.get_spawning_popen() is not None:
-            return {"fd": reduction.DupFd(self._fd)}
+            return {"fd": reduction.DupFd(self._shared().fd), "start": self._place_now()}
         return {"epoch": self.next_epoch}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        Passes.__init__(self, state.get("epoch", 0))
         if "fd" in state:
-            self._attach(state["fd"].detach())
-        else:
-            Passes.__init__(self, state["epoch"])
+            self._inherited, self._start = _Memory(state["fd"].detach()), state["start"]
 
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # `os` may be gone at the end of the process
-        if getattr(self, "_fd", -1) >= 0:
-            close(self._fd)
+
+_passes: weakref.WeakSet[Passes] = weakref.WeakSet()  # of this process
+
+
+def _check(epoch: int) -> None:
+    if not 0 <= operator.index(epoch) <= MAX_EPOCH:
+        raise SpecError(f"the epoch is {epoch}, but it must be in 0..{MAX_EPOCH}")
+
+
+def _is_worker() -> bool:
+    """True in a worker of a DataLoader."""
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and data.get_worker_info() is not None
+
+
+def _before_fork() -> None:
+    for passes in list(_passes):
+        passes.before_fork()
+
+
+def _after_fork() -> None:
+    for passes in list(_passes):
+        passes.after_fork()
+
+
+os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

@@ -155,8 +155,8 @@ class TorchDataset(IterableDataset[Item]):
         return self._passes.is_fresh and self._pending.position is not None and self._passes.next_epoch == epoch
 
     def _passes_from(self, epoch: int, mark: Mark) -> None:
-        self._pending = mark
         self._passes.set(epoch)
+        self._pending = mark
 
     def _load_position(self, position: str) -> None:
         self._passes_from(_leat.position_parse(position)[0], Mark(position, 0, 0))
