@@ -380,8 +380,10 @@ class Tokenizer:
             unread = next((name for name, value in given.items() if value is not None), None)
             if unread:
                 raise SpecError(f"leave out {unread}: it is only for Jinja templates, but {template} is one of leat's own templates")
-            options = {"bos": bos, "eos": eos, "system": system, "add_generation_prompt": add_generation_prompt}
-            pages = [chats.write(one, template, **options) for one in talks]
+            pages = [
+                chats.write(one, template, bos=bos, eos=eos, system=system, add_generation_prompt=add_generation_prompt)
+                for one in talks
+            ]
         else:
             if refused := [name for name in ("continue_final_message", "sanitize_control_tokens") if variables.get(name)]:
                 raise SpecError(f"{refused[0]} is not supported")
@@ -394,8 +396,8 @@ class Tokenizer:
                 "add_generation_prompt": add_generation_prompt,
                 **variables,
             }
-            pages, marks = chats.render(talks, template, given, system)
-            if return_assistant_tokens_mask and not marks:
+            pages, has_marks = chats.render(talks, template, given, system)
+            if return_assistant_tokens_mask and not has_marks:
                 hint = "take one that does, or one of leat.chats.TEMPLATES"
                 raise SpecError(f"the chat template does not mark the assistant's text with {{% generation %}}: {hint}")
         if not tokenize:
