@@ -44,7 +44,9 @@ uint64_t leat_admission_wait_bytes(const struct leat_budget_user *user,
 /* True if there is room for a run of that plan now. */
 bool leat_admission_fits(const struct leat_budget_user *user, const struct leat_plan *plan,
                          const struct leat_run_options *options, uint32_t window);
-/* Opens the account of a run of that plan. 0 or -ENOMEM. */
+/* Opens the account of a run of that plan. 0 or -ENOMEM; then the advice ends within the first
+ * LEAT_ADMISSION_ADVICE_MAX bytes of the message, if each amount is below 100000 MiB. */
+#define LEAT_ADMISSION_ADVICE_MAX 411
 int leat_admission_open(struct leat_feeds *feeds, struct leat_user *user,
                         const struct leat_plan *plan, const struct leat_run_options *options,
                         uint32_t window, struct leat_admission *ret_admission,

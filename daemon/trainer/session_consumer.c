@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 
+#include "daemon/stream/admission.h"
 #include "daemon/stream/share.h"
 #include "daemon/trainer/session.h"
 #include "daemon/trainer/sessions.h"
@@ -150,13 +151,13 @@ static bool has_waited_enough(struct leat_session *session, uint64_t now_ns) {
 }
 
 static void fail_for_room(struct leat_session *session) {
+    static const char behind[] = "the trainer fell too far behind the other trainers of its "
+                                 "stream, and its own run needs memory: ";
     struct leat_error err = LEAT_ERROR_INIT;
 
-    leat_error_set(
-        &err, -ENOMEM,
-        "the trainer fell too far behind the other trainers of its stream, and there was "
-        "not enough memory to run the stream separately for it: %s",
-        session->room.error.message);
+    _Static_assert(sizeof(behind) - 1 + LEAT_ADMISSION_ADVICE_MAX < sizeof(err.message),
+                   "the advice of the other error would be cut");
+    leat_error_set(&err, -ENOMEM, "%s%s", behind, session->room.error.message);
     leat_session_fail(session, &err);
 }
 
