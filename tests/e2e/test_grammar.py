@@ -40,6 +40,15 @@ def test_help_is_one_screen(_folder):
     assert nothing.returncode == 2 and nothing.stderr.decode().splitlines() == lines
 
 
+def test_help_of_a_group(_folder):
+    """The summaries of `leatctl cache` stand in one column, whatever the longest name is."""
+    summaries = {command["name"]: command["summary"] for command in json.loads(ctl("--json", "help").stdout)["commands"]}
+    for word in ("cache", "tokenizer"):
+        lines = message(word, status=2).splitlines()
+        columns = {line.index(summary) for name, summary in summaries.items() for line in lines if f"leatctl {name} " in line}
+        assert len(columns) == 1, lines
+
+
 def test_global_options(folder):
     file = write(folder, "s")
     with Daemon(folder, settings(folder, "s")) as daemon:

@@ -111,10 +111,14 @@ void leat_cli_help_all(const struct leat_cli_command *const *commands, FILE *fil
 bool leat_cli_help_group(const struct leat_cli_command *const *commands, const char *word,
                          FILE *file) {
     struct leat_text text = {.data = NULL};
+    int width = 0;
 
+    for (size_t i = 0; commands[i]; i++)
+        if (leat_cli_is_in_group(commands[i], word) && (int)strlen(commands[i]->name) > width)
+            width = (int)strlen(commands[i]->name);
     for (; *commands; commands++)
         if (leat_cli_is_in_group(*commands, word))
-            leat_text_add(&text, "%s  leatctl %-12s  %s\n", text.n_bytes ? "" : "usage:\n",
+            leat_text_add(&text, "%s  leatctl %-*s  %s\n", text.n_bytes ? "" : "usage:\n", width,
                           (*commands)->name, (*commands)->summary);
     if (!text.data)
         return false;
