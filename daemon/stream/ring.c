@@ -46,7 +46,7 @@ static int make_memfd(void) {
 /* fallocate() leaves pages that each first access zeroes and maps alone. Written pages are whole,
  * so an access maps their neighbours too. */
 static int populate_memory(int fd, size_t size_bytes) {
-    static const uint8_t zeroes[256 << 10];
+    static uint8_t zeroes[256 << 10]; /* const, it would lie in the program's file */
     size_t at = 0;
 
     /* pwrite() does not fail where memory is short: the kernel kills processes instead. */
