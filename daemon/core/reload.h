@@ -39,7 +39,6 @@ struct leat_sessions;
 struct leat_reload_identity {
     uint8_t spec_digest[LEAT_DIGEST_BYTES], skips_digest[LEAT_DIGEST_BYTES];
     uint8_t files_digest[LEAT_DIGEST_BYTES]; /* of the names of the files */
-    int uneven;
 };
 
 enum leat_reload_fate {

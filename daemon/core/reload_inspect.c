@@ -108,7 +108,6 @@ static void identify(const struct leat_plan *plan, struct leat_reload_identity *
     memcpy(ret_identity->spec_digest, plan->spec_digest, LEAT_DIGEST_BYTES);
     memcpy(ret_identity->skips_digest, plan->skips_digest, LEAT_DIGEST_BYTES);
     hash_files(plan, ret_identity->files_digest);
-    ret_identity->uneven = plan->options.uneven;
 }
 
 /* Opens no FIFO, because the run reads it and opening it once more would end its writer. */
@@ -164,7 +163,6 @@ static bool is_same(const struct leat_reload_inspection *look, const struct leat
     identify(plan, &now);
     return memcmp(now.spec_digest, look->found.spec_digest, LEAT_DIGEST_BYTES) == 0 &&
            memcmp(now.skips_digest, look->found.skips_digest, LEAT_DIGEST_BYTES) == 0 &&
-           now.uneven == look->found.uneven &&
            (look->is_written_same ||
             memcmp(now.files_digest, look->found.files_digest, LEAT_DIGEST_BYTES) == 0);
 }

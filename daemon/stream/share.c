@@ -28,7 +28,6 @@ static bool is_same(const struct leat_share *share, const struct leat_share *oth
            strcmp(share->plan->spec->name, other->plan->spec->name) == 0 &&
            memcmp(share->plan->spec_digest, other->plan->spec_digest, LEAT_DIGEST_BYTES) == 0 &&
            memcmp(share->plan->skips_digest, other->plan->skips_digest, LEAT_DIGEST_BYTES) == 0 &&
-           share->plan->options.uneven == other->plan->options.uneven &&
            has_same_data(share->plan, other->plan);
 }
 

@@ -7,8 +7,6 @@ MUTANTS = {
         ("trainers of two worlds share a run", "a->world_size == b->world_size && a->opener", "a->opener"),
         ("trainers of two specs share a run", "memcmp(share->plan->spec_digest, other->plan->spec_digest, LEAT_DIGEST_BYTES) == 0 &&", ""),
         ("trainers with other skips share a run", "memcmp(share->plan->skips_digest, other->plan->skips_digest, LEAT_DIGEST_BYTES) == 0 &&", ""),
-        ("trainers with another `uneven` share a run", "share->plan->options.uneven == other->plan->options.uneven &&", "",
-         "the digest of the spec covers `uneven` too"),
         ("trainers of changed data share a run", "has_same_data(share->plan, other->plan);", "true;"),
         ("trainers are not told of changed data", "        consumer->ops->notify(consumer, notice);", "        ;"),
         ("the first epoch of a run is that of the data", "order.options.first_epoch = action->place.epoch;", ";"),

@@ -68,6 +68,7 @@ static void test_arguments(void **state) {
            "stages[2].shuffle.seed was 3, is 0");
     expect(plain, with_options("seed: 7\n    on_error: skip"),
            "on_error was fail, is skip; seed was 0, is 7");
+    expect(plain, with_options("uneven: pad"), "uneven was drop, is pad");
     expect(plain,
            with_stages("- cast: {input: id, dtype: int64, default: 5}\n"
                        "- select: {fields: [id]}\n- shuffle: {buffer_size: 1000}\n" BATCH),
