@@ -32,7 +32,6 @@ TABLE = {
     "chmod": ("EPERM", "EROFS"),
     "futimens": ("EPERM", "EROFS"),
     "ftruncate": ("EFBIG", "EINTR", "EIO", "ENOSPC"),
-    "fallocate": ("EINTR", "ENOSPC", "EOPNOTSUPP"),
     "fsync": ("EIO", "ENOSPC"),
     "flock": ("EINTR", "ENOLCK", "EWOULDBLOCK"),
     "lseek": ("ESPIPE",),

@@ -497,8 +497,6 @@ CALL_AS(futimens, int, -1, utimensat,
         (at, path, times, flags))
 CALL(int, -1, ftruncate, (int fd, off_t n), (fd, n))
 CALL_AS(ftruncate, int, -1, ftruncate64, (int fd, off64_t n), (fd, n))
-CALL(int, -1, fallocate, (int fd, int how, off_t at, off_t n), (fd, how, at, n))
-CALL_AS(fallocate, int, -1, fallocate64, (int fd, int how, off64_t at, off64_t n), (fd, how, at, n))
 CALL(int, -1, fsync, (int fd), (fd))
 CALL_AS(fsync, int, -1, fdatasync, (int fd), (fd))
 CALL(int, -1, flock, (int fd, int how), (fd, how))
