@@ -72,8 +72,8 @@ static void print_bad(const struct leat_head_bad *bad) {
         return;
     (void)leat_error_print(&bad->first, line, sizeof(line));
     (void)fflush(stdout);
-    (void)fprintf(stderr, "leatctl: skipped %llu bad record%s; the first: %s\n",
-                  (unsigned long long)bad->n_skipped, bad->n_skipped == 1 ? " is" : "s are", line);
+    (void)fprintf(stderr, "leatctl: skipped %llu bad record%s. The first is: %s\n",
+                  (unsigned long long)bad->n_skipped, bad->n_skipped == 1 ? "" : "s", line);
 }
 
 static int print_head(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
