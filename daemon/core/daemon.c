@@ -37,7 +37,7 @@ static void on_deadline(uv_timer_t *timer) {
 
     leat_log_write(&daemon->log, LEAT_EVENT_STOPPED,
                    (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->sessions.n_sessions),
-                                             LEAT_LOG_N("jobs", daemon->scheduler.n_submitted),
+                                             LEAT_LOG_N("tasks", daemon->scheduler.n_submitted),
                                              LEAT_LOG_FIELDS_END});
     daemon->is_stuck = true;
     uv_stop(&daemon->loop);

@@ -53,7 +53,7 @@ static void add_json_schema(struct leat_text *text, const struct leat_plan *plan
 static const char *remark(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0 ||
         (stage->ops->kind == LEAT_STAGE_ORDER && leat_plan_runs_in_map(plan, stage)))
-        return "computed in the pass over records, applied here";
+        return "computed with the per-record stages, applied here";
     if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map &&
         !leat_plan_runs_in_map(plan, stage))
         return "not executed: no later stage needs its output";
@@ -489,7 +489,7 @@ static void explain_json(struct leat_text *text, const struct leat_graph *graph,
     leat_json_add_text(text, "spec_digest", hex);
     add_json_source(text, plan);
     add_json_stages(text, plan, 0, plan->n_stages, 0);
-    leat_json_open(text, "pass", '[');
+    leat_json_open(text, "map", '[');
     leat_json_add_text(text, NULL, plan->source_ops->name);
     for (size_t i = 0; i < plan->n_map; i++)
         leat_json_add_text(text, NULL, plan->map[i]->ops->name);

@@ -174,7 +174,7 @@ static void add_made(struct leat_text *json, const char *key, enum leat_making m
                      const char *name) {
     char buffer[LEAT_NAME_MAX + 64];
 
-    (void)snprintf(buffer, sizeof(buffer), "(%s %s: made with the batch)", leat_making_text(made),
+    (void)snprintf(buffer, sizeof(buffer), "(%s %s: only in batches)", leat_making_text(made),
                    name);
     leat_json_add_text(json, key, buffer);
 }

@@ -30,9 +30,9 @@ static const struct leat_arg args[] = {
              "source gives about three times as many records as the first",
              .min = 1, .max = LEAT_LANES_MAX),
     LEAT_ARG(mix, proportions, TEXTS,
-             "in place of `weights`: one positive number for each source, its share of "
-             "the records; the sources take turns, so the shares are exact at every point "
-             "of the stream",
+             "in place of `weights`: one positive number for each source; the sources take "
+             "turns, so these proportions hold at every point of the stream; with the "
+             "proportions 1 and 3, the second source gives 3 of every 4 records",
              .min = 1, .max = LEAT_LANES_MAX),
     LEAT_ARG(mix, exhausted, CHOICE,
              "what happens when a source has no more records; `stop`: the pass over the "
@@ -53,7 +53,7 @@ static int read_shares(struct mix *self, const char *arg, const struct leat_text
 
     if (texts->n_items != self->composite.sources->n_items)
         return leat_config_error(&self->composite.source.base, arg, err,
-                                 "%zu numbers are given for %zu sources: give one for each source",
+                                 "there are %zu numbers for %zu sources: give one for each source",
                                  texts->n_items, self->composite.sources->n_items);
     for (size_t i = 0; i < texts->n_items; i++) {
         double share;
@@ -61,8 +61,7 @@ static int read_shares(struct mix *self, const char *arg, const struct leat_text
         if (leat_parse_float(texts->items[i], strlen(texts->items[i]), &share) < 0 ||
             !isfinite(share) || share < 1e-9 || share > 1e9)
             return leat_config_error(&self->composite.source.base, arg, err,
-                                     "\"%.32s\" is not a share: give numbers from 1e-9 to 1e9",
-                                     texts->items[i]);
+                                     "\"%.32s\" is not a number from 1e-9 to 1e9", texts->items[i]);
         mixing->shares[i] = share;
         sum += share;
     }

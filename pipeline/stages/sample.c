@@ -18,8 +18,8 @@ struct sample {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(sample, fraction, FLOAT,
-             "the share of records to keep, such as 0.1; leat draws a random number for "
-             "each record, so the share is approximate",
+             "the fraction of the records to keep, such as 0.1; leat draws a random number "
+             "for each record, so the fraction is approximate",
              .is_positional = true, .is_required = true, .min = 0, .max = 1),
     LEAT_ARG(sample, seed, INT, "the seed of the choice; another seed keeps other records",
              .fallback = "0", .min = 0, .max = 9e15),

@@ -28,7 +28,7 @@ static const char *const parts[] = {"train", "validation", "test", NULL};
 
 #define SHARE(index, text)                                                                         \
     LEAT_ARG_NAMED(text, split, shares[index], FLOAT,                                              \
-                   "the share of all records that belong to `" text "`", .min = 0, .max = 1)
+                   "the fraction of all records that belong to `" text "`", .min = 0, .max = 1)
 
 static const struct leat_arg args[] = {
     SHARE(TRAIN, "train"),
@@ -51,10 +51,10 @@ static int check(struct leat_config *config, struct leat_error *err) {
     if (!(fabs(sum - 1) < 1e-9))
         return leat_config_error(
             config, NULL, err,
-            "the shares of train, validation and test add up to %g; they must add up to 1", sum);
+            "the fractions of train, validation and test add up to %g; they must add up to 1", sum);
     if (self->shares[self->part] == 0)
         return leat_config_error(config, "part", err,
-                                 "%s has no share: give it one, such as `%s: 0.1`",
+                                 "%s has no fraction: give it one, such as `%s: 0.1`",
                                  parts[self->part], parts[self->part]);
     return 0;
 }

@@ -43,7 +43,7 @@ def compare(binary, name, workers, rounds, batches):
         if not forecast["is_measured"]:
             raise SystemExit(f"{name}: {forecast['reason']}")
         found["predicted"].append(forecast["rows_per_s"])
-        parts = sum(forecast[part] for part in ("read_ns", "pass_ns", "order_ns", "collate_ns", "cache_write_ns"))
+        parts = sum(forecast[part] for part in ("read_ns", "map_ns", "order_ns", "collate_ns", "cache_write_ns"))
         found["predicted_ns"].append(parts * forecast["records_per_s"] / forecast["rows_per_s"])
         _, start_s = processor_s(binary, "explain", *where, "--json", "--no-measure")
         for key, more in (("real", []), ("unfused", ["--no-fuse"])):

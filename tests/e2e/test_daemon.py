@@ -86,7 +86,7 @@ def test_stop_while_a_job_hangs(folder):
         daemon.stop()
         assert client.wait(HANG_S) != 0
         last = daemon.log.splitlines()[-1]
-        assert "event=stopped" in last and " jobs=" in last, daemon.log
+        assert "event=stopped" in last and " tasks=" in last, daemon.log
     assert not list(daemon.sockets.glob("*.sock")), "sockets are left behind"
 
 
@@ -327,7 +327,7 @@ def test_answers(folder):
             == [1, 1, 2, 629, 5032, 0, 0], status
         assert status["n_slots"] - status["n_slots_free"] == 4, status
         explained = json.loads(daemon.ctl("explain", "s", "--json").stdout)
-        assert [explained[key] for key in ("stream", "n_steps", "batch_size", "pass")] == ["s", 625, 8, ["csv", "cast"]], explained
+        assert [explained[key] for key in ("stream", "n_steps", "batch_size", "map")] == ["s", 625, 8, ["csv", "cast"]], explained
         assert [(tensor["name"], tensor["dtype"]) for tensor in explained["tensors"]] == [("id", "int64")], explained
         for words, shown in ((["status"], r"rows +5,032\n"), (["streams"], rf" {held.pid} .* serving +shared .* 4 +4 +4 "),
                              (["stats"], r"^s\n +batches +6[23]\d\n"), (["stats", "s"], r"bad records +0\n"),

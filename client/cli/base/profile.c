@@ -99,9 +99,9 @@ static bool is_shown(const Leat__StageStats *stage) {
     return stage->n_jobs > 0 || stage->n_errors > 0;
 }
 
-static const char *const columns[] = {"stage",    "share", "busy",  "blocks", "mean",
-                                      "min",      "p50",   "p99",   "max",    "records",
-                                      "a record", "bytes", "errors"};
+static const char *const columns[] = {"stage",    "percent", "busy",  "blocks", "mean",
+                                      "min",      "p50",     "p99",   "max",    "records",
+                                      "a record", "bytes",   "errors"};
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 /* A cell for each column. */

@@ -369,10 +369,10 @@ static void draw_help(const struct leat_top_view *view, struct leat_top_picture 
         "?            back",
         "",
         "used           how busy the threads of the stage are",
-        "trainers wait  share of time without a ready batch: leat is too slow",
-        "no slot free   share of time without a free slot: trainers are too slow",
+        "trainers wait  fraction of time without a ready batch: leat is too slow",
+        "no slot free   fraction of time without a free slot: trainers are too slow",
         "in use         slots that hold a batch, of all slots",
-        "holds all      share of time at the trainer's batch limit",
+        "holds all      fraction of time at the trainer's batch limit",
         "To see what limits a stream, run `leatctl why STREAM`.",
     };
 

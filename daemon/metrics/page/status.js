@@ -59,11 +59,11 @@ const CHARTS = [
   { id: "rows", title: "Rows per second", format: count, lines: ofStreams(rate("rows")) },
   { id: "source", title: "Bytes read per second", format: bytes, base: 1024, lines: ofStreams(rate("bytes")) },
   {
-    id: "wait", title: "Share of time that trainers waited for a batch", format: share, top: 1,
+    id: "wait", title: "Fraction of time in which trainers waited for a batch", format: share, top: 1,
     lines: ofStreams((stream, sample) => Math.min(1, stream.wait / (sample.d * Math.max(1, stream.sessions)))),
   },
   {
-    id: "no_slot", title: "Share of time without a free slot, because trainers are slow", format: share, top: 1,
+    id: "no_slot", title: "Fraction of time without a free slot, because trainers are slow", format: share, top: 1,
     lines: ofStreams((stream, sample) => Math.min(1, stream.no_slot / sample.d)),
   },
   { id: "stages", title: "Busy threads of each stage", format: threads, palette: "stages", lines: ofStages },

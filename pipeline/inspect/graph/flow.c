@@ -1,7 +1,7 @@
 /* graph/flow.c: the edges of a graph, with their fields.
  *
- * In the pass a column exists from the stage that makes it to the last one that reads it. Kept
- * columns go on with the references to their rows. One thread.
+ * In the map segment, a column exists from the stage that makes it to the last one that reads it.
+ * Kept columns go on with the references to their rows. One thread.
  */
 #include <string.h>
 
@@ -192,7 +192,7 @@ static uint32_t find_role(const struct leat_graph *graph, enum leat_graph_role r
     return LEAT_GRAPH_NONE;
 }
 
-/* The last node of the pass. */
+/* The last node of the map segment. */
 static uint32_t pass_end(const struct leat_graph *graph) {
     return find_role(graph, LEAT_GRAPH_PARSE) + (uint32_t)graph->plan->n_map;
 }

@@ -152,7 +152,7 @@ static void add_memory(struct leat_graph_node *node, const struct leat_graph *gr
 static const char *pass_name(struct leat_graph *graph, size_t i) {
     struct leat_text text = {.data = NULL};
 
-    leat_text_add(&text, "pass %zu", i + 1);
+    leat_text_add(&text, "map %zu", i + 1);
     return leat_graph_keep(graph, &text);
 }
 
@@ -169,7 +169,7 @@ static int add_pass(struct leat_graph *graph) {
     const char *where = "workers, many blocks at once";
     struct leat_graph_node *node;
 
-    begin_segment(graph, graph->is_unfused ? "pass 1" : "pass", where);
+    begin_segment(graph, graph->is_unfused ? "map 1" : "map", where);
     node = add_node(graph, LEAT_GRAPH_PARSE, plan->source_ops->name);
     node->step = 0;
     node->memory_bytes = blocks_in_line(graph) * 3 * (uint64_t)plan->options.block_bytes;

@@ -4,7 +4,7 @@
  *
  * Nodes stand in the order of the flow, then side outputs, then stages without work. A stage of the
  * spec has one node that is no half. An ORDER or COLLATE stage, or a filter behind an ORDER stage,
- * may compute something of each record in the pass; that is a second node, a half.
+ * may compute something of each record in the map segment; that is a second node, a half.
  *
  * Immutable; refers to the plan. Owner: its maker; one thread.
  */
@@ -19,7 +19,7 @@ enum leat_graph_role {
     LEAT_GRAPH_DECODE,
     LEAT_GRAPH_CUT,
     LEAT_GRAPH_PARSE,
-    LEAT_GRAPH_MAP, /* in the pass over a block */
+    LEAT_GRAPH_MAP, /* in the map segment over a block */
     LEAT_GRAPH_MIX,
     LEAT_GRAPH_ORDER,
     LEAT_GRAPH_BATCH,
@@ -52,7 +52,7 @@ struct leat_graph_node {
     const char *detail; /* may be "" */
     const char *why;    /* where it runs and why; may be "" */
     int32_t stage;      /* in the spec; -1: none */
-    int32_t step;       /* of the pass: 0: the source, 1..n_map; -1: none */
+    int32_t step;       /* of the map segment: 0: the source, 1..n_map; -1: none */
     bool is_half, is_hoisted;
     uint32_t segment; /* LEAT_GRAPH_NONE: none */
     uint64_t memory_bytes;
@@ -69,12 +69,12 @@ struct leat_graph_edge {
 
 /* Nodes that run back to back in one job, or on the loop. */
 struct leat_graph_segment {
-    const char *name; /* "read", "pass", "pass 2" */
+    const char *name; /* "read", "map", "map 2" */
     const char *where;
     uint32_t first, n_nodes;
 };
 
-/* A column of blocks: the step of the pass that makes it, and the last that reads it. */
+/* A column of blocks: the step of the map segment that makes it, and the last that reads it. */
 struct leat_graph_column {
     uint32_t made_at, read_at; /* made_at LEAT_GRAPH_NONE: not made; read_at 0: not read */
     const char *name, *type;

@@ -22,7 +22,7 @@ int leat_graph_explain(struct leat_graph *graph, uint32_t node);
 
 /* Fills graph->columns except names. 0 or -1. */
 int leat_graph_find_columns(struct leat_graph *graph);
-/* True if the column exists behind that step of the pass and is still needed. */
+/* True if the column exists behind that step of the map segment and is still needed. */
 bool leat_graph_is_live(const struct leat_graph *graph, uint32_t column, uint32_t step);
 /* Sets the names of columns as they are behind that step. */
 void leat_graph_name_columns(struct leat_graph *graph, uint32_t step);

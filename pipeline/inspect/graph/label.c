@@ -101,7 +101,7 @@ static void add_field(struct leat_text *text, const struct leat_graph_field *fie
     leat_graph_add_clean(text, field->type);
 }
 
-/* Columns that the step of the pass makes. */
+/* Columns that the step of the map segment makes. */
 static void add_made(struct leat_text *text, const struct leat_graph *graph, uint32_t node) {
     const struct leat_graph_edge *out = leat_graph_out(graph, node);
     int32_t step = graph->nodes[node].step;

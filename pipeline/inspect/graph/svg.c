@@ -240,7 +240,7 @@ static void draw_segment(struct drawing *drawing, const struct leat_graph_segmen
     add_box(drawing, &frame, "f");
 }
 
-/* Side outputs stand beside the pass, one below the other. */
+/* Side outputs stand beside the map segment, one below the other. */
 static void draw_sides(struct drawing *drawing) {
     const struct leat_graph *graph = drawing->graph;
 

@@ -123,7 +123,7 @@ static void add_costs(struct leat_text *text, const struct leat_forecast *foreca
     leat_graph_add_time(text, all / 1e9);
     leat_text_add(text, " of processor time: ");
     add_share(text, "read", forecast->scan_ns, all);
-    add_share(text, ", pass", forecast->pass_ns, all);
+    add_share(text, ", map", forecast->pass_ns, all);
     if (forecast->encode_ns > 0)
         add_share(text, ", cache", forecast->encode_ns, all);
     add_share(text, ", order", forecast->order_ns, all);
@@ -197,7 +197,7 @@ void leat_forecast_json(struct leat_text *text, const char *key,
             {"sample_records", (double)measured->n_records},
             {"sample_s", (double)measured->elapsed_ns / 1e9},
             {"read_ns", forecast->scan_ns},
-            {"pass_ns", forecast->pass_ns},
+            {"map_ns", forecast->pass_ns},
             {"order_ns", forecast->order_ns},
             {"collate_ns", forecast->collate_ns},
             {"cache_write_ns", forecast->encode_ns},

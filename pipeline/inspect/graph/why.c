@@ -73,7 +73,7 @@ static void add_dropped(struct leat_text *text, struct leat_graph *graph, uint32
     add_list(text, "after this stage, leat drops ", &list, ", which no later stage reads");
 }
 
-/* ---- the pass ---- */
+/* ---- the map segment ---- */
 
 /* ORDER stages in front of it. */
 static void add_passed(struct leat_text *text, const struct leat_plan *plan, size_t index) {
@@ -150,13 +150,13 @@ static void explain_idle(struct leat_text *text, const struct leat_plan_stage *s
 static void explain_order(struct leat_text *text, const struct leat_plan *plan,
                           const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0) {
-        leat_text_add(text, "computed in the pass over records, applied here, because earlier "
+        leat_text_add(text, "computed with the per-record stages, applied here, because earlier "
                             "stages need the rows that it drops");
         return;
     }
     leat_text_add(text, "not fused: it orders references to rows of all blocks, on the loop");
     if (leat_graph_places(plan, stage).step > 0)
-        leat_text_add(text, "; computed in the pass over records, applied here");
+        leat_text_add(text, "; computed with the per-record stages, applied here");
 }
 
 static void explain_cache(struct leat_text *text, const struct leat_plan *plan) {
@@ -183,8 +183,8 @@ static void explain_cut(struct leat_text *text, const struct leat_plan *plan) {
     leat_text_add(text, "reads blocks of %llu records in random order",
                   (unsigned long long)plan->blocks.block_size);
     if (!plan->cache_path)
-        leat_text_add(text,
-                      "; before the first epoch, a pass over the files finds where blocks begin");
+        leat_text_add(
+            text, "; before the first epoch, leat reads the files once to find where blocks begin");
 }
 
 static void explain_collation(struct leat_text *text, const struct leat_plan *plan) {

@@ -106,7 +106,7 @@ static void test_stages(void **state) {
     struct leat_text text = {.data = NULL};
 
     (void)state;
-    check_text(&stats, "    tokenize  71.0 %  710.0 ms      10  71.0 ms");
+    check_text(&stats, "    tokenize   71.0 %  710.0 ms      10  71.0 ms");
     check_json(&stats, "{\"name\": \"tokenize\", \"n_records\": 1000, ");
     check_json(&stats, "\"role\": \"map\", \"n_jobs\": 10, ");
     check_json(&stats, "\"p99_ns\": 90000000, \"share\": 0.71, \"mean_ns\": 71000000, "

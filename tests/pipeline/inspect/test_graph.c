@@ -1,6 +1,6 @@
-/* test_graph.c: pipeline/graph*.c, explain.c: each stage is there once, segments share the pass
- * out, what flows is what the plan says, and every drawing can be read by whom it is for, whatever
- * the names of fields are. */
+/* test_graph.c: pipeline/graph*.c, explain.c: each stage is there once, segments share out the
+ * stages, what flows is what the plan says, and every drawing can be read by whom it is for,
+ * whatever the names of fields are. */
 #include "pipeline/inspect/graph/draw.h"
 
 #include <ctype.h>
@@ -86,7 +86,7 @@ static void check_stages(const struct leat_graph *graph) {
     }
 }
 
-/* Each step of the pass is in one segment; fused, they are all in the same. */
+/* Each step of the map segment is in one segment; fused, they are all in the same. */
 static void check_segments(const struct leat_graph *graph) {
     size_t n_steps = graph->plan->n_map + 1, n_found = 0;
     uint32_t n_inside = 0, first = LEAT_GRAPH_NONE;
@@ -113,8 +113,8 @@ static void check_segments(const struct leat_graph *graph) {
     assert_int_equal(n_found, n_steps);
 }
 
-/* Behind the pass there is what is kept; at the end, the tensors; before it, nothing that the
- * source does not make. */
+/* Behind the map segment there is what is kept; at the end, the tensors; before it, nothing
+ * that the source does not make. */
 static void check_flow(const struct leat_graph *graph) {
     const struct leat_plan *plan = graph->plan;
 
@@ -324,7 +324,7 @@ static void test_blocks(void **state) {
 
     (void)state;
     assert_non_null(
-        strstr(text, "reads blocks of 77 records in random order; before the first epoch, a pass"));
+        strstr(text, "reads blocks of 77 records in random order; before the first epoch, leat"));
     free(text);
     leat_plan_unref(plan);
     plan = stream_plan(JSONL, "cache: {path: .}", stages);

@@ -295,7 +295,7 @@ static void test_explain(void **state) {
     if (leat_json_parse(json, text, strlen(text), strlen(text), &root, &err) < 0)
         fail_msg("%s\n%s", err.message, text);
     assert_non_null(strstr(text, "\"q\\\"\\\\\\n\\u0001\""));
-    assert_non_null(strstr(text, "\"computed in the pass over records, applied here\""));
+    assert_non_null(strstr(text, "\"computed with the per-record stages, applied here\""));
     assert_non_null(strstr(text, "\"not executed: no later stage needs its output\""));
     assert_non_null(strstr(text, "\"only changes which fields there are\""));
     leat_json_free(json);

@@ -338,14 +338,14 @@ static void test_refused(void **state) {
         "mix: {sources: [{jsonl: {paths: m0.jsonl}}]}", "", IDS,
         "x.yaml:3:14: streams.x.source.mix: give exactly one of `weights` and `proportions`");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [1, 2]}", "", IDS,
-                "x.yaml:3:68: streams.x.source.mix.weights: 2 numbers are given for 1 sources: "
+                "x.yaml:3:68: streams.x.source.mix.weights: there are 2 numbers for 1 sources: "
                 "give one for each source");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [0]}", "", IDS,
-                "x.yaml:3:68: streams.x.source.mix.weights: \"0\" is not a share: give numbers "
-                "from 1e-9 to 1e9");
+                "x.yaml:3:68: streams.x.source.mix.weights: \"0\" is not a number from 1e-9 to "
+                "1e9");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [nan]}", "", IDS,
-                "x.yaml:3:68: streams.x.source.mix.weights: \"nan\" is not a share: give numbers "
-                "from 1e-9 to 1e9");
+                "x.yaml:3:68: streams.x.source.mix.weights: \"nan\" is not a number from 1e-9 "
+                "to 1e9");
     check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}}], proportions: [1], seed: 2}", "", IDS,
                 "x.yaml:3:83: streams.x.source.mix.seed: works only with `weights`");
     check_error("mix: {sources: {jsonl: {paths: m0.jsonl}}, weights: [1]}", "", IDS,

@@ -161,7 +161,7 @@ static void test_explained(void **state) {
     assert_int_equal(plan->n_order, 1);
     assert_int_equal(plan->n_tensors, 1);
     text = stream_explain(plan, 2, false);
-    assert_non_null(strstr(text, "dedup      computed in the pass over records, applied here"));
+    assert_non_null(strstr(text, "dedup      computed with the per-record stages, applied here"));
     assert_non_null(strstr(text, "stages of a block:     jsonl > dedup\n"));
     free(text);
     leat_plan_unref(plan);

@@ -117,12 +117,13 @@ static void test_refused(void **state) {
         const char *stages, *error;
     } cases[] = {
         {"- split: {train: 0.9, validation: 0.2, part: train}",
-         "x.yaml:5:9: streams.x.stages[0].split: the shares of train, validation and test add up "
+         "x.yaml:5:9: streams.x.stages[0].split: the fractions of train, validation and test add "
+         "up "
          "to 1.1; they must add up to 1"},
         {"- split: {train: 0.9, validation: 0.1}",
          "x.yaml:5:9: streams.x.stages[0].split: part is missing: the part that this stream keeps"},
         {"- split: {train: 0.9, validation: 0.1, part: test}",
-         "x.yaml:5:52: streams.x.stages[0].split.part: test has no share: give it one, such as "
+         "x.yaml:5:52: streams.x.stages[0].split.part: test has no fraction: give it one, such as "
          "`test: 0.1`"},
         {"- split: {train: 0.9, validation: 0.1, part: dev}",
          "x.yaml:5:52: streams.x.stages[0].split.part: \"dev\" is not one of train, validation, "
