@@ -205,8 +205,8 @@ const struct leat_cli_command leat_cli_spec_command = {
     .description =
         "This command is for programs that do not read YAML. It prints the name, the source\n"
         "and the stages with their arguments, and the options. Each value has the type of its\n"
-        "argument: number, boolean or text. Paths stay as FILE has them, relative to the\n"
-        "folder of FILE. For a program (`exec`), the command prints null for each value of\n"
+        "argument: number, boolean or text. Relative paths stay relative to the folder of\n"
+        "FILE. For a program (`exec`), the command prints null for each value of\n"
         "`environment`, because these values may be secrets.",
     .operand = "FILE",
     .more = "[STREAM]",

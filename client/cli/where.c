@@ -186,7 +186,7 @@ const struct leat_cli_command leat_cli_where_command = {
     .summary = "show where the records of a batch come from",
     .description =
         "Prints a line for each row of a batch. It shows the number of the record, the range\n"
-        "of its bytes in the text of the file, and file:line. Records count from 0, as in the\n"
+        "of its bytes in the decompressed file, and file:line. Records count from 0, as in the\n"
         "option `skip_records`. A packed row has a line for each of its parts.\n"
         "\n"
         "The command computes the order of the records again in its own process. It reads the\n"

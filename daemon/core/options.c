@@ -42,7 +42,7 @@ const char *leat_options_help(void) {
            "                         memory_limit=4GiB, streams.NAME.block_bytes=64KiB,\n"
            "                         streams.NAME.batch.batch_size=64, "
            "streams.NAME.pad[2].length=8\n"
-           "      --no-fuse          run each per-record stage in a job of its own; this is "
+           "      --no-fuse          run each per-record stage as a separate job; this is "
            "slower, "
            "and\n"
            "                         gives the same batches\n"

@@ -130,8 +130,8 @@ static int refuse_share(struct leat_user *user, struct leat_error *err, enum lea
     leat_user_count_refusal(user);
     return leat_error_set(
         err, -EDQUOT,
-        "this user has %llu %s. With %llu more, only %llu of the %llu in %s would be left for "
-        "others. To let one user take all, set %s to the value of %s",
+        "this user has %llu %s and needs %llu more. Only %llu of %llu (%s) would then be left for "
+        "other users. To allow this, set %s to the value of %s",
         (unsigned long long)user->used[charge], charge_names[charge].noun,
         (unsigned long long)amount, (unsigned long long)(left - amount),
         (unsigned long long)user->users->limits.total[charge], charge_names[charge].total_key,

@@ -127,8 +127,8 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
         return r;
     if (fault.code) {
         r = leat_error_set(err, -EBADMSG,
-                           "%s; leat needs a valid line before it to find the fields: correct the "
-                           "line, or declare `fields`",
+                           "%s, and no valid line comes before it in which leat could find the "
+                           "fields: correct the line, or declare `fields`",
                            fault.message);
         leat_error_locate(err, file, fault_line, fault.column);
         return r;
@@ -193,8 +193,8 @@ static int declare(struct jsonl *self, struct leat_planner *planner, struct leat
             if (!fields->fields[k].is_unusable && strcmp(fields->fields[k].name, field->name) == 0)
                 return leat_config_error(
                     config, "fields", err,
-                    "two fields are called \"%s\": one is a key with a dot, one a key in an "
-                    "object: declare the fields that you want with `fields`",
+                    "two fields have the name \"%s\": a key with a dot, and a key of an inner "
+                    "object: declare the fields that you want in `fields`",
                     field->name);
         is_text = field->dtype == LEAT_DTYPE_TEXT;
         r = leat_planner_add(planner, config, "fields", field->name, field->dtype,

@@ -327,7 +327,7 @@ static int varies(const struct leat_jsonl_field *field, const char *what, struct
 
     return leat_error_set(
         err, -EINVAL,
-        "field \"%s\" is %s here but %s before: declare the fields that you want with `fields`",
+        "field \"%s\" is %s here but %s before: declare the fields that you want in `fields`",
         field->name, what, former(field, buffer, sizeof(buffer)));
 }
 
@@ -385,7 +385,7 @@ static int infer_member(struct leat_jsonl_fields *fields, uint32_t parent, const
 
     if (fields->n_fields > LEAT_FIELDS_MAX)
         return leat_error_set(
-            err, -E2BIG, "there are more than %d fields: declare those that you want with `fields`",
+            err, -E2BIG, "there are more than %d fields: declare those that you want in `fields`",
             LEAT_FIELDS_MAX);
     if (ensure_child(fields, parent, key, n_key, &node) < 0)
         return leat_error_oom(err);

@@ -11,7 +11,7 @@ const struct leat_arg leat_cache_args[] = {
              "sealed; the stream then reads the set, not the source; instead of a folder, you may "
              "give s3://bucket/folder/ or https://"),
     LEAT_ARG(leat_cache_options, max_size, BYTES,
-             "the most bytes that all caches in the folder may take, such as 500MB or 1TiB; above "
+             "the maximum size of all caches in the folder, such as 500MB or 1TiB; above "
              "this limit, leat removes the least recently used caches; 0: no limit",
              .fallback = "100GiB", .max = 1e18),
     LEAT_ARG(leat_cache_options, max_age, SECONDS,

@@ -68,33 +68,37 @@ const struct leat_arg leat_stream_args[] = {
         "except values that you set; with as_set, the daemon's setting `tuner` decides",
         .is_aside = true, .fallback = "as_set", .choices = tuner_choices),
     LEAT_ARG(leat_stream_options, max_record_bytes, BYTES,
-             "the most bytes of a record; a longer record is bad", .fallback = "64MiB", .min = 64,
+             "the maximum size of a record; a longer record is bad", .fallback = "64MiB", .min = 64,
              .max = 1 << 30),
-    LEAT_ARG(leat_stream_options, max_fields, INT,
-             "the most fields of a record; in JSON, the members of all objects count; a "
-             "record with more fields is bad; 0: no limit",
-             .fallback = "0", .max = 1 << 30),
-    LEAT_ARG(leat_stream_options, max_tokens, INT,
-             "the most tokens that `tokenize` may make of a record; a record with more "
-             "tokens is bad; 0: no limit",
-             .fallback = "0", .max = 1 << 30),
+    LEAT_ARG(
+        leat_stream_options, max_fields, INT,
+        "the maximum number of fields of a record; in JSON, the members of all objects count; a "
+        "record with more fields is bad; 0: no limit",
+        .fallback = "0", .max = 1 << 30),
+    LEAT_ARG(
+        leat_stream_options, max_tokens, INT,
+        "the maximum number of tokens that `tokenize` may make of a record; a record with more "
+        "tokens is bad; 0: no limit",
+        .fallback = "0", .max = 1 << 30),
     LEAT_ARG(leat_stream_options, max_batch_bytes, BYTES,
-             "the most bytes of a batch; a larger batch ends the stream", .is_aside = true,
+             "the maximum size of a batch; a larger batch ends the stream", .is_aside = true,
              .fallback = "256MiB", .min = 4096, .max = 4294967296.0),
     LEAT_ARG(leat_stream_options, max_window_bytes, BYTES,
-             "the most memory that decompressing one file may use (zstd's window, xz's "
+             "the maximum memory for the decompression of one file (zstd's window, xz's "
              "dictionary, parts of an Arrow batch); a file that needs more memory counts "
              "as damaged",
              .fallback = "128MiB", .min = 1 << 20, .max = 1 << 30),
-    LEAT_ARG(leat_stream_options, max_expansion, INT,
-             "the most bytes that one byte of a compressed file may expand to; the first "
-             "64 MiB of output have no limit; a file that expands beyond this limit "
-             "counts as damaged; 0: no limit",
-             .fallback = "1000", .max = 1e9),
-    LEAT_ARG(leat_stream_options, decode_ahead, BYTES,
-             "the most bytes of compressed files that leat decodes ahead in parallel; 0: leat "
-             "decodes nothing ahead; this option changes speed and memory, never the batches",
-             .is_aside = true, .fallback = "128MiB", .max = 1LL << 34),
+    LEAT_ARG(
+        leat_stream_options, max_expansion, INT,
+        "the maximum number of bytes to which one byte of a compressed file may expand; the first "
+        "64 MiB of output have no limit; a file that expands beyond this limit "
+        "counts as damaged; 0: no limit",
+        .fallback = "1000", .max = 1e9),
+    LEAT_ARG(
+        leat_stream_options, decode_ahead, BYTES,
+        "the maximum number of bytes of compressed files that leat decompresses ahead; 0: leat "
+        "decodes nothing ahead; this option changes speed and memory, never the batches",
+        .is_aside = true, .fallback = "128MiB", .max = 1LL << 34),
     LEAT_ARG(
         leat_stream_options, verify, CHOICE,
         "how leat checks that the data has not changed when a stream resumes; with sample, leat "

@@ -150,7 +150,7 @@ int leat_planner_find(struct leat_planner *planner, const struct leat_config *co
     if (made != LEAT_MADE_OF_RECORDS && made != LEAT_MADE_AS_MASK)
         return leat_config_error(
             config, arg, err,
-            "\"%s\" is made with the batch, after `chunk` or `pack`: put `%s` before that stage",
+            "\"%s\" exists only in batches, after `chunk` or `pack`: put `%s` before that stage",
             name, config->ops->name);
     return leat_planner_find_made(planner, config, arg, name, ret_column, err);
 }
@@ -165,7 +165,7 @@ int leat_planner_find_made(struct leat_planner *planner, const struct leat_confi
     if (planner->fields[entry->column].made == LEAT_MADE_AS_MASK)
         return leat_config_error(
             config, arg, err,
-            "\"%s\" is a mask that is made with the batch, so no stage can read it", name);
+            "\"%s\" is a mask, which exists only in batches, so no stage can read it", name);
     if (leat_planner_use(planner, entry->column) < 0)
         return leat_error_oom(err);
     *ret_column = entry->column;

@@ -370,16 +370,23 @@ enum leat_invalid_utf8 { LEAT_INVALID_UTF8_REPLACE, LEAT_INVALID_UTF8_FAIL };
 
 extern const char *const leat_invalid_utf8_choices[];
 
-/* The arguments that every source has. */
+/* The arguments that every source has. A source that cannot read pipes and compressed files uses
+ * LEAT_SOURCE_ARGS_OF_FILES. */
 #define LEAT_SOURCE_ARGS(invalid_utf8_fallback)                                                    \
-    LEAT_ARG(leat_source_config, paths, PATHS,                                                     \
-             "the files to read; leat reads them in the order of this list; an item is a "         \
-             "file, a pattern such as `part-*.txt`, a directory with everything below it, "        \
-             "a range such as `part-{000..127}.txt`, or \"-\" for standard input; a "              \
-             "relative path starts at the folder of the file that has this list; leat "            \
-             "also reads compressed files (.gz, .zst, .lz4, .bz2 and .xz), and recognizes "        \
-             "them by their content",                                                              \
-             .is_required = true, .is_positional = true, .min = 1, .max = 65536),                  \
+    LEAT_SOURCE_ARGS_OF("a range such as `part-{000..127}.txt`, or \"-\" for standard input",      \
+                        "; leat also reads compressed files (.gz, .zst, .lz4, .bz2 and "           \
+                        ".xz), and recognizes them by their content",                              \
+                        invalid_utf8_fallback)
+#define LEAT_SOURCE_ARGS_OF_FILES(invalid_utf8_fallback)                                           \
+    LEAT_SOURCE_ARGS_OF("or a range such as `part-{000..127}.txt`", "", invalid_utf8_fallback)
+#define LEAT_SOURCE_ARGS_OF(last_items, compressed, invalid_utf8_fallback)                         \
+    LEAT_ARG(                                                                                      \
+        leat_source_config, paths, PATHS,                                                          \
+        "the files to read; leat reads them in the order of this list; an item is a "              \
+        "file, a pattern such as `part-*.txt`, a directory with everything below it, " last_items  \
+        "; a relative path starts at the folder of the file that has this "                        \
+        "list" compressed,                                                                         \
+        .is_required = true, .is_positional = true, .min = 1, .max = 65536),                       \
         LEAT_ARG_NAMED("suffix", leat_source_config, suffixes, TEXTS,                              \
                        "the suffixes of the files that leat reads in directories; .jsonl also "    \
                        "stands for .jsonl.gz and the like; default: all files",                    \

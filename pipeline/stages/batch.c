@@ -23,13 +23,15 @@ struct batch {
 static const struct leat_arg args[] = {
     LEAT_ARG(batch, batch_size, INT, "rows per batch", .is_positional = true, .min = 1,
              .max = 1048576),
-    LEAT_ARG(batch, max_tokens, INT,
-             "in place of `batch_size`: the most elements per batch; padding counts too, "
-             "so this is the number of rows times the length of the longest row; a record "
-             "with more elements is bad",
-             .min = 1, .max = 1 << 28),
+    LEAT_ARG(
+        batch, max_tokens, INT,
+        "in place of `batch_size`: the maximum number of elements per batch; padding counts too, "
+        "so this is the number of rows times the length of the longest row; a record "
+        "with more elements is bad",
+        .min = 1, .max = 1 << 28),
     LEAT_ARG(batch, max_rows, INT,
-             "with `max_tokens`: the most rows per batch; default: the value of `max_tokens`",
+             "with `max_tokens`: the maximum number of rows per batch; default: the value of "
+             "`max_tokens`",
              .min = 1, .max = 1048576),
     LEAT_ARG(batch, tokens_of, FIELDS,
              "with `max_tokens`: the lists whose elements count; default: all lists without a "

@@ -209,8 +209,7 @@ static void reject_text(const struct cast *self, struct leat_map *map, uint32_t 
     else if (reason == -ERANGE)
         leat_map_reject(map, row, self->numbers.input, "%.*s does not fit %s", shown, text, dtype);
     else if (reason == -EDOM)
-        leat_map_reject(map, row, self->numbers.input, "%.*s would be rounded by %s", shown, text,
-                        dtype);
+        leat_map_reject(map, row, self->numbers.input, "%s would round %.*s", dtype, shown, text);
     else
         leat_map_reject(map, row, self->numbers.input, "\"%.*s\" is not a value of type %s", shown,
                         text, dtype);
@@ -251,14 +250,18 @@ static void cast_number(const struct cast *self, struct leat_map *map, uint32_t 
                 : store_double(self, to, to_index, leat_scalar_double(from, dtype, from_index));
 
     if (r < 0) {
+        const char *name = self->numbers.input;
+        const char *to_dtype = leat_dtype_name((enum leat_dtype)self->numbers.dtype);
         char text[LEAT_SCALAR_TEXT_MAX];
 
         (void)leat_scalar_print(from, dtype, from_index, text);
-        leat_map_reject(map, row, self->numbers.input, "%s %s %s", text,
-                        r == -ERANGE ? "does not fit"
-                        : r == -EDOM ? "would be rounded by"
-                                     : "is not a whole number, as required by",
-                        leat_dtype_name((enum leat_dtype)self->numbers.dtype));
+        if (r == -ERANGE)
+            leat_map_reject(map, row, name, "%s does not fit %s", text, to_dtype);
+        else if (r == -EDOM)
+            leat_map_reject(map, row, name, "%s would round %s", to_dtype, text);
+        else
+            leat_map_reject(map, row, name, "%s is not a whole number, but %s needs one", text,
+                            to_dtype);
     }
 }
 

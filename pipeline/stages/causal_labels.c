@@ -64,7 +64,7 @@ static int find(struct causal_labels *self, struct leat_planner *planner, uint32
     self->ids = ids->made == LEAT_MADE_OF_PARTS ? ids->of : *ret_here;
     if (ids->made != LEAT_MADE_OF_PARTS && ids->made != LEAT_MADE_OF_RECORDS)
         return leat_config_error(config, "input", err,
-                                 "\"%s\" is made with the batch, so `causal_labels` cannot read it",
+                                 "\"%s\" exists only in batches, so `causal_labels` cannot read it",
                                  self->input);
     if (leat_planner_use(planner, self->ids) < 0)
         return leat_error_oom(err);
@@ -78,7 +78,7 @@ static int find(struct causal_labels *self, struct leat_planner *planner, uint32
     if (ids->loss_column < 0)
         return leat_config_error(
             config, "loss_on", err,
-            "leat cannot know which tokens of \"%s\" the assistant says: `tokenize` needs a "
+            "leat cannot find the assistant's tokens in \"%s\": `tokenize` needs a "
             "`tokenizer`, no `pair`, and a text that comes directly from `chat` or `instruction`",
             self->input);
     self->loss = (uint32_t)ids->loss_column;

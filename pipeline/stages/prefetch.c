@@ -9,7 +9,7 @@ struct prefetch {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(prefetch, prefetch_size, INT,
-             "the most batches that leat prepares for each rank before the rank's trainer "
+             "the maximum number of batches that leat prepares for each rank before its trainer "
              "asks for them; this number also limits the batches of the next epoch; "
              "without this stage, leat prepares as many batches as the ring holds, and 1 "
              "of the next epoch",

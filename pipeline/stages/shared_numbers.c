@@ -127,7 +127,7 @@ static void reject(const struct leat_numbers *numbers, struct leat_map *map, uin
     else if (reason == -ERANGE)
         leat_map_reject(map, row, name, "%s does not fit %s", text, dtype);
     else
-        leat_map_reject(map, row, name, "%s is not a whole number, as required by %s", text, dtype);
+        leat_map_reject(map, row, name, "%s is not a whole number, but %s needs one", text, dtype);
 }
 
 void leat_numbers_put(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row,

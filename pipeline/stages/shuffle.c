@@ -81,7 +81,7 @@ static const struct leat_arg args[] = {
              "makes a cache or an index",
              .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,
-             "with `global`: the most memory for a pass; above this limit, leat keeps "
+             "with `global`: the maximum memory for a pass; above this limit, leat keeps "
              "only the lengths of rows in memory; leat then reads the rows again from the "
              "`cache`, or makes them again with the `index`; without a `cache` and an "
              "`index`, the stream fails",

@@ -100,9 +100,8 @@ static void put(const struct stack *self, const struct leat_numbers *numbers, st
 
         leat_numbers_put_int(numbers, map, row, to, number);
         if (!self->chose_dtype && leat_scalar_rounds((enum leat_dtype)numbers->dtype, number))
-            leat_map_reject(map, row, numbers->input,
-                            "%lld would be rounded by %s: set a larger `dtype`", (long long)number,
-                            leat_dtype_name((enum leat_dtype)numbers->dtype));
+            leat_map_reject(map, row, numbers->input, "%s would round %lld: set a larger `dtype`",
+                            leat_dtype_name((enum leat_dtype)numbers->dtype), (long long)number);
         return;
     }
     x = leat_scalar_double(values, dtype, from);

@@ -108,8 +108,8 @@ extern const char *const leat_cli_deliveries[]; /* NULL-terminated */
                     .letter = 'q')
 #define LEAT_CLI_OPTION_NO_FUSE                                                                    \
     LEAT_CLI_OPTION(FLAG, "no-fuse", no_fuse,                                                      \
-                    "run each per-record stage as a job of its own; batches stay the same, but "   \
-                    "leat is slower: this measures what fusing gains",                             \
+                    "run each per-record stage as a separate job, to measure the gain of "         \
+                    "fusing; batches stay the same, but leat is slower",                           \
                     .is_of_file = true)
 #define LEAT_CLI_OPTION_DELIVERY                                                                   \
     LEAT_CLI_OPTION(CHOICE, "delivery", delivery,                                                  \

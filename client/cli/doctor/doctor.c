@@ -154,8 +154,8 @@ const struct leat_cli_command leat_cli_doctor_command = {
         "\n"
         "Each line shows one thing that leat needs, and begins with its state. `ok` means that\n"
         "it works, and `fail` that it does not. `warn` means that it works, but badly or not\n"
-        "for long. `unseen` means that you may not see it, but root often can. The line \"to\n"
-        "repair\" below says what to do. The command changes nothing. The exit status is 1 if a\n"
+        "for long. `unseen` means that you may not see it, but root often can. The next line,\n"
+        "\"to repair\", says what to do. The command changes nothing. The exit status is 1 if a\n"
         "state is `fail`.",
     .operand = "[FILE]",
     .examples = "  leatctl doctor\n"

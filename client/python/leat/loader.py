@@ -330,9 +330,9 @@ def _cache(cache: bool | str | os.PathLike[str] | Mapping[str, Any], files: File
 def _advised(error: DataError) -> DataError:
     """Rewrites the hint of an error for dataloader(), which has no stages."""
     name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
-    if "would be rounded by float32" in error.message:
+    if "float32 would round" in error.message:
         error.message += f": to keep it, give columns={{{name!r}: 'float64'}}; to round it, give 'float32' there (for labels: labels_dtype)"
-    elif "is not a value of type int64" in error.message or "is not a whole number, as required by int64" in error.message:
+    elif "is not a value of type int64" in error.message or "is not a whole number, but int64 needs one" in error.message:
         error.message += f": for fractions, give columns={{{name!r}: 'float32'}}; for labels, give labels_dtype or `classes`"
     elif "is empty: give `default`" in error.message or "the value is missing or null" in error.message:
         error.message = (

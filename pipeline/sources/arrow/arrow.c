@@ -4,7 +4,8 @@
 #include "pipeline/sources/arrow/reader.h"
 #include "pipeline/sources/arrow/table.h"
 
-static const struct leat_arg args[] = {LEAT_TABLE_ARGS(""), LEAT_ARGS_END};
+static const struct leat_arg args[] = {LEAT_TABLE_ARGS(LEAT_SOURCE_ARGS("replace"), ""),
+                                       LEAT_ARGS_END};
 
 static int open_records(const struct leat_config *config, const struct leat_input_limits *limits,
                         struct leat_input *take_file, struct leat_input **ret_input,

@@ -166,8 +166,8 @@ int leat_arrow_bytes_get(struct leat_arrow_bytes *bytes, const struct leat_arrow
     if (from > bytes->n_bytes || n > bytes->n_bytes - from)
         return leat_error_set(
             err, -EBADMSG,
-            "a buffer of %llu bytes is too short: from byte %llu on, %llu bytes are needed",
-            (unsigned long long)bytes->n_bytes, (unsigned long long)from, (unsigned long long)n);
+            "a buffer has only %llu bytes, but leat needs %llu bytes from byte %llu on",
+            (unsigned long long)bytes->n_bytes, (unsigned long long)n, (unsigned long long)from);
     if (bytes->is_decompressed || body->whole) {
         *ret_data = (bytes->is_decompressed ? bytes->memory : body->whole + bytes->at) + from;
         return 0;

@@ -55,9 +55,9 @@ static int add_block(struct leat_arrow_index *index, struct leat_arrow_stream *s
     int r = leat_arrow_stream_next_at(stream, at, err);
 
     if (r == LEAT_ARROW_END || (r == 0 && stream->message.header != header))
-        return leat_error_set(err, -EBADMSG,
-                              "the footer is damaged: it names a batch at byte %llu, where none is",
-                              (unsigned long long)at);
+        return leat_error_set(
+            err, -EBADMSG, "the footer is damaged: it names byte %llu, but no batch begins there",
+            (unsigned long long)at);
     if (r != 0)
         return r;
     return header == LEAT_ARROW_RECORD_BATCH

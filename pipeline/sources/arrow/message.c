@@ -44,7 +44,8 @@ static int parse_batch(const struct leat_flat_table *table, struct leat_arrow_ba
         return 0;
     if (leat_flat_uint(&compression, COMPRESSION_METHOD, 1, 0) != 0 ||
         leat_flat_uint(&compression, COMPRESSION_CODEC, 1, 0) > 1)
-        return leat_error_set(err, -EINVAL, "a batch is compressed with neither LZ4 nor zstd");
+        return leat_error_set(
+            err, -EINVAL, "a batch has an unknown compression: write the file with LZ4 or zstd");
     batch->codec = leat_flat_uint(&compression, COMPRESSION_CODEC, 1, 0) == 0 ? LEAT_ARROW_LZ4
                                                                               : LEAT_ARROW_ZSTD;
     return 0;

@@ -110,10 +110,10 @@ static int check_expansion(const struct reader *self, struct leat_error *err) {
         return 0;
     return leat_error_set(
         err, -EBADMSG,
-        "%llu bytes expand to %llu rows with more than %llu bytes in total, which max_expansion "
-        "(%llu) does not allow: raise max_expansion if you trust the file",
-        (unsigned long long)self->body.n_bytes, (unsigned long long)n_rows,
-        (unsigned long long)limit, (unsigned long long)ratio);
+        "%llu bytes expand to more than %llu bytes in %llu rows, but max_expansion is %llu: raise "
+        "max_expansion if you trust the file",
+        (unsigned long long)self->body.n_bytes, (unsigned long long)limit,
+        (unsigned long long)n_rows, (unsigned long long)ratio);
 }
 
 /* Binds the columns to the batch of the current message. */

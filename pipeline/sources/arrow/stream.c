@@ -156,8 +156,10 @@ static int need_body(struct leat_arrow_stream *stream, size_t n_prefix, uint32_t
     if (n_body > stream->max_memory)
         return leat_error_set(
             err, -EBADMSG,
-            "a batch of %llu bytes must fit into memory, because the file can be read only from "
-            "front to back; max_window_bytes is %llu: raise it, or write smaller batches",
+            "a batch has %llu bytes, more than max_window_bytes (%llu). A pipe or compressed file "
+            "can be read only once, so each batch must fit: raise max_window_bytes, or write "
+            "smaller "
+            "batches",
             (unsigned long long)n_body, (unsigned long long)stream->max_memory);
     r = need(stream, n_prefix + n_metadata + (size_t)n_body, err);
     if (r == 0)

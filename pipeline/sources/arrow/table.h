@@ -22,8 +22,8 @@ struct leat_table {
     struct leat_arrow_layout layout;         /* of the first file */
 };
 
-#define LEAT_TABLE_ARGS(types)                                                                     \
-    LEAT_SOURCE_ARGS("replace"),                                                                   \
+#define LEAT_TABLE_ARGS(source_args, types)                                                        \
+    source_args,                                                                                   \
         LEAT_ARG_NAMED(                                                                            \
             "fields", leat_table, declared, MAP,                                                   \
             "the columns to read with their types, such as `label: int64`, `text: text` "          \

@@ -4,6 +4,7 @@
 
 static const struct leat_arg args[] = {
     LEAT_TABLE_ARGS(
+        LEAT_SOURCE_ARGS_OF_FILES("replace"),
         "; dates, times and timestamps become text, as Arrow prints them (`2024-01-31 "
         "12:34:56.789000`, with Z for UTC); decimals without a fraction become int64, other "
         "decimals float64; you can declare other types; `day: int32` reads a date as a number of "

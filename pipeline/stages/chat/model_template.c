@@ -304,8 +304,8 @@ static int add_part(struct writing *writing, size_t start, size_t end) {
 /* -EINVAL: message n is written otherwise if more messages follow. */
 static int fail_turn(struct writing *writing, size_t n) {
     return leat_error_set(writing->err, -EINVAL,
-                          "leat cannot find what the assistant says: the chat template has no {%% "
-                          "generation %%} block, and it writes message %zu differently if more "
+                          "leat cannot find the assistant's words. The chat template has no {%% "
+                          "generation %%} block, and writes message %zu differently if more "
                           "messages follow: give a `template_file` with such blocks",
                           n);
 }

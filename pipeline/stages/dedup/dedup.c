@@ -36,7 +36,7 @@ static const struct leat_arg args[] = {
              "this field; default: two records are equal if all their bytes are equal",
              .is_positional = true),
     LEAT_ARG(dedup, max_records, INT,
-             "the most different records that leat remembers; each of them takes 22 to 43 "
+             "the maximum number of records that leat remembers; each of them takes 22 to 43 "
              "bytes of memory",
              .fallback = "4194304", .min = 2, .max = 1e10),
     LEAT_ARG(dedup, when_full, CHOICE,

@@ -57,8 +57,9 @@ static const struct leat_arg args[] = {
     LEAT_ARG(exec, drops, BOOL,
              "true: an answer {\"_leat\": .., \"_drop\": true} drops the record, as `filter` does",
              .fallback = "false"),
-    LEAT_ARG(exec, processes, INT, "the most processes of the program that a stream runs",
-             .is_aside = true, .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
+    LEAT_ARG(exec, processes, INT,
+             "the maximum number of processes of the program that a stream runs", .is_aside = true,
+             .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
     LEAT_ARG(exec, deadline, FLOAT,
              "seconds that the program may take for one answer; after that, leat kills "
              "the process and sends the record to another process; if that process fails "
@@ -68,12 +69,13 @@ static const struct leat_arg args[] = {
              "extra seconds for the first answer of a process, because its program may "
              "still be loading",
              .fallback = "60", .min = 0, .max = 86400),
-    LEAT_ARG(exec, ahead, INT,
-             "the most records that leat sends to a process before the process answers "
-             "the first of them",
-             .is_aside = true, .fallback = "32", .min = 1, .max = 4096),
+    LEAT_ARG(
+        exec, ahead, INT,
+        "the maximum number of records that leat sends to a process before the process answers "
+        "the first of them",
+        .is_aside = true, .fallback = "32", .min = 1, .max = 4096),
     LEAT_ARG(exec, max_restarts, INT,
-             "the most failures of processes in a row, without an answer between them; "
+             "the maximum number of failures in a row, without an answer between them; "
              "after more failures, the stream fails; leat tests each new process with a "
              "record that an earlier process has answered",
              .fallback = "10", .min = 0, .max = 1000000),
@@ -88,7 +90,7 @@ static const struct leat_arg args[] = {
              "LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY",
              .min = 1, .max = 256),
     LEAT_ARG(exec, max_line_bytes, BYTES,
-             "the most bytes of an answer; a process that writes a longer line fails",
+             "the maximum size of an answer; a process that writes a longer line fails",
              .fallback = "16MiB", .min = 64, .max = 1 << 30),
     LEAT_ARG(exec, max_memory, BYTES,
              "the maximum memory that a process may map (RLIMIT_AS); 0: no limit", .fallback = "0",

@@ -243,9 +243,8 @@ static int store(struct leat_exec_pool *pool, uint32_t row, struct leat_json_nod
     else if (leat_exec_schema_says_drop(answer) && pool->rules->drops)
         leat_map_drop(pool->map, row);
     else if (leat_exec_schema_says_drop(answer))
-        leat_map_reject(
-            pool->map, row, NULL,
-            "the program drops the record, which it may not: allow it with `drops: true`");
+        leat_map_reject(pool->map, row, NULL,
+                        "the program may not drop the record: to allow this, set `drops: true`");
     else
         r = leat_exec_schema_store(&pool->rules->schema, pool->map, pool->values, row, answer,
                                    &fault);

@@ -56,7 +56,8 @@ static int set_stats(struct normalize *self, const char *path, const char *data,
         return r;
     if (!isfinite(stats.mean) || !(stats.std >= STD_MIN && stats.std <= STD_MAX))
         return leat_error_set(
-            err, -EINVAL, "%s: column \"%s\" has mean %g and std %g, by which leat cannot divide",
+            err, -EINVAL,
+            "%s: column \"%s\" has mean %g and std %g: leat cannot normalize with these values",
             path, self->numbers.input, stats.mean, stats.std);
     self->mean = stats.mean;
     self->std = stats.std;

@@ -230,8 +230,8 @@ static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
     if (self->parts_column < 0 && self->return_assistant_tokens_mask)
         return leat_config_error(
             &self->base, arg, err,
-            "leat cannot know which part of \"%s\" the assistant says: the text must come directly "
-            "from `chat` or `instruction`, without a `pair`",
+            "leat cannot find the assistant's words in \"%s\": the text must come directly from "
+            "`chat` or `instruction`, without a `pair`",
             self->input);
     if (self->parts_column < 0)
         return 0;

@@ -23,8 +23,8 @@ static const struct leat_arg args[] = {
              "input_ids"),
     LEAT_ARG(leat_tokenize, vocab, PATH,
              "a file with the tokens; a text file has one token per line, and the token "
-             "on the first line has id 0; leat strips nothing; a JSON file has {token: "
-             "id}; from a tokenizer.json, leat takes only the vocabulary; give either "
+             "on the first line has id 0; white space belongs to the token; a JSON file has "
+             "{token: id}; from a tokenizer.json, leat takes only the vocabulary; give either "
              "`vocab` or `tokenizer`"),
     LEAT_ARG_NAMED("tokenizer", leat_tokenize, tokenizer_path, PATH,
                    "a model's tokenizer: tokenizer.json, vocab.txt, vocab.json beside "
@@ -32,7 +32,7 @@ static const struct leat_arg args[] = {
                    "Face tokenizers; give either `tokenizer` or `vocab`",
                    .is_positional = true),
     LEAT_ARG(leat_tokenize, vocab_encoding, CHOICE,
-             "with `vocab`: how the tokens write bytes; `raw`: as they are; `byte_level`: "
+             "with `vocab`: how the tokens represent bytes; `raw`: as they are; `byte_level`: "
              "with GPT-2's alphabet (\"Ġthe\"); `metaspace`: U+2581 is a blank, and "
              "<0xNN> is a byte",
              .fallback = "raw", .choices = encodings),
@@ -61,7 +61,7 @@ static const struct leat_arg args[] = {
     LEAT_ARG(leat_tokenize, eos_id, INT, "with `vocab`: the id to put after each text", .min = 0,
              .max = INT32_MAX),
     LEAT_ARG(leat_tokenize, max_length, INT,
-             "the most ids per row; this number includes bos, eos and special tokens, "
+             "the maximum number of ids per row; this number includes bos, eos and special tokens, "
              "which stay when leat cuts a text; with `tokenizer`, the default is the "
              "length in the tokenizer's file",
              .min = 1, .max = 1 << 28),

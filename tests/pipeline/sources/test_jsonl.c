@@ -35,7 +35,7 @@ static void infers(void **state) {
         {"", "{\"a\":{\"b\":1}}\n{\"a\":1}\n", NULL, "in:2: field \"a\" is an integer here"},
         {"", "{\"a\":1}\n{\"a\":{}}\n", NULL, "field \"a\" is an object here but int64"},
         {"", "{\"a\":1}\n{\"a\":[1]}\n", NULL, "field \"a\" is an array here"},
-        {"", "{\"a.b\":1,\"a\":{\"b\":2}}\n", NULL, "two fields are called \"a.b\""},
+        {"", "{\"a.b\":1,\"a\":{\"b\":2}}\n", NULL, "two fields have the name \"a.b\""},
         {"", "", NULL, "in: the file is empty"},
         {"", "\n{]\n[1]\n", NULL, "in:2:2: expected a key in double quotes, found ']'"},
         {"", "{]\n{\"a\":1}\n", "a:int64",

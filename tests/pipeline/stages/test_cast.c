@@ -94,7 +94,7 @@ static void test_numbers_and_lists(void **state) {
     check_rows("{\"a\": 300}\n", "- cast: {input: a, dtype: uint8}",
                "in.jsonl:1: cast.a: 300 does not fit uint8\n");
     check_rows("{\"a\": 0.5}\n", "- cast: {input: a, dtype: int64}",
-               "in.jsonl:1: cast.a: 0.5 is not a whole number, as required by int64\n");
+               "in.jsonl:1: cast.a: 0.5 is not a whole number, but int64 needs one\n");
     check_rows("{\"x\": [1, -1]}\n", "- cast: {input: x, dtype: uint16}",
                "in.jsonl:1: cast.x: -1 does not fit uint16\n");
 }
@@ -104,16 +104,16 @@ static void test_exact(void **state) {
     (void)state;
     check_rows("a\n16777217\n", "- cast: {input: a, dtype: float32}", "{\"a\": 16777216.0}\n");
     check_rows("a\n16777217\n", "- cast: {input: a, dtype: float32, exact: true}",
-               "in.csv:2: cast.a: 16777217 would be rounded by float32\n");
+               "in.csv:2: cast.a: float32 would round 16777217\n");
     check_rows("a\n1e39\n", "- cast: {input: a, dtype: float32, exact: true}",
                "in.csv:2: cast.a: 1e39 does not fit float32\n");
     check_rows("a\n16777216\n0.1\n-1e30\n", "- cast: {input: a, dtype: float32, exact: true}",
                "{\"a\": 16777216.0}\n{\"a\": 0.10000000149011612}\n"
                "{\"a\": -1.0000000150474662e+30}\n");
     check_rows("{\"a\": 9007199254740993}\n", "- cast: {input: a, dtype: float64, exact: true}",
-               "in.jsonl:1: cast.a: 9007199254740993 would be rounded by float64\n");
+               "in.jsonl:1: cast.a: float64 would round 9007199254740993\n");
     check_rows("{\"x\": [0.5, 16777217.0]}\n", "- cast: {input: x, dtype: float32, exact: true}",
-               "in.jsonl:1: cast.x: 16777217.0 would be rounded by float32\n");
+               "in.jsonl:1: cast.x: float32 would round 16777217.0\n");
     check_rows("a\n9007199254740993\n", "- cast: {input: a, dtype: int64, exact: true}",
                "{\"a\": 9007199254740993}\n");
 }

@@ -169,13 +169,13 @@ static void test_refused(void **state) {
                 "\"text\" is text[], but `causal_labels` needs the int32[]");
     check_error("- tokenize: {input: text, output: input_ids, tokenizer: t.json}\n"
                 "- causal_labels: {loss_on: assistant}",
-                "leat cannot know which tokens of \"input_ids\" the assistant says");
+                "leat cannot find the assistant's tokens in \"input_ids\"");
     check_error(CHAT "- lower: {input: text}\n- tokenize: {input: text, output: input_ids, "
                      "tokenizer: t.json}\n- causal_labels: {loss_on: completion}",
-                "leat cannot know which tokens of \"input_ids\" the assistant says");
+                "leat cannot find the assistant's tokens in \"input_ids\"");
     check_error(CHAT "- tokenize: {input: text, pair: messages, output: input_ids, tokenizer: "
                      "t.json, return_assistant_tokens_mask: true}",
-                "leat cannot know which part of \"text\" the assistant says");
+                "leat cannot find the assistant's words in \"text\"");
     check_error("- tokenize: {input: text, output: input_ids, vocab: t.json, "
                 "return_assistant_tokens_mask: true}",
                 "works only with `tokenizer`");

@@ -208,10 +208,10 @@ static void test_refused(void **state) {
         {"- chunk: {fields: [x], length: 5}\n- chunk: {fields: [y], length: 5}",
          "x.yaml:6:9: streams.x.stages[1].chunk: a stream can have only one `chunk`"},
         {"- chunk: {fields: [x], length: 5}\n- cast: {input: x, dtype: int32}",
-         "x.yaml:6:23: streams.x.stages[1].cast.input: \"x\" is made with the batch, after `chunk` "
+         "x.yaml:6:23: streams.x.stages[1].cast.input: \"x\" exists only in batches, after `chunk` "
          "or `pack`: put `cast` before that stage"},
         {"- chunk: {fields: [x], length: 5}\n- filter: {input: x, min_length: 2}",
-         "x.yaml:6:25: streams.x.stages[1].filter.input: \"x\" is made with the batch, after "
+         "x.yaml:6:25: streams.x.stages[1].filter.input: \"x\" exists only in batches, after "
          "`chunk` or `pack`: put `filter` before that stage"},
         {"- chunk: {fields: [x], length: 5}\n- pad: {input: x, length: 4, value: 0}",
          "x.yaml:6:33: streams.x.stages[1].pad.length: 4 is less than the 5 elements that a row of "

@@ -24,7 +24,7 @@ static void test_bad_records(void **state) {
     check_rows("{\"a\": 300}\n", "- clip: {input: a, min: 0, dtype: uint8}",
                "in.jsonl:1: clip.a: 300 does not fit uint8\n");
     check_rows("{\"a\": 1.5}\n", "- clip: {input: a, min: 0, dtype: int32}",
-               "in.jsonl:1: clip.a: 1.5 is not a whole number, as required by int32\n");
+               "in.jsonl:1: clip.a: 1.5 is not a whole number, but int32 needs one\n");
     check_rows("a,e\nnan,\n",
                "- cast: {input: a, dtype: float32}\n- clip: {input: a, min: 0, nan: fail}\n- "
                "select: {fields: [a]}",

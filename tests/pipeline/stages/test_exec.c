@@ -304,8 +304,8 @@ static void test_drops(void **state) {
         memcpy(digest, driven.digest, sizeof(digest));
     }
     check_error("drop", "",
-                "n.jsonl:10: streams.x.exec: the program drops the record, which it may not: allow "
-                "it with `drops: true`");
+                "n.jsonl:10: streams.x.exec: the program may not drop the record: to allow "
+                "this, set `drops: true`");
 }
 
 static void test_answers_out_of_order(void **state) {

@@ -35,7 +35,7 @@ static void test_stats(void **state) {
         {"{input: b, stats: s.json}",
          "s.json: columns.b has no \"std\": does this column hold numbers?"},
         {"{input: c, stats: s.json}",
-         "s.json: column \"c\" has mean 1 and std 0, by which leat cannot divide"},
+         "s.json: column \"c\" has mean 1 and std 0: leat cannot normalize with these values"},
         {"{input: d, stats: s.json}", "s.json: columns.d.mean is a string, not a number"},
         {"{input: e, stats: s.json}", "s.json: has no column \"e\""},
         {"{input: a, stats: cut.json}", "cut.json:2:3: streams.x.stages[0].normalize.stats: "},

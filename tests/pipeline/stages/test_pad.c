@@ -96,7 +96,8 @@ static void test_refused(void **state) {
                   "x.yaml:6:22: streams.x.stages[1].pad.input: \"x\" is already padded");
     check_refused(
         data, "- pad: {input: x, length: 3, value: 0, mask: m}\n- cast: {input: m, dtype: bool}",
-        "x.yaml:6:23: streams.x.stages[1].cast.input: \"m\" is a mask that is made with the batch, "
+        "x.yaml:6:23: streams.x.stages[1].cast.input: \"m\" is a mask, which exists only in "
+        "batches, "
         "so no stage can read it");
 }
 

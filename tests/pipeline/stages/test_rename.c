@@ -18,7 +18,7 @@ static void test_masks(void **state) {
     check_rows("{\"x\": [1]}\n",
                "- pad: {input: x, length: 2, value: 0, mask: m}\n"
                "- rename: {fields: {m: attention, x: \"a \\\"b\\\"\"}}",
-               "{\"a \\\"b\\\"\": [1], \"attention\": \"(mask of x: made with the batch)\"}\n");
+               "{\"a \\\"b\\\"\": [1], \"attention\": \"(mask of x: only in batches)\"}\n");
 }
 
 static void test_refused(void **state) {

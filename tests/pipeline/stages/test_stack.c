@@ -20,9 +20,9 @@ static void test_rows(void **state) {
     check_rows("{\"a\": 300, \"b\": 1}\n", "- stack: {inputs: [b, a], output: m, dtype: uint8}",
                "in.jsonl:1: stack.a: 300 does not fit uint8\n");
     check_rows("{\"a\": 0.5, \"b\": 1}\n", "- stack: {inputs: [b, a], output: m, dtype: int32}",
-               "in.jsonl:1: stack.a: 0.5 is not a whole number, as required by int32\n");
+               "in.jsonl:1: stack.a: 0.5 is not a whole number, but int32 needs one\n");
     check_rows("{\"a\": 16777217}\n", "- stack: {inputs: [a], output: m}",
-               "in.jsonl:1: stack.a: 16777217 would be rounded by float32: set a larger `dtype`\n");
+               "in.jsonl:1: stack.a: float32 would round 16777217: set a larger `dtype`\n");
     check_rows("{\"a\": 16777217}\n", "- stack: {inputs: [a], output: m, dtype: float32}",
                "{\"a\": 16777217, \"m\": [16777216.0]}\n");
     check_rows("a,e\nnan,\n",
