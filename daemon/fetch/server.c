@@ -51,9 +51,11 @@ void leat_fetch_reply_error(struct leat_fetch_client *client, const char *url,
 /* Bytes of a packet, 0 at the end, -errno; *ret_fd: that came with it, -1: none. */
 static ssize_t receive(int socket, void *data, size_t size, int *ret_fd) {
     struct iovec part = {.iov_base = data, .iov_len = size};
-    union room room;
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof(room)};
+    union room room; /* with its padding, there would be room for a second descriptor */
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &room,
+                             .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     const struct cmsghdr *header = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
 

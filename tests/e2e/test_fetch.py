@@ -478,6 +478,26 @@ def test_service(folder):
             assert service.wait(leat_harness.HANG_S) == 0
 
 
+def test_descriptors(folder):
+    """Descriptors that come with a request stay open no longer than the request, however many they are."""
+    need_fetch()
+    if os.environ.get("LEAT_TEST_EMULATED"):
+        raise Skip("qemu delivers descriptors for which there is no room")
+    place = folder / "fetch.sock"
+    with open(os.devnull) as null, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        service = subprocess.Popen([BIN / "leat-fetch", "--socket", place], env={**os.environ, "HOME": str(folder)})
+        try:
+            leat_harness.wait_until(lambda: client.connect_ex(str(place)) == 0, "leat-fetch listens")
+            counts = []
+            for n in (1, 1, 2, 2, 3, 1):
+                socket.send_fds(client, [b"no request"], [null.fileno()] * n)
+                assert b"does not know this request" in client.recv(4096)
+                counts.append(len(os.listdir(f"/proc/{service.pid}/fd")))
+            assert len(set(counts)) == 1, counts
+        finally:
+            service.terminate()
+            assert service.wait(leat_harness.HANG_S) == 0
+
 
 if __name__ == "__main__":
     leat_harness.main(globals())
