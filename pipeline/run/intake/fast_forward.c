@@ -24,6 +24,10 @@ void leat_fast_forward_deinit(struct leat_fast_forward *forward) {
     free(forward->replay);
 }
 
+uint64_t leat_fast_forward_bytes(const struct leat_fast_forward *forward) {
+    return forward->n_blocks * sizeof(struct leat_count_only);
+}
+
 void leat_fast_forward_explain(struct leat_fast_forward *forward, uint64_t first_step,
                                bool has_index) {
     struct leat_text text = {.data = NULL};

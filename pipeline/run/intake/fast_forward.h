@@ -56,6 +56,9 @@ void leat_fast_forward_init(struct leat_fast_forward *forward, const struct leat
                             bool is_late, bool is_own, bool evicts);
 void leat_fast_forward_deinit(struct leat_fast_forward *forward);
 
+/* Memory of what is known of count-only blocks. */
+uint64_t leat_fast_forward_bytes(const struct leat_fast_forward *forward);
+
 /* Notes why all batches in front of the first step are made again. */
 void leat_fast_forward_explain(struct leat_fast_forward *forward, uint64_t first_step,
                                bool has_index);

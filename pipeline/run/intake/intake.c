@@ -90,7 +90,8 @@ uint32_t leat_intake_n_blocks(const struct leat_intake *intake) {
 }
 
 uint64_t leat_intake_order_bytes(const struct leat_intake *intake) {
-    uint64_t n_bytes = leat_run_spans_bytes(&intake->spans);
+    uint64_t n_bytes =
+        leat_run_spans_bytes(&intake->spans) + leat_fast_forward_bytes(&intake->forward);
 
     for (size_t i = 0; i < intake->n_lanes; i++)
         n_bytes += intake->lanes[i].memory.blocks.n_bundle_bytes;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "pipeline/memory/budget.h"
+#include "pipeline/run/intake/fast_forward.h"
 #include "tests/pipeline/shared_cache_folder.h"
 #include "tests/pipeline/shared_compress.h"
 #include "tests/pipeline/shared_documents.h"
@@ -372,6 +373,30 @@ static void test_memory_with_cache(void **state) {
     remove_caches();
 }
 
+/* A shuffle may hold many small blocks that are only counted. What is known of them counts. */
+static void test_memory_of_small_blocks(void **state) {
+    struct leat_budget budget;
+    struct leat_account account;
+    struct drive how = {
+        .options = {.n_epochs = 1, .first_rank = 1, .world_size = 8, .account = &account}};
+    struct driven driven;
+
+    (void)state;
+    write_data("data.csv", 0, 3000, 0);
+    leat_budget_init(&budget, UINT64_MAX);
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    driven =
+        drive_stream(CSV, "",
+                     CASTS "- select: {fields: [id]}\n- shuffle: {blocks: true, block_size: 1, "
+                           "buffer_size: 2000}\n- batch: {batch_size: 5}",
+                     &how);
+    assert_string_equal(driven.error.message, "");
+    assert_in_range(account.pools[LEAT_MEMORY_ORDER].peak_bytes,
+                    2000 * sizeof(struct leat_count_only), UINT64_MAX);
+    assert_int_equal(account.used_bytes, 0);
+    leat_account_close(&account);
+}
+
 static void flip_somewhere(void) {
     const char *name = cache_name();
     size_t n_bytes;
@@ -582,6 +607,7 @@ int main(void) {
         cmocka_unit_test(test_lists_of_a_cache),
         cmocka_unit_test(test_documents_of_a_cache),
         cmocka_unit_test(test_memory_with_cache),
+        cmocka_unit_test(test_memory_of_small_blocks),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
