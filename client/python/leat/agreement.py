@@ -49,7 +49,7 @@ _has_warned = False
 
 
 class Line(Protocol):
-    """Messages between ranks. A message of a rank under a key is received once."""
+    """Passes messages between ranks. A rank receives each message once, under its key."""
 
     name: str
     rank: int
@@ -64,7 +64,7 @@ class Line(Protocol):
 
 
 class _Store:
-    """A line over a store of keys and values."""
+    """Passes messages through a store of keys and values."""
 
     def __init__(self, name: str, prefix: str, rank: int, size: int) -> None:
         self.name, self.rank, self.size = name, rank, size
@@ -84,8 +84,8 @@ class _Store:
 
 
 class _Torch(_Store):
-    """The store of the default group. A copy of it, which takes up to a second to make, has a connection of its own, for
-    threads and forked workers; it goes with the group."""
+    """Uses the store of torch's default group. For threads and forked workers, it makes a copy of the store with a connection
+    of its own. This takes up to a second. The copy ends with the group."""
 
     _copies: weakref.WeakKeyDictionary[Any, tuple[int, Any]] = weakref.WeakKeyDictionary()  # with the process
 
@@ -116,14 +116,14 @@ class _Torch(_Store):
 
 
 def _worker() -> str:
-    """A forked worker of a DataLoader compares with the workers of its number."""
+    """Returns a suffix for keys. So a forked worker of a DataLoader compares with the workers of the same number."""
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
     return "" if info is None else f"/worker {info.id}"
 
 
 class _Jax(_Store):
-    """JAX's coordination service."""
+    """Passes messages through JAX's coordination service."""
 
     def __init__(self, rank: int, size: int) -> None:
         from jax._src import distributed
@@ -149,7 +149,7 @@ class _Jax(_Store):
 
 
 class _Mpi:
-    """Messages of one tag, over a communicator."""
+    """Passes messages of one tag through a communicator."""
 
     name = "mpi4py"
     _TAG = 0x1EA7
@@ -186,8 +186,8 @@ class _Mpi:
 
 
 class _Mlx:
-    """A group of MLX. It has collectives alone, which wait without limit: so they run in a thread that is left alone with one
-    that does not come. Each rank gets what all ranks tell."""
+    """A group of MLX. MLX has only collectives, and they wait without limit. So they run in a thread. If a rank does not come,
+    leat abandons the thread. Each rank gets the texts of all ranks."""
 
     name = "mlx"
 
@@ -196,7 +196,7 @@ class _Mlx:
         self._group = group
 
     def exchange(self, text: str, timeout: float) -> list[str] | None:
-        """Returns the texts of all ranks. None: not all of them came in time."""
+        """Returns the texts of all ranks, or None if not all ranks came in time."""
         found: list[list[str]] = []
         mx = sys.modules["mlx.core"]
         mx.synchronize()  # what the trainer has begun goes first
@@ -330,7 +330,7 @@ class Agreement:
             raise self._failure from error
 
     def _tell_nothing(self) -> None:
-        """Says once that ranks are not compared."""
+        """Warns once that leat does not compare the ranks."""
         global _has_warned
         why = (
             f"the {self._world_size} ranks cannot compare what they read, because torch.distributed, JAX or mpi4py is not "
@@ -348,14 +348,14 @@ class Agreement:
 
 
 def _new_key(stream: str) -> str:
-    """All ranks compare their streams of a name in the same order."""
+    """Makes the key of a comparison. All ranks compare streams of the same name in the same order."""
     with _lock:
         _begun[stream] = _begun.get(stream, 0) + 1
         return f"{stream}/{_begun[stream]}"
 
 
 class _Comparison:
-    """One comparison. `what`: for errors. files: of this rank."""
+    """One comparison. `what` names it in errors. `files` are the files of this rank."""
 
     def __init__(self, line: Line | _Mlx, key: str, what: str, timeout: float, files: str) -> None:
         self._line = line
@@ -365,7 +365,8 @@ class _Comparison:
         self._files = files
 
     def run(self, fingerprint: str) -> None:
-        """Returns if all ranks reported the same. Raises AgreementError if they did not, or if one did not come."""
+        """Returns if all ranks reported the same values. Raises AgreementError if the values differ, or if a rank did not
+        come."""
         own = json.dumps({"host": socket.gethostname(), "comparison": self._key, "fingerprint": fingerprint})
         line = self._line
         if isinstance(line, _Mlx):
@@ -427,7 +428,7 @@ class _Comparison:
             member.files = found.get(member.rank, "")
 
     def _wait(self, line: Line, sources: Iterable[int], kind: str, timeout: float) -> dict[int, str]:
-        """The messages of these ranks that come in time."""
+        """Returns the messages of these ranks that come in time."""
         begin = time.monotonic()
         found: dict[int, str] = {}
         missing = set(sources)
@@ -494,7 +495,7 @@ def _differ(members: list[_Member], name: str) -> bool:
 
 
 def _differences(members: list[_Member]) -> str:
-    """ "" if there are none. """
+    """Returns the differences as text. It is empty if there are none."""
     found = []
     for name in members[0].fields:
         if _differ(members, name):
@@ -509,7 +510,7 @@ def _short(value: str) -> str:
 
 
 def _file_differences(members: list[_Member]) -> list[str]:
-    """Compares the files one by one, by their places in the lists, since they may have other names elsewhere."""
+    """Compares the files one by one, by their places in the lists, because a file may have another name on another rank."""
     lists = {member.rank: [line.split("\t", 2) for line in member.files.splitlines()] for member in members}
     if not all(lists.values()):
         return []

@@ -42,7 +42,7 @@ def convert(arrays: Any, framework: str, device: Any = None, copy: bool | None =
 
 
 def _origin(value: Any) -> str | None:
-    """The framework of an array, "leat" for a Tensor; None: it is no array. No framework is imported."""
+    """Returns the framework of an array, "leat" for a Tensor, or None if it is not an array. It imports no framework."""
     if isinstance(value, _leat.Tensor):
         return "leat"
     for framework, (name, kind) in _CLASSES.items():
@@ -82,7 +82,7 @@ def _bfloat16() -> Any:
 
 
 def _to_numpy(value: Any, origin: str) -> Any:
-    """An array of NumPy, which may share the memory."""
+    """Returns a NumPy array, which may share the memory."""
     numpy = module("numpy")
 
     if origin == "leat":
@@ -99,12 +99,12 @@ def _to_numpy(value: Any, origin: str) -> Any:
 
 
 def _own(array: Any) -> Any:
-    """A copy in the order of bytes of this machine."""
+    """Returns a copy in the byte order of this machine."""
     return module("numpy").array(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 
 def _bits(array: Any) -> Any:
-    """A copy, with 16-bit integers in place of bfloat16."""
+    """Returns a copy, with 16-bit integers in place of bfloat16."""
     own = _own(array)
     return own.view("uint16") if own.dtype.name == "bfloat16" else own
 

@@ -46,7 +46,7 @@ class CostWarning(UserWarning):
 
 
 def _type_of(name: str, value: Any) -> tuple[str, int | None]:
-    """Returns the type of an element in a schema and the length of the list; None: a scalar, -1: a list of any length."""
+    """Returns the type of an element and the length of the list. The length is None for a scalar, and -1 for any length."""
     if hasattr(value, "dtype"):  # an array of NumPy, torch, JAX, MLX
         dtype = specs.dtype_name(value.dtype)
         dtype = {"uint32": "int64", "uint64": "int64"}.get(dtype, dtype)
@@ -99,7 +99,7 @@ def _sample(pipeline: Pipeline, function: Function, inputs: list[str] | None, ba
 
 
 def _find_schema(pipeline: Pipeline, function: Function, inputs: list[str] | None, batch_size: int) -> dict[str, str]:
-    """batch_size 0: the function takes single records."""
+    """Finds the types of the new fields. With batch_size 0, the function takes single records."""
     answers = _sample(pipeline, function, inputs, batch_size)
     return {str(name): _type_of_all(str(name), [answer[name] for answer in answers]) for name in answers[0]}
 
@@ -164,7 +164,7 @@ def stage(
 
 
 def _try(command: list[str], path: str) -> None:
-    """Loads the function in another process, with the environment that `exec` gives it. SpecError: that fails."""
+    """Loads the function in another process, with the environment that `exec` gives it. Raises SpecError if this fails."""
     known = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
     done = subprocess.run(
         [*command, "--try"], env={**known, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -187,7 +187,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Column(list[Any]):
-    """A list of texts or lists, which takes arrays of indices or booleans as keys, like an array of NumPy."""
+    """A list of texts or lists. Like a NumPy array, it takes arrays of indices or booleans as keys."""
 
     def __getitem__(self, key: Any) -> Any:
         if not hasattr(key, "tolist") or not getattr(key, "ndim", 0):
@@ -199,7 +199,7 @@ class _Column(list[Any]):
 
 
 def _column(values: list[Any]) -> Any:
-    """Makes an array of NumPy of numbers, if NumPy is installed."""
+    """Makes a NumPy array from numbers, if NumPy is installed."""
     if not all(isinstance(value, (bool, int, float)) for value in values):
         return _Column(values)
     try:
@@ -210,7 +210,7 @@ def _column(values: list[Any]) -> Any:
 
 
 def _rows_of(answer: Mapping[str, Any], given: dict[str, list[Any]], n: int) -> list[int]:
-    """Returns which of the n rows each row of the answer is. ValueError: nothing tells."""
+    """Returns for each row of the answer which of the n rows it is. Raises ValueError if leat cannot find out."""
     rows = [int(row) for row in answer.get(ROW, range(n))]
     sizes = {name: len(value) for name, value in answer.items()}
     if len(set(sizes.values())) > 1:
@@ -244,7 +244,7 @@ def _bare(value: Any) -> Any:
 
 
 def _answer_batch(function: Function, records: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-    """Calls the function with all records at once. Returns its answer to each record; None: it drops the record."""
+    """Calls the function with all records at once. Returns its answer to each record, or None for a record that it drops."""
     n = len(records)
     given = {name: [record[name] for record in records] for name in records[0]}
     answer = function({**{name: _column(values) for name, values in given.items()}, ROW: _column(list(range(n)))})

@@ -31,8 +31,8 @@ _THOUGHTS = ("reasoning_content", "thinking", "reasoning")
 
 
 def choose(name: str | None, jinja: Any = None, argument: str = "chat_template") -> str:
-    """Returns the name if it is the name of a template. Raises SpecError if it is not, or is None. `jinja`, the model's own
-    template, gives a hint.
+    """Returns the name if it is the name of a template. Raises SpecError if it is not, or is None. The message suggests a
+    template that is like `jinja`, the model's own.
     """
     if name in TEMPLATES:
         return name
@@ -53,7 +53,7 @@ def guess_of(jinja: Any) -> str | None:
 
 
 def own_template(config: Mapping[str, Any]) -> str | dict[str, str] | None:
-    """The template of a tokenizer_config.json: a Jinja text, or several of them by their names."""
+    """Returns the template of a tokenizer_config.json: a Jinja text, or a dict of Jinja texts by name."""
     found = config.get("chat_template")
     if isinstance(found, list):
         named = {one.get("name"): one.get("template") for one in found if isinstance(one, Mapping)}
@@ -62,8 +62,8 @@ def own_template(config: Mapping[str, Any]) -> str | dict[str, str] | None:
 
 
 def find_template(asked: str | None, own: str | Mapping[str, str] | None, has_tools: bool) -> str:
-    """The name of one of leat's templates, or a Jinja text: `asked`, which may also name one of the model's `own`, or else the
-    model's own. SpecError: there is none."""
+    """Returns the name of one of leat's templates, or a Jinja text. This is `asked`, which may also name one of the model's
+    `own` templates. Without `asked`, it is the model's own template. Raises SpecError if there is none."""
     if isinstance(own, Mapping) and (asked is None or asked in own):
         usual = "tool_use" if has_tools and "tool_use" in own else "default"
         if asked is None and usual not in own:
@@ -82,8 +82,9 @@ def find_template(asked: str | None, own: str | Mapping[str, str] | None, has_to
 def render(
     conversations: Sequence[Sequence[Mapping[str, Any]]], template: str, variables: Mapping[str, Any], system: str | None
 ) -> tuple[list[tuple[str, bytes]], bool]:
-    """Writes conversations by a Jinja template, as transformers does: for each what write() returns. Also returns True if the
-    template marks what the assistant says. SpecError, DataError: the template, a variable or a message is wrong."""
+    """Writes conversations with a Jinja template, as transformers does. Returns the result of write() for each conversation,
+    and True if the template marks what the assistant says. Raises SpecError or DataError if the template, a variable or a
+    message is wrong."""
     now = time.localtime()
     every = [{**variables, "messages": _messages_of(one, system)} for one in conversations]
     try:
@@ -95,7 +96,8 @@ def render(
 
 
 def _messages_of(conversation: Sequence[Mapping[str, Any]], system: str | None) -> list[dict[str, Any]]:
-    """The messages without members that are None, and with thoughts under two more names: as transformers 5 has them."""
+    """Returns the messages as transformers 5 has them: without members that are None, and with thoughts under two more
+    names."""
     messages = []
     for i, given in enumerate(conversation):
         if not isinstance(given, Mapping) or "role" not in given:
@@ -130,7 +132,7 @@ def write(
 ) -> tuple[str, bytes]:
     """Returns the text of a conversation, and the parts that the assistant says, as marks for _leat.Tokenizer.encode.
 
-    DataError or SpecError (both ValueErrors): a message is malformed, or the template has no such turn.
+    Raises DataError or SpecError (both are ValueErrors) if a message is malformed, or if the template has no such turn.
     """
     kept = [{key: value for key, value in message.items() if value is not None} for message in messages]
     return _leat.chat(json.dumps(kept).encode(), template, bos, eos, system, add_generation_prompt)

@@ -160,9 +160,9 @@ class _Values(Protocol):
     def nan(self) -> _Found | None: ...
     def inf(self) -> _Found | None: ...
     def outside(self, end: int | None, ignored: int | None) -> _Found | None:
-        """Below 0 or not below end (None: without), and not `ignored`."""
+        """Finds the values below 0, or at or above `end` if it is given. It leaves out the value `ignored`."""
     def rows_of(self, value: int) -> Sequence[int]:
-        """Rows, of the first dimension, in which every element is that."""
+        """Returns the rows (of the first dimension) in which every element is `value`."""
 
 
 def _values_of(tensor: _leat.Tensor) -> _Values:
@@ -222,7 +222,7 @@ class _PlainValues:
         self._flat = values
 
     def _found(self, marked: list[int]) -> _Found | None:
-        """`marked`: indices in the flat list."""
+        """`marked` are indices in the flat list."""
         if not marked:
             return None
         at, first = marked[0], list[int]()

@@ -147,7 +147,7 @@ class _Task:
         return pool.submit(_attempt, self.words)
 
     def take(self, job: Any) -> dict[str, Any] | None:
-        """Returns the answer of a job that is done. None: it failed."""
+        """Returns the answer of a job that is done, or None if the job failed."""
         self.is_told = False
         try:
             report = _Report(*job.result())

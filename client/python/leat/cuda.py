@@ -1,10 +1,11 @@
-"""Copies batches to a GPU of NVIDIA, from the ring straight over the bus, while the GPU computes.
+"""Copies batches to an NVIDIA GPU, straight from shared memory, while the GPU computes.
 
-The ring's read-only mapping is registered with CUDA once, so that the GPU's copy engine reads it at the bus's full speed,
-without a copy on the CPU. `Torch(batch, device)` and `Jax(batch, device)` begin a transfer on a stream of its own. finish()
-makes the framework's stream wait for it, not the CPU. The slot is returned when CUDA's event says that it has been read.
+leat registers the ring's read-only mapping with CUDA once. The GPU then reads it at the full speed of the bus, without a copy
+on the CPU. `Torch(batch, device)` and `Jax(batch, device)` begin a transfer on a CUDA stream of its own. finish() makes the
+framework's stream wait for the transfer; the CPU does not wait. When a CUDA event shows that the GPU has read the slot, the
+slot goes back.
 
-The first use loads CUDA's driver (libcuda.so.1); nothing is linked. Like CUDA, it does not work in forked children.
+The first use loads CUDA's driver (libcuda.so.1). leat is not linked with CUDA. Like CUDA, it does not work in forked children.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Feeder:
         self._has_warned = False
 
     def send(self, batch: _leat.Batch, addresses: dict[str, int]) -> _leat.CudaCopy:
-        """Begins to copy the tensors of those names to those addresses of the device."""
+        """Begins to copy the named tensors to the given addresses of the device."""
         copy = self.device.copy([(batch[name], address) for name, address in addresses.items()])
         self._under_way.append(copy)
         self._warn_slow(copy)
@@ -48,7 +49,7 @@ class Feeder:
         return copy
 
     def settle(self, n_left: int) -> None:
-        """Returns slots that were read, and waits until at most `n_left` are not."""
+        """Gives back the slots that the GPU has read. Waits until it has yet to read at most `n_left` slots."""
         with contextlib.suppress(IndexError):  # another thread was quicker
             while self._under_way and (len(self._under_way) > n_left or self._under_way[0].is_done):
                 self._under_way.popleft().wait()
@@ -63,7 +64,7 @@ class Feeder:
 
 
 def feeder(ordinal: int) -> Feeder:
-    """This process's feeder of that device."""
+    """Returns this process's feeder for the device."""
     key = os.getpid(), ordinal
     if key not in _feeders:
         _feeders[key] = Feeder(ordinal)
@@ -71,7 +72,7 @@ def feeder(ordinal: int) -> Feeder:
 
 
 def settle(is_waiting: bool) -> None:
-    """Returns slots that all devices have read; is_waiting: waits for the others."""
+    """Gives back the slots that the devices have read. With is_waiting, it also waits for the other slots."""
     for (pid, _), sender in list(_feeders.items()):
         if pid == os.getpid():
             sender.settle(0 if is_waiting else MAX_UNDER_WAY)
@@ -107,8 +108,8 @@ class Torch:
 class Jax:
     """A batch on its way to `device` (a jax.Device of platform gpu).
 
-    JAX lends no memory to write to. So the copy goes to leat's memory on the device, and JAX copies it from there. The memory
-    is reused once JAX is done."""
+    leat cannot write into memory of JAX. So it copies the batch into its own memory on the device, and JAX copies it from
+    there. leat uses this memory again when JAX has copied it."""
 
     def __init__(self, batch: _leat.Batch, device: Any) -> None:
         self._device = device
@@ -142,7 +143,7 @@ class _Lent:
         return _CUDA, self._ordinal
 
     def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
-        """stream: the number of the CUstream that is to wait for the copy; None or -1: the CPU waits."""
+        """stream: the number of the CUstream that waits for the copy. With None or -1, the CPU waits."""
         if stream in (None, -1):
             self._copy.wait()
         else:
@@ -158,7 +159,7 @@ class _Memories:
         self._returned: deque[tuple[_leat.CudaMemory, Any]] = deque()
 
     def take(self, n_bytes: int) -> _leat.CudaMemory:
-        """Lends memory of at least that size, which nothing reads any more."""
+        """Lends memory of at least this size. Nothing reads this memory any more."""
         for i, (memory, array) in enumerate(self._returned):
             if n_bytes <= memory.nbytes <= 2 * n_bytes and (array.is_deleted() or array.is_ready()):
                 del self._returned[i]
@@ -168,7 +169,8 @@ class _Memories:
         return self._device.alloc(n_bytes)
 
     def give(self, memory: _leat.CudaMemory, array: Any) -> None:
-        """Takes memory back, which may be lent again once `array`, its copy, is ready. The oldest of many is freed."""
+        """Takes memory back. leat may lend it again when its copy `array` is ready. If there is much memory, leat frees the
+        oldest."""
         self._returned.append((memory, array))
         while len(self._returned) > 64:
             old, copy = self._returned.popleft()

@@ -74,7 +74,7 @@ class Waiting:
                 loop.remove_reader(self.native.fileno())
 
     def wake(self) -> None:
-        """Wakes all tasks, in the threads of their loops. To be called before the session's descriptor is closed."""
+        """Wakes all tasks, in the threads of their loops. Call this before you close the session's descriptor."""
         if not self._tasks:
             return
         import asyncio
@@ -121,7 +121,7 @@ class Cursor:
     def __init__(
         self, opener: Opener | None, limits: Limits, epoch: int, position: str = "", session: Session | None = None
     ) -> None:
-        """position: of the cursor, if it has no session."""
+        """position: the position of the cursor, if it has no session."""
         self.limits = limits  # at the cursor's start
         self.epoch = epoch
         self.given: str | None = None  # the position behind the last returned batch, while more were taken
@@ -229,7 +229,8 @@ class Cursor:
         return self._n_taken + (self.session.native.n_batches - self._n_batches if self.session is not None else 0)
 
     def _passes_over(self, session: Session) -> bool:
-        """Moves the session to the start of the next epoch, unless it has ended. False: it had to be closed."""
+        """Moves the session to the start of the next epoch, unless it has ended. Returns False if it had to close the
+        session."""
         if self.is_ended:
             return True
         try:
@@ -287,7 +288,7 @@ class Cursor:
         return None
 
     def _next_elsewhere(self, timeout: float | None) -> Batch | None:
-        """Goes on after the session was given away during a wait."""
+        """Continues after the session was given away during a wait."""
         if self._is_abandoned:
             raise LeftError
         return self.next(timeout)
@@ -337,16 +338,16 @@ class Cursor:
         return self.given or (self._position if session is None else session.native.position)
 
     def hold_position(self) -> None:
-        """Keeps `position` until release_position(), although batches are taken."""
+        """Keeps `position` unchanged until release_position(), even if batches are taken."""
         self.given = self.position
 
     def release_position(self) -> None:
-        """Moves `position` behind all batches that were taken."""
+        """Moves `position` to the place after all batches that were taken."""
         self.given = None
 
 
 def steps_of(native: _leat.Stream) -> int | None:
-    """Returns the steps of an epoch over all ranks. None: unknown, because this process has read no epoch to its end."""
+    """Returns the steps of an epoch over all ranks, or None if this process has not read an epoch to its end."""
     return _known_steps.get(_identity(native)) if native.n_steps is None else native.n_steps
 
 
@@ -370,7 +371,7 @@ def elsewhere(position: str, epoch: int, step: int) -> str:
 
 
 def settle_copies(is_waiting: bool) -> None:
-    """Returns slots that a GPU has read. With is_waiting, it waits until the GPU has read all."""
+    """Gives back the slots that a GPU has read. With is_waiting, it waits until the GPU has read all slots."""
     cuda = sys.modules.get(f"{__package__}.cuda")
     if cuda is not None:
         cuda.settle(is_waiting)

@@ -48,7 +48,7 @@ _log = logging.getLogger("leat.daemon")
 
 
 def _own_user_answers(folder: str) -> bool:
-    """True if a daemon of this user listens there: in a folder of sockets, or at a socket in it."""
+    """True if a daemon of this user answers at this folder of sockets, or at this socket."""
     path = folder if folder.endswith(".sock") else os.path.join(folder, "trainer.sock")
     if len(os.fsencode(path)) > _SOCKET_PATH_MAX:
         return False
@@ -63,7 +63,7 @@ def _own_user_answers(folder: str) -> bool:
 
 
 def _user_daemon() -> str | None:
-    """The place of the user's own daemon; None if none answers."""
+    """Returns the address of a daemon of this user, or None if none answers."""
     given = os.environ.get("LEAT_SOCKET")
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     place = given or (os.path.join(runtime, "leat") if runtime else None)
@@ -186,11 +186,11 @@ class Embedded:
         raise DaemonError(f"leatd was not ready within {_START_TIMEOUT_S:.0f} s")
 
     def is_alive(self) -> bool:
-        """True if it runs. A forked child cannot wait for it, so it asks its socket."""
+        """True if the daemon runs. A forked child cannot wait for the daemon, so the child asks the daemon's socket."""
         return self.process.poll() is None if self.owner == os.getpid() else _own_user_answers(self.folder)
 
     def revive(self) -> None:
-        """If it has ended, starts it again in the same folder, so that streams continue."""
+        """Starts the daemon again in the same folder if it has ended, so that streams continue."""
         if self.owner != os.getpid() or self.is_alive():
             return
         _log.warning("leatd ended with status %d, so leat starts it again", self.process.returncode)
@@ -198,7 +198,7 @@ class Embedded:
         self.process = self._start()
 
     def stop(self) -> None:
-        """Ends it, if this process started it."""
+        """Ends the daemon if this process started it."""
         if self.owner != os.getpid():
             return
         self.process.terminate()
@@ -224,8 +224,8 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def embedded() -> Embedded:
-    """The daemon that leat starts for this process. If there is none, this starts one. A forked child uses its parent's as long
-    as that runs."""
+    """Returns the daemon that leat starts for this process. It starts the daemon at the first call. A forked child uses the
+    daemon of its parent while this daemon runs."""
     global _embedded
     with _lock:
         if _embedded is not None and not _embedded.is_alive():
@@ -239,7 +239,8 @@ def embedded() -> Embedded:
 
 
 class Place:
-    """A daemon at which to open streams. `address` is its folder of sockets. None: libleat searches, for declared streams."""
+    """A daemon that opens streams. `address` is its folder of sockets. If it is None, libleat searches for a daemon with
+    declared streams."""
 
     def __init__(self, address: str | None, daemon: Embedded | None = None) -> None:
         self.address = address
@@ -262,7 +263,8 @@ class Place:
 
 
 def for_built(needs_own: bool = False) -> Place:
-    """The daemon for pipelines built in Python. needs_own: they start programs, which a shared daemon may not."""
+    """The daemon for pipelines built in Python. needs_own: True if they start programs, which a shared daemon does not
+    allow."""
     if _address is not None:
         return Place(_address)
     address = None if needs_own else _user_daemon()

@@ -76,11 +76,11 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
         return self._stream.state_at(self.position)
 
     def hold_position(self) -> None:
-        """Keeps the position until release_position(), while batches are taken ahead."""
+        """Keeps the position unchanged until release_position(), while batches are taken ahead."""
         self.cursor.hold_position()
 
     def release_position(self) -> None:
-        """Moves the position behind all batches that were taken."""
+        """Moves the position to the place after all batches that were taken."""
         self.cursor.release_position()
 
     def _pass_on(self, batch: Batch | None) -> Batch | None:

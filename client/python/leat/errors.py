@@ -54,7 +54,7 @@ class NotFoundError(Error, LookupError):
 
 
 class DaemonError(Error, ConnectionError):
-    """No daemon answers, no daemon came back before the timeout, or its answer makes no sense."""
+    """No daemon answers, no daemon came back before the timeout, or its answer is malformed."""
 
 
 class PermissionDeniedError(Error, PermissionError):
@@ -74,7 +74,7 @@ class HeldError(Error, BufferError):
 
 
 class TimedOutError(Error, TimeoutError):
-    """No batch came in time."""
+    """No batch or answer came in time. You may try again."""
 
 
 class ForkedError(Error, RuntimeError):

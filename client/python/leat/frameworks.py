@@ -92,8 +92,8 @@ def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
 
 
 def array_of(tensor: _leat.Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """The array of Tensor.numpy(), tensor[..] and tensor.__array__(), over the slot if possible. ValueError: copy=False, and
-    it is not."""
+    """Returns the array of Tensor.numpy(), tensor[..] and tensor.__array__(). It views the slot if possible. Raises ValueError
+    if it needs a copy, but copy=False."""
     needs_copy = tensor.dtype == "bfloat16" or dtype is not None and module("numpy").dtype(dtype).name != tensor.dtype
     if needs_copy and copy is False:
         raise ValueError(
@@ -104,7 +104,7 @@ def array_of(tensor: _leat.Tensor, dtype: Any = None, copy: bool | None = None) 
 
 
 def _copy_to(address: int, tensor: _leat.Tensor) -> None:
-    """Copies the tensor's bytes. The export holds the slot meanwhile."""
+    """Copies the tensor's bytes. The slot does not go back before the copy is complete."""
     hold = tensor.__dlpack__() if tensor.dtype == "bfloat16" else memoryview(tensor)
     ctypes.memmove(address, tensor.data_ptr, tensor.nbytes)
     del hold
@@ -114,7 +114,7 @@ def _copy_to(address: int, tensor: _leat.Tensor) -> None:
 
 
 def torch_dtype(name: str) -> Any:
-    """torch.int32 for "int32". SpecError: this torch has no such type."""
+    """Returns torch.int32 for "int32". Raises SpecError if this torch has no such type."""
     torch = module("torch")
     if not hasattr(torch, name):
         raise SpecError(f"torch {torch.__version__} has no {name}: cast it to another type, or use a newer torch")
@@ -173,7 +173,7 @@ def jax_array_of(tensor: _leat.Tensor) -> Any:
 
 
 def _check_narrowed(tensors: Iterable[_leat.Tensor]) -> None:
-    """DataError: a number would wrap around, since JAX makes int32 of int64."""
+    """Raises DataError if a number does not fit, because JAX converts int64 to int32."""
     if module("jax").config.jax_enable_x64:
         return
     for tensor in tensors:
@@ -372,7 +372,7 @@ class _Ahead(Iterator[B]):
         return True
 
     def _look_ahead(self) -> None:
-        """Reads a batch that is ready, since the step must not wait. An exception is kept until the next call."""
+        """Reads the next batch if it is ready, because the step must not wait. It keeps an exception until the next call."""
         try:
             self._read_ahead()
         except (TimedOutError, HeldError):
@@ -451,7 +451,7 @@ class _Moved:
 
 
 def _begin_move(item: Any, device: Any, side: Any) -> Callable[[], Any]:
-    """Begins to copy on that stream. From pinned memory the CPU does not wait."""
+    """Begins to copy on this stream. If the memory is pinned, the CPU does not wait."""
     torch = module("torch")
 
     with torch.cuda.stream(side):

@@ -38,7 +38,7 @@ def _names(given: object) -> list[str]:
 
 
 def _after(lists: list[TokenList], kind: str, given: Arguments) -> list[TokenList]:
-    """The lists that are not padded yet after that stage."""
+    """Returns the lists that are not padded yet after this stage."""
     if kind == "tokenize":
         made = _made_by_tokenize(given)
         names = {item.name for item in made}
@@ -58,7 +58,7 @@ def _after(lists: list[TokenList], kind: str, given: Arguments) -> list[TokenLis
 
 
 def token_lists(stages: Sequence[Stage]) -> list[TokenList]:
-    """The lists that are not padded yet after the stages, in the order of their making."""
+    """Returns the lists that are not padded yet after these stages, the oldest first."""
     lists: list[TokenList] = []
     for kind, given in stages:
         lists = _after(lists, kind, given)
@@ -71,7 +71,7 @@ def _none_there(kind: str, argument: str) -> SpecError:
 
 
 def _expand_pad(stages: Sequence[Stage], given: Arguments) -> list[Stage]:
-    """A pad for each list; only token ids get a mask and the value."""
+    """Makes a `pad` for each list. Only token ids get a mask and the padding value."""
     lists = token_lists(stages)
     if not lists:
         raise _none_there("pad", "input")
@@ -92,7 +92,7 @@ def _expand_pad(stages: Sequence[Stage], given: Arguments) -> list[Stage]:
 
 
 def _expand_fields(stages: Sequence[Stage], kind: str, given: Arguments) -> list[Stage]:
-    """chunk and pack cut the lists of the last token ids together, if they have one element a token."""
+    """Gives `chunk` or `pack` all lists with one element for each of the last token ids, so that it cuts them together."""
     lists = token_lists(stages)
     if not lists:
         raise _none_there(kind, "fields")
@@ -102,7 +102,7 @@ def _expand_fields(stages: Sequence[Stage], kind: str, given: Arguments) -> list
 
 
 def expand(stages: Sequence[Stage], kind: str, given: Arguments) -> list[Stage]:
-    """The stages that one with these arguments stands for, after the others."""
+    """Returns the stages to add for a stage with these arguments, after the given `stages`."""
     lists = token_lists(stages)
     if kind == "pad" and "input" not in given:
         return _expand_pad(stages, given)

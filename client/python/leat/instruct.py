@@ -323,7 +323,7 @@ def _of_records(record: Mapping[str, Any], columns: Mapping[str, str] | None) ->
 
 
 def _messages(value: Any) -> list[Any] | None:
-    """The messages in a text of JSON; None: there are none."""
+    """Returns the messages in a JSON text, or None if it has none."""
     try:
         found = json.loads(value)
     except (TypeError, ValueError):
@@ -333,7 +333,8 @@ def _messages(value: Any) -> list[Any] | None:
 
 
 def _of_files(files: Files, columns: Mapping[str, str] | None) -> tuple[Pipeline, _Format]:
-    """Records do not show nested columns, so possible conversations are read by their names."""
+    """Finds the source and the format of files. Records do not show nested columns, so leat looks for conversations under the
+    usual names."""
     names = list(_first(files.pipeline()))
     for wanted in _candidates(names, columns):
         lists = [_list_of(files, name, name in names) for name in wanted.values()]
@@ -346,7 +347,8 @@ def _of_files(files: Files, columns: Mapping[str, str] | None) -> tuple[Pipeline
 
 
 def _of_lists(wanted: Mapping[str, str], lists: Sequence[str | None], names: Sequence[str]) -> _Format:
-    """Prompt and completion: columns that are not in `names` are nested; a text may hold messages as JSON."""
+    """Finds the format of prompt and completion. Columns that are not in `names` are nested. A text may hold messages as
+    JSON."""
     are_lists = [_messages(found) is not None for found in lists]
     nested = [name not in names for name in wanted.values()]
     if any(nested):
@@ -363,7 +365,7 @@ def _candidates(names: Sequence[str], columns: Mapping[str, str] | None) -> list
 
 
 def _with_json(files: Files, are_texts: Mapping[str, bool]) -> Pipeline:
-    """The source with these fields; those that are no texts as JSON."""
+    """Returns the source with these fields. Fields that are not texts become JSON."""
     if all(are_texts.values()) or files.source not in ("jsonl", "arrow"):
         return files.pipeline()
     fields = {name: "text" if is_text else "json" for name, is_text in are_texts.items()}
@@ -389,7 +391,7 @@ def _has_tools(files: Files, name: str, is_text: bool) -> bool:
 
 
 def _check_tools(form: _Format, is_own: bool) -> None:
-    """SpecError: the template would not write the tools."""
+    """Raises SpecError if the template would not write the tools."""
     if form.tools is None or not form.has_messages or is_own and form.tools == "tools":
         return
     why = "leat's chat templates write no tools" if not is_own else 'a model\'s own template reads the column "tools"'

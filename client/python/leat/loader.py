@@ -168,7 +168,7 @@ def _choose(
 
 
 def _labels_of(columns: Mapping[str, Column], labels: Labels) -> dict[str, str]:
-    """Column → name in the batch."""
+    """Returns {column: name in the batch}."""
     if labels is False:
         return {}
     if labels is None:
@@ -181,7 +181,7 @@ def _labels_of(columns: Mapping[str, Column], labels: Labels) -> dict[str, str]:
 
 
 def _has_values(column: Column) -> bool:
-    """Not so in a set to be predicted. SpecError: there are labels, and none that can be read."""
+    """False for a column without values, as in a test set. Raises SpecError if there are labels that leat cannot read."""
     if column.kind or column.refusal == kinds.NO_VALUES:
         return bool(column.kind)
     raise SpecError(
@@ -203,7 +203,7 @@ def _only_text(columns: Mapping[str, Column], labels: Mapping[str, str], is_unty
 
 
 def _parts_of(template: str) -> list[tuple[str, bool]]:
-    """A text with columns in braces, as (text, False) and (column, True). {{ and }} are braces."""
+    """Splits a text with columns in braces into (text, False) and (column, True). {{ and }} stand for braces."""
     parts: list[tuple[str, bool]] = []
     try:
         for text, column, spec, conversion in string.Formatter().parse(template):
@@ -217,7 +217,7 @@ def _parts_of(template: str) -> list[tuple[str, bool]]:
 
 
 def _described(files: Files, thing: held.Held, names: Sequence[str]) -> list[Column]:
-    """The columns in the files. SpecError: there is no such column."""
+    """Returns the columns in the files. Raises SpecError if there is no such column."""
     return kinds.wanted({**(thing.columns or {}), **(files.columns or {})}, names)
 
 
@@ -276,7 +276,7 @@ def _labelled(
     is_untyped: bool,
     side: str,
 ) -> Pipeline:
-    """`side`: of the padding of lists, so that labels of tokens stay beside their tokens."""
+    """`side` is the side of the padding of lists, so that the labels of tokens stay beside their tokens."""
     given = None if dtype is None else specs.dtype_name(dtype)
     are_texts = column.is_text or is_untyped and all(kinds.spells_number(text) for text in classes or ())
     texts = {text: str(number) for number, text in enumerate(classes or ())} if are_texts else {}
@@ -296,7 +296,7 @@ def _labelled(
 
 
 def _numbered(pipeline: Pipeline, column: Column, given: str | None, is_untyped: bool) -> Pipeline:
-    """`given`: the caller's dtype."""
+    """`given` is the dtype that the caller gave."""
     if column.is_text and not (is_untyped and given):
         hint = f"; if only its first rows have no numbers, give columns={{{column.name!r}: 'float32'}}" if is_untyped else ""
         raise SpecError(f"the column {column.name!r} holds texts, which cannot be in a batch{hint}")
@@ -364,7 +364,7 @@ class _Loop(Iterator[dict[str, Any]]):
         raise StopIteration
 
     def state_dict(self) -> dict[str, Any]:
-        """As DataLoader.state_dict(), of this iterator."""
+        """Like DataLoader.state_dict(), for this iterator."""
         return {**self.source.state_dict(), "epochs_left": self._epochs.n_left}
 
 
@@ -396,7 +396,7 @@ class DataLoader:
         batch_size: int | None = None,
         drop_last: bool = False,
     ) -> None:
-        """batch_size and drop_last: of the pipeline, for len()."""
+        """batch_size and drop_last are those of the pipeline. len() needs them."""
         if epochs < 1:
             raise SpecError(f"epochs is {epochs}, but it must be at least 1")
         if framework not in (None, *_FRAMEWORKS):

@@ -24,8 +24,8 @@ _LOADERS = ("torch.utils.data", "torchdata")
 
 
 def refuse_loaders(index: object, what: str, dataset: str) -> None:
-    """Raises TypeError if a loader of torch asks. It takes any object with numbered items for a data set, and would read each
-    of its epochs from the stream's first epoch."""
+    """Raises TypeError if a loader of torch asks for an item. It takes any object with numbered items for a data set, so it
+    would read the stream's first epoch again and again."""
     caller = str(sys._getframe(2).f_globals.get("__name__"))
     if any(caller == loader or caller.startswith(f"{loader}.") for loader in _LOADERS):
         raise TypeError(

@@ -91,12 +91,12 @@ def changed(options: OpenOptions, changes: OpenOptions) -> OpenOptions:
 
 
 def share(options: OpenOptions) -> dict[str, int]:
-    """The `rank` and `world_size` of this trainer. Empty if libleat must ask the launcher."""
+    """Returns the `rank` and `world_size` of this trainer. The dict is empty if libleat must ask the launcher."""
     return ranks.options(options.get("rank"), options.get("world_size"))
 
 
 def agreement(options: OpenOptions, native: _leat.Stream) -> Agreement | None:
-    """The object that compares the ranks of this stream. None: they do not compare."""
+    """Returns the object that compares the ranks of this stream, or None if they do not compare."""
     agree = options.get("agree", "auto")
     if agree is False or native.world_size == 1:
         return None
@@ -106,8 +106,8 @@ def agreement(options: OpenOptions, native: _leat.Stream) -> Agreement | None:
 
 
 def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
-    """The members of struct leat_open_options, without those of this package. `share`: of share(), when the stream was
-    opened first."""
+    """The members of struct leat_open_options, without those of this package. `share` is the result of share() from the time
+    when the stream was first opened."""
     found: dict[str, Any] = dict(share)
     for name, value in options.items():
         if value is None or name in _NOT_NATIVE:

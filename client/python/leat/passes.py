@@ -1,9 +1,9 @@
 """Counts the passes over a dataset, in memory that a DataLoader's workers share with the process that made them.
 
-A worker is forked or spawned for each pass and ends with it, so it cannot count passes; and torch does not tell the process of
-the dataset when one begins. The first worker of an iteration begins a pass, and the others join it. They know each other by
-the seed that torch gives to an iteration, and by their number. A worker that joined a pass before begins the next one, since
-persistent workers keep their seed. In the process itself each iteration is a pass.
+A worker is forked or spawned for each pass and ends with it, so it cannot count passes. Torch does not tell the process of the
+dataset when a pass begins. The first worker of an iteration begins a pass, and the others join it. They know each other by the
+seed that torch gives to an iteration, and by their number. If a worker has already joined a pass, it begins the next one,
+because persistent workers keep their seed. In the process itself each iteration is a pass.
 
 Each process that makes loaders counts for itself, since it may be one of several ranks that were forked or spawned with the
 same dataset. So there is memory for the passes of this process, and memory that it inherited. A worker of a DataLoader uses the
@@ -78,14 +78,14 @@ class Passes:
         _passes.add(self)
 
     def set(self, epoch: int) -> None:
-        """The next pass, of this process or its workers, is one of that epoch."""
+        """The next pass of this process or its workers reads this epoch."""
         _check(epoch)
         with self._locked():
             _, n_passes, _ = self._head()
             _HEAD.pack_into(self._memory, 0, epoch, n_passes, True)
 
     def begin(self, worker: Worker | None) -> Pass:
-        """Begins or joins a pass. worker None: the process itself."""
+        """Begins or joins a pass. With `worker` None, the process itself begins it."""
         with self._locked():
             number = self._find(worker)
             if number is None:
@@ -117,7 +117,7 @@ class Passes:
             _STEPS.pack_into(self._memory, _STEPS_AT, n_steps, world_size)
 
     def steps(self, world_size: int) -> int | None:
-        """The steps that any process told last; None: unknown for this number of ranks."""
+        """Returns the steps that a process kept last, or None if they are unknown for this number of ranks."""
         with self._locked():
             n_steps, n_ranks = _STEPS.unpack_from(self._memory, _STEPS_AT)
         return n_steps if n_ranks == world_size else None
@@ -209,7 +209,7 @@ class Passes:
         return number
 
     def __getstate__(self) -> dict[str, Any]:
-        """A spawned process inherits the memory, any other copy begins with the next epoch."""
+        """A spawned process inherits the memory. Any other copy begins with the next epoch."""
         if context.get_spawning_popen() is not None:
             return {"fd": reduction.DupFd(self._shared().fd), "start": self._place_now()}
         return {"epoch": self.next_epoch}

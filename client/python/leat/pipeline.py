@@ -4,9 +4,9 @@
     for batch in batches:
         ...
 
-Each method returns a new pipeline. leat reads no data and asks no daemon until you loop over the pipeline or open it. Its
-`spec` means the same as a stream in YAML (`to_yaml`), with the same batches. `_stages.py` has all sources, stages and
-arguments. It is generated from leat's tables.
+Each method returns a new pipeline. These methods read no data, except `map`, and ask no daemon. leat asks a daemon when you
+loop over the pipeline or open it. `spec` and the YAML of `to_yaml` describe the same stream, with the same batches.
+`_stages.py` has all sources, stages and arguments. It is generated from leat's tables.
 
 leat adds two things: the inputs that you left out (see `inference`) and, without a `select`, a stage `tensors` before `batch`,
 which drops texts.
@@ -128,8 +128,8 @@ class Pipeline(_stages.Stages):
         processes: how many processes call the function at once. The result must depend only on the record. leat calls the
             function for the epoch that you read, and for the first `prefetch` batches of the next epoch (at least for a block
             of records).
-        deadline: the greatest number of seconds for a record.
-        warn: warns you that each record goes to another process and back as JSON.
+        deadline: the longest time for a record, in seconds.
+        warn: False ends the CostWarning, which says that each record goes to another process and back as JSON.
         """
         from . import callables
 
@@ -357,7 +357,8 @@ class Pipeline(_stages.Stages):
 
 
 def _tokenizer_path(tokenizer: Any) -> Any:
-    """The path of any tokenizer (see Tokenizer.of). An unknown name stays, for the daemon's error."""
+    """Returns the path of any tokenizer (see Tokenizer.of). It returns an unknown name unchanged, so that the daemon raises the
+    error."""
     if tokenizer is None or isinstance(tokenizer, os.PathLike):
         return tokenizer
     if not isinstance(tokenizer, str):
@@ -394,7 +395,7 @@ class LeftOutWarning(UserWarning):
 
 
 def outside() -> int:
-    """The stacklevel of the package's caller, for warnings.warn."""
+    """Returns the stacklevel of the code that called leat, for warnings.warn."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__)):
         frame, level = frame.f_back, level + 1
@@ -408,7 +409,7 @@ def _open(
     *,
     is_declared: bool,
 ) -> Stream:
-    """Makes a Stream of what `how` opens. At the start of an epoch a declared stream may have changed."""
+    """Makes a Stream from what `how` opens. A declared stream may change from one epoch to the next."""
     from .batch import Batch
     from .cursor import Limits
     from .stream import Stream

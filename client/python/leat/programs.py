@@ -64,7 +64,7 @@ def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: ty
 
 
 def leatctl(*arguments: str, keep: int | None = None) -> str:
-    """Runs leatctl and returns its output. Its error is raised; with --json among the arguments it has a place. keep: a
+    """Runs leatctl and returns its output, or raises its error. With --json among the arguments, the error has a place. keep: a
     descriptor that leatctl inherits.
     """
     command = [find("leatctl"), *arguments]
@@ -80,7 +80,7 @@ def leatctl(*arguments: str, keep: int | None = None) -> str:
 
 
 def _communicate(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """An exception, such as Ctrl-C, ends the process, which removes what it has not completed."""
+    """An exception, such as Ctrl-C, ends the process. The process then removes its incomplete files."""
     try:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):

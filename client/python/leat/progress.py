@@ -31,7 +31,7 @@ class Bar(Protocol):
 
 
 def is_wanted(asked: bool | None, rank: int = 0) -> bool:
-    """True if this rank shows a bar. asked: what the program said; None: nothing."""
+    """True if this rank shows a bar. asked: the choice of the program, or None."""
     said = os.environ.get(VARIABLE, "")
     if said not in ("", "0", "1"):
         raise SpecError(f"the environment variable {VARIABLE} is {said!r}, but it must be 0 or 1")
@@ -53,7 +53,7 @@ def _is_notebook() -> bool:
 
 
 def begin(stream: Stream, batch: Batch) -> Bar:
-    """The bar of the epoch that begins, or goes on, with that batch."""
+    """Makes the bar of the epoch that begins or continues with this batch."""
     done = batch.step // stream.world_size
     total = None if stream.known_steps is None else len(stream)
     name = f"{stream.name} epoch {batch.epoch}"
@@ -66,7 +66,7 @@ def begin(stream: Stream, batch: Batch) -> Bar:
 
 
 class _Line:
-    """A line of text that is written anew in its place."""
+    """A line of text that each update writes again in the same place."""
 
     def __init__(self, name: str, done: int, total: int | None) -> None:
         self._name, self._done, self._total = name, done, total

@@ -15,7 +15,7 @@ from .errors import SpecError
 
 
 class Ranks(NamedTuple):
-    """Rank `rank` of `world_size`, as told by `source`: "torch.distributed", "jax" or "ray.train"."""
+    """Rank `rank` of `world_size`. `source` says where they come from: "torch.distributed", "jax" or "ray.train"."""
 
     rank: int
     world_size: int
@@ -23,7 +23,7 @@ class Ranks(NamedTuple):
 
 
 def find() -> Ranks | None:
-    """Returns the ranks of an initialised framework. None: there is none, and libleat must ask the launcher."""
+    """Returns the ranks of an initialised framework. If there is none, it returns None, and libleat must ask the launcher."""
     return _ask_torch() or _ask_jax() or _ask_ray()
 
 

@@ -86,7 +86,7 @@ class Steps(Datasource):
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
     ) -> list[ReadTask]:
-        """Their number is that of the ranges, whatever `parallelism` is."""
+        """Returns one task for each range, whatever `parallelism` is."""
         metadata = BlockMetadata(num_rows=None, size_bytes=None, exec_stats=None, input_files=None)
         return [
             ReadTask(self._reader(first), metadata, per_task_row_limit=per_task_row_limit)
@@ -108,7 +108,7 @@ def _length(known: int | None, steps: int | None, why: str) -> int:
 
 
 def _read(pipeline: Pipeline, position: str, n_steps: int) -> Iterator[Block]:
-    """A block for each batch. In a process of Ray's, which keeps its daemon for further tasks."""
+    """Yields a block for each batch. It runs in a process of Ray, which keeps its daemon for further tasks."""
     with pipeline.open(rank=0, world_size=1, position=position, steps=n_steps, epochs=1) as stream:
         for batch in stream:
             for name, tensor in batch.items():

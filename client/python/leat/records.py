@@ -27,7 +27,7 @@ def _numpy() -> Any:
 
 
 def record_of(batch: Batch) -> Record:
-    """The record of a batch, which is released."""
+    """Returns the record of a batch, and releases the batch."""
     numpy = _numpy()
     record: Record = {}
     for name, tensor in batch.items():

@@ -37,7 +37,7 @@ def dtype_name(given: Any) -> str:
 
 
 def _dtype(given: Any) -> str | None:
-    """The name of a dtype; None: it is none."""
+    """Returns the name of a dtype, or None if it is not a dtype."""
     if isinstance(given, type) and given in _PYTHON_TYPES:
         return _PYTHON_TYPES[given]
     origin = type(given) if not isinstance(given, type) else given

@@ -170,7 +170,7 @@ class Stream:
             return is_first
 
     def _on_end(self, cursor: Cursor) -> None:
-        """Called when an iterator ends or is dropped. The session of the last one goes on with the next."""
+        """Called when an iterator ends or is dropped. The session of the last one continues with the next."""
         cursor.is_end_returned |= cursor.is_ended
         if cursor is not self._cursor:
             cursor.leave()
@@ -254,7 +254,7 @@ class Stream:
                 )
 
     def _moved(self, session: Session | None, epoch: int, step: int) -> Session | None:
-        """Moves the session to another place. None: it was closed."""
+        """Moves the session to another place. Returns None if it had to close the session."""
         if session is None:
             return None
         settle_copies(is_waiting=True)
@@ -289,7 +289,7 @@ class Stream:
             self._agreement.expect()
 
     def _let_go(self) -> Session | None:
-        """Takes the session from the last cursor, unless an iterator uses it. Waits for its batches end."""
+        """Takes the session from the last cursor, unless an iterator uses it. A thread that waits for a batch stops waiting."""
         self._described = self._session
         last, has_reader, self._iterator = self._cursor, self._has_reader, None
         if has_reader and not last.is_over:

@@ -44,7 +44,7 @@ class BatchDict(dict[str, torch.Tensor]):
 
 
 class Mark(NamedTuple):
-    """The place behind an item, where a pass goes on."""
+    """The place after an item, where a pass continues."""
 
     position: str | None  # of the stream; None: the start of the epoch
     seen: int  # batches of this rank in this pass, including other workers'
@@ -169,7 +169,7 @@ class TorchDataset(IterableDataset[Item]):
         return consumer._replace(collate=None)
 
     def _check(self, consumer: resharding.Consumer) -> None:
-        """Checks that the loader of Accelerate fits the items. SpecError: it does not."""
+        """Checks that the loader of Accelerate fits the items. Raises SpecError if it does not."""
         who = "this loader of Accelerate" if consumer.n_processes > 1 else "this loader"
         if consumer.n_processes > 1 and self._given != (None, None):
             raise SpecError(
@@ -193,7 +193,7 @@ class TorchDataset(IterableDataset[Item]):
         return self._known_share or ranks.options(*self._given)
 
     def _stream(self, share: Mapping[str, int], epoch: int, position: str | None) -> Stream:
-        """This process's stream for that share of the steps. Its next iterator begins that epoch, or goes on at the
+        """Returns this process's stream for a share of the steps. Its next iterator begins the epoch, or continues at the
         position."""
         if self._feed is None or not self._feed.fits(share):
             self.close()
@@ -245,11 +245,11 @@ class _Feed:
         return self._pid == os.getpid()
 
     def fits(self, share: Mapping[str, int]) -> bool:
-        """True if it serves that share in this process."""
+        """True if it serves this share in this process."""
         return self.is_own and self._share == dict(share)
 
     def at(self, epoch: int, position: str | None) -> Stream:
-        """The stream, whose next iterator begins that epoch, or goes on at a position in it."""
+        """Returns the stream. Its next iterator begins the epoch, or continues at a position in it."""
         if self._stream is None:
             place: dict[str, Any] = {"first_epoch": epoch} if position is None else {"position": position}
             self._stream = self._open({**self._options, **place})
@@ -342,7 +342,7 @@ class _Pass(Iterator[Item]):
         return _rounds_of_batches(items, consumer)
 
     def _read(self, share: Mapping[str, int], turns: tuple[int, int]) -> Iterator[Marked]:
-        """The items of this worker's turns among the share's batches."""
+        """Yields the items of this worker. Workers take turns with the batches of the share."""
         batches = self._take(share, *turns)
         if self._dataset.rows and not self._dataset.has_records:
             return _rows_of(batches, self._place.mark)
@@ -412,7 +412,7 @@ def _turns(worker: Worker | None) -> tuple[int, int]:
 
 
 def _n_rows(batch: Item) -> int:
-    """The number of rows. SpecError: a tensor has another number of them."""
+    """Returns the number of rows. Raises SpecError if a tensor has another number of rows."""
     sizes = {name: tensor.shape[0] if tensor.ndim else -1 for name, tensor in batch.items()}
     n_rows = next(iter(sizes.values()), 0)
     odd = [f"{name} {list(batch[name].shape)}" for name, size in sizes.items() if size != n_rows or size < 0]
@@ -422,7 +422,7 @@ def _n_rows(batch: Item) -> int:
 
 
 def _rows_of(batches: Iterable[tuple[Item, Mark, Mark]], start: Mark) -> Iterator[Marked]:
-    """Yields single rows, which look into their batch. Rows before `start` are skipped."""
+    """Yields single rows, which view their batch. It skips the rows before `start`."""
     for batch, before, after in batches:
         n_rows = _n_rows(batch)
         n_given = start.rows if before.seen == start.seen else 0
@@ -454,7 +454,8 @@ def _rounds_of_batches(batches: Iterator[Marked], consumer: resharding.Consumer)
 
 
 def _between(batches: Iterator[Marked], consumer: resharding.Consumer, mark: Mark) -> Iterator[Marked]:
-    """Yields this process's batches at their places in rounds, and None at the others'. `mark`: before them."""
+    """Yields this process's batches at their places in rounds, and None at the places of other processes. `mark` is the mark
+    before these batches."""
     for batch, after in batches:
         for i in range(consumer.n_processes):
             mark = after if i >= consumer.process else mark
@@ -474,7 +475,7 @@ def _state(epoch: int, mark: Mark, is_ended: bool) -> dict[str, Any]:
 
 
 def _read_state(state: Mapping[str, Any]) -> tuple[int, Mark, bool]:
-    """Reads a state. SpecError: it is none."""
+    """Reads a state. Raises SpecError if it is not a state."""
     if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
         raise SpecError(f"not a state of a TorchDataset of version {STATE_VERSION}: {state!r:.200}")
     epoch, seen, rows, position = (state.get(name) for name in ("epoch", "seen", "rows", "position"))

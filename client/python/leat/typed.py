@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def _is_not_required(annotation: Any) -> bool:
-    """Of an annotation that stands as text, which Python 3.11 does not look into."""
+    """True for NotRequired in an annotation that is a text. Python 3.11 does not evaluate such a text."""
     return str(getattr(annotation, "__forward_arg__", "")).removeprefix("typing.").startswith("NotRequired[")
 
 
@@ -21,7 +21,7 @@ class Kind(Generic[T]):
     """A TypedDict, a dataclass or a NamedTuple. Its fields are names of tensors."""
 
     def __init__(self, kind: type[T]) -> None:
-        """SpecError: it is not one of these."""
+        """Raises SpecError if the type is not one of these."""
         fields: Any = getattr(kind, "_fields", None)
         if typing.is_typeddict(kind):
             names = set(kind.__annotations__)

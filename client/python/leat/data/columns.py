@@ -160,7 +160,7 @@ def arrow_type(kind: str) -> Any:
 
 
 def arrow_array(column: Column, values: Any, first_row: int) -> Any:
-    """Converts some rows to a pyarrow array (without chunks) of the column's kind. DataError names the rows."""
+    """Converts some rows to a pyarrow array (without chunks) of the column's kind. A DataError names the rows."""
     import pyarrow as pa
     import pyarrow.types as types
 
@@ -283,7 +283,7 @@ def _spelled(kinds: set[str]) -> str:
 
 
 def python_values(column: Column, values: Sequence[Any], first_row: int) -> list[Any]:
-    """Converts values of some rows to the column's kind; None stays None. DataError: a value does not fit."""
+    """Converts values of some rows to the column's kind. None stays None. Raises DataError if a value does not fit."""
     return [_fit(column, plain(value), first_row + at) for at, value in enumerate(values)]
 
 
@@ -327,7 +327,7 @@ def _int(column: Column, value: Any, row: int) -> int:
 
 
 def _float(column: Column, value: Any, row: int) -> float:
-    """DataError: it is an integer beyond 2^53 that a float would round."""
+    """Raises DataError for an integer beyond 2^53 that a float would round."""
     if isinstance(value, int) and abs(value) > 1 << 53 and int(float(value)) != value:
         where = f"the column {column.name!r} of row {row:,}"
         raise DataError(f"{where} is {value}, which float64 would round; but other rows of this column are fractions, which need float64")

@@ -139,7 +139,7 @@ class _Repository(NamedTuple):
 
 
 def _download(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
-    """The folder of that revision in the cache, with the files that match."""
+    """Returns the folder of the revision in the cache, with the files that match."""
     if not importable("huggingface_hub"):
         raise Error(f"the data set {name!r} needs huggingface_hub, which is not installed: pip install huggingface_hub")
     import huggingface_hub
@@ -158,7 +158,8 @@ def _how(name: str) -> str:
 
 
 def _listing(name: str, folder: Path) -> Iterable[str]:
-    """All files of the commit: as huggingface_hub keeps them beside the cache, as the Hub says, or those in the cache."""
+    """Returns all files of the commit. The list comes from huggingface_hub's copy beside the cache, from the Hub, or from the
+    cache itself."""
     import huggingface_hub
 
     try:
@@ -173,7 +174,8 @@ def _listing(name: str, folder: Path) -> Iterable[str]:
 
 
 def _check_shards(name: str, files: Iterable[str]) -> None:
-    """NotFoundError: of the shards ..-00000-of-00012 some are missing, as in a cache that has a part of the data set."""
+    """Raises NotFoundError if some of the shards ..-00000-of-00012 are missing, because the cache holds only a part of the data
+    set."""
     numbers: dict[tuple[str, ...], set[str]] = {}
     for found in filter(None, map(_SHARD.fullmatch, files)):
         numbers.setdefault(found.group("name", "n", "rest"), set()).add(found["number"])
@@ -186,7 +188,8 @@ def _check_shards(name: str, files: Iterable[str]) -> None:
 
 
 def _config(repository: _Repository, wanted: str | None) -> dict[str, Any]:
-    """The config of the README's metadata of that name, or the default one; empty if none is declared."""
+    """Returns the config of this name in the README's metadata, or the default config. It is empty if the README declares
+    none."""
     configs = _metadata(repository).get("configs") or []
     if not isinstance(configs, list) or not all(isinstance(item, dict) and "config_name" in item for item in configs):
         raise SpecError(f"the README of {repository.name} has wrong `configs`: they must be a list of items with `config_name`")
@@ -269,7 +272,7 @@ def _n_hidden(path: PurePosixPath) -> tuple[int, int]:
 
 
 def _of_one_kind(files: Sequence[str], name: str) -> tuple[str, list[str]]:
-    """The kind that most files have, and those that have it."""
+    """Returns the kind of most files, and the files of this kind."""
     suffixes = Counter(suffix.lower() for file in files for suffix in PurePosixPath(file).suffixes)
     for compression in recognise._COMPRESSED:
         del suffixes[compression]
@@ -285,7 +288,7 @@ def _of_one_kind(files: Sequence[str], name: str) -> tuple[str, list[str]]:
 
 
 def _arguments(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the source for a config's parameters. SpecError: one that leat would have to follow, and cannot."""
+    """The arguments of the source for a config's parameters. Raises SpecError for a parameter that leat does not support."""
     known = {"sep": "delimiter", "delimiter": "delimiter"} if kind == "csv" else {}
     others = set(config) - _OF_CONFIG - set(known)
     if others:
@@ -326,7 +329,8 @@ def _wanted(split: str) -> list[re.Match[str]]:
 
 
 def _bounds(part: Mapping[str, Any] | re.Match[str], n_rows: Callable[[], int]) -> tuple[int, int | None]:
-    """The first row, and the one behind the last (None: the end). Asks for the number of rows only if they depend on it."""
+    """Returns the first row, and the row after the last one, or None for the end. Asks for the number of rows only if they
+    depend on it."""
     start, stop = (int(part[name]) if part[name] else None for name in ("start", "stop"))
     if part["start_pct"] or part["stop_pct"]:
         n = n_rows()
@@ -352,7 +356,7 @@ def _sliced(rows: Pipeline, part: re.Match[str]) -> Pipeline:
 
 
 def _count(rows: Pipeline) -> int:
-    """The number of rows. leatctl reads one column of them."""
+    """Returns the number of rows. leatctl reads one column to count them."""
     kind, arguments = rows.spec["source"]
     if kind in ("parquet", "arrow"):
         fields = json.loads(rows._ask("explain", "--json", "--no-measure"))["source"]["fields"]

@@ -60,7 +60,7 @@ def _described(features: Mapping[str, Any], schema: Any) -> dict[str, Column]:
 
 
 def _mapped_files(data: Any) -> tuple[str, ...]:
-    """The Arrow files whose rows are exactly those of the data set, in order; none in case of doubt."""
+    """Returns the Arrow files whose rows are exactly those of the data set, in order. In case of doubt, it returns none."""
     if data._indices is not None:
         return ()
     table = data.data

@@ -145,7 +145,7 @@ def _chunks(array: Any) -> list[Any]:
 
 
 def _values_of(series: Any) -> list[Any]:
-    """The values of a column; None for missing ones, which may be NaN in a column of texts."""
+    """Returns the values of a column, with None for missing values. In a column of texts, these may be NaN."""
     values: list[Any] = series.tolist()
     if series.dtype.kind == "f":
         return values
@@ -368,7 +368,7 @@ def _of_folder(path: str) -> Held:
 
 
 def _of_saved(path: str) -> Held:
-    """Read by `datasets`, which knows the columns, if it is installed; else as Arrow files."""
+    """Reads the folder with `datasets`, which knows the columns, if it is installed. Otherwise it reads Arrow files."""
     if held.importable("datasets"):
         import datasets  # type: ignore[import-untyped]
 

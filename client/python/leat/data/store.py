@@ -184,7 +184,7 @@ def _publish(temporary: str, path: str) -> None:
 
 
 def _lease(path: str) -> bool:
-    """Locks the file and sets its atime. False: there is none."""
+    """Locks the file and sets its atime. Returns False if there is no such file."""
     with _leases_lock:
         if path in _leases and _is_same(_leases[path], path):
             fd = _leases[path]

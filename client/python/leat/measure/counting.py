@@ -60,7 +60,7 @@ class TokenCount:
             self.add_number(_n_elements(batch[tokens]))
 
     def total(self) -> int | None:
-        """Returns the sum. None: no batch had tokens."""
+        """Returns the sum, or None if no batch had tokens."""
         self._read_pending()
         return self._n if self._is_known else None
 

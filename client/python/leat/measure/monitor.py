@@ -351,7 +351,8 @@ def _higher(a: int | None, b: int | None) -> int | None:
 
 
 def _waiting_of(*places: object) -> Callable[[], int] | None:
-    """Returns a function that tells how long a stream of leat has waited, in nanoseconds, of the first place with a stream."""
+    """Returns a function that tells how long a stream of leat has waited, in nanoseconds. It takes the first place that has a
+    stream."""
     for place in places:
         native = _native_of(place)
         if native is not None:

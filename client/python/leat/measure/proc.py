@@ -30,7 +30,7 @@ class MachineMemory:
 
 
 def machine_memory(proc: str = _PROC) -> MachineMemory:
-    """The memory within the limits of the control groups. OSError: there is no /proc."""
+    """Returns the memory within the limits of the control groups. Raises OSError if there is no /proc."""
     info = _numbers(f"{proc}/meminfo")
     machine_total, available = info["MemTotal"] * 1024, info["MemAvailable"] * 1024
     total = machine_total
@@ -41,14 +41,15 @@ def machine_memory(proc: str = _PROC) -> MachineMemory:
 
 
 def rss(pid: int | str = "self", proc: str = _PROC) -> int:
-    """Returns the resident bytes of a process, in which shared pages count in full. 0: the process has ended."""
+    """Returns the resident bytes of a process, in which shared pages count in full. It is 0 if the process has ended."""
     text = _read(f"{proc}/{pid}/statm")
     return int(text.split()[1]) * _PAGE if text else 0
 
 
 def pss(pid: int | str = "self", proc: str = _PROC) -> int | None:
-    """Returns the resident bytes of a process. A page that n processes share counts as 1/n. 0: the process has ended. None: it
-    belongs to another user. The kernel visits all pages for this, which takes some milliseconds per GB."""
+    """Returns the resident bytes of a process. A page that n processes share counts as 1/n. It is 0 if the process has ended,
+    and None if the process belongs to another user. The kernel visits all pages for this, which takes some milliseconds per
+    GB."""
     try:
         with open(f"{proc}/{pid}/smaps_rollup", encoding="ascii", errors="replace") as file:
             found = re.search(r"^Pss:\s+(\d+) kB", file.read(), re.MULTILINE)
@@ -85,7 +86,7 @@ def cpu_model(proc: str = _PROC) -> str:
 
 
 def cpu_quota(proc: str = _PROC) -> float:
-    """Returns the number of processors that the control groups allow. Infinity: there is no limit."""
+    """Returns the number of processors that the control groups allow. It is infinite if there is no limit."""
     least = math.inf
     for folder in _group_folders("cpu", proc):
         words = (_read(f"{folder}/cpu.max") or "").split()

@@ -121,7 +121,8 @@ def optimal_batch_size(
     fused_attention: bool = True,
     recompute: bool = False,
 ) -> int:
-    """The rows of `sequence_length` tokens that fit in one training step of a transformer beside the model; 0: none.
+    """The rows of `sequence_length` tokens that fit in one training step of a transformer beside the model. It is 0 if none
+    fits.
 
     rows = (available_memory_gb * safety_factor - model_size_gb) / gb_of_a_row, rounded down
 
@@ -141,7 +142,7 @@ def optimal_batch_size(
     section 2.1 and figure 5, find that the ratio matters little. Logits (sequence_length * vocabulary * 4 bytes, and as
     much for their gradient) are left out.
 
-    ValueError: a size is not positive, or the safety factor is outside 0 to 1.
+    Raises ValueError if a size is not positive, or if the safety factor is outside 0 to 1.
     """
     model_gb = float(model_size_gb)
     _check_sizes(model_gb, sequence_length, available_memory_gb, safety_factor, bytes_per_parameter)

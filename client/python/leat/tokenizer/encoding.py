@@ -62,7 +62,7 @@ class Encoding(dict[str, Any]):
 
     @property
     def encodings(self) -> list[TokenEncoding] | None:
-        """The TokenEncoding of each row. None: no call of a tokenizer made this."""
+        """The TokenEncoding of each row, or None if no call of a tokenizer made this encoding."""
         return None if self._source is None else self._made_rows("encodings")
 
     @property
@@ -79,11 +79,11 @@ class Encoding(dict[str, Any]):
         return self._made_rows("tokens()")[batch_index].tokens
 
     def sequence_ids(self, batch_index: int = 0) -> list[int | None]:
-        """Returns for each token the text of a pair to which it belongs, 0 or 1. None: it is a special token."""
+        """Returns for each token the text of a pair to which it belongs, 0 or 1, or None for a special token."""
         return self._made_rows("sequence_ids()")[batch_index].sequence_ids
 
     def word_ids(self, batch_index: int = 0) -> list[int | None]:
-        """Returns for each token the word to which it belongs. None: it is a special token."""
+        """Returns for each token the word to which it belongs, or None for a special token."""
         return self._made_rows("word_ids()")[batch_index].word_ids
 
     def words(self, batch_index: int = 0) -> list[int | None]:
@@ -150,7 +150,7 @@ def framework_of(name: object) -> str:
 
 
 def array_framework(value: Any) -> str | None:
-    """The framework of an array, or of a list of arrays; None: it is neither."""
+    """Returns the framework of an array, or of a list of arrays, or None if it is neither."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     module = type(value).__module__.partition(".")[0]
@@ -219,7 +219,7 @@ _MAKERS = {"numpy": _with_numpy, "torch": _with_torch, "jax": _with_jax, "mlx": 
 
 
 def from_lists(value: Any, framework: str, name: str) -> Any:
-    """Makes an array of lists; floats stay floats. SpecError: they have different lengths."""
+    """Makes an array of lists. Floats stay floats. Raises SpecError if the lists have different lengths."""
     value = as_list(value)
     try:
         if framework == "torch":

@@ -86,13 +86,13 @@ def pad_name(native: _leat.Tokenizer) -> dict[str, str | None]:
 
 
 def token_names(config: Mapping[str, Any], native: _leat.Tokenizer) -> dict[str, str]:
-    """bos_token, pad_token, ... to tokens that the tokenizer has."""
+    """Returns a dict of bos_token, pad_token, ... to tokens that the tokenizer has."""
     names = {name: spelling(config.get(name)) for name in TOKEN_NAMES}
     return {name: token for name, token in names.items() if token is not None and native.id(token) is not None}
 
 
 def check_names(config: Mapping[str, Any], settings: Mapping[str, Any], native: _leat.Tokenizer, place: Path) -> None:
-    """SpecError: a given name, or the pad_token of a file, is no token."""
+    """Raises SpecError if a given name, or the pad_token of a file, is not a token."""
     for name in TOKEN_NAMES:
         given = settings.get(name, config.get(name) if name == "pad_token" else None)
         token = spelling(given)

@@ -123,7 +123,7 @@ class Lengths:
         return self.width_of(encodings.longest)
 
     def width_of(self, longest: int) -> int:
-        """The width that rows are padded to; 0: no padding."""
+        """The width to which rows are padded, or 0 for no padding."""
         if self.padding is None:
             return 0
         width = (self.max_length or 0) if self.padding == "max_length" else longest
@@ -144,7 +144,7 @@ def _count(name: str, value: int | None) -> int | None:
 
 
 def check_side(name: str, value: str) -> bool:
-    """True for "left". SpecError: it is neither side."""
+    """True for "left". Raises SpecError if it is neither "left" nor "right"."""
     if value not in ("left", "right"):
         raise SpecError(f"{name}={value!r} must be 'left' or 'right'")
     return value == "left"

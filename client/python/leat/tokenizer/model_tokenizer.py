@@ -15,7 +15,8 @@ LENGTH_MAX = 1 << 28  # of the stage `tokenize`; a model without a limit has 10^
 
 @dataclass(frozen=True)
 class ModelTokenizer:
-    """path: for the stage `tokenize`. pad_id: None if the model has no such token. max_length: None if it has no limit."""
+    """`path` is for the stage `tokenize`. `pad_id` is None if the model has no pad token. `max_length` is None if the model has
+    no limit."""
 
     path: str
     pad_id: int | None

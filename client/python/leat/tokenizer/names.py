@@ -1,4 +1,4 @@
-"""pad_token, eos_token_id, ...: attributes of a tokenizer. Both kinds read one table of names to tokens."""
+"""The attributes pad_token, eos_token_id, ... of a tokenizer. They read one table of names and tokens."""
 
 from __future__ import annotations
 

@@ -480,7 +480,7 @@ class Tokenizer:
     def convert_ids_to_tokens(
         self, ids: int | Iterable[int], skip_special_tokens: bool = False
     ) -> str | None | list[str | None]:
-        """Returns the spelling of an id, or of each id in a list. None: there is no token with this id."""
+        """Returns the spelling of an id, or of each id in a list. It is None if there is no token with this id."""
         if isinstance(ids, int):
             return self.native.token(ids)
         skipped = set(self.all_special_ids) if skip_special_tokens else set()
@@ -689,7 +689,7 @@ def _restore(
 def find(
     name_or_path: str | os.PathLike[str], *, revision: str = "main", cache_dir: str | os.PathLike[str] | None = None
 ) -> Path:
-    """The path of a tokenizer: the given one, if it exists, else that of a model in the Hugging Face cache."""
+    """Returns the given path, if it exists. Otherwise it returns the path of a model in the Hugging Face cache."""
     place = Path(name_or_path).expanduser()
     if place.exists():
         return place
@@ -699,8 +699,8 @@ def find(
 
 
 def path_of(tokenizer: Any) -> str:
-    """The absolute path of any tokenizer (see Tokenizer.of), for the stage `tokenize`. One without a file is written below
-    $XDG_CACHE_HOME/leat/tokenizers, without the truncation and padding of its last call.
+    """The absolute path of any tokenizer (see Tokenizer.of), for the stage `tokenize`. If the tokenizer has no file, leat
+    writes one below $XDG_CACHE_HOME/leat/tokenizers, without the truncation and padding of its last call.
     """
     if isinstance(tokenizer, (str, os.PathLike)):
         return str(find(tokenizer).absolute())
@@ -720,7 +720,7 @@ def path_of(tokenizer: Any) -> str:
 
 
 def _with_own_padding(tokenizer: Tokenizer) -> str:
-    """The text of its tokenizer.json without padding, since its pad_token was set to another token."""
+    """Returns the text of its tokenizer.json without padding, because its pad_token was set to another token."""
     text, path = tokenizer._text, tokenizer.path
     if text is None and path is not None:
         file = path / "tokenizer.json" if path.is_dir() else path
