@@ -21,7 +21,7 @@ _known_steps: dict[tuple[str, int], int] = {}  # the steps of an epoch that was 
 
 
 class Limits(NamedTuple):
-    """How many epochs and batches of this rank are left. None: no limit."""
+    """How many epochs and batches of this rank are left. None means no limit."""
 
     epochs: int | None = None
     steps: int | None = None

@@ -78,26 +78,26 @@ def dataloader(
     """Makes batches of `data`: {"input_ids": int32 [rows, length], "attention_mask": int32 [rows, length], "labels": [rows]}.
 
     data: a data set, a data frame, a list or paths; see leat.data.as_source.
-    tokenizer: a path (a tokenizer.json, or the folder of a model), a leat.Tokenizer, or a fast tokenizer of transformers. None:
-        batches have all columns of numbers and no texts. `columns` can choose some of them.
+    tokenizer: a path (a tokenizer.json, or the folder of a model), a leat.Tokenizer, or a fast tokenizer of transformers. With
+        None, batches have all columns of numbers and no texts. `columns` can choose some of them.
     text: the column of texts; a pair of columns, which are tokenized as a pair; or a text with columns in braces, "{question}
-        {answer}". None: the column "text", or the only column of texts. A missing text becomes an empty text.
-    labels: a column, several columns, or {column: name in the batch}. None: the column "labels" or "label" if there is one,
-        under the name "labels". False: no labels. Integers and booleans become int64, other numbers float32, or `labels_dtype`.
-        A categorical column gives its codes. For texts, give `classes`: their names in the order of their numbers. Lists are
-        padded to the longest of the batch, on the tokenizer's padding_side, with -100 for integers.
+        {answer}". The default is the column "text", or the only column of texts. A missing text becomes an empty text.
+    labels: a column, several columns, or {column: name in the batch}. The default is the column "labels" or "label" if there is
+        one, under the name "labels". False means no labels. Integers and booleans become int64, other numbers float32, or
+        `labels_dtype`. A categorical column gives its codes. For texts, give `classes`: their names in the order of their
+        numbers. Lists are padded to the longest of the batch, on the tokenizer's padding_side, with -100 for integers.
     columns: further columns of numbers, which become int64, float32 or bool. {"price": "float64"} sets the dtype. Lists are
         padded with 0. An integer that float32 would round is an error, unless you give the dtype. The first 100 rows of a CSV
-        file decide if a column holds integers, fractions or texts.
-    max_length: the greatest length of a row, with special tokens. None: the tokenizer's model_max_length, or else the limit in
-        its file.
+        file decide whether a column holds integers, fractions or texts.
+    max_length: the greatest length of a row, with special tokens. The default is the tokenizer's model_max_length, or else the
+        limit in its file.
     padding: "longest" pads to the longest row of the batch (to a multiple of `pad_to_multiple_of`), "max_length" to max_length.
-    token_type_ids: None adds them if the tokenizer is one of transformers that makes them.
+    token_type_ids: by default, batches have them if you give a tokenizer of transformers that makes them.
     shuffle: True shuffles all rows, in a new order each epoch. A number shuffles within a buffer of this many rows. `seed`
         chooses the order.
     drop_last: drops the last batch of an epoch if it is smaller than the others.
-    framework: the framework of the arrays. They are writable, and you may keep them. None: "torch" if it is imported, or else
-        "numpy".
+    framework: the framework of the arrays. They are writable, and you may keep them. The default is "torch" if it is imported,
+        or else "numpy".
     device: the same as in batch.to().
     epochs: the number of epochs in one `for` loop.
     cache: True keeps the token ids below $XDG_CACHE_HOME/leat/tokens. You may also give a folder, or a dict for the option

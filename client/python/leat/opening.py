@@ -34,10 +34,11 @@ class OpenOptions(TypedDict, total=False):
     expect_digest: the 32 bytes that the digest of the stream's spec must have.
     progress: shows a progress bar for each epoch in a terminal or a notebook, but never in a log file (default: if
         LEAT_PROGRESS is 1). LEAT_PROGRESS=0 hides all bars. leat uses tqdm, or a line of text if tqdm is not installed.
-    agree: "auto" (the default): all ranks compare spec, data, seed, epoch, step and world size before the first batch and at
-        each `state_dict()`. They compare through torch.distributed, JAX or mpi4py, if these ranks have initialised it. If they
-        differ, all raise AgreementError. True: raises SpecError if there is no way to compare. You may also give a group of
-        torch.distributed or MLX, or a communicator of mpi4py, through which to compare. False: they do not compare.
+    agree: with "auto" (the default), all ranks compare spec, data, seed, epoch, step and world size before the first batch and
+        at each `state_dict()`. They compare through torch.distributed, JAX or mpi4py, if your program has initialised one of
+        these with the same ranks. If the ranks differ, all raise AgreementError. With True, a rank raises SpecError if there is
+        no way to compare. You may also give a group of torch.distributed or MLX, or a communicator of mpi4py, through which to
+        compare. With False, the ranks do not compare.
     agree_timeout: how many seconds a rank waits for the others (default: 300).
     """
 

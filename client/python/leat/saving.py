@@ -24,7 +24,7 @@ def save(batch: _leat.Batch, path: str | os.PathLike[str], format: str | None = 
 
     format: "safetensors" (all dtypes; its metadata has epoch, step and rows), "npz" (for numpy.load; bfloat16 has the dtype
         "V2", and `.view(ml_dtypes.bfloat16)` gives its numbers) or "jsonl" (a line for each row; NaN and infinities are null).
-        None: the suffix of the path decides.
+        If it is None, the suffix of the path decides.
     compression: only for .npz: 0 for none, or a level from 1 (fast) to 9 (small).
 
     Raises SpecError for an unknown format or a tensor name that the format cannot hold, and DataError for a name that is not UTF-8. Raises

@@ -94,7 +94,8 @@ class Stream:
 
     @property
     def known_steps(self) -> int | None:
-        """The number of steps of an epoch over all ranks. None: leat does not know it, but may know it after the first epoch."""
+        """The number of steps of an epoch over all ranks. It is None if leat does not know it yet; leat may know it after the
+        first epoch."""
         return steps_of(self._session)
 
     @property

@@ -61,10 +61,10 @@ def hub(
     text files.
 
     name: "org/name". huggingface_hub downloads it into its cache. Without a network, leat takes it from this cache.
-    config: a configuration in the metadata of the README. None: the default one.
+    config: a configuration in the metadata of the README, or None for the default one.
     split: "train", or a part of it, with the same rows as in `datasets`: "train[:1000]", "train[10%:20%]", "train[-5%:]".
         "train+test" and "all" join whole splits.
-    revision: a branch, a tag or a commit. None: main.
+    revision: a branch, a tag or a commit. The default is main.
     data_files: patterns of files, such as "data/*.parquet", or {split: patterns}. They replace the files that the data set
         declares.
     Raises NotFoundError if there is no such data set, config, split or file, and SpecError if an argument or the README is

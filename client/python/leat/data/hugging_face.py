@@ -85,7 +85,7 @@ def _holds_the_same(block: Any, schema: Any) -> bool:
 
 
 def _of_custom(data: Any) -> Rows:
-    """The user's function (`set_transform`) is called once for each row."""
+    """leat calls the user's function (`set_transform`) once for each row."""
     first = [data[at] for at in range(min(len(data), N_BATCH_ROWS))]
 
     def read() -> Iterator[Mapping[str, Any]]:

@@ -32,7 +32,7 @@ class Profile:
 
     @property
     def compile_s(self) -> float:
-        """How much longer the first call took than the median of the others; 0 if it took no longer."""
+        """How much longer the first call took than the median of the others, or 0 if it took no longer."""
         return max(0.0, self.first_s - self.compute_s)
 
     def __str__(self) -> str:
@@ -45,8 +45,8 @@ def profile(function: Callable[..., Any], *arguments: Any, calls: int = 20) -> P
     """Calls the function once, and then `calls` times more, with the same arguments. A call ends when the arrays of JAX, MLX
     and torch on CUDA that it returns are computed.
 
-    print(leat.profile(step, params, batch)) shows how long compiling and computing take. The function must not have been called
-    with such arguments before. Otherwise it is compiled already.
+    print(leat.profile(step, params, batch)) shows how long compiling and computing take. Do not call the function with such
+    arguments before, because it is then compiled already.
     """
     if calls < 1:
         raise SpecError(f"calls is {calls}, but it must be at least 1")
