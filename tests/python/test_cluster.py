@@ -172,13 +172,13 @@ def test_nothing_works(data: Data) -> None:
 
 
 def test_refused(data: Data) -> None:
-    with pytest.raises(leat.SpecError, match="shards: 1 must be in 2..100000"):
+    with pytest.raises(leat.SpecError, match="shards: 1 is not in 2..100000"):
         cluster.prepare(data.plain, data.set, shards=1, executor=concurrent.futures.ThreadPoolExecutor(1))
-    with pytest.raises(leat.SpecError, match="attempts: 0 must be in 1..1000"):
+    with pytest.raises(leat.SpecError, match="attempts: 0 is not in 1..1000"):
         prepare(data, ThreadPoolExecutor(1), attempts=0)
-    with pytest.raises(leat.SpecError, match="workers: 0 must be in 1..1024"):
+    with pytest.raises(leat.SpecError, match="workers: 0 is not in 1..1024"):
         prepare(data, ThreadPoolExecutor(1), workers=0)
-    with pytest.raises(leat.SpecError, match='executor: must be "ray" or an object with submit'):
+    with pytest.raises(leat.SpecError, match='executor: the executor must be "ray" or an object with submit'):
         prepare(data, "dask")
     assert not data.set.exists()
 

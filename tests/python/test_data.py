@@ -285,7 +285,7 @@ def test_paths(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         recognise.recognise([tmp_path / "a.csv", tmp_path / "d.jsonl"])
     with pytest.raises(errors.NotFoundError, match=r"no file 'imdb': for a data set of the Hub"):
         recognise.recognise("imdb")
-    with pytest.raises(errors.SpecError, match="several kinds: csv, json, jsonl, text"):
+    with pytest.raises(errors.SpecError, match="several kinds, csv, json, jsonl, text"):
         recognise.recognise(tmp_path)
 
 

@@ -155,7 +155,7 @@ def test_tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
     for data in (path, texts, lacking, rows, declared, str(tmp_path / "rows.parquet")):
         assert rows_of(instructions(data, model, batch_size=6)) == expected
-    with pytest.raises(SpecError, match="'functions' would be lost: a model's own template reads the column .tools."):
+    with pytest.raises(SpecError, match="'functions' would be lost, because a model's own template reads the column .tools."):
         instructions([{"messages": row["messages"], "functions": tools} for row in rows], model)
 
 
@@ -286,7 +286,7 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     for match, data, options in (
         ("columns a, b are neither messages", other, {}),
         ("no column 'q' for 'prompt'; there are prompt", path, {"columns": {"prompt": "q", "completion": "prompt"}}),
-        ("make no known format; name messages", path, {"columns": {"prompt": "prompt"}}),
+        ("make no known format: name messages", path, {"columns": {"prompt": "prompt"}}),
         ("give template, one of chatml", talks, {}),
         ("'mine' is not a template of leat; give one of chatml", talks, {"template": "mine"}),
         ("are only for conversations", path, {"template": "chatml"}),

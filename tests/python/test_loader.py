@@ -334,7 +334,7 @@ def test_categoricals(fast: Any) -> None:
         ([{"a": "x"}], {"text": "{a!r}"}, "braces must hold only the name of a column, but they hold 'a'"),
         ([{"a": "x"}], {"text": "{a"}, "the text '{a' is malformed"),
         ([{"a": "x"}], {"text": "{}"}, "the text '{}' is malformed"),
-        ([{"a": "x"}], {"text": ("a", "a", "a")}, "a pair of columns, not 3: use a text"),
+        ([{"a": "x"}], {"text": ("a", "a", "a")}, "one or two columns, but you gave 3"),
         ([{"a": "x"}], {"labels": "b"}, "no column 'b'"),
         ([{"a": "x", "label": "y"}], {"text": "a"}, "labels in 'label' are texts: give `classes`"),
         ([{"a": "x", "b": "y"}], {"text": "a", "columns": ["b"]}, "'b' holds texts, which cannot be in a batch"),
@@ -481,7 +481,7 @@ def test_no_rows_of_others(tokenizer_json: str) -> None:
 def test_labels_that_cannot_be_read(fast: Any) -> None:
     """Are told, and not left out; where there are none yet, there are none in the batches."""
     rows: list[dict[str, Any]] = [{"text": "a cat", "label": 1}, {"text": "a dog", "label": "x"}]
-    with pytest.raises(errors.SpecError, match="labels in 'label' cannot be read.*different kinds.*labels=False"):
+    with pytest.raises(errors.SpecError, match="cannot read the labels in 'label'.*different kinds.*labels=False"):
         leat.dataloader(rows, fast)
     for given, options in ((rows, {"labels": False}), ([{"text": "a cat", "label": None}], {})):
         with of_numpy(given, fast, **options) as batches:

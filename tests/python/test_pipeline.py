@@ -275,9 +275,9 @@ def test_options() -> None:
     wrong: list[tuple[Any, str]] = [
         ({"window": 100000}, "max_window"),
         ({"open_timeout": -1}, "seconds"),
-        ({"epochs": 0}, "epochs: this must be at least 1"),
-        ({"steps": 0}, "steps: this must be at least 1"),
-        ({"window": 0}, "window: this must be at least 1"),
+        ({"epochs": 0}, "epochs: 0 is not allowed: give 1 or more"),
+        ({"steps": 0}, "steps: 0 is not allowed: give 1 or more"),
+        ({"window": 0}, "window: 0 is not allowed: give 1 or more"),
         ({"nonsense": 1}, "there is no option"),
     ]
     for options, says in wrong:

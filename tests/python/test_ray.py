@@ -72,9 +72,9 @@ def test_refused(data: Data) -> None:
     for pipeline, options, why in (
         (numbers, {}, "has no `batch`"),
         (numbers.batch(8), {}, "x: Arrow has no bfloat16"),
-        (numbers.sample(0.5).select(["n"]).batch(8), {}, "steps: leat does not know the number of steps .*: give steps="),
-        (numbers.select(["n"]).batch(8), {"steps_per_task": 0}, "steps_per_task: 0 must be at least 1"),
-        (numbers.select(["n"]).batch(8), {"steps": -1}, "steps: -1 must be at least 0"),
+        (numbers.sample(0.5).select(["n"]).batch(8), {}, "steps: leat does not know the number of steps .*: give `steps`"),
+        (numbers.select(["n"]).batch(8), {"steps_per_task": 0}, "steps_per_task: 0 is below 1"),
+        (numbers.select(["n"]).batch(8), {"steps": -1}, "steps: -1 is below 0"),
     ):
         with pytest.raises(leat.SpecError, match=why):
             leat.ray.dataset(pipeline, **options)

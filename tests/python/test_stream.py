@@ -190,7 +190,7 @@ class TestPositions:
             with pytest.raises(TypeError):
                 stream.seek(1.5)  # type: ignore[arg-type]
             for state in (None, "leat1:", {}, {"version": 1, "position": 3}):
-                with pytest.raises(leat.PositionError, match="was expected"):
+                with pytest.raises(leat.PositionError, match="a state must be"):
                     stream.load_state_dict(state)  # type: ignore[arg-type]
             assert steps(stream)[0] == (0, 0)
 
@@ -201,7 +201,7 @@ class TestPositions:
             with pytest.raises(leat.PositionError, match="seed"):
                 seeded.load_state_dict(stream.state_dict())
             for state in ({}, {"version": 2, "position": stream.position}, {"version": 1, "position": 3}):
-                with pytest.raises(leat.PositionError, match="was expected"):
+                with pytest.raises(leat.PositionError, match="a state must be"):
                     stream.load_state_dict(state)
             with pytest.raises(leat.SpecError, match="is not a position"):
                 stream.load_state_dict({"version": 1, "position": "leat1:x"})

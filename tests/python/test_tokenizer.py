@@ -220,7 +220,7 @@ def test_arrays(framework: str) -> None:
             assert str(value.dtype).split(".")[-1] == ("int64" if framework in ("np", "pt") else "int32")
     assert ours([], return_tensors=framework)["input_ids"].shape == (0, 0)
     assert tuple(ours("one", return_tensors=framework)["input_ids"].shape) == (1, len(ours("one")["input_ids"]))
-    with pytest.raises(leat.SpecError, match="2 to 9 tokens cannot be one array: give padding=True"):
+    with pytest.raises(leat.SpecError, match="2 to 9 tokens, so they cannot be one array: give padding=True"):
         ours(TEXTS, truncation=True, max_length=9, return_tensors=framework)
 
 

@@ -25,7 +25,8 @@ Spec = dict[str, Any]
 @final
 class Client:
     def __new__(cls, address: str | None = None) -> Client:
-        """`address` is the folder of the daemon's sockets, or one of these sockets. None: libleat searches. Does not connect."""
+        """`address` is the folder of the daemon's sockets, or one of these sockets. With None, libleat searches. This call does
+        not connect."""
     def open(self, name: str, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream:
         """Opens a declared stream, within open_timeout_ms.
 
@@ -49,19 +50,20 @@ class Stream:
     digest: bytes
     position: str
     position_numbers: tuple[int, int]  # epoch, step
-    n_steps: int | None  # of an epoch, over all ranks; None: unknown, at least until an epoch has ended
-    steps_reason: str  # why it is unknown
-    left_out: str  # fields of the data that are not read, and why
+    n_steps: int | None  # of an epoch, over all ranks; None if leat does not know it, at least until an epoch has ended
+    steps_reason: str  # why leat does not know n_steps
+    left_out: str  # fields of the data that leat does not read, and why
     files: str  # of the data, as leat_stream_files() gives them; "" with one rank
     order: str  # ":order=1", what leat_stream_fingerprint() has behind the position
     n_held: int  # batches that are held, also by arrays
-    waited_ns: int  # time in next() since the opening
-    n_batches: int  # that next() returned
-    n_ends: int  # ends of epochs that next() returned
+    waited_ns: int  # time in next() since the stream was opened
+    n_batches: int  # number of batches that next() returned
+    n_ends: int  # number of ends of epochs that next() returned
     is_closed: bool
     def next(self, timeout: float | None = None, n_ends: int = ...) -> Batch | int:
         """Returns the next batch, END_EPOCH or END. It also returns END_EPOCH if `n_ends` is no longer the given number.
-        timeout is in seconds. None: no limit. 0: TimedOutError at once. An exception of a signal handler ends the wait."""
+        timeout is in seconds. None sets no limit. With 0, it raises TimedOutError at once. An exception of a signal handler
+        ends the wait."""
     def seek(self, epoch: int, step: int = 0) -> None:
         """The next batch is this rank's first batch at or after this step. Waiting threads get END_EPOCH."""
     def pause(self) -> None:
@@ -81,7 +83,7 @@ class Batch:
     step: int  # over all ranks
     n_rows: int
     is_released: bool
-    stream: Stream | None  # None once the stream is gone
+    stream: Stream | None  # None if the stream no longer exists
     def __getitem__(self, name: str, /) -> Tensor: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
@@ -163,8 +165,8 @@ class Tokenizer:
     pads_left: bool  # by its file
     cuts_left: bool
     def __init__(self, path: str | os.PathLike[str], json: bytes = b"", threads: int = 0) -> None:
-        """path: a tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their folder; with json, a name for errors.
-        threads: 0: one for each CPU, 8 at most."""
+        """path: a tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their folder. With json, it is a name for errors.
+        threads: 0 means one for each CPU, but at most 8."""
     def encode(
         self,
         texts: Sequence[str],
@@ -191,7 +193,7 @@ class Tokenizer:
     def token(self, id: int) -> str | None: ...
     def is_special(self, id: int) -> bool: ...
     def added(self, id: int) -> tuple[bool, bool, bool, bool, bool] | None:
-        """single_word, lstrip, rstrip, normalized, special of an added token; None for any other."""
+        """single_word, lstrip, rstrip, normalized, special of an added token. It is None for any other token."""
     def vocab(self, only_added: bool) -> dict[str, int]: ...
     def n_tokens(self, with_added: bool) -> int: ...
     def n_added(self, is_pair: bool) -> int:
@@ -199,7 +201,7 @@ class Tokenizer:
     def describe(self) -> str: ...
 
 class Encodings:
-    """Rows of tokens, in the order of the texts; overflow makes several rows of a text."""
+    """Rows of tokens, in the order of the texts. A text with overflow has several rows."""
 
     longest: int  # row, in tokens
     n_tokens: int  # of all rows
@@ -207,12 +209,12 @@ class Encodings:
     def lists(self, column: str, width: int = 0, fill: int = 0, pads_left: bool = False) -> list[Any]:
         """A list for each row, padded to width: of int for input_ids, attention_mask, token_type_ids, special_tokens_mask and
         assistant_masks; of tuples (start, end) for offset_mapping; of str for tokens; of int or None for word_ids and
-        sequence_ids. KeyError: there is no such column."""
+        sequence_ids. Raises KeyError if there is no such column."""
     def fill(
         self, column: str, into: Any, is_wide: bool, width: int, fill: int = 0, pads_left: bool = False
     ) -> None:
         """Writes int64 (is_wide) or int32 [rows, width], or [rows, width, 2] for offset_mapping, into a writable buffer.
-        ValueError: the buffer has another size, or a row is longer than width."""
+        Raises ValueError if the buffer has another size, or if a row is longer than width."""
     def flat(self, column: str, into: Any) -> None:
         """Writes int32 [n_tokens], or [n_tokens, 2] for offset_mapping, row after row, into a writable buffer of that size."""
     def row_offsets(self, into: Any) -> None:
@@ -223,19 +225,19 @@ class Encodings:
 
 # ---- saving
 
-SAVE_BY_NAME: int  # formats; this one: by the path's suffix
+SAVE_BY_NAME: int  # the suffix of the path decides
 SAVE_SAFETENSORS: int
 SAVE_NPZ: int
 SAVE_JSONL: int
 
 def save_batch(batch: Batch, path: str | PathLike[str], format: int, compression: int, /) -> None:
-    """Writes a temporary file, syncs and renames it. compression: of .npz: 0, or zlib's level. SpecError: no such format, or
-    names that it cannot hold. OSError: the file system fails."""
+    """Writes a temporary file, syncs and renames it. `compression` is for .npz: 0, or zlib's level. Raises SpecError if there
+    is no such format, or if it cannot hold the names. Raises OSError if the file system fails."""
 
 # ---- CUDA, for cuda.py. The first use loads its driver.
 
 def cuda_count() -> int:
-    """The number of CUDA devices; 0 without a driver."""
+    """The number of CUDA devices, or 0 without a driver."""
 
 def cuda_n_rings() -> int:
     """The number of rings of batches that are registered with CUDA."""

@@ -274,7 +274,7 @@ class Agreement:
         self._agree = agree
         self._timeout = TIMEOUT_S if timeout is None else float(timeout)
         if not self._timeout > 0:
-            raise SpecError(f"{timeout!r} must be a number of seconds above 0", path="agree_timeout")
+            raise SpecError(f"{timeout!r} is not a number of seconds above 0", path="agree_timeout")
         if not (isinstance(agree, bool) or agree == "auto"):
             _of_group(agree)
         self._rank, self._world_size = native.rank, native.world_size
@@ -338,13 +338,13 @@ class Agreement:
         )
         if self._agree != "auto":
             raise SpecError(
-                f"{why}, but agree is {self._agree!r}: initialise one of them first, or give agree=False", path="agree"
+                f"{why}, but agree is {self._agree!r}: initialise one of these libraries first, or give agree=False", path="agree"
             )
         if not _has_warned and self._rank == 0 and not _worker():
             _has_warned = True
             from .pipeline import outside
 
-            warnings.warn(f"{why}; to end this warning, give agree=False", RuntimeWarning, stacklevel=outside())
+            warnings.warn(f"{why}. To end this warning, give agree=False", RuntimeWarning, stacklevel=outside())
 
 
 def _new_key(stream: str) -> str:

@@ -77,7 +77,7 @@ def _bfloat16() -> Any:
         return module("ml_dtypes").bfloat16
     except ImportError as error:
         raise SpecError(
-            "leat converts bfloat16 through NumPy, which does not have it: install ml_dtypes, or convert to float32 first"
+            "leat converts bfloat16 through NumPy, which needs ml_dtypes for it: install ml_dtypes, or convert to float32 first"
         ) from error
 
 

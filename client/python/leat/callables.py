@@ -85,7 +85,7 @@ def _sample(pipeline: Pipeline, function: Function, inputs: list[str] | None, ba
     records = pipeline.head(_SAMPLE_RECORDS)
     if not records:
         raise SpecError(
-            "the data has no record with which leat could find out what the function returns: give `schema`", path="map.schema"
+            "leat cannot find the types of the new fields, because the data has no record: give `schema`", path="map.schema"
         )
     given = [dict(record) if inputs is None else {name: record[name] for name in inputs} for record in records]
     answers: list[Any] = [] if batch_size else [function(record) for record in given]
@@ -141,7 +141,7 @@ def stage(
     if not callable(function):
         raise SpecError(f"map() needs a function, not {function!r}", path="map")
     if not 1 <= batch_size <= _BATCH_MAX:
-        raise SpecError(f"{batch_size} must be in 1..{_BATCH_MAX}", path="map.batch_size")
+        raise SpecError(f"{batch_size} is not in 1..{_BATCH_MAX}", path="map.batch_size")
     names = None if inputs is None else [inputs] if isinstance(inputs, str) else list(inputs)
     if warn:
         warnings.warn(_COST, CostWarning, stacklevel=3)

@@ -73,7 +73,7 @@ def find_template(asked: str | None, own: str | Mapping[str, str] | None, has_to
     if found is None:
         raise SpecError(f"the model has no chat template: give chat_template, a Jinja text or one of {', '.join(TEMPLATES)}")
     if not isinstance(found, str):
-        raise SpecError(f"chat_template is {type(found).__name__}; a str was expected")
+        raise SpecError(f"chat_template is a {type(found).__name__}, but it must be a str")
     if found not in TEMPLATES and not any(mark in found for mark in ("{{", "{%", "{#", "\n")):
         raise SpecError(f"chat_template: {found[:40]!r} is neither one of {', '.join(TEMPLATES)} nor a Jinja text")
     return found

@@ -102,7 +102,7 @@ def _place(output: str | os.PathLike[str]) -> str:
 def _number(name: str, given: int, least: int, most: int) -> int:
     number = operator.index(given)
     if not least <= number <= most:
-        raise SpecError(f"{number} must be in {least}..{most}", path=name)
+        raise SpecError(f"{number} is not in {least}..{most}", path=name)
     return number
 
 
@@ -112,7 +112,7 @@ def _executor(given: Executor | Literal["ray"], workers: int) -> Executor:
 
         return Tasks(workers)
     if not callable(getattr(given, "submit", None)):
-        raise SpecError(f'must be "ray" or an object with submit(), not {given!r}', path="executor")
+        raise SpecError(f'the executor must be "ray" or an object with submit(), not {given!r}', path="executor")
     return given
 
 

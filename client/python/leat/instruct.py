@@ -396,7 +396,7 @@ def _check_tools(form: _Format, is_own: bool) -> None:
         return
     why = "leat's chat templates write no tools" if not is_own else 'a model\'s own template reads the column "tools"'
     remedy = "take the model's own template (template=\"auto\")" if not is_own else "rename it, if it has JSON schemas of tools"
-    raise SpecError(f"the column {form.tools!r} would be lost: {why}: {remedy}, or leave the column out")
+    raise SpecError(f"the column {form.tools!r} would be lost, because {why}: {remedy}, or leave the column out")
 
 
 def _first(source: Pipeline) -> dict[str, Any]:
@@ -415,7 +415,7 @@ def _choose(names: Sequence[str], columns: Mapping[str, str] | None) -> _Format:
             return _Format(kind, {meaning: name for meaning, name in found.items() if name is not None})
     raise SpecError(
         f"columns {', '.join(names)} are neither messages, nor instruction and output, nor prompt and completion: "
-        'say which they are, columns={"prompt": .., "completion": ..}, or give prompt and response'
+        'name yours with columns={"prompt": .., "completion": ..}, or give prompt and response'
     )
 
 
@@ -427,4 +427,4 @@ def _named(names: Sequence[str], columns: Mapping[str, str]) -> _Format:
         if set(columns) <= set(wanted) and set(wanted) <= set(columns) | _OPTIONAL:
             return _Format(kind, dict(columns))
     kinds = "; or ".join(", ".join(wanted) for wanted in _NAMES.values())
-    raise SpecError(f"columns: {', '.join(columns)} make no known format; name {kinds}")
+    raise SpecError(f"columns: {', '.join(columns)} make no known format: name {kinds}")

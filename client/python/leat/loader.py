@@ -162,7 +162,7 @@ def _choose(
         return _Wanted(tuple(part for part, is_column in parts if is_column), tuple(parts), named, tuple(numbers))
     if isinstance(text, (tuple, list)):
         if len(text) != 2:
-            raise SpecError(f"`text` is a column, or a pair of columns, not {len(text)}: use a text with braces for more")
+            raise SpecError(f"`text` takes one or two columns, but you gave {len(text)}: for more, give a text with the columns in braces")
         return _Wanted(tuple(text), (), named, tuple(numbers))
     return _Wanted((text or _only_text(columns, named, is_untyped),), (), named, tuple(numbers))
 
@@ -185,8 +185,7 @@ def _has_values(column: Column) -> bool:
     if column.kind or column.refusal == kinds.NO_VALUES:
         return bool(column.kind)
     raise SpecError(
-        f"the labels in {column.name!r} cannot be read: they are {column.refusal}: give another column, or labels=False for no"
-        " labels"
+        f"leat cannot read the labels in {column.name!r}, because they are {column.refusal}: give another column, or labels=False"
     )
 
 

@@ -78,7 +78,7 @@ def _milliseconds(name: str, seconds: float) -> int:
     if seconds == float("inf"):
         return -1
     if not 0 < seconds <= 2_000_000:
-        raise SpecError(f"{seconds!r} must be in 0..2000000 seconds", path=name)
+        raise SpecError(f"{seconds!r} is not in 0..2000000 seconds", path=name)
     return max(1, round(seconds * 1000))
 
 
@@ -114,7 +114,7 @@ def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
         if value is None or name in _NOT_NATIVE:
             continue
         if name in _NOT_ZERO and value == 0:
-            raise SpecError("this must be at least 1, or None for the default", path=name)
+            raise SpecError("0 is not allowed: give 1 or more, or None for the default", path=name)
         if name.endswith("_timeout"):
             found[f"{name}_ms"] = _milliseconds(name, float(value))  # type: ignore[arg-type]
         elif name in _NATIVE or name in _AS_THEY_ARE:

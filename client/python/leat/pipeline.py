@@ -431,7 +431,7 @@ def _open(
 
     first = native({})
     if first.left_out:
-        warnings.warn(f"leat does not read all of the data: {first.left_out}", LeftOutWarning, stacklevel=outside())
+        warnings.warn(f"leat does not read all fields of the data: {first.left_out}", LeftOutWarning, stacklevel=outside())
     limits = Limits(options.get("epochs"), options.get("steps"))
     agreement = opening.agreement(options, first)
     has_bar = progress.is_wanted(options.get("progress"), first.rank)

@@ -61,7 +61,7 @@ class Steps(Datasource):
     def __init__(self, pipeline: Pipeline, epoch: int, steps_per_task: int, steps: int | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         if steps_per_task < 1:
-            raise errors.SpecError(f"{steps_per_task} must be at least 1", path="steps_per_task")
+            raise errors.SpecError(f"{steps_per_task} is below 1: give 1 or more", path="steps_per_task")
         self._pipeline = pipeline
         self._epoch = epoch
         self._steps_per_task = steps_per_task
@@ -101,9 +101,9 @@ class Steps(Datasource):
 def _length(known: int | None, steps: int | None, why: str) -> int:
     """The number of steps to read."""
     if steps is not None and operator.index(steps) < 0:
-        raise errors.SpecError(f"{steps} must be at least 0", path="steps")
+        raise errors.SpecError(f"{steps} is below 0: give 0 or more", path="steps")
     if known is None and steps is None:
-        raise errors.SpecError(f"leat does not know the number of steps ({why}): give steps=", path="steps")
+        raise errors.SpecError(f"leat does not know the number of steps ({why}): give `steps`", path="steps")
     return min(n for n in (known, steps) if n is not None)
 
 

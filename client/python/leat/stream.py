@@ -330,5 +330,5 @@ class Stream:
 def position_of(state: Mapping[str, Any]) -> str:
     """Returns the position in a state_dict(). Raises PositionError if this is not a state_dict()."""
     if not isinstance(state, Mapping) or state.get("version") != 1 or not isinstance(state.get("position"), str):
-        raise errors.PositionError(f'{{"position": text, "version": 1}} was expected, not {state!r}')
+        raise errors.PositionError(f'a state must be {{"position": text, "version": 1}}, as state_dict() returns it, but it is {state!r}')
     return str(state["position"])

@@ -85,8 +85,8 @@ class TorchDataset(IterableDataset[Item]):
         super().__init__()
         if not isinstance(source, str) and not callable(getattr(source, "open", None)):
             raise SpecError(
-                "a pipeline or the name of a declared stream was expected, which each worker can open, "
-                f"not {type(source).__name__}"
+                "a TorchDataset takes a pipeline or the name of a declared stream, because each worker opens it, "
+                f"but you gave a {type(source).__name__}"
             )
         self.source = source
         self.has_records = not getattr(source, "is_batched", True)  # a batch is a row
@@ -177,7 +177,7 @@ class TorchDataset(IterableDataset[Item]):
             )
         is_whole = consumer.batch_size is None or (consumer.batch_size == 1 and _takes_whole(consumer.collate))
         if self.rows and consumer.batch_size is None:
-            raise SpecError("rows=True, but the loader's batch_size is None: give it one, or rows=False for whole batches")
+            raise SpecError("rows=True needs a loader with a batch_size, but it is None: give a batch_size, or rows=False for whole batches")
         if not self.rows and not is_whole:
             raise SpecError(
                 f"{who} makes batches of {consumer.batch_size} items of TorchDataset, but {_NOT_ROWS}. For transformers.Trainer, give "
@@ -386,7 +386,7 @@ def whole_batches(items: Sequence[Item]) -> Item:
 
 
 def _refuse(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
-    raise SpecError(f"DataLoader batches what TorchDataset gives ({len(batch)} items): {_NOT_ROWS}")
+    raise SpecError(f"DataLoader makes a batch of {len(batch)} items of TorchDataset, but {_NOT_ROWS}")
 
 
 default_collate_fn_map[BatchDict] = _refuse
@@ -477,10 +477,10 @@ def _state(epoch: int, mark: Mark, is_ended: bool) -> dict[str, Any]:
 def _read_state(state: Mapping[str, Any]) -> tuple[int, Mark, bool]:
     """Reads a state. Raises SpecError if it is not a state."""
     if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
-        raise SpecError(f"not a state of a TorchDataset of version {STATE_VERSION}: {state!r:.200}")
+        raise SpecError(f"a state must be the state_dict() of a TorchDataset (version {STATE_VERSION}), but it is {state!r:.200}")
     epoch, seen, rows, position = (state.get(name) for name in ("epoch", "seen", "rows", "position"))
     if not all(isinstance(number, int) and number >= 0 for number in (epoch, seen, rows)):
-        raise SpecError(f"a state's epoch, seen and rows are whole numbers: {state!r:.200}")
+        raise SpecError(f"epoch, seen and rows of a state must be whole numbers, but the state is {state!r:.200}")
     if position is not None and not isinstance(position, str):
-        raise SpecError(f"a state's position is a text or None: {position!r:.200}")
+        raise SpecError(f"the position of a state must be a text or None, but it is {position!r:.200}")
     return cast(int, epoch), Mark(position, cast(int, seen), cast(int, rows)), bool(state.get("ended"))

@@ -361,8 +361,8 @@ def _of_folder(path: str) -> Held:
     names = [os.path.join(root, name) for root, _, files in os.walk(path) for name in files if not name.startswith(".")]
     sources = {source_of(name) for name in names} - {""}
     if len(sources) != 1:
-        several = f"files of several kinds: {', '.join(sorted(sources))}"
-        raise SpecError(f"{path} holds {several if sources else 'no files that can be read'}")
+        several = f"files of several kinds, {', '.join(sorted(sources))}: give the files of one kind"
+        raise SpecError(f"{path} holds {several if sources else 'no files that leat can read'}")
     source = sources.pop()
     return _of_files(source, sorted((name for name in names if source_of(name) == source), key=os.fsencode))
 

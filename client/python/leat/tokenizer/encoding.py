@@ -40,7 +40,7 @@ class Encoding(dict[str, Any]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"there is no {name!r} here, only {', '.join(map(repr, self))}") from None
+            raise AttributeError(f"this encoding has no {name!r}; it has {', '.join(map(repr, self))}") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restore, (dict(self), self._tokenizer, self._source)

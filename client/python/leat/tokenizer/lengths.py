@@ -139,12 +139,12 @@ def _choice(name: str, value: Any, choices: Mapping[Any, Any]) -> Any:
 
 def _count(name: str, value: int | None) -> int | None:
     if value is not None and value < 0:
-        raise SpecError(f"{name}={value} must be 0 or more")
+        raise SpecError(f"{name}={value} is below 0: give 0 or more")
     return value
 
 
 def check_side(name: str, value: str) -> bool:
     """True for "left". Raises SpecError if it is neither "left" nor "right"."""
     if value not in ("left", "right"):
-        raise SpecError(f"{name}={value!r} must be 'left' or 'right'")
+        raise SpecError(f"{name}={value!r} is not 'left' or 'right'")
     return value == "left"

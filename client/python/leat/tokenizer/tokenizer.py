@@ -267,7 +267,7 @@ class Tokenizer:
         if framework and not width and len(set(lengths := encodings.lengths())) > 1:
             between = f"{min(lengths)} to {max(lengths)}"
             hint = "give padding=True, and truncation=True with a max_length"
-            raise SpecError(f"texts of {between} tokens cannot be one array: {hint}")
+            raise SpecError(f"the texts have {between} tokens, so they cannot be one array: {hint}")
         for name in wanted:
             fill = self._fill_of(name)
             if framework:
@@ -573,7 +573,7 @@ class Tokenizer:
     ) -> list[int]:
         """Returns 1 for each special token in ids that already have special tokens, and 0 for the others."""
         if not already_has_special_tokens or token_ids_1 is not None:
-            raise SpecError("give ids that have special tokens, already_has_special_tokens=True, and no second list")
+            raise SpecError("this works only for ids that already have special tokens: give already_has_special_tokens=True and no second list")
         special = set(self.all_special_ids)
         return [int(id in special) for id in as_list(token_ids_0)]
 
@@ -630,7 +630,7 @@ def _texts_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
     if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
         raise SpecError(f"text must be a str or a list of str, not {type(text).__name__}")
     if isinstance(pair, str):
-        raise SpecError("text_pair of several texts must be a list of as many texts, not one str")
+        raise SpecError("for several texts, text_pair must be a list with one text for each of them, not a str")
     texts = text if isinstance(text, (list, tuple)) else as_list(text) if hasattr(text, "tolist") else list(text)
     if pair is None and texts and isinstance(texts[0], (list, tuple)):
         if any(not isinstance(one, (list, tuple)) or len(one) != 2 for one in texts):

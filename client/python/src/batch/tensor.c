@@ -245,7 +245,7 @@ static PyMethodDef methods[] = {
                "more. If you write through it, only this process sees the change, until the slot "
                "goes back.")},
     {"__dlpack_device__", leat_py_tensor_dlpack_device, METH_NOARGS,
-     PyDoc_STR("__dlpack_device__($self)\n--\n\n(1, 0): the CPU.")},
+     PyDoc_STR("__dlpack_device__($self)\n--\n\nReturns (1, 0), which means the CPU.")},
     {"__array__", LEAT_PY_KEYWORDS(tensor_array), NULL},
     {"__jax_array__", tensor_jax_array, METH_NOARGS, NULL},
     {"numpy", tensor_numpy, METH_NOARGS,

@@ -151,7 +151,7 @@ static int open_stream(struct opening *opening) {
     if (PyErr_Occurred())
         leat_error_free(opening->error);
     else if (opening->is_address_wrong)
-        leat_py_raise_text(r, "the daemon's address: %s", strerror(-r));
+        leat_py_raise_text(r, "cannot use this address of a daemon: %s", strerror(-r));
     else if (r < 0)
         leat_py_raise_copy(opening->error);
     return r < 0 ? -1 : 0;

@@ -105,7 +105,7 @@ static PyObject *write_pages(struct rendering *rendering, struct leat_json_node 
     while (pages && leat_json_next(&iterator, &item)) {
         PyObject *page = leat_json_kind(item) == LEAT_JSON_OBJECT
                              ? write_page(rendering, item, err)
-                             : leat_py_raise_text(-EINVAL, "variables are objects");
+                             : leat_py_raise_text(-EINVAL, "the variables must be an object");
 
         if (!page || PyList_Append(pages, page) < 0)
             Py_CLEAR(pages);

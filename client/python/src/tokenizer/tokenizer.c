@@ -196,7 +196,7 @@ static int read_words(PyObject *words, size_t at, size_t n_text, struct leat_wor
         end = ret_words->ends[i];
     if (end == n_text)
         return 0;
-    PyErr_Format(PyExc_ValueError, "words[%zu] must end in order, the last one with the text", at);
+    PyErr_Format(PyExc_ValueError, "words[%zu] must ascend, and end with the text", at);
     return -1;
 }
 
