@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 import leat_harness
-from leat_harness import BIN, HANG_S, ROOT, Daemon, ctl
+from leat_harness import BIN, HANG_S, ROOT, Daemon, Skip, ctl
 
 EXAMPLES = BIN.parent / "examples"
 NUMBERS = """streams:

@@ -127,6 +127,13 @@ static void test_shares(void **state) {
         assert_int_equal(n, (left + 1) / 2);
         assert_int_equal(accounts[i]->n_refused, 1);
         left -= n;
+        if (i > 0)
+            continue;
+        assert_int_equal(leat_user_charge(accounts[0], LEAT_CHARGE_SESSIONS, 1, &err), -EDQUOT);
+        assert_string_equal(err.message,
+                            "this user has 50 sessions and needs 1 more. Only 49 of 100 "
+                            "(max_sessions) would then be left for other users. To allow this, set "
+                            "max_user_sessions to the value of max_sessions");
     }
     assert_int_equal(leat_user_charge(accounts[7], LEAT_CHARGE_SESSIONS, 1, &err), -EDQUOT);
     assert_non_null(strstr(err.message, "max_sessions"));
