@@ -3,7 +3,7 @@
  *
  *     mpirun -n 4 agree_mpi STREAM
  *
- * Each rank opens its share of STREAM and counts the rows of an epoch. Before that, and where a
+ * Each rank opens its part of STREAM and counts the rows of an epoch. Before that, and where a
  * checkpoint would be written, all ranks compare their fingerprints: of spec, data, seed, epoch,
  * step, world and order. Where they differ all of them end with status 1, and rank 0 prints each
  * rank's host, fingerprint and files.

@@ -4,7 +4,7 @@
     mlx.launch -n 2 mlx_distributed.py                # does the same
 
 MLX and leat both take the rank from the environment variables of mlx.launch. Each process gets its
-own share of the steps, and all get the same number. No row comes twice; the program checks this.
+own part of the steps, and all get the same number. No row comes twice; the program checks this.
 """
 
 from __future__ import annotations

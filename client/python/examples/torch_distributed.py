@@ -4,7 +4,7 @@ gradients with gloo.
     python torch_distributed.py
     torchrun --nproc-per-node 2 torch_distributed.py      # does the same
 
-leat takes the rank from torch.distributed. Each process gets its own share of the steps, and all
+leat takes the rank from torch.distributed. Each process gets its own part of the steps, and all
 get the same number. You need no sampler and no DataLoader. No row comes twice; the program checks
 this.
 """

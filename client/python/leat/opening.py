@@ -16,7 +16,7 @@ Told = Callable[[str, int, float, str], object]
 
 
 class OpenOptions(TypedDict, total=False):
-    """rank, world_size: which share of the steps this trainer gets (default: from torch.distributed, JAX, Ray Train or the
+    """rank, world_size: which part of the steps this trainer gets (default: from torch.distributed, JAX, Ray Train or the
         launcher).
     window: how many batches you may hold at once (default: the daemon's setting, or more if batches are small).
     epochs, steps: the stream ends after this many epochs, or batches of this rank (default: no end). Give at least 1.

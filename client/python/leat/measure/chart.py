@@ -40,7 +40,7 @@ def figure(times: Sequence[float], lines: Mapping[str, Sequence[int]], faint: Ma
 
 
 def draw(times: Sequence[float], values: Sequence[int], *, title: str, width: int = 72, height: int = 10) -> Chart:
-    """A chart of `width` columns, each the maximum of its share of the time."""
+    """A chart of `width` columns, each the maximum of its part of the time."""
     if not values:
         return Chart(f"{title}: there are no samples")
     most = max(values) or 1

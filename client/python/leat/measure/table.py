@@ -29,7 +29,7 @@ def figure(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Formats a share of 1 as "12.3 %"."""
+    """Formats a fraction as "12.3 %"."""
     return NONE if share is None else f"{100 * share:.1f} %"
 
 
