@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PROGRAM "leat-fetch"
@@ -60,8 +61,9 @@ static ssize_t receive_packet(int socket, void *data, size_t size, int *ret_fd) 
 
 /* ---- a leat-fetch of this process ---- */
 
-static pthread_once_t start_once = PTHREAD_ONCE_INIT;
-static int private_control = -1; /* -errno: it cannot be started */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of these two */
+static int private_control = -1;                          /* -1: none runs */
+static pid_t private_pid;
 
 /* Beside this program, else where PATH says. */
 static int spawn_program(int end, pid_t *ret_pid) {
@@ -93,41 +95,67 @@ static int spawn_program(int end, pid_t *ret_pid) {
     return -code;
 }
 
-static void start_private(void) {
+static int start_private(struct leat_error *err) {
     int ends[2], r;
-    pid_t pid;
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
-        private_control = -errno;
-        return;
+    if (private_control >= 0)
+        return 0;
+    r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0;
+    if (r == 0) {
+        r = spawn_program(ends[1], &private_pid);
+        (void)close(ends[1]);
+        if (r < 0)
+            (void)close(ends[0]);
     }
-    r = spawn_program(ends[1], &pid);
-    (void)close(ends[1]);
+    if (r == -ENOENT)
+        return leat_error_set(err, -ENOENT,
+                              PROGRAM " reads objects of stores and web servers, and is not "
+                                      "installed: install Debian's package " PROGRAM);
     if (r < 0)
-        (void)close(ends[0]);
-    private_control = r < 0 ? r : ends[0];
+        return leat_error_set(err, r, PROGRAM " cannot be started: %s", strerror(-r));
+    private_control = ends[0];
+    return 0;
+}
+
+/* Its end of the socket is closed, so that it ends or has ended. */
+static void collect_private(void) {
+    (void)close(private_control);
+    private_control = -1;
+    while (waitpid(private_pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* If the one that was started has ended, another one is started. */
+static int pass_to_private(int end, struct leat_error *err) {
+    int r = 0;
+
+    for (int i = 0; i < 2; i++) {
+        if (start_private(err) < 0)
+            return err->code;
+        r = send_packet(private_control, "", 1, end);
+        if (r != -EPIPE && r != -ECONNRESET)
+            break;
+        collect_private();
+    }
+    return r < 0
+               ? leat_error_set(err, r, PROGRAM " ended unexpectedly: %s: try again", strerror(-r))
+               : 0;
 }
 
 static int connect_private(struct leat_error *err) {
     int ends[2], r;
 
-    (void)pthread_once(&start_once, start_private);
-    if (private_control == -ENOENT)
-        return leat_error_set(err, -ENOENT,
-                              PROGRAM " reads objects of stores and web servers, and is not "
-                                      "installed: install Debian's package " PROGRAM);
-    if (private_control < 0)
-        return leat_error_set(err, private_control, PROGRAM " cannot be started: %s",
-                              strerror(-private_control));
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return leat_error_set(err, -errno, "cannot make a socket for " PROGRAM ": %s",
                               strerror(errno));
-    r = send_packet(private_control, "", 1, ends[1]);
+    (void)pthread_mutex_lock(&mutex);
+    r = pass_to_private(ends[1], err);
+    (void)pthread_mutex_unlock(&mutex);
     (void)close(ends[1]);
     if (r == 0)
         return ends[0];
     (void)close(ends[0]);
-    return leat_error_set(err, r, PROGRAM " ended unexpectedly: %s: try again", strerror(-r));
+    return r;
 }
 
 /* ---- the service ---- */

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -476,6 +477,27 @@ def test_service(folder):
         finally:
             service.terminate()
             assert service.wait(leat_harness.HANG_S) == 0
+
+
+def children_of(daemon):
+    return {child.parent.name for child in pathlib.Path("/proc").glob("[0-9]*/stat")
+            if child.read_text().rsplit(")", 1)[1].split()[1] == str(daemon.pid)}
+
+
+def test_private(folder):
+    """The daemon's own leat-fetch is started again after it was killed, and none is left behind."""
+    need_fetch()
+    files = rows(2, 2000)
+    with ObjectServer(files) as server:
+        file = write(folder, [f"{server.url}/{name}" for name in sorted(files)])
+        with Daemon(folder, file, env={**ENV, "HOME": str(folder)}) as daemon:
+            expected, seen = daemon.digest("s", "--epochs", 1), set()
+            for _ in range(3):
+                (child,) = children_of(daemon)
+                seen.add(child)
+                os.kill(int(child), signal.SIGKILL)
+                assert daemon.digest("s", "--epochs", 1) == expected
+            assert len(seen) == 3 and len(children_of(daemon)) == 1, (seen, children_of(daemon))
 
 
 def test_descriptors(folder):
