@@ -112,8 +112,9 @@ static void add_tokens(struct leat_text *text, const struct leat_described_colum
 static void print_text(const struct leat_description *description, struct leat_text *text) {
     char bad[LEAT_ERROR_PRINT_MAX];
 
-    leat_text_add_line(text, "stream %s: %llu records, %llu bad", description->plan->spec->name,
+    leat_text_add_line(text, "stream %s: %llu record%s, %llu bad", description->plan->spec->name,
                        (unsigned long long)description->n_records,
+                       description->n_records == 1 ? "" : "s",
                        (unsigned long long)description->n_bad);
     if (description->first_bad.code) {
         (void)leat_error_print(&description->first_bad, bad, sizeof(bad));

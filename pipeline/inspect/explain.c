@@ -191,8 +191,9 @@ static void add_starts(struct leat_text *text, const struct leat_plan *plan, boo
         leat_text_add(text, "\nnot read:              %s", plan->left_out);
     leat_text_add(text, "\nstart in mid-epoch:    %s\nsteps of an epoch:     ", start);
     if (steps.is_known)
-        leat_text_add(text, "%llu steps from %llu rows", (unsigned long long)steps.n,
-                      (unsigned long long)plan->n_rows);
+        leat_text_add(text, "%llu step%s from %llu row%s", (unsigned long long)steps.n,
+                      steps.n == 1 ? "" : "s", (unsigned long long)plan->n_rows,
+                      plan->n_rows == 1 ? "" : "s");
     else
         leat_text_add(text, "unknown: %s", steps.reason);
 }
