@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from .batch import Batch
+    from .opening import Group
 
 _known_steps: dict[tuple[str, int], int] = {}  # the steps of an epoch that was read, by stream and world size
 
@@ -129,7 +130,7 @@ class Cursor:
         self.is_ended = False
         self.is_end_returned = False  # Stream.next() returned the end
         self.is_interrupted = False  # it raised an exception, so its reader may neither go on nor drop it
-        self.before_first: Callable[[Cursor], None] | None = None  # called until it returns
+        self.group: Group | None = None  # until it has prepared the first batch
         self._opener = opener
         self._position = position
         self._lock = threading.RLock()
@@ -187,6 +188,13 @@ class Cursor:
         session = self.give()
         if session is not None:
             session.close()
+
+    def reopen(self) -> None:
+        """Ends the session, and opens another one at its place. Raises ForkedError in a forked child."""
+        position = self.position
+        self.leave()
+        self._position = position
+        self._opened()
 
     def pause(self) -> None:
         """Tells the daemon to stop preparing batches."""
@@ -266,9 +274,11 @@ class Cursor:
                 return None
             session = self._opened()
         try:
-            if self.before_first is not None:
-                self.before_first(self)
-                self.before_first = None
+            group = self.group
+            if group is not None:
+                group.before_first(self)
+                self.group = None
+                session = self.session or session
             got = session.native.next(timeout, self._n_ends)
         except errors.TimedOutError:
             raise
@@ -295,19 +305,15 @@ class Cursor:
 
     async def next_async(self) -> Batch | None:
         """Like next(), for an event loop. Several tasks may wait at once."""
-        if self.before_first is not None:
-            await self._prepare()
+        group = self.group
+        if group is not None and group.may_wait(self):
+            import asyncio
+
+            await asyncio.to_thread(group.before_first, self)
         while True:
             with contextlib.suppress(errors.TimedOutError):
                 return self.next(0)
             await self._opened().waiting.until_readable()
-
-    async def _prepare(self) -> None:
-        """Calls before_first() in a thread, as it may wait for other ranks."""
-        import asyncio
-
-        if self.before_first is not None:
-            await asyncio.to_thread(self.before_first, self)
 
     def _end(self, session: Session) -> None:
         with self._lock:

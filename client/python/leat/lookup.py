@@ -15,6 +15,7 @@ from .cursor import elsewhere
 from .errors import SpecError
 
 if TYPE_CHECKING:
+    from . import _leat
     from .batch import Batch
     from .stream import Stream
 
@@ -42,6 +43,10 @@ class Lookup:
         self.stream = stream
         self._next = -1  # the number of the batch that the session has next; -1: unknown
         self._lock = threading.Lock()
+
+    def serves(self, native: _leat.Stream) -> bool:
+        """True if it finds the batches of the same rank."""
+        return (self.stream.rank, self.stream.world_size) == (native.rank, native.world_size)
 
     def find(self, index: object) -> Batch:
         """Returns the batch of this number. A negative number counts from the end. Raises IndexError if there is no such batch.

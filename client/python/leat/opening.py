@@ -11,6 +11,7 @@ from .errors import SpecError
 if TYPE_CHECKING:
     from . import _leat
     from .agreement import Agreement
+    from .cursor import Cursor
 
 Told = Callable[[str, int, float, str], object]
 
@@ -96,8 +97,58 @@ def share(options: OpenOptions) -> dict[str, int]:
     return ranks.options(options.get("rank"), options.get("world_size"))
 
 
-def agreement(options: OpenOptions, native: _leat.Stream) -> Agreement | None:
-    """Returns the object that compares the ranks of this stream, or None if they do not compare."""
+class Group:
+    """The ranks that share the steps of a stream, and what compares them.
+
+    A program may initialise its ranks after it has opened the stream, for example because it asked for the length. Each epoch
+    begins with the ranks of that time."""
+
+    def __init__(self, options: OpenOptions) -> None:
+        self._options = options
+        self._share: dict[str, int] = {}  # that was found last, since a framework may end before the stream
+        self._agreements: dict[tuple[int, int], Agreement | None] = {}  # by rank and world size
+
+    def share(self) -> dict[str, int]:
+        """Returns the present part of this trainer, as share() does."""
+        self._share = share(self._options) or self._share
+        return self._share
+
+    def is_present(self, native: _leat.Stream) -> bool:
+        """True if the session serves the present ranks."""
+        found = self.share()
+        return not found or (found["rank"], found["world_size"]) == (native.rank, native.world_size)
+
+    def agreement(self, native: _leat.Stream) -> Agreement | None:
+        """Returns the object that compares the ranks of this session, or None if they do not compare."""
+        key = native.rank, native.world_size
+        if key not in self._agreements:
+            self._agreements[key] = _agreement(self._options, native)
+        return self._agreements[key]
+
+    def expect(self) -> None:
+        """The stream moves to another place, so the ranks compare before the next batch."""
+        for agreement in self._agreements.values():
+            if agreement is not None:
+                agreement.expect()
+
+    def before_first(self, cursor: Cursor) -> None:
+        """Goes over to the present ranks, and compares them if the stream is new or has moved."""
+        self.follow(cursor)
+        agreement = self.agreement(cursor.native)
+        if agreement is not None:
+            agreement.before_first(cursor)
+
+    def may_wait(self, cursor: Cursor) -> bool:
+        """True if before_first() may wait for other ranks or the daemon."""
+        return not self.is_present(cursor.native) or self.agreement(cursor.native) is not None
+
+    def follow(self, cursor: Cursor) -> None:
+        """Before the first batch of a cursor: opens its session anew if it serves other ranks."""
+        if not self.is_present(cursor.native):
+            cursor.reopen()
+
+
+def _agreement(options: OpenOptions, native: _leat.Stream) -> Agreement | None:
     agree = options.get("agree", "auto")
     if agree is False or native.world_size == 1:
         return None
@@ -107,8 +158,7 @@ def agreement(options: OpenOptions, native: _leat.Stream) -> Agreement | None:
 
 
 def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
-    """The members of struct leat_open_options, without those of this package. `share` is the result of share() from the time
-    when the stream was first opened."""
+    """The members of struct leat_open_options, without those of this package. `share`: of share()."""
     found: dict[str, Any] = dict(share)
     for name, value in options.items():
         if value is None or name in _NOT_NATIVE:

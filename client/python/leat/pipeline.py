@@ -322,7 +322,10 @@ class Pipeline(_stages.Stages):
 
     def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Converted[dict[str, Any]]:
         """Gives its batches as arrays of "torch", "jax", "mlx" or "numpy". See `Stream.to`."""
-        return self.stream.to(framework, device=device, copy=copy)
+        from . import frameworks
+
+        source = self if self.is_batched else self.stream
+        return frameworks.Converted(source, framework, device=device, copy=copy)
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the iterator that you began last, for `load_state_dict` of an equal pipeline."""
@@ -414,12 +417,12 @@ def _open(
     from .cursor import Limits
     from .stream import Stream
 
-    share = opening.share(options)
+    group = opening.Group(options)
 
     def native(changes: OpenOptions) -> Any:
         place = where()
         wanted = opening.changed(options, changes)
-        found = opening.native(wanted, share)
+        found = opening.native(wanted, group.share())
         found["reconnect"] = place.reconnect(wanted.get("on_reconnect"))
         return how(place, {"options": found, "batch_type": Batch})
 
@@ -433,9 +436,9 @@ def _open(
     if first.left_out:
         warnings.warn(f"leat does not read all fields of the data: {first.left_out}", LeftOutWarning, stacklevel=outside())
     limits = Limits(options.get("epochs"), options.get("steps"))
-    agreement = opening.agreement(options, first)
+    group.agreement(first)  # its errors belong to the opening
     has_bar = progress.is_wanted(options.get("progress"), first.rank)
-    return Stream(first, opener=again, limits=limits, progress=has_bar, agreement=agreement)
+    return Stream(first, opener=again, limits=limits, progress=has_bar, group=group)
 
 
 def open(

@@ -14,9 +14,9 @@ from .epoch import Epoch
 from .lookup import Lookup, place, refuse_loaders
 
 if TYPE_CHECKING:
-    from .agreement import Agreement
     from .batch import Batch
     from .frameworks import Converted
+    from .opening import Group
 
 
 class Stream:
@@ -26,7 +26,7 @@ class Stream:
     began last. Threads share an epoch if they share its iterator, or if they call next().
 
     native is the extension's stream. opener opens another session of it. limits are those of `native`. progress shows a bar for
-    each epoch. agreement compares the ranks.
+    each epoch. group has the ranks, and compares them.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class Stream:
         opener: Opener | None = None,
         limits: Limits | None = None,
         progress: bool = False,
-        agreement: Agreement | None = None,
+        group: Group | None = None,
     ) -> None:
         self.progress = progress
-        self._agreement = agreement
+        self._group = group
         self._opener = opener
         self._limits = limits or Limits()
         self._lock = threading.RLock()
@@ -59,11 +59,18 @@ class Stream:
 
     @property
     def _session(self) -> _leat.Stream:
-        """The native stream that describes this one. This opens no session."""
+        """The native stream that describes this one. This opens no session, except for other ranks than before."""
+        self._follow_ranks()
         session = self._cursor.session
         if session is not None:
             self._described = session.native
         return self._described
+
+    def _follow_ranks(self) -> None:
+        """If no batch was taken of the epoch, it belongs to the present ranks."""
+        cursor = self._cursor
+        if self._group is not None and cursor.session is not None and not cursor.is_used:
+            self._group.follow(cursor)
 
     @property
     def name(self) -> str:
@@ -186,14 +193,15 @@ class Stream:
 
     def _watched(self, cursor: Cursor) -> Cursor:
         self._cursors.add(cursor)
-        if self._agreement is not None:
-            cursor.before_first = self._agreement.before_first
+        cursor.group = self._group
         return cursor
 
     def state_at(self, position: str) -> dict[str, Any]:
         """The state_dict() of a position. Raises AgreementError if other ranks have another position."""
-        if self._agreement is not None:
-            self._agreement.at_state(position, self._session)
+        native = self._session
+        agreement = self._group.agreement(native) if self._group is not None else None
+        if agreement is not None:
+            agreement.at_state(position, native)
         return {"position": position, "version": 1}
 
     def __getitem__(self, index: SupportsIndex) -> Batch:
@@ -209,6 +217,9 @@ class Stream:
     def lookup(self) -> Lookup:
         """Finds batches by their numbers, in a session of its own."""
         with self._lock:
+            if self._lookup is not None and not self._lookup.serves(self._session):
+                self._lookup.stream.close()
+                self._lookup = None
             if self._lookup is None:
                 if self._opener is None:
                     raise errors.Error("this stream has only one session, and cannot open another one")
@@ -270,6 +281,7 @@ class Stream:
         """Returns {"position": text, "version": 1}. It is equal for all ranks that have got the same number of batches. Call it
         on all ranks, because it compares their positions (see OpenOptions.agree). The attribute `position` is the text alone,
         without a comparison."""
+        self._follow_ranks()
         return self.state_at(self.position)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -286,8 +298,8 @@ class Stream:
             session.close()
 
     def _expect(self) -> None:
-        if self._agreement is not None:
-            self._agreement.expect()
+        if self._group is not None:
+            self._group.expect()
 
     def _let_go(self) -> Session | None:
         """Takes the session from the last cursor, unless an iterator uses it. A thread that waits for a batch stops waiting."""
