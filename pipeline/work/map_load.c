@@ -61,6 +61,52 @@ int leat_load_read(const struct leat_plan *plan, const struct leat_cache_load *l
     return r;
 }
 
+/* ---- what the order and collation rely on ---- */
+
+/* Lists that stages cut together: references have one range for all of them. */
+static bool are_cut_alike(const struct leat_plan *plan, const struct leat_block *block) {
+    const uint32_t *first = NULL;
+
+    for (uint32_t i = 0; block->n_rows > 0 && i < plan->n_columns; i++) {
+        const struct leat_field *field = &plan->fields[i];
+        const uint32_t *lengths =
+            field->made == LEAT_MADE_OF_PARTS ? block->columns[field->of].lengths : NULL;
+
+        if (lengths && first && memcmp(lengths, first, block->n_rows * sizeof(*first)) != 0)
+            return false;
+        first = lengths ? lengths : first;
+    }
+    return true;
+}
+
+/* No row has more tokens than a batch, whose slot has room for just these. */
+static bool fit_batches(const struct leat_plan *plan, const struct leat_block *block) {
+    for (size_t i = 0; i < plan->n_counted; i++) {
+        const struct leat_field *field = &plan->fields[plan->counted[i]];
+        const uint32_t *lengths = block->columns[plan->counted[i]].lengths;
+
+        for (uint32_t row = 0; field->made == LEAT_MADE_OF_RECORDS && row < block->n_rows; row++)
+            if (leat_field_padded(field, lengths[row]) > plan->max_tokens)
+                return false;
+    }
+    return true;
+}
+
+/* Stages check this in the pass, but the bytes of a block may be forged. */
+static int check_lengths(const struct leat_plan *plan, const struct leat_block *block,
+                         struct leat_error *err) {
+    if (!are_cut_alike(plan, block))
+        return leat_error_set(err, -EBADMSG,
+                              "the cached block is damaged: lists that are cut together have "
+                              "different lengths");
+    if (!fit_batches(plan, block))
+        return leat_error_set(err, -EBADMSG,
+                              "the cached block is damaged: a row has more tokens than max_tokens");
+    return 0;
+}
+
+/* ---- loading ---- */
+
 /* Scalars that are packed get their dtype; lists lose all but their lengths. */
 static int keep_order(struct leat_map_job *job, struct leat_error *err) {
     struct leat_block *block = job->block;
@@ -136,6 +182,8 @@ int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
     else if (r == 0)
         r = leat_cache_block_decode(&schema, data, (size_t)frame->n_bytes, frame->span.n_records,
                                     LEAT_CACHE_PACK_LISTS, &job->block->kept, job->block, err);
+    if (r == 0 && !job->index_schema)
+        r = check_lengths(job->plan, job->block, err);
     if (r < 0 && job->plan->set)
         leat_sealed_name_shard(job->plan, frame->record, err);
     return r;

@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pipeline/cache/block.h"
 #include "tests/pipeline/shared_cache_folder.h"
+#include "tests/pipeline/shared_documents.h"
 #include "tests/pipeline/shared_records.h"
 
 #define CACHE "cache: {path: .}"
@@ -328,31 +330,40 @@ static void test_damaged_anywhere(void **state) {
     free(whole);
 }
 
-static void lie_file(struct leat_cache_frame *frame) {
+/* Changes a frame and its bytes, which have room for ROOM. */
+typedef void lie_fn(struct leat_cache_frame *frame, uint8_t *stored);
+#define ROOM (1U << 20)
+
+static void lie_file(struct leat_cache_frame *frame, uint8_t *stored) {
+    (void)stored;
     frame->span.file = UINT32_MAX;
 }
 
-static void lie_rows(struct leat_cache_frame *frame) {
+static void lie_rows(struct leat_cache_frame *frame, uint8_t *stored) {
+    (void)stored;
     frame->span.n_bytes = 1U << 20;
     frame->span.n_records = frame->n_rows = 1U << 20;
 }
 
-static void lie_bytes(struct leat_cache_frame *frame) {
+static void lie_bytes(struct leat_cache_frame *frame, uint8_t *stored) {
+    (void)stored;
     frame->span.n_bytes = UINT32_MAX;
     frame->span.n_records = frame->n_rows = UINT32_MAX;
 }
 
-static void lie_records(struct leat_cache_frame *frame) {
+static void lie_records(struct leat_cache_frame *frame, uint8_t *stored) {
+    (void)stored;
     frame->span.n_records = UINT32_MAX;
 }
 
-static void lie_lz4(struct leat_cache_frame *frame) {
+static void lie_lz4(struct leat_cache_frame *frame, uint8_t *stored) {
+    (void)stored;
     frame->is_lz4 = true;
     frame->n_bytes = 1U << 30;
 }
 
 /* The cache of that name, but for its last frame: with right checksums. */
-static void write_lie(const char *name, void (*lie)(struct leat_cache_frame *)) {
+static void write_lie(const char *name, lie_fn *lie) {
     int fd = open(folder_path(name), O_RDONLY | O_CLOEXEC);
     int lie_fd = open(folder_path("lie"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     struct leat_cache_file *whole, *file;
@@ -363,11 +374,11 @@ static void write_lie(const char *name, void (*lie)(struct leat_cache_frame *)) 
                      0);
     for (size_t i = 0; i < whole->n_frames; i++) {
         struct leat_cache_frame frame = whole->frames[i];
-        uint8_t *stored = malloc(frame.n_stored + 8);
+        uint8_t *stored = malloc(frame.n_stored + ROOM);
 
         assert_int_equal(leat_cache_file_read(whole->fd, &frame, stored, &err), 0);
         if (i == whole->n_frames - 1)
-            lie(&frame);
+            lie(&frame, stored);
         leat_cache_file_place(file, &frame);
         assert_int_equal(leat_cache_file_write(file->fd, file->seed, &frame, stored, &err), 0);
         assert_int_equal(leat_cache_file_add(file, &frame), 0);
@@ -383,7 +394,7 @@ static void write_lie(const char *name, void (*lie)(struct leat_cache_frame *)) 
  * passing over it. */
 static void test_lies(void **state) {
     static const struct {
-        void (*lie)(struct leat_cache_frame *);
+        lie_fn *lie;
         const char *note; /* "": only that frame is none */
     } lies[] = {{lie_file, "cannot have"},
                 {lie_rows, "cannot have"},
@@ -408,6 +419,86 @@ static void test_lies(void **state) {
             assert_non_null(strstr(with.cache_note.message, lies[i].note));
             assert_int_equal(with.cache_note.code, lies[i].note[0] ? -EBADMSG : 0);
         }
+    remove_caches();
+}
+
+/* A block with rows whose lists have so many elements, as a cache of other stages may have it. */
+static void lie_lists(struct leat_cache_frame *frame, uint8_t *stored, uint32_t n_ids,
+                      uint32_t n_also) {
+    static const struct leat_field fields[] = {{.dtype = LEAT_DTYPE_INT64, .is_list = true},
+                                               {.dtype = LEAT_DTYPE_INT64, .is_list = true}};
+    static const bool is_kept[] = {true, true};
+    struct leat_cache_schema schema = {fields, is_kept, 2};
+    uint32_t n = frame->span.n_records, *lengths = calloc(3 * n, sizeof(*lengths));
+    int64_t *values = calloc(n_ids + n_also, sizeof(*values));
+    struct leat_column columns[] = {
+        {.values = values, .starts = lengths, .lengths = lengths + n},
+        {.values = values, .starts = lengths, .lengths = lengths + 2 * n}};
+    struct leat_block block = {.n_rows = n, .n_records = n, .columns = columns, .n_columns = 2};
+    struct leat_cache_bytes bytes = {.data = NULL}, packed = {.data = NULL};
+    struct leat_error err = LEAT_ERROR_INIT;
+    const uint8_t *made;
+
+    for (uint32_t row = 0; row < n; row++) {
+        lengths[n + row] = n_ids;
+        lengths[2 * n + row] = n_also;
+    }
+    assert_int_equal(leat_cache_block_encode(&schema, &block, &bytes, &err), 0);
+    frame->n_rows = n;
+    assert_int_equal(leat_cache_frame_store(frame, LEAT_CACHE_RAW, &bytes, &packed, &made, &err),
+                     0);
+    assert_in_range(frame->n_stored, 0, ROOM);
+    memcpy(stored, made, frame->n_stored);
+    leat_cache_bytes_deinit(&bytes);
+    leat_cache_bytes_deinit(&packed);
+    free(values);
+    free(lengths);
+}
+
+static void lie_different(struct leat_cache_frame *frame, uint8_t *stored) {
+    lie_lists(frame, stored, 60, 1);
+}
+
+static void lie_long(struct leat_cache_frame *frame, uint8_t *stored) {
+    lie_lists(frame, stored, 4000, 4000);
+}
+
+/* Stages check lengths in the pass, and the order and collation rely on it: lists that are cut
+ * together have the same length, and no row has more tokens than a batch. */
+static void test_lists_that_lie(void **state) {
+    static const struct {
+        lie_fn *lie;
+        const char *stages;
+    } lies[] = {{lie_different, "- select: {fields: [ids, also]}\n"
+                                "- pack: {fields: [ids, also], length: 90, split: true, value: 0}\n"
+                                "- batch: {batch_size: 4}"},
+                {lie_different, "- select: {fields: [ids, also]}\n"
+                                "- chunk: {fields: [ids, also], length: 20}\n"
+                                "- pad: {input: ids, length: 20, value: 0}\n"
+                                "- pad: {input: also, length: 20, value: 0}\n"
+                                "- batch: {batch_size: 4}"},
+                {lie_long, "- select: {fields: [ids, also]}\n"
+                           "- pad: {input: ids, longest: true, value: 0}\n"
+                           "- pad: {input: also, longest: true, value: 0}\n"
+                           "- batch: {max_tokens: 700, max_rows: 9}"}};
+    struct drive builds = {.options = {.only_builds = true}};
+
+    (void)state;
+    write_documents(300, 400);
+    for (size_t i = 0; i < 2 * sizeof(lies) / sizeof(lies[0]); i++) {
+        const char *stages = lies[i / 2].stages;
+        struct drive how = {.options = {.n_epochs = 1, .world_size = 1 + i % 2}};
+        struct driven without = drive_stream(DOCUMENTS, "", stages, &how), with;
+
+        assert_string_equal(without.error.message, "");
+        remove_caches();
+        (void)drive_stream(DOCUMENTS, CACHE "\n    block_bytes: 4096", stages, &builds);
+        write_lie(cache_name(), lies[i / 2].lie);
+        with = drive_stream(DOCUMENTS, CACHE, stages, &how);
+        assert_same(&with, &without);
+        assert_int_equal(with.n_damaged, 1);
+        assert_non_null(strstr(with.cache_note.message, "the cached block is damaged: "));
+    }
     remove_caches();
 }
 
@@ -587,6 +678,7 @@ int main(void) {
         cmocka_unit_test(test_killed_anywhere),
         cmocka_unit_test(test_damaged_anywhere),
         cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_lists_that_lie),
         cmocka_unit_test(test_damaged_without_source),
         cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_too_large),
