@@ -42,9 +42,11 @@ static int send_packet(int socket, const void *data, size_t n, int fd) {
 
 static ssize_t receive_packet(int socket, void *data, size_t size, int *ret_fd) {
     struct iovec part = {.iov_base = data, .iov_len = size};
-    union room room;
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof(room)};
+    union room room; /* with its padding, there would be room for a second descriptor */
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &room,
+                             .msg_controllen = CMSG_LEN(sizeof(int))};
     const struct cmsghdr *header;
     ssize_t n;
 

@@ -5,6 +5,7 @@
 
 S3 is moto_server (PyPI), which verifies signatures; faulty servers are Python's.
 """
+import errno
 import gzip
 import json
 import os
@@ -12,8 +13,10 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 
 import data
@@ -519,6 +522,36 @@ def test_descriptors(folder):
         finally:
             service.terminate()
             assert service.wait(leat_harness.HANG_S) == 0
+
+
+def refuse_with_two(listener):
+    """A leat-fetch that answers each request with an error, and with descriptors that nobody asked for."""
+    with open(os.devnull) as null:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with client:
+                while client.recv(8192):
+                    reply = struct.pack("=iIQQ16s512s", -errno.EIO, 0, 0, 0, b"", b"refused here")
+                    socket.send_fds(client, [reply], [null.fileno()] * 2)
+
+
+def test_descriptors_of_replies(folder):
+    """Nor does the daemon keep descriptors that come with a reply."""
+    if os.environ.get("LEAT_TEST_EMULATED"):
+        raise Skip("qemu delivers descriptors for which there is no room")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(folder / "fetch.sock"))
+        listener.listen()
+        threading.Thread(target=refuse_with_two, args=[listener], daemon=True).start()
+        file = write(folder, ["https://example.com/a.jsonl"])
+        with Daemon(folder, file, env={"LEAT_FETCH_SOCKET": str(folder / "fetch.sock")}) as daemon:
+            n = daemon.n_fds()
+            for _ in range(4):
+                assert b"refused here" in daemon.pull("s", check=False).stderr
+            leat_harness.wait_until(lambda: daemon.n_fds() <= n, "the daemon has as many descriptors as before")
 
 
 if __name__ == "__main__":
