@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import textwrap
 from typing import Any
 
 import pytest
@@ -110,6 +111,24 @@ def alone(code: str, folder: pathlib.Path, **more: str) -> list[str]:
 )
 def test_nothing_is_printed_beside_it(code: str, folder: pathlib.Path) -> None:
     assert len(alone(code.replace("leat.daemon", "__import__('leat.daemon').daemon"), folder)) == 1
+
+
+@pytest.mark.parametrize("made", ["iter(batches)", "iter(batches.to('numpy'))", "iter(leat.TorchDataset(batches))"])
+def test_nothing_is_printed_about_an_iterator_at_the_end(made: str, folder: pathlib.Path) -> None:
+    """At the end of the process Python sets the names of modules to None, and drops objects after that."""
+    if "Torch" in made:
+        pytest.importorskip("torch")
+    code = f"""
+        batches = leat.csv("titanic.csv").cast("Pclass", dtype="int32").batch(2)
+        iterator = {made}
+        from leat import epoch, frameworks
+        modules = [epoch, frameworks, *([__import__("leat.torch_data").torch_data] if "Torch" in {made!r} else [])]
+        for name, module in [(name, module) for module in modules for name in vars(module) if not name.startswith("__")]:
+            setattr(module, name, None)
+        del iterator
+        raise SystemError
+    """
+    assert alone(textwrap.dedent(code), folder) == ["SystemError"]
 
 
 def test_the_log_is_there_for_who_asks(folder: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -105,6 +104,8 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
             bar.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # at the end of the process modules may be gone
+        try:
             self._close_bar()
             self._stream._on_end(self.cursor)
+        except Exception:  # at the end of the process all names of modules may be None
+            pass

@@ -351,8 +351,11 @@ class _Ahead(Iterator[B]):
         return state
 
     def __del__(self) -> None:
-        self._ahead.clear()
-        settle_copies(is_waiting=False)
+        try:
+            self._ahead.clear()
+            settle_copies(is_waiting=False)
+        except Exception:  # at the end of the process all names of modules may be None
+            pass
 
     def _release_position(self) -> None:
         if hasattr(self.source, "release_position"):

@@ -15,7 +15,6 @@ workers, which costs one packet per step. If Accelerate divides the items among 
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -322,8 +321,10 @@ class _Pass(Iterator[Item]):
 
     def __del__(self) -> None:
         if not self._is_used:
-            with contextlib.suppress(Exception):  # at the end of the process modules may be gone
+            try:
                 self._dataset._passes.give_back(self._place.begun)
+            except Exception:  # at the end of the process all names of modules may be None
+                pass
 
     def _begin(self) -> Iterator[Marked]:
         consumer = self._consumer
