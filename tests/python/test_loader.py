@@ -517,6 +517,21 @@ def test_epochs_and_positions(fast: Any, is_ahead: bool, monkeypatch: pytest.Mon
         next(iter(batches))
 
 
+def test_state_of_an_iterator_at_its_end(fast: Any) -> None:
+    with of_numpy(ROWS, fast, shuffle=True) as batches:
+        loop = iter(batches)
+        assert rows_seen(loop)
+        state = loop.state_dict()
+        assert state == batches.state_dict()
+        following = rows_seen(batches)
+    with of_numpy(ROWS, fast, shuffle=True) as batches:
+        batches.load_state_dict(state)
+        assert rows_seen(batches) == following
+        for wrong in (-1, "2", None, 0.5):
+            with pytest.raises(errors.PositionError, match="epochs_left is"):
+                batches.load_state_dict({**state, "epochs_left": wrong})
+
+
 # ---- the cache ----
 
 SECOND = """

@@ -19,7 +19,7 @@ from .data import columns as kinds
 from .data import held, recognise, store
 from .data.columns import Column
 from .data.held import Files
-from .errors import DataError, SpecError
+from .errors import DataError, PositionError, SpecError
 from .lookup import refuse_loaders
 from .tokenizer import model_tokenizer
 from .tokenizer.model_tokenizer import ModelTokenizer
@@ -364,7 +364,7 @@ class _Loop(Iterator[dict[str, Any]]):
 
     def state_dict(self) -> dict[str, Any]:
         """Like DataLoader.state_dict(), for this iterator."""
-        return {**self.source.state_dict(), "epochs_left": self._epochs.n_left}
+        return {**self.source.state_dict(), "epochs_left": self._epochs.to_read}
 
 
 @dataclass
@@ -372,7 +372,13 @@ class _Epochs:
     """The epochs that are left of a loop, with the present one."""
 
     n_left: int
+    of_a_loop: int  # of a whole one
     is_used: bool = False
+
+    @property
+    def to_read(self) -> int:
+        """The epochs that a loop from the present position has to read: those of a whole one at the end."""
+        return self.n_left or self.of_a_loop
 
 
 class DataLoader:
@@ -408,7 +414,7 @@ class DataLoader:
         self.classes: tuple[str, ...] = ()
         self.batch_size = batch_size
         self.drop_last = drop_last
-        self._epochs = _Epochs(epochs)  # of the last loop
+        self._epochs = _Epochs(epochs, epochs)  # of the last loop
 
     @property
     def stream(self) -> Stream:
@@ -416,7 +422,7 @@ class DataLoader:
         return self.pipeline.stream
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        self._epochs = _Epochs(self.epochs if self._epochs.is_used else self._epochs.n_left)
+        self._epochs = _Epochs(self.epochs if self._epochs.is_used else self._epochs.n_left, self.epochs)
         return _Loop(self.stream.to(self.framework, device=self.device), self._epochs)
 
     def __getitem__(self, index: SupportsIndex) -> dict[str, Any]:
@@ -440,21 +446,24 @@ class DataLoader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next `for` loop begins with this epoch, counted from 0."""
-        self._epochs = _Epochs(self.epochs)
         self.stream.set_epoch(epoch)
+        self._epochs = _Epochs(self.epochs, self.epochs)
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the last loop, before its next batch."""
-        return {**self.pipeline.state_dict(), "epochs_left": self._epochs.n_left or self.epochs}
+        return {**self.pipeline.state_dict(), "epochs_left": self._epochs.to_read}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next `for` loop continues at this position. Raises PositionError if data, tokenizer or arguments differ."""
+        n_left = state.get("epochs_left", self.epochs) if isinstance(state, Mapping) else 0
+        if not isinstance(n_left, int) or n_left < 0:
+            raise PositionError(f"epochs_left is {n_left!r}, but it must be a whole number: give what state_dict() returned")
         self.pipeline.load_state_dict(state)
-        self._epochs = _Epochs(int(state.get("epochs_left", self.epochs)))
+        self._epochs = _Epochs(n_left or self.epochs, self.epochs)
 
     def close(self) -> None:
         """Ends the stream. The next `for` loop begins from the start."""
-        self._epochs = _Epochs(self.epochs)
+        self._epochs = _Epochs(self.epochs, self.epochs)
         self.pipeline.close()
 
     def __enter__(self) -> DataLoader:
