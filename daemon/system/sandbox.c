@@ -27,6 +27,7 @@
 #define NAMESPACES                                                                                 \
     ((uint32_t)(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |         \
                 CLONE_NEWNET | CLONE_NEWCGROUP))
+#define TIME_NAMESPACE     0x80U /* of unshare; clone takes it for a part of a signal's number */
 #define LOAD(member)       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
 #define RETURN(value)      BPF_STMT(BPF_RET | BPF_K, (value))
 #define UNLESS(test, k, n) BPF_JUMP(BPF_JMP | (test) | BPF_K, (k), 0, (n)) /* skips n */
@@ -48,10 +49,14 @@ int leat_sandbox_refuse_calls(void) {
 #undef CALL
         UNLESS(BPF_JEQ, SYS_clone3, 1),
         RETURN(ABSENT),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
-        UNLESS(BPF_JEQ, SYS_unshare, 3),
+        UNLESS(BPF_JEQ, SYS_clone, 3),
         LOAD(args[0]),
         UNLESS(BPF_JSET, NAMESPACES, 1),
+        RETURN(REFUSED),
+        LOAD(nr),
+        UNLESS(BPF_JEQ, SYS_unshare, 3),
+        LOAD(args[0]),
+        UNLESS(BPF_JSET, NAMESPACES | TIME_NAMESPACE, 1),
         RETURN(REFUSED),
         RETURN(SECCOMP_RET_ALLOW),
     };

@@ -110,6 +110,7 @@ static int refuse_namespaces(void) {
         return status;
     EXPECT_ERROR(unshare(CLONE_NEWUSER), EPERM);
     EXPECT_ERROR(unshare(CLONE_NEWNS | CLONE_FS), EPERM);
+    EXPECT_ERROR(unshare(0x80 /* CLONE_NEWTIME */), EPERM);
     EXPECT_ERROR(syscall(SYS_clone, (long)(CLONE_NEWUSER | SIGCHLD), 0L, 0L, 0L, 0L), EPERM);
     EXPECT_ERROR(syscall(SYS_clone3, NULL, 0L), ENOSYS);
     EXPECT(unshare(CLONE_FILES) == 0);
