@@ -79,6 +79,13 @@ static bool are_cut_alike(const struct leat_plan *plan, const struct leat_block 
     return true;
 }
 
+/* A row takes so many tokens of a batch as its list has, or as all rows have. */
+static bool has_tokens(const struct leat_field *field, uint32_t length, uint64_t max_tokens) {
+    if (!field->is_padded && field->width > 0 && length != field->width)
+        return false;
+    return leat_field_padded(field, length) <= max_tokens;
+}
+
 /* No row has more tokens than a batch, whose slot has room for just these. */
 static bool fit_batches(const struct leat_plan *plan, const struct leat_block *block) {
     for (size_t i = 0; i < plan->n_counted; i++) {
@@ -86,7 +93,7 @@ static bool fit_batches(const struct leat_plan *plan, const struct leat_block *b
         const uint32_t *lengths = block->columns[plan->counted[i]].lengths;
 
         for (uint32_t row = 0; field->made == LEAT_MADE_OF_RECORDS && row < block->n_rows; row++)
-            if (leat_field_padded(field, lengths[row]) > plan->max_tokens)
+            if (!has_tokens(field, lengths[row], plan->max_tokens))
                 return false;
     }
     return true;
@@ -101,7 +108,8 @@ static int check_lengths(const struct leat_plan *plan, const struct leat_block *
                               "different lengths");
     if (!fit_batches(plan, block))
         return leat_error_set(err, -EBADMSG,
-                              "the cached block is damaged: a row has more tokens than max_tokens");
+                              "the cached block is damaged: a row has a length that no batch can "
+                              "have");
     return 0;
 }
 

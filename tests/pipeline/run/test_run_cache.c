@@ -16,7 +16,8 @@
 #include "tests/pipeline/shared_documents.h"
 #include "tests/pipeline/shared_records.h"
 
-#define CACHE "cache: {path: .}"
+#define CACHE    "cache: {path: .}"
+#define SKIPPING CACHE "\n    on_error: skip"
 #define STAGES                                                                                     \
     CASTS "- select: {fields: [id, age]}\n- shuffle: {buffer_size: 300}\n"                         \
           "- batch: {batch_size: 16}"
@@ -463,38 +464,46 @@ static void lie_long(struct leat_cache_frame *frame, uint8_t *stored) {
     lie_lists(frame, stored, 4000, 4000);
 }
 
+static void lie_short(struct leat_cache_frame *frame, uint8_t *stored) {
+    lie_lists(frame, stored, 1, 5);
+}
+
 /* Stages check lengths in the pass, and the order and collation rely on it: lists that are cut
- * together have the same length, and no row has more tokens than a batch. */
+ * together have the same length, and no row has more tokens than a batch, or other than it must. */
 static void test_lists_that_lie(void **state) {
     static const struct {
         lie_fn *lie;
-        const char *stages;
-    } lies[] = {{lie_different, "- select: {fields: [ids, also]}\n"
-                                "- pack: {fields: [ids, also], length: 90, split: true, value: 0}\n"
-                                "- batch: {batch_size: 4}"},
-                {lie_different, "- select: {fields: [ids, also]}\n"
-                                "- chunk: {fields: [ids, also], length: 20}\n"
-                                "- pad: {input: ids, length: 20, value: 0}\n"
-                                "- pad: {input: also, length: 20, value: 0}\n"
-                                "- batch: {batch_size: 4}"},
-                {lie_long, "- select: {fields: [ids, also]}\n"
-                           "- pad: {input: ids, longest: true, value: 0}\n"
-                           "- pad: {input: also, longest: true, value: 0}\n"
-                           "- batch: {max_tokens: 700, max_rows: 9}"}};
+        const char *source, *stages;
+    } lies[] = {
+        {lie_different, DOCUMENTS,
+         "- pack: {fields: [ids, also], length: 90, split: true, value: 0}\n"
+         "- batch: {batch_size: 4}"},
+        {lie_different, DOCUMENTS,
+         "- chunk: {fields: [ids, also], length: 20}\n- pad: {input: ids, length: 20, value: 0}\n"
+         "- pad: {input: also, length: 20, value: 0}\n- batch: {batch_size: 4}"},
+        {lie_long, DOCUMENTS,
+         "- pad: {input: ids, longest: true, value: 0}\n"
+         "- pad: {input: also, longest: true, value: 0}\n- batch: {max_tokens: 700, max_rows: 9}"},
+        {lie_short, "jsonl: {paths: [docs.jsonl], fields: {ids: 'int64[5]', also: 'int64[5]'}}",
+         "- batch: {max_tokens: 20, tokens_of: [ids]}"}};
     struct drive builds = {.options = {.only_builds = true}};
+    char stages[512];
 
     (void)state;
-    write_documents(300, 400);
+    write_documents(1000, 8);
     for (size_t i = 0; i < 2 * sizeof(lies) / sizeof(lies[0]); i++) {
-        const char *stages = lies[i / 2].stages;
+        const char *source = lies[i / 2].source;
         struct drive how = {.options = {.n_epochs = 1, .world_size = 1 + i % 2}};
-        struct driven without = drive_stream(DOCUMENTS, "", stages, &how), with;
+        struct driven without, with;
 
+        (void)snprintf(stages, sizeof(stages), "- select: {fields: [ids, also]}\n%s",
+                       lies[i / 2].stages);
+        without = drive_stream(source, "on_error: skip", stages, &how);
         assert_string_equal(without.error.message, "");
         remove_caches();
-        (void)drive_stream(DOCUMENTS, CACHE "\n    block_bytes: 4096", stages, &builds);
+        (void)drive_stream(source, SKIPPING "\n    block_bytes: 4096", stages, &builds);
         write_lie(cache_name(), lies[i / 2].lie);
-        with = drive_stream(DOCUMENTS, CACHE, stages, &how);
+        with = drive_stream(source, SKIPPING, stages, &how);
         assert_same(&with, &without);
         assert_int_equal(with.n_damaged, 1);
         assert_non_null(strstr(with.cache_note.message, "the cached block is damaged: "));
