@@ -181,6 +181,24 @@ class TestPositions:
             second.load_state_dict(state)
             assert steps(second)[0] == (0, 7)
 
+    def test_set_epoch_keeps_a_place_that_was_loaded(self, numbers: Leatd) -> None:
+        """Programs call it before each loop, also before the first one after a resume."""
+        with numbers.open("rows") as stream:
+            stream.seek(2, 7)
+            state = stream.state_dict()
+            stream.load_state_dict(state)
+            stream.set_epoch(2)
+            assert steps(stream) == [(2, i) for i in range(7, N_STEPS)]
+            stream.set_epoch(2)
+            assert steps(stream)[0] == (2, 0)
+            for go, place in ((stream.set_epoch, (3, 0)), (stream.seek, (3, 0))):
+                stream.load_state_dict(state)
+                go(3)
+                assert steps(stream)[0] == place
+            stream.load_state_dict(state)
+            stream.seek(2)
+            assert steps(stream)[0] == (2, 0)
+
     def test_numbers_outside(self, numbers: Leatd) -> None:
         """They do not wrap around."""
         with numbers.open("rows") as stream:

@@ -127,6 +127,7 @@ class Cursor:
         self.epoch = epoch
         self.given: str | None = None  # the position behind the last returned batch, while more were taken
         self.is_used = False  # next() was called
+        self.is_loaded = False  # its place is one of a saved position
         self.is_ended = False
         self.is_end_returned = False  # Stream.next() returned the end
         self.is_interrupted = False  # it raised an exception, so its reader may neither go on nor drop it

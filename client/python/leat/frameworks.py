@@ -294,7 +294,7 @@ class Converted(Generic[B]):
         return len(self.source)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator begins with this epoch."""
+        """The next iterator begins with this epoch, or continues at a loaded position in this epoch."""
         self.source.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:

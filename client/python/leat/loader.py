@@ -445,9 +445,11 @@ class DataLoader:
         return self.epochs * (-(-n_steps // world_size) if is_filled_up else n_steps // world_size)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` loop begins with this epoch, counted from 0."""
-        self.stream.set_epoch(epoch)
-        self._epochs = _Epochs(self.epochs, self.epochs)
+        """The next `for` loop begins with this epoch, counted from 0. If you have loaded a position in this epoch, it continues
+        there."""
+        if not self.stream.continues(epoch):
+            self.stream.set_epoch(epoch)
+            self._epochs = _Epochs(self.epochs, self.epochs)
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the last loop, before its next batch."""

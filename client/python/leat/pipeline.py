@@ -343,7 +343,7 @@ class Pipeline(_stages.Stages):
             stream.load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator begins this epoch."""
+        """The next iterator begins this epoch, or continues at a loaded position in this epoch."""
         self.stream.set_epoch(epoch)
 
     def close(self) -> None:

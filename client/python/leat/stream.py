@@ -48,6 +48,7 @@ class Stream:
         self._lookup: Lookup | None = None
         self._iterator: weakref.ref[Epoch] | None = None  # over the cursor that was begun last
         self._cursor = self._watched(Cursor(opener, self._limits, native.position_numbers[0], session=Session(native)))
+        self._cursor.is_loaded = True  # from the options
 
     # ---- what it is
 
@@ -247,8 +248,17 @@ class Stream:
         return step + (self.rank - step) % self.world_size
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator begins this epoch. Existing iterators continue."""
-        self.seek(epoch)
+        """The next iterator begins this epoch. If you have loaded a position in this epoch, it continues there. Existing
+        iterators continue."""
+        with self._lock:
+            self._cursor.check_open()
+            if not self.continues(epoch):
+                self.seek(epoch)
+
+    def continues(self, epoch: int) -> bool:
+        """True if the next iterator continues at a loaded position in this epoch."""
+        cursor = self._cursor
+        return cursor.is_loaded and not cursor.is_used and not self._has_reader and cursor.epoch == epoch
 
     def seek(self, epoch: int, step: int = 0) -> None:
         """The next iterator, or next(), begins at this rank's first batch at or after `step` (counted over all ranks)."""
@@ -289,6 +299,7 @@ class Stream:
         PositionError if the position belongs to another stream or other data. The message says what differs."""
         position = position_of(state)
         cursor = Cursor(self._opener, self._limits, _leat.position_parse(position)[0], position)
+        cursor.is_loaded = True
         cursor.native  # opens it now, so that errors are raised here
         self._expect()
         with self._lock:
