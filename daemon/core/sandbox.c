@@ -65,7 +65,8 @@ static int limit_writes(const struct leat_endpoints *endpoints, const char *stat
     for (size_t i = 0; i < folders.n; i++)
         folders.paths[i] = settings->writable.items[i];
     add_all_own(endpoints, state, &folders);
-    r = leat_sandbox_limit_writes((const char *const *)folders.paths, folders.n, &failed);
+    r = leat_sandbox_limit_writes((const char *const *)folders.paths, folders.n,
+                                  endpoints->is_of_process ? endpoints->directory : NULL, &failed);
     for (size_t i = settings->writable.n_items; i < folders.n; i++)
         free(folders.paths[i]);
     if (r < 0 && failed < settings->writable.n_items)

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -84,6 +85,7 @@ int leat_sandbox_refuse_calls(void) {
 #define PATH_BENEATH   1
 
 #define WRITE_FILE  (UINT64_C(1) << 1)
+#define REMOVE_DIR  (UINT64_C(1) << 4)
 #define REMOVE_MAKE (UINT64_C(0x1ff) << 4) /* REMOVE_DIR and REMOVE_FILE, MAKE_CHAR to MAKE_SYM */
 #define REFER       (UINT64_C(1) << 13)    /* version 2 */
 #define TRUNCATE    (UINT64_C(1) << 14)    /* version 3 */
@@ -109,10 +111,20 @@ static int allow(int ruleset, const char *folder, uint64_t access) {
     return r;
 }
 
-static int restrict_to(int ruleset, const char *const *folders, size_t n_folders, uint64_t access,
-                       size_t *ret_failed) {
+/* The folder around it gets the right. */
+static void allow_removing(int ruleset, const char *folder) {
+    char above[4096];
+
+    if ((size_t)snprintf(above, sizeof(above), "%s/..", folder) < sizeof(above))
+        (void)allow(ruleset, above, REMOVE_DIR);
+}
+
+static int restrict_to(int ruleset, const char *const *folders, size_t n_folders,
+                       const char *leaving, uint64_t access, size_t *ret_failed) {
     static const char *const kernel[] = {"/dev", "/proc"};
 
+    if (leaving)
+        allow_removing(ruleset, leaving);
     for (size_t i = 0; i < sizeof(kernel) / sizeof(*kernel); i++)
         (void)allow(ruleset, kernel[i], access & (WRITE_FILE | TRUNCATE));
     for (size_t i = 0; i < n_folders; i++) {
@@ -128,7 +140,8 @@ static int restrict_to(int ruleset, const char *const *folders, size_t n_folders
     return 0;
 }
 
-int leat_sandbox_limit_writes(const char *const *folders, size_t n_folders, size_t *ret_failed) {
+int leat_sandbox_limit_writes(const char *const *folders, size_t n_folders, const char *leaving,
+                              size_t *ret_failed) {
     long version = syscall(CREATE_RULESET, NULL, 0, WANT_VERSION);
     struct ruleset rules = {.handled_access_fs = WRITE_FILE | REMOVE_MAKE};
     int ruleset, r;
@@ -140,7 +153,7 @@ int leat_sandbox_limit_writes(const char *const *folders, size_t n_folders, size
     ruleset = (int)syscall(CREATE_RULESET, &rules, sizeof(rules), 0);
     if (ruleset < 0)
         return -errno;
-    r = restrict_to(ruleset, folders, n_folders, rules.handled_access_fs, ret_failed);
+    r = restrict_to(ruleset, folders, n_folders, leaving, rules.handled_access_fs, ret_failed);
     (void)close(ruleset);
     return r;
 }

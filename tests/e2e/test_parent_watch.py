@@ -48,6 +48,16 @@ def test_it_ends_with_its_process(folder):
     expect(not owner.sockets.exists(), "sockets and folder are gone")
 
 
+def test_writable(folder):
+    """The folder goes also if the daemon may write only elsewhere."""
+    may = folder / "may"
+    may.mkdir()
+    owner = Owner(folder, "--set", f"writable=[{may}]").ready()
+    owner.end()
+    expect(owner.daemon.wait(HANG_S) == 0, "it stops well")
+    expect(not owner.sockets.exists(), "sockets and folder are gone")
+
+
 def test_what_is_not_its_own_stays(folder):
     owner = Owner(folder).ready()
     (owner.sockets / "mine").write_text("x")

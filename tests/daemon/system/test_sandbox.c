@@ -216,7 +216,7 @@ static int bind_at(const char *path) {
 static int limits_writes(void) {
     const char *folders[] = {in("may")};
     size_t failed;
-    int r = leat_sandbox_limit_writes(folders, 1, &failed);
+    int r = leat_sandbox_limit_writes(folders, 1, NULL, &failed);
 
     return r == 0 ? 0 : r == -ENOSYS || r == -EOPNOTSUPP ? ABSENT : 1;
 }
@@ -275,14 +275,32 @@ static int limit_workers_and_programs(void) {
 static int name_missing(void) {
     const char *folders[] = {in("may"), in("none")};
     size_t failed;
-    int r = leat_sandbox_limit_writes(folders, 2, &failed);
+    int r = leat_sandbox_limit_writes(folders, 2, NULL, &failed);
 
     if (r == -ENOSYS || r == -EOPNOTSUPP)
         return ABSENT;
     EXPECT(r == -ENOENT && failed == 1);
     folders[1] = in("old");
-    EXPECT(leat_sandbox_limit_writes(folders, 2, &failed) == -ENOTDIR && failed == 1);
+    EXPECT(leat_sandbox_limit_writes(folders, 2, NULL, &failed) == -ENOTDIR && failed == 1);
     EXPECT(make(in("new")) == 0 && unlink(in("new")) == 0);
+    return 0;
+}
+
+/* The folder that leaves can be removed, but nothing else beside it. */
+static int remove_leaving(void) {
+    const char *folders[] = {in("may")};
+    size_t failed;
+    int r;
+
+    EXPECT(mkdir(in("leaving"), 0700) == 0);
+    r = leat_sandbox_limit_writes(folders, 1, in("leaving"), &failed);
+    if (r == -ENOSYS || r == -EOPNOTSUPP)
+        return rmdir(in("leaving")) == 0 ? ABSENT : 1;
+    EXPECT(r == 0);
+    EXPECT_ERROR(make(in("leaving/new")), EACCES);
+    EXPECT_ERROR(unlink(in("old")), EACCES);
+    EXPECT(rmdir(in("leaving")) == 0);
+    EXPECT_ERROR(mkdir(in("leaving"), 0700), EACCES);
     return 0;
 }
 
@@ -297,6 +315,11 @@ static void run_write_case(int (*body)(void)) {
 static void test_writes(void **state) {
     (void)state;
     run_write_case(limit_each);
+}
+
+static void test_leaving(void **state) {
+    (void)state;
+    run_write_case(remove_leaving);
 }
 
 static void test_workers_and_programs(void **state) {
@@ -332,6 +355,7 @@ int main(void) {
         cmocka_unit_test(test_writes),
         cmocka_unit_test(test_workers_and_programs),
         cmocka_unit_test(test_missing_folder),
+        cmocka_unit_test(test_leaving),
     };
 
     return cmocka_run_group_tests_name("sandbox", tests, setup, teardown);
