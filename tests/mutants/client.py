@@ -18,7 +18,7 @@ MUTANTS = {
         ("an open batch dies with its stream", "if (!stream->is_closed || stream->n_held > 0)", "if (!stream->is_closed)"),
         ("an epoch is not told", "if (packet->batch.epoch > connection->reached)", "if (false)"),
     ]),
-    "client/transport/wire.c": ("client.test_lies client.test_stream fuzz.client_packet e2e.hostile", [
+    "client/transport/wire.c": ("client.test_wire client.test_lies client.test_stream fuzz.client_packet e2e.hostile", [
         ("a frame of another size than its packet", "|| size - sizeof(wire->packet) != wire->packet.payload_bytes)", ")"),
         ("a frame too large", "if (wire->packet.payload_bytes >\n        (wire", "if (false &&\n        (wire"),
         ("a payload in two parts is one", "    if (r > 0)\n        wire->n_read = 0;\n", "    wire->n_read = 0;\n"),

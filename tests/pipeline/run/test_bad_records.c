@@ -164,6 +164,7 @@ static void test_quarantine_cannot_be_written(void **state) {
     driven = drive_stream(CSV, "on_error: quarantine\n    quarantine: no/such/folder/bad.jsonl",
                           BAD_STAGES, &how);
     assert_int_equal(driven.error.code, -ENOENT);
+    assert_int_equal(driven.n_epochs, 0);
 }
 
 /* Whoever may write into the folder could name any file that the daemon may write. */

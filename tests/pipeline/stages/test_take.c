@@ -47,6 +47,21 @@ static void test_rest_is_not_read(void **state) {
     assert_int_equal(run(20001, 1).error.code, -EBADMSG);
 }
 
+/* The epoch ends with the last record, even if no other one ever comes: the filter drops the rest. */
+static void test_no_other_record_is_awaited(void **state) {
+    static const char stages[] =
+        "- cast: {input: id, dtype: int64}\n- filter: {input: id, max: 9}\n- take: {count: 10}\n"
+        "- batch: {batch_size: 8}";
+    struct drive how = {.options = {.n_epochs = 1, .max_map_jobs = 1}};
+    struct driven driven;
+
+    (void)state;
+    write_ids(20000, "not a number\n");
+    driven = drive_stream("csv: {paths: [ids.csv]}", "block_bytes: 4096", stages, &how);
+    assert_int_equal(driven.error.code, 0);
+    assert_int_equal(driven.n_rows, 10);
+}
+
 static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- take: {count: 0}",
@@ -55,9 +70,9 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts),
-                                       cmocka_unit_test(test_rest_is_not_read),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts), cmocka_unit_test(test_rest_is_not_read),
+        cmocka_unit_test(test_no_other_record_is_awaited), cmocka_unit_test(test_refused)};
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
 }
