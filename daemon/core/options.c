@@ -54,7 +54,7 @@ const char *leat_options_help(void) {
            "      --reload           reload the configuration of the daemon whose sockets are in\n"
            "                         DIR of --socket-dir, wait for the result, and exit with 0, "
            "or\n"
-           "                         78 after an error\n"
+           "                         78 if the configuration has an error\n"
            "      --reference        print settings, events and metrics as JSON, and exit\n"
            "  -V, --version          print the version, and exit\n"
            "  -h, --help             print this help, and exit\n"
