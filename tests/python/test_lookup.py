@@ -73,6 +73,8 @@ def test_numbers_that_are_none(rows: leat.Pipeline) -> None:
         batches.stream.close()
         with pytest.raises(errors.Error, match="closed"):
             batches[0]
+        with pytest.raises(errors.Error, match="closed"):
+            batches.stream.load_state_dict(batches.stream.state_dict())
 
 
 def test_a_length_that_nobody_knows(numbers: Leatd) -> None:
@@ -106,6 +108,9 @@ def test_of_a_dataloader() -> None:
 def test_a_loader_of_torch_is_refused(rows: leat.Pipeline) -> None:
     data = pytest.importorskip("torch.utils.data")
     with rows.batch(4) as batches, leat.dataloader([{"n": 1}], None, batch_size=1) as loader:
-        for thing, name in ((batches, "pipeline"), (batches.stream, "pipeline"), (loader, "loader.pipeline")):
+        arrays = batches.to("numpy")
+        assert arrays[1].keys() == {"n"} and batches.stream.lookup.stream.native.n_held == 0
+        things = ((batches, "pipeline"), (batches.stream, "pipeline"), (arrays, "pipeline"), (loader, "loader.pipeline"))
+        for thing, name in things:
             with pytest.raises(TypeError, match=rf"leat\.TorchDataset\({name}\)"):
                 next(iter(data.DataLoader(thing, batch_size=None)))

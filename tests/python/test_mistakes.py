@@ -4,9 +4,11 @@ printed.
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import pathlib
+import pickle
 import shutil
 import subprocess
 import sys
@@ -68,6 +70,13 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     (f'next(iter({LABELS}.batch(2)))["label"]', KeyError, ["no tensor 'label'", "'labels'"]),
     (f"list({LABELS}.batch(2))", leat.HeldError, ["batches, which is the whole window: release() some, make copies"]),
     (f'{LABELS}.batch(2).to("tensorflow")', leat.SpecError, ["'tensorflow' is not one of numpy, torch, jax, mlx"]),
+    # other processes and loaders
+    (f"pickle.dumps({LABELS}.batch(2).open())", TypeError, ["cannot pickle or copy a stream", "take its pipeline"]),
+    (f"pickle.dumps(iter({LABELS}.batch(2)))", TypeError, ["cannot pickle or copy a stream"]),
+    (f"copy.deepcopy({LABELS}.batch(2).first())", TypeError, ["cannot pickle or copy a batch", "batch.to(..)"]),
+    (f'copy.copy({LABELS}.batch(2).first()["labels"])', TypeError, ["cannot pickle or copy a tensor", "batch.to(..)"]),
+    (f'{LABELS}.batch(2).open(rank="1", world_size=2)', leat.SpecError, ["rank is '1', but it must be a whole number"]),
+    (f"{LABELS}.batch(2).open(on_reconnect=3)", leat.SpecError, ["on_reconnect: 3 cannot be called"]),
     # what needs more than there is
     ('leat.Tokenizer("model")', TypeError, ["leat.Tokenizer.from_pretrained(", "'model'"]),
     ('leat.Tokenizer.from_pretrained("nobody/nothing")', leat.NotFoundError, ["hf download nobody/nothing"]),
@@ -84,7 +93,7 @@ def test_the_message_helps(
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     monkeypatch.setenv("LEAT_SOCKET", str(folder / "nowhere"))
     with pytest.raises(kind) as raised:
-        eval(code, {"leat": leat})
+        eval(code, {"leat": leat, "copy": copy, "pickle": pickle})
     text = str(raised.value)
     assert [word for word in words if word not in text] == [], text
 

@@ -38,6 +38,9 @@ class Batch(_leat.Batch):
 
         return frameworks.convert(self, framework, device=device, copy=copy)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("cannot pickle or copy a batch, because its memory belongs to the stream: take batch.to(..)")
+
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Writes the batch as "safetensors", "npz" or "jsonl". If format is None, the suffix of the path decides.
 

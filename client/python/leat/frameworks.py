@@ -13,11 +13,12 @@ import ctypes
 import importlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, SupportsIndex, TypeVar
 
 from . import _leat, typed
 from .cursor import settle_copies
 from .errors import DataError, HeldError, SpecError, TimedOutError
+from .lookup import refuse_loaders
 
 B = TypeVar("B")
 T = TypeVar("T")
@@ -289,6 +290,13 @@ class Converted(Generic[B]):
 
     def __iter__(self) -> _Ahead[B]:
         return _Ahead(iter(self.source), self._begin, self._is_ahead())
+
+    def __getitem__(self, index: SupportsIndex) -> B:
+        """Returns this batch of the first epoch, as a loop gives it. It does not affect your loops. See
+        `Stream.__getitem__`."""
+        refuse_loaders(index, "a stream", "pipeline")
+        made: B = self._begin(self.source[index])()
+        return made
 
     def __len__(self) -> int:
         return len(self.source)

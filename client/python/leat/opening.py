@@ -161,6 +161,8 @@ def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
     """The members of struct leat_open_options, without those of this package. `share`: of share()."""
     found: dict[str, Any] = dict(share)
     for name, value in options.items():
+        if name == "on_reconnect" and value is not None and not callable(value):
+            raise SpecError(f"{value!r} cannot be called: give a function", path=name)
         if value is None or name in _NOT_NATIVE:
             continue
         if name in _NOT_ZERO and value == 0:

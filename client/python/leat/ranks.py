@@ -8,6 +8,7 @@ from the same variables. This module imports and initialises no framework.
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any, NamedTuple
 
@@ -51,12 +52,21 @@ def options(rank: int | None = None, world_size: int | None = None) -> dict[str,
         raise SpecError(f"you gave rank {rank}, but no world_size: give both")
     if rank is None and world_size != 1:
         raise SpecError(f"you gave world_size {world_size}, but no rank: give both, or world_size=1")
-    rank = rank or 0
+    rank = _whole("rank", rank or 0)
+    world_size = _whole("world_size", world_size)
     if world_size < 1:
         raise SpecError(f"world_size is {world_size}, but it must be at least 1")
     if not 0 <= rank < world_size:
         raise SpecError(f"rank is {rank}, but with world_size {world_size} it must be in 0..{world_size - 1}")
     return {"rank": rank, "world_size": world_size}
+
+
+def _whole(name: str, number: Any) -> int:
+    """SpecError: it is no whole number, for example the text of an environment variable."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise SpecError(f"{name} is {number!r}, but it must be a whole number") from None
 
 
 def _ask_torch() -> Ranks | None:

@@ -298,6 +298,7 @@ class Stream:
         """The next iterator, or next(), continues at the position of a state_dict(), on any number of ranks. Raises
         PositionError if the position belongs to another stream or other data. The message says what differs."""
         position = position_of(state)
+        self._cursor.check_open()
         cursor = Cursor(self._opener, self._limits, _leat.position_parse(position)[0], position)
         cursor.is_loaded = True
         cursor.native  # opens it now, so that errors are raised here
@@ -339,6 +340,12 @@ class Stream:
             lookup.stream.close()
         for cursor in cursors:
             cursor.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "cannot pickle or copy a stream, because it belongs to the process that opened it: take its pipeline, or"
+            " leat.TorchDataset(pipeline)"
+        )
 
     def __enter__(self) -> Stream:
         return self

@@ -219,6 +219,13 @@ static PyObject *tensor_array(PyObject *object, PyObject *args, PyObject *kwargs
     return array;
 }
 
+static PyObject *tensor_reduce(PyObject *object, PyObject *args) {
+    PyErr_SetString(PyExc_TypeError,
+                    "cannot pickle or copy a tensor, because its memory belongs to the stream: "
+                    "take tensor.numpy().copy(), or batch.to(..)");
+    return NULL;
+}
+
 static PyObject *tensor_subscript(PyObject *object, PyObject *key) {
     PyObject *array = array_of(object, NULL);
     PyObject *item = array ? PyObject_GetItem(array, key) : NULL;
@@ -248,6 +255,7 @@ static PyMethodDef methods[] = {
      PyDoc_STR("__dlpack_device__($self)\n--\n\nReturns (1, 0), which means the CPU.")},
     {"__array__", LEAT_PY_KEYWORDS(tensor_array), NULL},
     {"__jax_array__", tensor_jax_array, METH_NOARGS, NULL},
+    {"__reduce__", tensor_reduce, METH_NOARGS, NULL},
     {"numpy", tensor_numpy, METH_NOARGS,
      PyDoc_STR(
          "numpy($self)\n"
