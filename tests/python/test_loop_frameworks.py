@@ -118,6 +118,7 @@ def make_module() -> Any:
 def make_trainer(folder: pathlib.Path, **options: Any) -> Any:
     lightning = pytest.importorskip("pytorch_lightning")
     usual = {"max_epochs": N_EPOCHS, "accelerator": "cpu", "devices": 1, "logger": False, "default_root_dir": str(folder)}
+    usual["plugins"] = [pytest.importorskip("pytorch_lightning.plugins.environments").LightningEnvironment()]  # asks no MPI, which mpi4py may lack
     quiet = {"enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
     return lightning.Trainer(**{**usual, **quiet, **options})
 
