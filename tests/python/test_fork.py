@@ -65,6 +65,36 @@ def test_an_inherited_loader_begins_anew(numbers: leat.Pipeline, tmp_path: pathl
         assert [batch["n"].tolist() for batch in steps] == [[5, 6, 7, 8, 9]]
 
 
+def rows(batches: Any) -> list[list[int]]:
+    return [batch["n"].tolist() for batch in batches]
+
+
+@pytest.mark.parametrize("way", ["state", "first state", "epoch", "next epoch"])
+def test_other_processes_begin_at_the_place_that_was_chosen(numbers: leat.Pipeline, way: str) -> None:
+    """A program may load its checkpoint, and then fork or spawn its ranks."""
+    shuffled = numbers.shuffle(5, seed=3).batch(4)
+    with shuffled.open() as stream:
+        epochs = [rows(stream) for _ in range(3)]
+        stream.seek(1, 1)
+        state = stream.state_dict()
+    batches = numbers.shuffle(5, seed=3).batch(4)
+    if way in ("state", "next epoch"):
+        assert rows(batches) == epochs[0]
+    if "state" in way:
+        batches.load_state_dict(state)
+        wanted = [epochs[1][1:], epochs[2]]
+    else:
+        batches.set_epoch(1)
+        wanted = epochs[1:]
+    pickled = pickle.loads(pickle.dumps(batches))
+    for other in (batches, pickled):
+        assert in_child(lambda: [rows(other), rows(other)]) == wanted
+    assert [rows(pickled), rows(pickled)] == [rows(batches), rows(batches)] == wanted
+    assert in_child(lambda: rows(batches)) == rows(pickle.loads(pickle.dumps(batches))) == epochs[0]  # a loop has begun
+    batches.close()
+    pickled.close()
+
+
 def test_many_pipelines_in_a_daemon_of_ones_own(numbers: leat.Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LEAT_SOCKET", raising=False)
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)

@@ -128,6 +128,7 @@ class Cursor:
         self.given: str | None = None  # the position behind the last returned batch, while more were taken
         self.is_used = False  # next() was called
         self.is_loaded = False  # its place is one of a saved position
+        self.chosen = ""  # its place at the start, if the program chose it
         self.is_ended = False
         self.is_end_returned = False  # Stream.next() returned the end
         self.is_interrupted = False  # it raised an exception, so its reader may neither go on nor drop it

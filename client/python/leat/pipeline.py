@@ -46,7 +46,7 @@ class Pipeline(_stages.Stages):
     for texts, numbers for scalars, and NumPy arrays for lists. You may keep and change these.
     """
 
-    __slots__ = ("_source", "_stages_", "_options", "_name", "_open_options", "_stream", "_pid", "__weakref__")
+    __slots__ = ("_source", "_stages_", "_options", "_name", "_open_options", "_stream", "_pid", "_chosen", "__weakref__")
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class Pipeline(_stages.Stages):
         self._open_options: OpenOptions = {}
         self._stream: Stream | None = None
         self._pid = 0  # of the process that opened the stream
+        self._chosen = ""  # the position that the first loop begins at, if the process that pickled this chose one
 
     @classmethod
     def begin(cls, kind: str, arguments: Mapping[str, Any]) -> Self:
@@ -195,7 +196,8 @@ class Pipeline(_stages.Stages):
         return showing.html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self._source, self._stages_, self._options, self._name, self._open_options)
+        parts = self._source, self._stages_, self._options, self._name, self._open_options
+        return _restore, (type(self), *parts, self._first_place())
 
     # ---- asking leatctl ----
 
@@ -259,13 +261,20 @@ class Pipeline(_stages.Stages):
     def stream(self) -> Stream:
         """The stream of loops, len() and positions. The first use opens it. A forked child opens its own."""
         stream = self._own_stream()
-        return self._keep(self.open()) if stream is None else stream
+        if stream is not None:
+            return stream
+        place = self._first_place()
+        return self._keep(self.open(position=place) if place else self.open())
+
+    def _first_place(self) -> str:
+        """The position that the next loop begins at, if this process, or the one that forked it, chose one. Otherwise ""."""
+        return self._chosen if self._stream is None else self._stream.chosen
 
     def _own_stream(self) -> Stream | None:
         return self._stream if self._pid == os.getpid() else None
 
     def _keep(self, stream: Stream) -> Stream:
-        self._stream, self._pid = stream, os.getpid()
+        self._stream, self._pid, self._chosen = stream, os.getpid(), ""
         return stream
 
     @property
@@ -348,7 +357,7 @@ class Pipeline(_stages.Stages):
 
     def close(self) -> None:
         """Closes its stream. The next loop opens it again, from the beginning."""
-        stream, self._stream = self._own_stream(), None
+        stream, self._stream, self._chosen = self._own_stream(), None, ""
         if stream is not None:
             stream.close()
 
@@ -387,9 +396,10 @@ def _restore(
     options: Mapping[str, Any],
     name: str,
     open_options: OpenOptions,
+    chosen: str = "",
 ) -> Pipeline:
     pipeline = kind(source, stages, options, name)
-    pipeline._open_options = open_options
+    pipeline._open_options, pipeline._chosen = open_options, chosen
     return pipeline
 
 
@@ -438,7 +448,8 @@ def _open(
     limits = Limits(options.get("epochs"), options.get("steps"))
     group.agreement(first)  # its errors belong to the opening
     has_bar = progress.is_wanted(options.get("progress"), first.rank)
-    return Stream(first, opener=again, limits=limits, progress=has_bar, group=group)
+    position = options.get("position") or ""
+    return Stream(first, opener=again, limits=limits, progress=has_bar, group=group, position=position)
 
 
 def open(

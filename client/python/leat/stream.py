@@ -26,7 +26,7 @@ class Stream:
     began last. Threads share an epoch if they share its iterator, or if they call next().
 
     native is the extension's stream. opener opens another session of it. limits are those of `native`. progress shows a bar for
-    each epoch. group has the ranks, and compares them.
+    each epoch. group has the ranks, and compares them. position is the one that `native` was opened at.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Stream:
         limits: Limits | None = None,
         progress: bool = False,
         group: Group | None = None,
+        position: str = "",
     ) -> None:
         self.progress = progress
         self._group = group
@@ -48,7 +49,7 @@ class Stream:
         self._lookup: Lookup | None = None
         self._iterator: weakref.ref[Epoch] | None = None  # over the cursor that was begun last
         self._cursor = self._watched(Cursor(opener, self._limits, native.position_numbers[0], session=Session(native)))
-        self._cursor.is_loaded = True  # from the options
+        self._cursor.is_loaded, self._cursor.chosen = True, position  # from the options
 
     # ---- what it is
 
@@ -269,11 +270,13 @@ class Stream:
             place = elsewhere(last.position, epoch, step)
             if last.is_used and last.is_over and (epoch, step) == (last.epoch + 1, 0) and self._limits == Limits():
                 self._cursor = self._watched(last.follow(has_reader=False))
+                self._cursor.chosen = place
             elif last.is_used or self._has_reader or place != last.position or last.limits != self._limits:
                 session = self._let_go()
                 self._cursor = self._watched(
                     Cursor(self._opener, self._limits, epoch, place, self._moved(session, epoch, step))
                 )
+                self._cursor.chosen = place
 
     def _moved(self, session: Session | None, epoch: int, step: int) -> Session | None:
         """Moves the session to another place. Returns None if it had to close the session."""
@@ -286,6 +289,12 @@ class Stream:
             session.close()
             return None
         return session
+
+    @property
+    def chosen(self) -> str:
+        """The position that the next loop begins at, if load_state_dict(), seek() or set_epoch() chose it. Otherwise "". A
+        forked child may ask for it."""
+        return "" if self._cursor.is_used else self._cursor.chosen
 
     def state_dict(self) -> dict[str, Any]:
         """Returns {"position": text, "version": 1}. It is equal for all ranks that have got the same number of batches. Call it
@@ -300,7 +309,7 @@ class Stream:
         position = position_of(state)
         self._cursor.check_open()
         cursor = Cursor(self._opener, self._limits, _leat.position_parse(position)[0], position)
-        cursor.is_loaded = True
+        cursor.is_loaded, cursor.chosen = True, position
         cursor.native  # opens it now, so that errors are raised here
         self._expect()
         with self._lock:
