@@ -26,7 +26,8 @@ class Stream:
     began last. Threads share an epoch if they share its iterator, or if they call next().
 
     native is the extension's stream. opener opens another session of it. limits are those of `native`. progress shows a bar for
-    each epoch. group has the ranks, and compares them. position is the one that `native` was opened at.
+    each epoch. group has the ranks, and compares them. The
+    session was opened at `position`, if a program gave it.
     """
 
     def __init__(
