@@ -90,7 +90,7 @@ MUTANTS = {
         ("the multiple is lost", "field->pad_multiple = (uint64_t)self->multiple_of;", "field->pad_multiple = 0;"),
         ("a value beyond the dtype is taken", "if (leat_scalar_store_double(&element, field->dtype, 0, field->pad_value) < 0)", "if (false)"),
     ]),
-    "pipeline/stages/pack/packing.c": ("pipeline.test_pack reference.digests", [
+    "pipeline/stages/pack/packing.c": ("pipeline.test_pack pipeline.test_budget reference.digests", [
         ("split: false splits", "if (!packing->splits && packer->n_elements + n > packing->length)", "if (!packing->splits && packer->n_elements > packing->length)"),
         ("equal lengths change places", "sorted[starts[(length - from[i].length) >> shift & (N_DIGITS - 1)]++] = from[i];",
          "sorted[starts[(length - from[n - 1 - i].length) >> shift & (N_DIGITS - 1)]++] = from[n - 1 - i];"),

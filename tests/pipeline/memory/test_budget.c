@@ -310,6 +310,32 @@ static void test_order_is_counted(void **state) {
     leat_account_close(&account);
 }
 
+/* A packed row is a bundle of references to its documents, here 32 of them. */
+static void test_bundles_are_counted(void **state) {
+    struct drive how = {.options = {.max_map_jobs = 1, .n_epochs = 1}};
+    struct leat_text text = {.data = NULL};
+    struct leat_budget budget;
+    struct leat_account account;
+    struct driven driven;
+
+    (void)state;
+    for (int i = 0; i < 32 * 500; i++)
+        leat_text_add(&text, "{\"ids\": [%d, %d]}\n", i, i + 1);
+    folder_write("short.jsonl", text.data, text.n_bytes);
+    free(text.data);
+    leat_budget_init(&budget, UINT64_C(1) << 30);
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    how.options.account = &account;
+    driven = drive_stream("jsonl: {paths: [short.jsonl]}", "block_bytes: 4096",
+                          "- pack: {fields: ids, length: 64, value: 0}\n- batch: {batch_size: 400}", &how);
+    assert_string_equal(driven.error.message, "");
+    assert_int_equal(driven.n_rows, 500);
+    assert_in_range(account.pools[LEAT_MEMORY_ORDER].peak_bytes, 400 * 32 * sizeof(struct leat_ref),
+                    3 * 400 * 32 * sizeof(struct leat_ref));
+    assert_int_equal(account.used_bytes, 0);
+    leat_account_close(&account);
+}
+
 static void test_refused(void **state) {
     struct drive how = {.n_jobs = 4};
     struct driven driven;
@@ -333,6 +359,7 @@ int main(void) {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_large_records),
         cmocka_unit_test(test_order_is_counted),
+        cmocka_unit_test(test_bundles_are_counted),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
