@@ -67,7 +67,7 @@ static int want(struct leat_own_rows *own, const struct leat_ref *ref, struct wa
     const struct leat_block *block = ref->block;
     struct leat_count_only *count_only = block->count_only;
 
-    if (!count_only || !leat_count_only_is_parted(count_only) || count_only->error.code)
+    if (!count_only || !leat_count_only_is_parted(count_only) || count_only->error)
         return 0;
     if (count_only->n_wanted == 0 && add_block(own, count_only) < 0)
         return -ENOMEM;
@@ -176,7 +176,7 @@ static void turn_batch(struct leat_own_rows *own, struct leat_batch_refs *batch)
 }
 
 static bool is_to_make(const struct leat_count_only *count_only) {
-    return !count_only->is_out && !count_only->made && !count_only->error.code;
+    return !count_only->is_out && !count_only->made && !count_only->error;
 }
 
 static bool has_next(struct leat_own_rows *own) {

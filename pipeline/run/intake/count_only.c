@@ -7,6 +7,15 @@
 #include "pipeline/run/intake/fast_forward.h"
 #include "proto/base/array.h"
 
+/* Few blocks fail, so they have no room for an error. */
+static void fail_block(struct leat_count_only *count_only, const struct leat_error *error) {
+    count_only->error = malloc(sizeof(*count_only->error));
+    if (count_only->error)
+        *count_only->error = *error;
+    else
+        count_only->error = &count_only->owner->no_memory;
+}
+
 void leat_count_only_forget(struct leat_block *block) {
     struct leat_count_only *count_only = block->count_only;
 
@@ -14,6 +23,8 @@ void leat_count_only_forget(struct leat_block *block) {
     count_only->owner->n_parted -= leat_count_only_is_parted(count_only);
     if (count_only->made)
         leat_block_unref(count_only->made, 1);
+    if (count_only->error != &count_only->owner->no_memory)
+        free(count_only->error);
     free(count_only->wanted);
     if (count_only->piece.buffer)
         count_only->owner->n_kept_bytes -= count_only->piece.buffer->counted_bytes;
@@ -192,7 +203,8 @@ int leat_count_only_start_job(struct leat_count_only *first, struct leat_map_job
             sort_wanted(at);
     if (!add_parts(ret_job, first)) {
         free_parts(ret_job);
-        return leat_error_oom(&first->error);
+        first->error = &first->owner->no_memory;
+        return -ENOMEM;
     }
     ret_job->block = ret_job->parts[0].block;
     /* Without a buffer to lend, the job finds memory itself. */
@@ -295,9 +307,10 @@ static void end_part(const struct leat_map_job *job, struct leat_map_part *part)
     count_only->is_out = false;
     leat_lane_memory_count_block(count_only->memory, made, job->large_bytes > 0);
     if (part->error.code) {
-        count_only->error = part->error;
+        fail_block(count_only, &part->error);
     } else if (!count_only->is_known && made->n_bad > 0) {
-        leat_bad_record_error(job->plan, made->file, &made->bad[0], &count_only->error);
+        leat_bad_record_error(job->plan, made->file, &made->bad[0], &part->error);
+        fail_block(count_only, &part->error);
     } else if (count_only->wanted) {
         leat_block_ref(made, 1);
         count_only->made = made;
@@ -318,7 +331,7 @@ static void end_rows(struct leat_count_only *first, const struct leat_map_job *j
         next = at->next_of_job;
         at->is_out = false;
         if (error->code || piece->error) {
-            at->error = error->code ? *error : *piece->error;
+            fail_block(at, error->code ? error : piece->error);
         } else {
             leat_block_ref(job->block, 1);
             at->made = job->block;

@@ -13,6 +13,7 @@ void leat_fast_forward_init(struct leat_fast_forward *forward, const struct leat
     struct leat_fast_forward_rule rule = leat_plan_fast_forward(plan);
 
     *forward = (struct leat_fast_forward){.plan = plan};
+    leat_error_oom(&forward->no_memory);
     if ((!is_late && !is_own) || evicts)
         return;
     forward->is_own = is_own && !plan->is_one_pass;
@@ -104,7 +105,6 @@ static bool attach(struct leat_fast_forward *forward, struct leat_lane_memory *m
                   .n_marks = entry->piece.n_marks},
         .file = file ? leat_cache_file_ref(file) : NULL,
         .epoch = entry->epoch,
-        .error = LEAT_ERROR_INIT,
     };
     if (file)
         count_only->frame = entry->frame;
@@ -165,7 +165,7 @@ static struct leat_count_only *find_next(struct leat_batch_refs *batch) {
         for (uint32_t k = 0; k < n; k++) {
             struct leat_count_only *found = refs[k].block->count_only;
 
-            if (found && !found->is_out && !leat_count_only_is_parted(found) && !found->error.code)
+            if (found && !found->is_out && !leat_count_only_is_parted(found) && !found->error)
                 return found;
         }
     }
@@ -181,7 +181,7 @@ const struct leat_error *leat_fast_forward_failure(const struct leat_fast_forwar
                                                    struct leat_batch_refs *first) {
     struct leat_count_only *found = forward->n_blocks > 0 ? find_block(first) : NULL;
 
-    return found && found->error.code ? &found->error : NULL;
+    return found ? found->error : NULL;
 }
 
 struct leat_count_only *leat_fast_forward_next(const struct leat_fast_forward *forward,

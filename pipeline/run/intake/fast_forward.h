@@ -35,7 +35,7 @@ struct leat_count_only {
     struct leat_block *made;
     uint32_t made_at;
     struct leat_count_only *next_of_job; /* whose rows the same job makes */
-    struct leat_error error;             /* why it could not be materialized; code 0: none */
+    struct leat_error *error;            /* why it could not be materialized; NULL: no failure */
 };
 
 struct leat_fast_forward {
@@ -47,6 +47,7 @@ struct leat_fast_forward {
     size_t n_parted;       /* those of them of which only wanted rows are made */
     uint64_t n_kept_bytes; /* of their buffers */
     char *replay;          /* why all batches are made again; NULL: they are not, or it was taken */
+    struct leat_error no_memory; /* of blocks without memory for an error of their own */
 };
 
 /* is_late: the run starts in the middle of an epoch, and makes batches. is_own: other runs make the
