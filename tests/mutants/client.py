@@ -97,7 +97,7 @@ MUTANTS = {
         ("the seed does not count", '{**how, "seed": seed}', '{**how, "seed": 0}'),
         ("a buffer shuffles all", 'how = {"global": True} if shuffle is True else {"buffer_size": shuffle}', 'how = {"global": True}'),
         ("every epoch of a loop is the last", "                self._epochs.n_left -= 1\n", "                self._epochs.n_left = 0\n"),
-        ("the state forgets the epochs that are left", '"epochs_left": self._epochs.n_left or self.epochs}', '"epochs_left": self.epochs}'),
+        ("the state forgets the epochs that are left", 'return self.n_left or self.of_a_loop', 'return self.of_a_loop'),
         ("the length keeps the last batch", "self.n_rows // self.batch_size if self.drop_last else", ""),
         ("braces of a text are columns", 'return text.replace("{", "{{").replace("}", "}}")', "return text"),
         ("the multiple is not reached", '{"length": -(-max_length // (multiple or 1)) * (multiple or 1)}', '{"length": max_length}'),

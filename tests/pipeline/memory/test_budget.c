@@ -327,7 +327,8 @@ static void test_bundles_are_counted(void **state) {
     assert_int_equal(leat_account_open(&account, &budget, 0), 0);
     how.options.account = &account;
     driven = drive_stream("jsonl: {paths: [short.jsonl]}", "block_bytes: 4096",
-                          "- pack: {fields: ids, length: 64, value: 0}\n- batch: {batch_size: 400}", &how);
+                          "- pack: {fields: ids, length: 64, value: 0}\n- batch: {batch_size: 400}",
+                          &how);
     assert_string_equal(driven.error.message, "");
     assert_int_equal(driven.n_rows, 500);
     assert_in_range(account.pools[LEAT_MEMORY_ORDER].peak_bytes, 400 * 32 * sizeof(struct leat_ref),
