@@ -47,7 +47,8 @@ static void test_rest_is_not_read(void **state) {
     assert_int_equal(run(20001, 1).error.code, -EBADMSG);
 }
 
-/* The epoch ends with the last record, even if no other one ever comes: the filter drops the rest. */
+/* The epoch ends with the last record, even if no other one ever comes: the filter drops the rest.
+ */
 static void test_no_other_record_is_awaited(void **state) {
     static const char stages[] =
         "- cast: {input: id, dtype: int64}\n- filter: {input: id, max: 9}\n- take: {count: 10}\n"
