@@ -10,6 +10,7 @@ import os
 import pathlib
 import pickle
 import time
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -286,6 +287,26 @@ def test_a_state_of_another_world(batches: Any) -> None:
         seen += numbers(dataset)
         dataset.close()
     assert sorted(seen) == steps()[10:]
+
+
+def test_a_state_without_the_rest_of_an_epoch_is_told(batches: Any) -> None:
+    """Only the workers know how far they are."""
+    dataset = leat.TorchDataset(batches)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert dataset.state_dict()["epoch"] == 0
+        assert numbers(loader(dataset, 2)) == steps()
+        assert dataset.state_dict()["epoch"] == 1
+    left = iter(loader(dataset, 2))
+    next(left)
+    with pytest.warns(RuntimeWarning, match="in epoch 1: this state continues with epoch 2, without the rest"):
+        assert dataset.state_dict()["epoch"] == 2
+    dataset.set_epoch(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert dataset.state_dict()["epoch"] == 1
+    del left
+    dataset.close()
 
 
 def test_a_state_of_something_else_is_refused(batches: Any, rows: Any) -> None:

@@ -32,7 +32,7 @@ MAX_WORKERS = 4096
 MAX_EPOCH = 2**62
 N_KEPT = 64  # the last passes, which workers can join
 _HEAD = struct.Struct("=qqq")  # the epoch that comes next, number of passes, whether none has begun since `set`
-_PASS = struct.Struct("=qqqq")  # seed, number of workers, epoch, whether it is the first since `set`
+_PASS = struct.Struct("=qqqqq")  # seed, number of workers, epoch, whether it is the first since `set`, workers that ended it
 _PLACE = struct.Struct("=q")  # how many passes there were when this worker joined its last one
 _STEPS = struct.Struct("=qq")  # steps of an epoch that was read over all ranks, 0: none was; of how many ranks
 _STEPS_AT = _HEAD.size + N_KEPT * _PASS.size
@@ -92,7 +92,7 @@ class Passes:
                 number = self._add(worker)
             if worker is not None:
                 _PLACE.pack_into(self._memory, self._place(worker), number + 1)
-            _, _, epoch, is_first = self._read(number)
+            _, _, epoch, is_first, _ = self._read(number)
             return Pass(number, epoch, bool(is_first))
 
     def give_back(self, given: Pass) -> None:
@@ -102,13 +102,27 @@ class Passes:
             if n_passes == given.number + 1 and not is_fresh:
                 _HEAD.pack_into(self._memory, 0, given.epoch, given.number, given.is_first)
 
+    def end(self, ended: Pass) -> None:
+        """A worker has read its part of a pass to the end."""
+        with self._locked():
+            seed, count, epoch, is_first, n_ended = self._read(ended.number)
+            self._write(ended.number, (seed, count, epoch, is_first, n_ended + 1))
+
+    @property
+    def open_epoch(self) -> int | None:
+        """The epoch of the last pass, if some of its workers have not read their part to the end."""
+        with self._locked():
+            _, n_passes, is_fresh = self._head()
+            _, count, epoch, _, n_ended = self._read(n_passes - 1) if n_passes > 0 else (0, 0, 0, 0, 0)
+            return epoch if not is_fresh and n_ended < count else None
+
     def resume(self, epoch: int) -> None:
         """Corrects the epoch of the last pass."""
         with self._locked():
             _, n_passes, is_fresh = self._head()
             if n_passes > 0:
-                seed, count, _, is_first = self._read(n_passes - 1)
-                self._write(n_passes - 1, (seed, count, epoch, is_first))
+                seed, count, _, is_first, n_ended = self._read(n_passes - 1)
+                self._write(n_passes - 1, (seed, count, epoch, is_first, n_ended))
             _HEAD.pack_into(self._memory, 0, epoch + 1, n_passes, is_fresh)
 
     def keep_steps(self, n_steps: int, world_size: int) -> None:
@@ -178,11 +192,11 @@ class Passes:
         epoch, n_passes, is_fresh = _HEAD.unpack_from(self._memory, 0)
         return epoch, n_passes, is_fresh
 
-    def _read(self, number: int) -> tuple[int, int, int, int]:
-        seed, count, epoch, is_first = _PASS.unpack_from(self._memory, _HEAD.size + number % N_KEPT * _PASS.size)
-        return seed, count, epoch, is_first
+    def _read(self, number: int) -> tuple[int, int, int, int, int]:
+        seed, count, epoch, is_first, n_ended = _PASS.unpack_from(self._memory, _HEAD.size + number % N_KEPT * _PASS.size)
+        return seed, count, epoch, is_first, n_ended
 
-    def _write(self, number: int, fields: tuple[int, int, int, int]) -> None:
+    def _write(self, number: int, fields: tuple[int, int, int, int, int]) -> None:
         _PASS.pack_into(self._memory, _HEAD.size + number % N_KEPT * _PASS.size, *fields)
 
     def _place(self, worker: Worker) -> int:
@@ -204,7 +218,7 @@ class Passes:
     def _add(self, worker: Worker | None) -> int:
         epoch, number, is_fresh = self._head()
         seed, count = (worker.seed, worker.n_workers) if worker is not None else (0, 0)
-        self._write(number, (seed, count, epoch, is_fresh))
+        self._write(number, (seed, count, epoch, is_fresh, 0))
         _HEAD.pack_into(self._memory, 0, epoch + 1, number + 1, False)
         return number
 

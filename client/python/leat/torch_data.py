@@ -16,6 +16,7 @@ workers, which costs one packet per step. If Accelerate divides the items among 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from multiprocessing import context
@@ -136,6 +137,14 @@ class TorchDataset(IterableDataset[Item]):
         current = self._current
         if current is not None and current.begun.number == self._passes.last and not current.is_ended and not self._passes.is_fresh:
             return current.state_dict()
+        epoch = self._passes.open_epoch
+        if epoch is not None:
+            warnings.warn(
+                f"only the workers know how far they are in epoch {epoch}: this state continues with epoch {epoch + 1}, without "
+                "the rest. To save a state in the middle of an epoch, use StatefulDataLoader of torchdata",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return _state(self._passes.next_epoch, self._pending if self._passes.is_fresh else START, False)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -307,6 +316,8 @@ class _Pass(Iterator[Item]):
             item, self._place.mark = next(self._items)
         except StopIteration:
             self._place.is_ended = True
+            if self._worker is not None:
+                self._dataset._passes.end(self._place.begun)
             raise
         return cast(Item, item)  # Accelerate drops each None
 
