@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -92,6 +93,23 @@ static void test_failure_of_the_stream(void **state) {
 
 /* ---- time ---- */
 
+static _Atomic int seconds_ahead;
+
+/* Replaces the C library's function, for libleat too. */
+int clock_gettime(clockid_t clock, struct timespec *ret_time) {
+    long r = syscall(SYS_clock_gettime, clock, ret_time);
+
+    if (clock == CLOCK_MONOTONIC)
+        ret_time->tv_sec += seconds_ahead;
+    return (int)r;
+}
+
+static int reset_clock(void **state) {
+    (void)state;
+    seconds_ahead = 0;
+    return 0;
+}
+
 static uint64_t now_ms(void) {
     struct timespec now;
 
@@ -177,6 +195,84 @@ static void test_not_wanted(void **state) {
     fake_trainer_close(&trainer);
 }
 
+static void expect_batch(struct leat_stream *stream, uint64_t step) {
+    struct leat_batch *batch;
+
+    assert_int_equal(leat_stream_next(stream, FAKE_HANG_MS, &batch), 0);
+    fake_check_batch(batch, 0, step);
+    leat_batch_release(batch);
+}
+
+/* How long a daemon is looked for begins with the first look. */
+static void test_patience_begins_with_the_look(void **state) {
+    struct fake_script script = {.n_breaks = 0};
+    struct fake_trainer trainer = {.script = &script};
+    struct leat_open_options options;
+
+    (void)state;
+    fake_trainer_options(&trainer, &options);
+    options.reconnect_timeout_ms = FAKE_HANG_MS;
+    assert_int_equal(fake_trainer_open(&trainer, &script, &options), 0);
+    expect_batch(trainer.stream, 0);
+    assert_int_equal(leat_stream_pause(trainer.stream), 0);
+    seconds_ahead = FAKE_HANG_MS / 1000 + 1; /* longer than its patience */
+    expect_batch(trainer.stream, 1);
+    fake_trainer_close(&trainer);
+}
+
+/* ---- a daemon that answers and goes away, again and again ---- */
+
+#define PATIENCE_MS   100000
+#define LOSS_S        30 /* passes with each loss, */
+#define N_LOSSES      4  /* so many of which use up the patience */
+#define MANY_SESSIONS 20
+
+static void serve_opened(int fd, void *argument) {
+    int *n_sessions = argument;
+
+    if (++*n_sessions < MANY_SESSIONS) {
+        fake_open(fd, FAKE_WINDOW);
+        return;
+    }
+    fake_greet(fd);
+    fake_refuse(fd, LEAT_PACKET_REFUSE, -ESTALE, "the patience has no end");
+    fake_wait_for_end(fd);
+}
+
+static void pass_time(void *user, const struct leat_reconnect_event *event) {
+    int *n_lost = user;
+
+    if (event->kind == LEAT_RECONNECT_LOST) {
+        (*n_lost)++;
+        seconds_ahead += LOSS_S;
+    }
+}
+
+/* All losses up to the next batch share the patience. */
+static void test_answers_and_goes(void **state) {
+    struct leat_open_options options;
+    struct leat_client *client;
+    struct leat_stream *stream;
+    struct leat_batch *batch;
+    struct fake_daemon fake;
+    int n_sessions = 0, n_lost = 0;
+
+    (void)state;
+    leat_open_options_init(&options);
+    options.reconnect_timeout_ms = PATIENCE_MS;
+    options.on_reconnect = pass_time;
+    options.on_reconnect_user = &n_lost;
+    fake_daemon_start(&fake, 0, serve_opened, &n_sessions);
+    assert_int_equal(leat_client_new(fake.directory, &client), 0);
+    assert_int_equal(leat_client_open(client, "s", &options, &stream), 0);
+    assert_int_equal(leat_stream_next(stream, -1, &batch), -ECONNRESET);
+    assert_non_null(strstr(leat_error_text(leat_stream_error(stream)), "no daemon answered for"));
+    leat_stream_close(stream);
+    leat_client_free(client);
+    fake_daemon_stop(&fake);
+    assert_in_range(n_lost, 1, N_LOSSES);
+}
+
 /* An event loop that never waits in leat_stream_next() gets all the same there. */
 static void test_event_loop(void **state) {
     (void)state;
@@ -215,9 +311,14 @@ static void test_event_loop(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told_at_once), cmocka_unit_test(test_failure_of_the_stream),
-        cmocka_unit_test(test_patience),     cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_not_wanted),   cmocka_unit_test(test_event_loop),
+        cmocka_unit_test(test_told_at_once),
+        cmocka_unit_test(test_failure_of_the_stream),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_not_wanted),
+        cmocka_unit_test_teardown(test_patience_begins_with_the_look, reset_clock),
+        cmocka_unit_test_teardown(test_answers_and_goes, reset_clock),
+        cmocka_unit_test(test_event_loop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -206,35 +204,6 @@ static void test_pauses_and_limits(void **state) {
     fake_trainer_close(&trainer);
 }
 
-static _Atomic int seconds_ahead;
-
-/* Replaces the C library's function, for libleat too. */
-int clock_gettime(clockid_t clock, struct timespec *ret_time) {
-    long r = syscall(SYS_clock_gettime, clock, ret_time);
-
-    if (clock == CLOCK_MONOTONIC)
-        ret_time->tv_sec += seconds_ahead;
-    return (int)r;
-}
-
-/* How long a daemon is looked for begins with the first look. */
-static void test_patience_begins_with_the_look(void **state) {
-    struct fake_script script = {.n_breaks = 0};
-    struct fake_trainer trainer = {.script = &script};
-    struct leat_open_options options;
-
-    (void)state;
-    fake_trainer_options(&trainer, &options);
-    options.reconnect_timeout_ms = FAKE_HANG_MS;
-    assert_int_equal(fake_trainer_open(&trainer, &script, &options), 0);
-    expect_batch(&trainer, 0, 0);
-    assert_int_equal(leat_stream_pause(trainer.stream), 0);
-    seconds_ahead = FAKE_HANG_MS / 1000 + 1; /* longer than its patience */
-    expect_batch(&trainer, 0, 1);
-    fake_trainer_close(&trainer);
-    seconds_ahead = 0;
-}
-
 /* What was asked for is counted anew, also behind the end. */
 static void test_seek_behind_the_end(void **state) {
     struct fake_script script = {.n_breaks = 3, .budgets = {INT_MAX, 6, 5}};
@@ -362,7 +331,6 @@ int main(void) {
         cmocka_unit_test(test_n_steps),
         cmocka_unit_test(test_seek),
         cmocka_unit_test(test_pauses_and_limits),
-        cmocka_unit_test(test_patience_begins_with_the_look),
         cmocka_unit_test(test_seek_behind_the_end),
         cmocka_unit_test(test_pause_after_a_seek),
         cmocka_unit_test(test_seek_in_an_event_loop),
