@@ -61,6 +61,15 @@ static void expect_error(int fd, const char *says) {
     (void)close(fd);
 }
 
+/* So many clients were turned away so far. */
+static void expect_refused(uint64_t n) {
+    Leat__StatusReply *status;
+
+    test_daemon_status(&server, &status);
+    assert_int_equal(status->n_refused, n);
+    leat__status_reply__free_unpacked(status, NULL);
+}
+
 /* Nothing comes while another trainer gets all batches of an epoch, and leaves. */
 static void expect_silence(int fd) {
     struct pollfd item = {.fd = fd, .events = POLLIN};
@@ -103,6 +112,7 @@ static void test_bad_hello(void **state) {
     fd = connect_trainer();
     test_send(fd, &hello, NULL);
     expect_error(fd, "version 9.4 of the protocol");
+    expect_refused(2);
 
     hello = test_hello();
     hello.hello.minor = 77; /* later minors are welcome */
@@ -197,6 +207,11 @@ static void test_sizes(void **state) {
     fd = test_open(&server, "numbers", 2, 1);
     send_bytes(fd, bytes, 65);
     expect_error(fd, "size");
+
+    packet = (struct leat_packet){.kind = LEAT_PACKET_BYE, .payload_bytes = 1};
+    fd = test_welcome(&server); /* which may send an OPEN of any size, but only that */
+    test_send(fd, &packet, bytes);
+    expect_error(fd, "with 1 bytes is not expected in state welcomed");
 }
 
 static void expect_refusal(Leat__OpenRequest *request, const char *says) {
@@ -312,6 +327,7 @@ static void test_variants(void **state) {
     request.spec = &spec;
     expect_refusal(&request,
                    "`split` and `shuffle` apply only to streams of the daemon's settings");
+    expect_refused(4);
 }
 
 /* ---- while it is served ---- */
@@ -526,6 +542,7 @@ static void test_silent(void **state) {
     atomic_fetch_add(&seconds_ahead, 11);
     expect_error(mute, "the client sent nothing for 10 seconds in state hello");
     expect_error(undecided, "the client sent nothing for 10 seconds in state welcomed");
+    expect_refused(2);
     test_daemon_wait(&server, has_sessions, 1, "one is left");
     test_release(trainer, &batch);
     (void)test_next_batch(trainer);
