@@ -6,9 +6,11 @@
 
 #include <cmocka.h>
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pipeline/run/pipeline.h"
@@ -17,6 +19,26 @@
 #define N_MANY 1500 /* requests, whose answers no queue holds */
 
 static struct test_daemon server;
+static atomic_size_t
+    most_at_once; /* bytes that a socket of streams takes; 0: as many as it likes */
+
+/* In place of the C library's, for the daemon too: takes less of a message, as a kernel may. */
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    struct msghdr less = *message;
+    size_t most = atomic_load(&most_at_once);
+    struct iovec part;
+    int type = 0;
+
+    if (most > 0 && message->msg_iovlen > 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &(socklen_t){sizeof(type)}) == 0 &&
+        type == SOCK_STREAM) {
+        part = message->msg_iov[0];
+        part.iov_len = part.iov_len < most ? part.iov_len : most;
+        less.msg_iov = &part;
+        less.msg_iovlen = 1;
+    }
+    return syscall(SYS_sendmsg, fd, &less, flags);
+}
 
 static int set_up(void **state) {
     (void)state;
@@ -26,6 +48,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
+    atomic_store(&most_at_once, 0);
     test_daemon_stop(&server);
     return 0;
 }
@@ -114,6 +137,50 @@ static void send_why(int fd, const char *stream, uint32_t interval_ms) {
     test_control_send(fd, bytes, test_control_pack(&request, bytes));
 }
 
+/* A trainer of rank 1 of 2, whose stream was opened. */
+static int open_rank(void) {
+    static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+    Leat__OpenRequest request = LEAT__OPEN_REQUEST__INIT;
+    struct leat_packet packet = {.kind = LEAT_PACKET_OPEN};
+    int fd = test_welcome(&server);
+
+    request.stream = (char *)(uintptr_t) "numbers";
+    request.rank = 1;
+    request.world_size = 2;
+    packet.payload_bytes = (uint32_t)leat__open_request__pack(&request, payload);
+    test_send(fd, &packet, payload);
+    assert_int_equal(test_receive(fd, &packet, payload, NULL), LEAT_PACKET_OPENED);
+    return fd;
+}
+
+/* What is told of a trainer and of its run. */
+static void test_streams(void **state) {
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    Leat__Empty empty = LEAT__EMPTY__INIT;
+    int fd = connect_control(), trainer = open_rank();
+    const Leat__Stream *stream;
+    Leat__ControlReply *reply;
+
+    (void)state;
+    assert_int_equal(test_next_batch(trainer).batch.step, 1); /* whose slot it holds from now on */
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STREAMS;
+    request.streams = &empty;
+    reply = test_control_ask(fd, &request);
+    assert_int_equal(reply->verb_case, LEAT__CONTROL_REPLY__VERB_STREAMS);
+    assert_int_equal(reply->streams->n_streams, 2);
+    stream = reply->streams->streams[0];
+    assert_string_equal(stream->name, "numbers");
+    assert_int_equal(stream->n_sessions, 1);
+    assert_int_equal(stream->sessions[0]->rank, 1);
+    assert_int_equal(stream->sessions[0]->world_size, 2);
+    assert_int_equal(stream->n_runs, 1);
+    assert_int_equal(stream->runs[0]->world_size, 2);
+    assert_in_range(stream->runs[0]->n_slots_free, 0, stream->runs[0]->n_slots - 1);
+    leat__control_reply__free_unpacked(reply, NULL);
+    (void)close(trainer);
+    (void)close(fd);
+}
+
 /* What is wrong is said; who goes while a cache is being tried for it leaves nothing behind. */
 static void test_why(void **state) {
     int fd = connect_control(), trainer = test_open(&server, "numbers", 2, 0);
@@ -162,6 +229,22 @@ static void test_split(void **state) {
             test_control_send(fd, bytes + i, size < n - i ? size : n - i);
         for (size_t i = 0; i < N_VERBS; i++)
             test_control_expect(fd, verbs[i].answer);
+    }
+    (void)close(fd);
+}
+
+/* However little of an answer is sent at once, all of it comes, and nothing twice. */
+static void test_small_parts(void **state) {
+    static const uint8_t status[] = {4, 0, 0, 0, 0x08, 1, 0x12, 0};
+    int fd = connect_control();
+
+    (void)state;
+    for (size_t size = 1; size < 8; size += 2) {
+        atomic_store(&most_at_once, size);
+        test_control_send(fd, status, sizeof(status));
+        test_control_send(fd, status, sizeof(status));
+        test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_STATUS);
+        test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_STATUS);
     }
     (void)close(fd);
 }
@@ -407,9 +490,10 @@ static void test_same_twice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_verbs),      TEST(test_why),         TEST(test_split),      TEST(test_wrong),
-        TEST(test_hang_up),    TEST(test_never_reads), TEST(test_limit),      TEST(test_trace),
-        TEST(test_ask_and_go), TEST(test_reads_much),  TEST(test_same_twice),
+        TEST(test_verbs),       TEST(test_why),         TEST(test_split),      TEST(test_wrong),
+        TEST(test_hang_up),     TEST(test_never_reads), TEST(test_limit),      TEST(test_trace),
+        TEST(test_ask_and_go),  TEST(test_reads_much),  TEST(test_same_twice), TEST(test_streams),
+        TEST(test_small_parts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

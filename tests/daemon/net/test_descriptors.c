@@ -24,8 +24,7 @@
 #include <unistd.h>
 
 #include "daemon/net/socket_closer.h"
-#include "proto/frame.h"
-#include "tests/daemon/shared_daemon.h"
+#include "tests/daemon/shared_control.h"
 
 #define LINGER_S (10 * TEST_HANG_S)
 
@@ -218,9 +217,21 @@ static void test_behind_nothing(void **state) {
     }
 }
 
+static const uint8_t request[] = {4, 0, 0, 0, 0x08, 0x01, 0x12, 0x00}; /* of the status */
+
+/* It gets no answer, but is told why. */
+static void test_told(void **state) {
+    int fd = test_control_connect(&server);
+
+    (void)state;
+    send_with(fd, request, sizeof(request), fd);
+    test_control_expect_error(fd, "the client sent a file descriptor, which is not allowed");
+    assert_null(test_control_receive(fd));
+    (void)close(fd);
+}
+
 static void test_streams(void **state) {
     static const char *const sockets[] = {"control.sock", "copy.sock"};
-    static const uint8_t request[] = {4, 0, 0, 0, 0x08, 0x01, 0x12, 0x00};
 
     (void)state;
     for (int i = 0; i < 4; i++) {
@@ -239,6 +250,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_filter_works, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_trainer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_behind_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_streams, set_up, tear_down),
     };
 
