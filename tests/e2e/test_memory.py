@@ -68,6 +68,11 @@ def four_streams(folder):
             "numbers": data.numbers_stream(["numbers.csv"], batch_size=100000)}
 
 
+def n_refused(daemon):
+    """How often a limit refused something to the only user."""
+    return json.loads(daemon.ctl("streams", "--users", "--json").stdout)["users"][0]["n_refused"]
+
+
 def check_pools(daemon):
     """What the statistics say of themselves, and against what is counted of the daemon."""
     names = {"source", "scratch", "blocks", "workspaces"}
@@ -201,6 +206,7 @@ def test_a_refusal_keeps_its_advice(folder):
             stack.callback(RawClient(daemon).opened(name).close)
         message = daemon.pull("large", check=False).stderr.decode()
         assert "or raise memory_limit" in message and "for 3 runs of streams: " in message, message
+        assert n_refused(daemon) == 1
 
 
 def test_a_file_too_large_to_load(folder):
@@ -249,6 +255,7 @@ def test_no_room_for_copies(folder):
             assert refused.returncode != 0 and re.search(
                 rb"copies of the stream's batches do not fit into memory_limit .* they may take 18\.4 MiB "
                 rb"\(4 copies of 4\.58 MiB\)", refused.stderr), refused
+            assert n_refused(daemon) == 1
 
         in_child(come_second)
         assert daemon.digest("s") == expected
@@ -302,7 +309,7 @@ def test_late_rank(folder):
             late = subprocess.run([leat_harness.BIN / "leatctl", "pull", "s", "--batches", "30", "--window", "4"],
                                   env={**env, "LEAT_RANK": "1", "LEAT_LOCAL_RANK": "1"}, capture_output=True, timeout=HANG_S)
             assert late.returncode == 0, late.stderr
-            assert json.loads(daemon.ctl("streams", "--users", "--json").stdout)["users"][0]["n_refused"] == 0
+            assert n_refused(daemon) == 0
         finally:
             first.kill()
             first.wait()
