@@ -28,7 +28,7 @@ MUTANTS = {
         ("supplementary groups do not count", "    gids = read_groups(socket, &n);", "    gids = NULL, n = 0;"),
         ("the daemon's own user is nobody", "if (peer->uid == 0 || peer->uid == geteuid())", "if (peer->uid == 0)"),
     ]),
-    "daemon/control/control.c": ("daemon.test_control e2e.operators", [
+    "daemon/control/control.c": ("daemon.test_control daemon.test_control_job e2e.operators", [
         ("rights are not looked at", "    if (control->right >= verbs[i].right)\n        return 0;", "    return 0;"),
         ("a request of a later protocol is obeyed", "    if (request->version != 1)\n", "    if (false)\n"),
         ("connections are not counted", "    r = leat_user_charge(control->user, LEAT_CHARGE_CONTROLS, 1, err);\n    if (r < 0)\n        return r;",
@@ -47,7 +47,7 @@ MUTANTS = {
         ("claimed memory is that in use", "describe_charges(user->used, user->users->limits.user, user->memory.claimed_bytes,",
          "describe_charges(user->used, user->users->limits.user, user->memory.used_bytes,"),
     ]),
-    "daemon/control/status.c": ("e2e.daemon daemon.test_control", [
+    "daemon/control/status.c": ("daemon.test_control e2e.daemon", [
         ("a rank is not shown", "    message->rank = session->rank;\n", ""),
         ("batches are not shown", "    message->n_batches = session->n_batches;\n", ""),
         ("what is held is not shown", "    message->n_held = session->consumer.reader.n_holds;\n", ""),
@@ -74,7 +74,7 @@ MUTANTS = {
         ("everybody is told each time", "if (user->told_ns > 0 && now_ns - user->told_ns < LEAT_RATE_EXPLAIN_NS)", "if (false)"),
         ("one too few at once", "(LEAT_RATE_AT_ONCE + n_more - 1) * PRICE_NS", "(LEAT_RATE_AT_ONCE + n_more - 2) * PRICE_NS"),
     ]),
-    "daemon/net/channel.c": ("daemon.test_control e2e.daemon fuzz.control", [
+    "daemon/net/channel.c": ("daemon.test_control daemon.test_descriptors e2e.daemon fuzz.control", [
         ("descriptors are taken", "    if (message.msg_flags & MSG_CTRUNC)\n        return -EPROTO;\n", ""),
         ("half an answer is sent twice", ".iov_base = out->head + out->n_sent, .iov_len", ".iov_base = out->head, .iov_len"),
         ("a payload begins anew", "(uint8_t *)(uintptr_t)out->payload + n_payload_sent", "(uint8_t *)(uintptr_t)out->payload"),
@@ -120,7 +120,7 @@ MUTANTS = {
         ("the estimate is charged too", "    share->tag -= charge;\n", "    (void)charge;\n"),
         ("numbers wrap", "return (int64_t)(a - b) < 0;", "return a < b;"),
     ]),
-    "daemon/stream/admission.c": ("e2e.memory daemon.test_feed daemon.test_session", [
+    "daemon/stream/admission.c": ("daemon.test_admission daemon.test_feed daemon.test_session e2e.memory", [
         ("a later wait takes the memory of an earlier one", "if (first->user == wait->user || is_of_part(first))", "if (false)"),
         ("a wait never ends", "leat_now_ns() >= wait->deadline_ns ||", ""),
         ("a wait that is cancelled is still wanted", "    wait->user->wanted_bytes = 0;\n    leat_budget_user_leave", "    leat_budget_user_leave"),
