@@ -224,14 +224,19 @@ MUTANTS = {
         ("the next block of a job has the first one's rows", "at->made_at = n;", "at->made_at = 0;"),
         ("each block of a cache is a job", "list->n == LEAT_PARTS_MAX ||", "true ||"),
         ("a row that is wanted twice is made twice", "if (n == 0 || wanted[n - 1] != wanted[i])", "if (true)"),
+        ("the bad record of a counted block is lost", "} else if (!count_only->is_known && made->n_bad > 0) {",
+         "} else if (made->n_rows != n_expected(count_only)) {"),
     ]),
     "pipeline/work/map_rows.c": ("pipeline.test_own_rows", [
         ("rows come from the place of the row before", "from->starts[wanted],", "from->starts[wanted ? wanted - 1 : 0],"),
         ("a damaged block is not told", "    job->load.damage = damage;\n", ""),
+        ("the bad record of a counted block is lost", "if (piece->known || opened->n_bad == 0)", "if (true)"),
         ("a block is made again without a look at its number of rows", "if (r == 0 && opened->n_rows != piece->n_block_rows)",
          "if (false)", "only a source that changed meanwhile has another number"),
     ]),
-    "pipeline/run/intake/fast_forward.c": ("pipeline.test_fast_forward", [
+    "pipeline/run/intake/fast_forward.c": ("pipeline.test_fast_forward pipeline.test_own_rows", [
+        ("a block of bad records alone is only counted", "(is_late || frame->n_rows > 0)", "true"),
+        ("counted blocks take no memory", "return forward->n_blocks * sizeof", "return 0 * sizeof"),
         ("what was asked for is searched again", "for (; batch->n_asked < batch->n_refs; batch->n_asked++) {",
          "for (batch->n_asked = 0; batch->n_asked < batch->n_refs; batch->n_asked++) {"),
     ]),
@@ -259,7 +264,12 @@ MUTANTS = {
     "pipeline/cache/sealed.c": ("e2e.prepared_store", [
         ("each shard is asked for", "(void)leat_object_list(opener, prefix, &listed, &n, LEAT_ERROR_IGNORED);", ";"),
     ]),
-    "pipeline/work/map_load.c": ("e2e.prepared_store", [
+    "pipeline/work/map_load.c": ("pipeline.test_run_cache e2e.prepared_store", [
+        ("forged lists that are cut together differ", "if (!are_cut_alike(plan, block))", "if (false && !are_cut_alike(plan, block))"),
+        ("a forged row has more tokens than a batch", "return leat_field_padded(field, length) <= max_tokens;",
+         "return leat_field_padded(field, length) <= max_tokens * 99;"),
+        ("a forged row is shorter than all rows are", "if (!field->is_padded && field->width > 0 && length != field->width)",
+         "if (false)"),
         ("blocks come with their neighbours", "plan->blocks.block_size > 0, frame,", "false, frame,"),
     ]),
     "pipeline/run/outputs.c": ("pipeline.test_run pipeline.test_outputs", [
