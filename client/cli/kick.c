@@ -76,8 +76,8 @@ static const struct leat_cli_option kick_options[] = {
     LEAT_CLI_OPTION(STRING, "user", user, "end the sessions of this user, by name or number",
                     .value = "USER"),
     LEAT_CLI_OPTION(STRING, "stream", stream, "end the sessions of this stream", .value = "NAME"),
-    LEAT_CLI_OPTION(STRING, "reason", reason, "the reason, for the trainer's error and the log",
-                    .value = "TEXT"),
+    LEAT_CLI_OPTION(STRING, "reason", reason,
+                    "the reason, which the trainer's error and the log show", .value = "TEXT"),
     LEAT_CLI_OPTION_END,
 };
 

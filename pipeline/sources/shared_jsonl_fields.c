@@ -218,7 +218,7 @@ int leat_jsonl_fields_add(struct leat_jsonl_fields *fields, const char *name,
 void leat_jsonl_field_reject_missing(const struct leat_jsonl_field *field, struct leat_map *map,
                                      uint32_t row) {
     leat_map_reject(map, row, field->name,
-                    "the value is missing or null; to replace it, set for example missing: {%s: 0}",
+                    "the value is missing or null; to replace it with 0, set missing: {%s: 0}",
                     field->name);
 }
 

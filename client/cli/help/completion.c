@@ -160,8 +160,8 @@ const struct leat_cli_command leat_cli_completion_command = {
         "can complete the last WORD: commands, options and their values, stages, streams,\n"
         "rooms and session numbers. It asks the running daemon for names, and waits at most\n"
         "half a second. The first line of the output is \"words\", \"files\", \"folders\" or\n"
-        "\"users\". After the line \"words\", the shell offers only the printed words. After\n"
-        "the line \"files\", for example, the shell adds the names of files to these words.",
+        "\"users\". If it is \"words\", the shell offers only the printed words. If it is\n"
+        "\"files\", for example, the shell also offers the names of files.",
     .operand = "SHELL",
     .more = "[WORD...]",
     .examples = "  source <(leatctl completion bash)\n"

@@ -96,7 +96,7 @@ def render(
 
 
 def _messages_of(conversation: Sequence[Mapping[str, Any]], system: str | None) -> list[dict[str, Any]]:
-    """Returns the messages as transformers 5 has them: without members that are None, and with thoughts under two more
+    """Returns the messages in the form of transformers 5: without members that are None, and with thoughts under two more
     names."""
     messages = []
     for i, given in enumerate(conversation):

@@ -22,11 +22,11 @@ static void infers(void **state) {
          "m.a:int64 m.n.b:text v:list<int64> w:list<float64> e:list<int64>",
          "m.a=1|m.n.b=x|v=1 2|w=0.5 1.0|e=\n"},
         {"", "{\"a\":1}\n{\"a\":2.5}\n{\"a\":null,\"b\":\"x\"}\n", "a:float64 b:text",
-         "a=1.0|b=\na=2.5|b=\n! 3:0 a: the value is missing or null; to replace it, set for "
-         "example missing: {a: 0}\n"},
+         "a=1.0|b=\na=2.5|b=\n! 3:0 a: the value is missing or null; to replace it with 0, "
+         "set missing: {a: 0}\n"},
         {"", "{\"a\":null,\"t\":[\"x\"],\"o\":[{}],\"n\":[[1]],\"x\":null}\n{\"a\":{\"b\":1}}\n",
          "x:text a.b:int64",
-         "! 1:0 a.b: the value is missing or null; to replace it, set for example missing: {a.b: "
+         "! 1:0 a.b: the value is missing or null; to replace it with 0, set missing: {a.b: "
          "0}\nx=|a.b=1\n"},
         {"", "{\"a\":[]}\n{\"a\":[1.5]}\n{\"a\":[true]}\n", NULL,
          "in:3: field \"a\" is an array of something else here but float64[] before"},

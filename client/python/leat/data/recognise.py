@@ -42,7 +42,7 @@ def as_source(data: Any, columns: Sequence[str] | None = None, *, json: Sequence
     data: a data set of Hugging Face or PyTorch, a pandas or polars data frame, a pyarrow table, a list of dicts or of texts, a
         dict of lists, an iterable of rows, or paths of CSV, JSONL, text, Arrow and Parquet files.
     columns: the columns to read, in this order (default: all columns). It is an error if leat cannot read one of them.
-    json: columns to read as JSON text, with any nested values. The stage `chat` takes its `messages` in this form.
+    json: columns whose values become JSON text, also if they are nested. The stage `chat` takes its `messages` in this form.
     Raises SpecError if leat does not know the type of the data, or if a column does not exist. Raises DataError if values do
     not fit, or if the data is too large.
     """
