@@ -122,6 +122,19 @@ def test_nothing_is_printed_beside_it(code: str, folder: pathlib.Path) -> None:
     assert len(alone(code.replace("leat.daemon", "__import__('leat.daemon').daemon"), folder)) == 1
 
 
+def test_a_subinterpreter_is_refused(folder: pathlib.Path) -> None:
+    pytest.importorskip("_xxsubinterpreters")
+    code = """
+        import sys
+        import _xxsubinterpreters as interpreters
+        begin = f"import sys; sys.path[:] = {sys.path}; "
+        use = "import leat; leat.csv('titanic.csv').cast('Pclass', dtype='int32').batch(2).first().release()"
+        interpreters.run_string(interpreters.create(isolated=False), begin + use)
+    """
+    (line,) = alone(textwrap.dedent(code), folder)
+    assert "leat works only in the main interpreter" in line
+
+
 @pytest.mark.parametrize("made", ["iter(batches)", "iter(batches.to('numpy'))", "iter(leat.TorchDataset(batches))"])
 def test_nothing_is_printed_about_an_iterator_at_the_end(made: str, folder: pathlib.Path) -> None:
     """At the end of the process Python sets the names of modules to None, and drops objects after that."""

@@ -15,6 +15,7 @@ END: int  # 2: the last epoch has ended
 NO_RECONNECT: int  # as reconnect_timeout_ms: do not connect again
 
 def version() -> str: ...
+def check_interpreter() -> None: ...  # ImportError in a subinterpreter
 def position_parse(text: str) -> tuple[int, int, int, int]:
     """Returns (epoch, step, seed, world_size) of a position. Raises SpecError if it is not a position."""
 

@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 
 from . import programs
-from ._leat import Client
+from ._leat import Client, check_interpreter
 from .errors import DaemonError, SpecError
 
 _START_TIMEOUT_S = 60.0
@@ -45,6 +45,8 @@ _UNLIMITED = 16384  # the maximum of the settings
 _RAISED = ("refused", "stream-failed")  # events that become exceptions
 
 _log = logging.getLogger("leat.daemon")
+
+check_interpreter()  # streams call Python, and the thread of the log outlives a subinterpreter
 
 
 def _own_user_answers(folder: str) -> bool:

@@ -54,7 +54,16 @@ static PyObject *position_parse(PyObject *module, PyObject *text) {
     return Py_BuildValue("KKKI", epoch, step, seed, world_size);
 }
 
+static PyObject *check_interpreter(PyObject *module, PyObject *args) {
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0)
+        Py_RETURN_NONE;
+    PyErr_SetString(PyExc_ImportError,
+                    "leat works only in the main interpreter: use processes, not subinterpreters");
+    return NULL;
+}
+
 static PyMethodDef methods[] = {
+    {"check_interpreter", check_interpreter, METH_NOARGS, NULL},
     {"version", version, METH_NOARGS, NULL},
     {"position_parse", position_parse, METH_O, NULL},
     {NULL, NULL, 0, NULL},
