@@ -318,7 +318,7 @@ def test_none_leaves_a_record_out() -> None:
         .filter("odd", max=0)
     )
     assert len(source.map(lambda record: {"n": 1}, warn=False).select("n").batch(9)) == 99
-    with pytest.raises(errors.Error, match="allow it with `drops: true`"):
+    with pytest.raises(errors.Error, match="to allow this, set `drops: true`"):
         list(source.map(even, drops=False, warn=False))
 
 
