@@ -29,14 +29,16 @@ static bool is_of_part(const struct leat_memory_wait *wait) {
     return leat_budget_user_has_part(wait->user, wait->need_bytes);
 }
 
+/* Also finds out which wait is the first of its user. */
 static void count_wanted(struct leat_feeds *feeds) {
     struct leat_budget *budget = feeds->env->budget;
-    const struct leat_memory_wait *wait;
+    struct leat_memory_wait *wait;
 
     budget->wanted_bytes = 0;
     for (wait = feeds->waits; wait; wait = wait->next)
         wait->user->wanted_bytes = 0;
     for (wait = feeds->waits; wait; wait = wait->next) {
+        wait->is_first = wait->user->wanted_bytes == 0;
         if (is_of_part(wait) && wait->need_bytes > budget->wanted_bytes)
             budget->wanted_bytes = wait->need_bytes;
         if (wait->need_bytes > wait->user->wanted_bytes)
@@ -81,11 +83,11 @@ void leat_memory_wait_cancel(struct leat_feeds *feeds, struct leat_memory_wait *
     count_wanted(feeds);
 }
 
-/* Waits end in order, so that no later one takes the memory of an earlier one. But a user with more
- * than its part holds up no one but itself. */
+/* Waits end in order, so that no later one takes the memory of an earlier one. But a user whose
+ * first wait is for more than its part holds up no one but itself. */
 static bool is_behind(const struct leat_feeds *feeds, const struct leat_memory_wait *wait) {
     for (const struct leat_memory_wait *first = feeds->waits; first != wait; first = first->next)
-        if (first->user == wait->user || is_of_part(first))
+        if (first->user == wait->user || (first->is_first && is_of_part(first)))
             return true;
     return false;
 }

@@ -20,6 +20,7 @@ struct leat_memory_wait {
     struct leat_budget_user *user;
     uint64_t need_bytes, deadline_ns;
     bool is_waiting;
+    bool is_first; /* of those of its user */
     void (*done)(struct leat_feeds *feeds,
                  struct leat_memory_wait *wait); /* the memory is there, or the time is over */
 };

@@ -121,7 +121,8 @@ MUTANTS = {
         ("numbers wrap", "return (int64_t)(a - b) < 0;", "return a < b;"),
     ]),
     "daemon/stream/admission.c": ("daemon.test_admission daemon.test_feed daemon.test_session e2e.memory", [
-        ("a later wait takes the memory of an earlier one", "if (first->user == wait->user || is_of_part(first))", "if (false)"),
+        ("a later wait takes the memory of an earlier one", "if (first->user == wait->user || (first->is_first && is_of_part(first)))", "if (false)"),
+        ("a wait behind one for more than a part holds up others", "first->is_first && ", ""),
         ("a wait never ends", "leat_now_ns() >= wait->deadline_ns ||", ""),
         ("a wait that is cancelled is still wanted", "    wait->user->wanted_bytes = 0;\n    leat_budget_user_leave", "    leat_budget_user_leave"),
         ("copies are free", "window * (uint64_t)(plan->slot_bytes + plan->slot_bytes / 255 + 64)", "window * (uint64_t)0"),

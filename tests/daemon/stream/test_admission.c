@@ -73,8 +73,8 @@ static void test_more_than_a_part(void **state) {
     world.budget.is_shared = true;
     assert_int_equal(leat_account_open_of(&account, &world.a, LIMIT / 2 - 100), 0);
     begin(&first, &world.a, 200);
-    begin(&other, &world.b, 50);
     begin(&own, &world.a, 50);
+    begin(&other, &world.b, 50);
     assert_int_equal(world.budget.wanted_bytes, 50);
     assert_int_equal(world.a.wanted_bytes, 200);
     leat_memory_waits_check(&world.feeds);
