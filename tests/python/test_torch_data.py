@@ -223,6 +223,18 @@ def test_what_is_no_source_is_told(batches: Any) -> None:
         leat.TorchDataset(stream)
 
 
+def test_ranks_get_as_many_rows_as_each_other(batches: Any, rows: Any) -> None:
+    with pytest.raises(leat.SpecError, match="drop_last=True"):
+        next(iter(leat.TorchDataset(batches, rows=True, rank=0, world_size=2)))
+    found = []
+    for rank in range(2):
+        dataset = leat.TorchDataset(rows.batch(BATCH, drop_last=True), rows=True, rank=rank, world_size=2)
+        found.append([int(row["number"]) for row in dataset])
+        dataset.close()
+    n_rows = N_ROWS // (2 * BATCH) * BATCH
+    assert found == [[row for row in range(2 * n_rows) if row // BATCH % 2 == rank] for rank in range(2)]
+
+
 # ---- states
 
 

@@ -200,6 +200,16 @@ class TorchDataset(IterableDataset[Item]):
     def _share(self) -> dict[str, int]:
         return self._known_share or ranks.options(*self._given)
 
+    def _check_even(self, share: Mapping[str, int]) -> None:
+        """Checks that all ranks get the same number of rows. Raises SpecError if they may not, because DDP would wait for ever."""
+        stages = getattr(self.source, "stages", ())
+        given = next((given for kind, given in stages if kind == "batch"), None)
+        if share.get("world_size", 1) > 1 and given is not None and not (given.get("drop_last") and "batch_size" in given):
+            raise SpecError(
+                "with rows=True and several ranks, `batch` needs batch_size and drop_last=True: a smaller batch would give its rank "
+                "fewer rows, and the other ranks would wait for ever"
+            )
+
     def _stream(self, share: Mapping[str, int], epoch: int, position: str | None) -> Stream:
         """Returns this process's stream for a share of the steps. Its next iterator begins the epoch, or continues at the
         position."""
@@ -340,7 +350,10 @@ class _Pass(Iterator[Item]):
     def _begin(self) -> Iterator[Marked]:
         consumer = self._consumer
         if consumer is None or consumer.kind == resharding.LOADER:
-            return self._read(self._dataset._share(), _turns(self._worker))
+            share = self._dataset._share()
+            if self._dataset.rows:
+                self._dataset._check_even(share)
+            return self._read(share, _turns(self._worker))
         if consumer.kind == resharding.SHARD and not self._dataset.rows:
             share = {"rank": consumer.process, "world_size": consumer.n_processes}
             return _between(self._read(share, _turns(self._worker)), consumer, self._place.mark)
