@@ -180,6 +180,7 @@ static int set_codec(struct leat_input *input, const struct leat_codec_ops *code
 }
 
 int leat_input_detect(struct leat_input *input, struct leat_error *err) {
+    size_t n;
     int r;
 
     if (input->is_known)
@@ -187,7 +188,10 @@ int leat_input_detect(struct leat_input *input, struct leat_error *err) {
     r = need_bytes(input, LEAT_CODEC_HEAD, err);
     if (r == LEAT_INPUT_WAITING && leat_input_n_in(input) >= FIFO_HEAD)
         r = 0;
-    return r ? r : set_codec(input, leat_codec_find(input->in.data, leat_input_n_in(input)), err);
+    if (r != 0)
+        return r;
+    n = leat_input_n_in(input) < LEAT_CODEC_HEAD ? (size_t)leat_input_n_in(input) : LEAT_CODEC_HEAD;
+    return set_codec(input, leat_codec_find(input->in.data, n), err);
 }
 
 const char *leat_input_format(const struct leat_input *input) {

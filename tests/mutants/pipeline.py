@@ -1,6 +1,21 @@
 """Bugs in pipeline: see run.py."""
 
 MUTANTS = {
+    "pipeline/io/input_ahead.c": ("pipeline.test_input_ahead", [
+        ("what is ahead in another file is taken up", "ahead->device != input->device || ahead->inode != input->inode", "false"),
+        ("what is ahead elsewhere is taken up", "ahead->entered_at != input->offset ||", ""),
+        ("much memory is taken ahead", "if (r == 0 && is_wide(input))", "if (false)"),
+    ]),
+    "pipeline/io/input.c": ("pipeline.test_input_damage", [
+        ("the compression depends on who reads", "leat_codec_find(input->in.data, n)", "leat_codec_find(input->in.data, leat_input_n_in(input))"),
+    ]),
+    "pipeline/io/codecs/xz.c": ("pipeline.test_input_ahead pipeline.test_input_damage", [
+        ("blocks with another checksum are taken up", "other->flags.check != self->flags.check", "false"),
+        ("a stream is never taken up", "return other->stage == STAGE_HEADER;", "return false;"),
+        ("the end of the file is no pause", "self->is_detached && (n_in == 0 || in[0] == 0) ? LEAT_CODEC_PAUSE : 0", "0"),
+        ("the size of the index is not compared", "flags.backward_size != lzma_index_hash_size(self->hash)", "false"),
+        ("unknown checksums are not verified", "!lzma_check_is_supported(self->flags.check)", "false"),
+    ]),
     "pipeline/order/batcher.c": ("pipeline.test_rounds pipeline.test_batch pipeline.test_bucket pipeline.test_tensors reference.digests", [
         ("a batch has a row too many of max_tokens", "(open->refs->n_refs + 1) * longest <= plan->max_tokens",
          "open->refs->n_refs * longest <= plan->max_tokens"),

@@ -77,8 +77,7 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
         close_stream(self);
         return LEAT_CODEC_BOUNDARY;
     }
-    *ret_reason = r == BZ_DATA_ERROR_MAGIC ? "the header is not that of a bzip2 file"
-                                           : "a checksum or code is wrong";
+    *ret_reason = "a checksum or code is wrong";
     return r == BZ_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 

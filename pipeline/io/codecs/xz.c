@@ -142,6 +142,8 @@ static int read_header(struct xz *self, struct leat_codec_io *io, const char **r
     if (!gather_header(self, io, LZMA_STREAM_HEADER_SIZE))
         return 0;
     r = convert_result(lzma_stream_header_decode(&self->flags, self->bytes), ret_reason);
+    if (r == 0 && !lzma_check_is_supported(self->flags.check)) /* it would not be checked */
+        r = convert_result(LZMA_UNSUPPORTED_CHECK, ret_reason);
     if (r < 0)
         return r;
     hash = lzma_index_hash_init(self->hash, NULL);

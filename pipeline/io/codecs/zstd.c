@@ -54,16 +54,9 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     if (!ZSTD_isError(r))
         return r == 0 ? LEAT_CODEC_BOUNDARY : 0;
     *ret_reason = ZSTD_getErrorName(r);
-    switch (ZSTD_getErrorCode(r)) {
-    case ZSTD_error_memory_allocation:
+    if (ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation)
         return -ENOMEM;
-    case ZSTD_error_frameParameter_windowTooLarge:
-        return -EFBIG;
-    case ZSTD_error_srcSize_wrong: /* called again and again without input: not its business */
-        return io->n_in == 0 ? 0 : -EBADMSG;
-    default:
-        return -EBADMSG;
-    }
+    return ZSTD_getErrorCode(r) == ZSTD_error_frameParameter_windowTooLarge ? -EFBIG : -EBADMSG;
 }
 
 const struct leat_codec_ops leat_codec_zstd = {
