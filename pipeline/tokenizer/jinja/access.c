@@ -57,6 +57,31 @@ static int loop_attribute(struct leat_jinja_render *render, struct leat_jinja_lo
     return 0;
 }
 
+/* Attributes of jinja2's objects that are not supported. */
+static bool is_other_attribute(enum leat_jinja_kind kind, const struct leat_jinja_value *name) {
+    static const struct {
+        enum leat_jinja_kind kind;
+        const char *name;
+    } others[] = {
+        {LEAT_JINJA_CYCLER, "items"},
+        {LEAT_JINJA_CYCLER, "pos"},
+        {LEAT_JINJA_JOINER, "sep"},
+        {LEAT_JINJA_JOINER, "used"},
+        {LEAT_JINJA_MACRO, "arguments"},
+        {LEAT_JINJA_MACRO, "caller"},
+        {LEAT_JINJA_MACRO, "catch_kwargs"},
+        {LEAT_JINJA_MACRO, "catch_varargs"},
+        {LEAT_JINJA_MACRO, "explicit_caller"},
+        {LEAT_JINJA_FUNCTION, "fromkeys"},
+    };
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (others[i].kind == kind &&
+            leat_jinja_equals_text(name, others[i].name, strlen(others[i].name)))
+            return true;
+    return false;
+}
+
 /* Attributes that are no methods: 1 if the value has none of that name. */
 static int own_attribute(struct leat_jinja_render *render, const struct leat_jinja_value *object,
                          const struct leat_jinja_value *name, struct leat_jinja_value *ret) {
@@ -77,6 +102,9 @@ static int own_attribute(struct leat_jinja_render *render, const struct leat_jin
         *ret = object->cycle->list.items[object->cycle->list.at];
         return 0;
     }
+    if (is_other_attribute(object->kind, name))
+        return leat_jinja_fail(render, "%s.%.*s is not supported", leat_jinja_kind_name(object),
+                               (int)name->n_bytes, name->text);
     if (object->kind == LEAT_JINJA_MACRO && leat_jinja_equals_text(name, "name", 4)) {
         *ret = object->macro->node->name;
         return 0;

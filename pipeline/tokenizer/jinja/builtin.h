@@ -27,7 +27,8 @@ struct leat_jinja_builtin {
     const char *names[LEAT_JINJA_ARGUMENTS_MAX];
     size_t n_required;
     bool takes_any;
-    bool takes_safe; /* a filter that a text behind `safe` may pass */
+    bool takes_no_names; /* an argument cannot be given by its name */
+    bool takes_safe;     /* a filter that a text behind `safe` may pass */
     int (*call)(struct leat_jinja_render *render, const struct leat_jinja_value *self,
                 const struct leat_jinja_value *arguments, const struct leat_jinja_arguments *all,
                 struct leat_jinja_value *ret);
@@ -61,6 +62,11 @@ int leat_jinja_method_find(struct leat_jinja_render *render, const struct leat_j
 /* True for a name that can only be a key: no value has an attribute or a method of that name in
  * Python. (Those of a loop, a namespace, a cycler and a macro do not count.) */
 bool leat_jinja_is_key(const char *name, size_t n_bytes);
+
+/* Fails if the filter does not take a text that was marked "safe", and `input` is one; else 0. */
+int leat_jinja_check_filter(struct leat_jinja_render *render,
+                            const struct leat_jinja_builtin *filter,
+                            const struct leat_jinja_value *input);
 
 /* Binds the arguments to the names of the built-in, and calls it. */
 int leat_jinja_builtin_call(struct leat_jinja_render *render,

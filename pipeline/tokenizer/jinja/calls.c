@@ -212,7 +212,10 @@ static int call_loop(struct leat_jinja_render *render, const struct leat_jinja_l
     return r < 0 ? r : end;
 }
 
-static int call_joiner(struct leat_jinja_cycle *joiner, struct leat_jinja_value *ret) {
+static int call_joiner(struct leat_jinja_render *render, struct leat_jinja_cycle *joiner,
+                       const struct leat_jinja_arguments *arguments, struct leat_jinja_value *ret) {
+    if (arguments->n_items || arguments->n_keywords)
+        return leat_jinja_fail(render, "a joiner takes no arguments");
     *ret = joiner->is_used ? joiner->list.items[0] : leat_jinja_string("", 0);
     joiner->is_used = true;
     return 0;
@@ -244,7 +247,7 @@ int leat_jinja_call_value(struct leat_jinja_render *render, const struct leat_ji
         r = call_loop(render, callee->loop, arguments, ret);
         break;
     case LEAT_JINJA_JOINER:
-        r = call_joiner(callee->cycle, ret);
+        r = call_joiner(render, callee->cycle, arguments, ret);
         break;
     default:
         r = leat_jinja_check_defined(render, callee);
@@ -257,9 +260,21 @@ int leat_jinja_call_value(struct leat_jinja_render *render, const struct leat_ji
 
 /* ---- built-ins */
 
+int leat_jinja_check_filter(struct leat_jinja_render *render,
+                            const struct leat_jinja_builtin *filter,
+                            const struct leat_jinja_value *input) {
+    if (!input->is_safe || filter->takes_safe)
+        return 0;
+    return leat_jinja_fail(render,
+                           "the filter \"%s\" is not supported for a text that was marked \"safe\"",
+                           filter->name);
+}
+
 static int bind_keyword(struct leat_jinja_render *render, const struct leat_jinja_builtin *builtin,
                         const struct leat_jinja_keyword *keyword, struct leat_jinja_value *values) {
-    for (size_t i = 0; i < LEAT_JINJA_ARGUMENTS_MAX && builtin->names[i]; i++) {
+    size_t n_names = builtin->takes_no_names ? 0 : LEAT_JINJA_ARGUMENTS_MAX;
+
+    for (size_t i = 0; i < n_names && builtin->names[i]; i++) {
         if (!leat_jinja_equals_text(&keyword->name, builtin->names[i], strlen(builtin->names[i])))
             continue;
         if (values[i].kind != LEAT_JINJA_ABSENT)

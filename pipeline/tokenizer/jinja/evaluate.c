@@ -30,8 +30,8 @@ static int eval_dict(struct leat_jinja_render *render, const struct leat_jinja_n
         r = leat_jinja_eval(render, node->list.items[i], &key);
         if (r == 0)
             r = leat_jinja_eval(render, node->list.items[i + 1], &value);
-        if (r == 0 && (key.kind == LEAT_JINJA_LIST || key.kind == LEAT_JINJA_DICT))
-            r = leat_jinja_fail(render, "%s cannot be a key", leat_jinja_kind_name(&key));
+        if (r == 0 && !leat_jinja_can_be_key(&key))
+            r = leat_jinja_fail(render, "%s as a key is not supported", leat_jinja_kind_name(&key));
         if (r == 0 && !leat_jinja_dict_put(&render->heap, dict, key, value))
             r = leat_jinja_fail_memory(render);
     }
@@ -127,10 +127,11 @@ static int eval_builtin(struct leat_jinja_render *render, const struct leat_jinj
     struct leat_jinja_arguments arguments;
     int r;
 
-    if (input->is_safe && node->kind == LEAT_JINJA_FILTER && !node->function->takes_safe)
-        return leat_jinja_fail(
-            render, "the filter \"%s\" is not supported for a text that was marked \"safe\"",
-            node->function->name);
+    if (node->kind == LEAT_JINJA_FILTER) {
+        r = leat_jinja_check_filter(render, node->function, input);
+        if (r < 0)
+            return r;
+    }
     r = leat_jinja_eval_arguments(render, node->call, NULL, &arguments);
     return r < 0 ? r : leat_jinja_builtin_call(render, node->function, input, &arguments, ret);
 }

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/tokenizer/jinja/lexer.h"
 #include "pipeline/tokenizer/jinja/render.h"
 #include "pipeline/tokenizer/jinja/strings.h"
+#include "proto/base/utf8.h"
 
 #define FILTER(function)                                                                           \
     static int function(struct leat_jinja_render *render, const struct leat_jinja_value *self,     \
@@ -123,6 +125,9 @@ FILTER(filter_indent) {
     int r = leat_jinja_to_string(render, self, &text);
 
     (void)all;
+    if (r == 0 && self->kind != LEAT_JINJA_STRING)
+        r = leat_jinja_fail(render, "only a text can be indented, not %s",
+                            leat_jinja_kind_name(self));
     if (r == 0)
         r = check_lines(render, &text);
     if (r == 0)
@@ -225,119 +230,179 @@ FILTER(filter_abs) {
         render, leat_jinja_integer(self) < 0 ? LEAT_JINJA_SUB : LEAT_JINJA_ADD, &zero, self, ret);
 }
 
-/* A number in a text, with blanks around it; false if there is none. */
-static bool read_float(const struct leat_jinja_value *text, double *ret) {
-    char digits[64], *end;
-    size_t n = 0;
+/* Fails for digits outside ASCII, which Python reads. */
+static int check_digits(struct leat_jinja_render *render, const char *text, size_t n_bytes) {
+    int r = 0;
 
-    if (text->n_bytes >= sizeof(digits))
-        return false;
-    for (size_t i = 0; i < text->n_bytes; i++) {
-        int c = (unsigned char)text->text[i];
+    for (size_t at = 0; r == 0 && at < n_bytes;) {
+        size_t n = leat_utf8_length((const uint8_t *)text + at, n_bytes - at);
+        struct leat_jinja_value character = leat_jinja_string(text + at, n), is_digit;
 
-        if (isspace(c) && (n == 0 || i + 1 == text->n_bytes))
-            continue;
-        if (!isdigit(c) && !(c && strchr("+-.eE", c)))
-            return false;
-        digits[n++] = (char)c;
+        if (n > 1) {
+            r = leat_jinja_all_are(render, &character, LEAT_JINJA_DECIMAL, &is_digit);
+            if (r == 0 && is_digit.boolean)
+                r = leat_jinja_fail(render, "digits outside ASCII are not supported");
+        }
+        at += n;
     }
-    digits[n] = '\0';
-    *ret = strtod(digits, &end);
-    return n > 0 && *end == '\0';
+    return r;
 }
 
-static bool read_int(const struct leat_jinja_value *text, int64_t *ret) {
-    char digits[32], *end;
-    size_t skip = 0, n = text->n_bytes;
+/* The number in a text, terminated, without blanks around it and underscores between digits. What
+ * cannot be a number is returned as "". */
+static int number_text(struct leat_jinja_render *render, const struct leat_jinja_value *text,
+                       const char **ret) {
+    bool is_ascii = leat_jinja_is_ascii(text->text, text->n_bytes);
+    size_t skip = 0, end = text->n_bytes, n = 0;
+    char *digits = leat_jinja_heap_alloc(&render->heap, text->n_bytes + 1);
+    int r = check_digits(render, text->text, text->n_bytes);
 
-    while (skip < n && isspace((unsigned char)text->text[skip]))
+    if (!digits)
+        return leat_jinja_fail_memory(render);
+    /* in ASCII, Python's int() does not take 0x1c to 0x1f for blanks */
+    if (!is_ascii) {
+        skip = leat_jinja_leading_space(text->text, end);
+        end -= leat_jinja_trailing_space(text->text + skip, end - skip);
+    }
+    while (skip < end && isspace((unsigned char)text->text[skip]))
         skip++;
-    while (n > skip && isspace((unsigned char)text->text[n - 1]))
-        n--;
-    if (n == skip || n - skip >= sizeof(digits))
-        return false;
-    memcpy(digits, text->text + skip, n - skip);
-    digits[n - skip] = '\0';
-    if (isspace((unsigned char)digits[0]))
-        return false;
+    while (end > skip && isspace((unsigned char)text->text[end - 1]))
+        end--;
+    for (size_t i = skip; i < end; i++) {
+        char c = text->text[i];
+
+        if (c == '_' && i > skip && i + 1 < end && isdigit((unsigned char)text->text[i - 1]) &&
+            isdigit((unsigned char)text->text[i + 1]))
+            continue;
+        if (!c || !strchr("0123456789+-.eEinftyaINFTYA", c)) {
+            n = 0;
+            break;
+        }
+        digits[n++] = c;
+    }
+    digits[n] = '\0';
+    *ret = digits;
+    return r < 0 ? r : leat_jinja_heap_spend(&render->heap, text->n_bytes / 16, render->err);
+}
+
+static bool read_float(const char *digits, double *ret) {
+    char *end;
+
+    *ret = strtod(digits, &end);
+    return end > digits && *end == '\0';
+}
+
+/* False: no integer of 64 bits. */
+static bool read_int(const char *digits, int64_t *ret) {
+    char *end;
+
     errno = 0;
     *ret = strtoll(digits, &end, 10);
-    return *end == '\0' && errno == 0;
+    return end > digits && *end == '\0' && errno == 0;
 }
 
 FILTER(filter_int) {
     struct leat_jinja_value fallback =
         leat_jinja_is_given(&arguments[0]) ? arguments[0] : leat_jinja_int(0);
+    const char *digits = "";
     int64_t integer = 0;
-    double number = 0;
+    double number = NAN;
+    int r = leat_jinja_check_defined(render, self);
 
     (void)all;
-    if (leat_jinja_is_given(&arguments[1]))
-        return leat_jinja_fail(render, "\"int\" with a base is not supported");
-    if (leat_jinja_is_integral(self)) {
-        *ret = leat_jinja_int(leat_jinja_integer(self));
-        return 0;
-    }
-    if (self->kind == LEAT_JINJA_UNDEFINED)
-        return leat_jinja_check_defined(render, self);
-    if (self->kind == LEAT_JINJA_STRING && read_int(self, &integer)) {
-        *ret = leat_jinja_int(integer);
+    if (r == 0 && leat_jinja_is_given(&arguments[1]))
+        r = leat_jinja_fail(render, "\"int\" with a base is not supported");
+    if (r == 0 && self->kind == LEAT_JINJA_STRING)
+        r = number_text(render, self, &digits);
+    if (r < 0)
+        return r;
+    if (leat_jinja_is_integral(self) || read_int(digits, &integer)) {
+        *ret = leat_jinja_int(leat_jinja_is_integral(self) ? leat_jinja_integer(self) : integer);
         return 0;
     }
     if (self->kind == LEAT_JINJA_FLOAT)
         number = self->number;
-    else if (self->kind != LEAT_JINJA_STRING || !read_float(self, &number))
+    else if (!read_float(digits, &number))
         number = NAN;
-    if (isfinite(number) && fabs(number) >= 9.2e18)
+    if (isnan(number) || (isinf(number) && self->kind == LEAT_JINJA_STRING)) {
+        *ret = fallback;
+        return 0;
+    }
+    if (fabs(number) >= 9.2e18)
         return leat_jinja_fail(render, "integers beyond 64 bits are not supported");
-    *ret = isfinite(number) ? leat_jinja_int((int64_t)number) : fallback;
+    *ret = leat_jinja_int((int64_t)number);
     return 0;
 }
 
 FILTER(filter_float) {
+    const char *digits = "";
     double number;
+    int r = leat_jinja_check_defined(render, self);
 
-    (void)render, (void)all;
-    if (self->kind == LEAT_JINJA_UNDEFINED)
-        return leat_jinja_check_defined(render, self);
+    (void)all;
+    if (r == 0 && self->kind == LEAT_JINJA_STRING)
+        r = number_text(render, self, &digits);
+    if (r < 0)
+        return r;
     if (leat_jinja_is_number(self))
         *ret = leat_jinja_float(leat_jinja_number(self));
-    else if (self->kind == LEAT_JINJA_STRING && read_float(self, &number))
+    else if (read_float(digits, &number))
         *ret = leat_jinja_float(number);
     else
         *ret = leat_jinja_is_given(&arguments[0]) ? arguments[0] : leat_jinja_float(0);
     return 0;
 }
 
+enum rounding { ROUND_COMMON, ROUND_CEIL, ROUND_FLOOR, N_ROUNDINGS };
+
+/* N_ROUNDINGS: the name is unknown. */
+static enum rounding rounding_of(const struct leat_jinja_value *name) {
+    static const char *const names[N_ROUNDINGS] = {"common", "ceil", "floor"};
+    int which = ROUND_COMMON;
+
+    if (!leat_jinja_is_given(name))
+        return ROUND_COMMON;
+    while (which < N_ROUNDINGS &&
+           (name->kind != LEAT_JINJA_STRING ||
+            !leat_jinja_equals_text(name, names[which], strlen(names[which]))))
+        which++;
+    return (enum rounding)which;
+}
+
 FILTER(filter_round) {
-    int64_t precision = leat_jinja_is_given(&arguments[0]) && leat_jinja_is_integral(&arguments[0])
-                            ? leat_jinja_integer(&arguments[0])
-                            : 0;
-    const struct leat_jinja_value *method = &arguments[1];
-    double scale = pow(10, (double)precision), number;
+    struct leat_jinja_value precision =
+        leat_jinja_is_given(&arguments[0]) ? arguments[0] : leat_jinja_int(0);
+    enum rounding rounding = rounding_of(&arguments[1]);
+    double scale, number;
     char digits[400];
 
     (void)all;
+    if (rounding == N_ROUNDINGS)
+        return leat_jinja_fail(render, "the method of \"round\" must be common, ceil or floor");
     if (!leat_jinja_is_number(self))
         return leat_jinja_fail(render, "%s cannot be rounded", leat_jinja_kind_name(self));
-    if (precision < 0 || precision > 17)
+    if (!leat_jinja_is_integral(&precision))
+        return leat_jinja_fail(render, "\"round\" needs a number of digits, not %s",
+                               leat_jinja_kind_name(&precision));
+    if (leat_jinja_integer(&precision) < 0 || leat_jinja_integer(&precision) > 17)
         return leat_jinja_fail(render, "rounding to %lld digits is not supported",
-                               (long long)precision);
+                               (long long)leat_jinja_integer(&precision));
     number = leat_jinja_number(self);
-    if (leat_jinja_is_given(method) && method->kind == LEAT_JINJA_STRING &&
-        !leat_jinja_equals_text(method, "common", 6)) {
-        bool is_ceil = leat_jinja_equals_text(method, "ceil", 4);
-
-        if (!is_ceil && !leat_jinja_equals_text(method, "floor", 5))
-            return leat_jinja_fail(render, "the method of \"round\" must be common, ceil or floor");
-        *ret = leat_jinja_float((is_ceil ? ceil(number * scale) : floor(number * scale)) / scale);
-        return 0;
-    }
     if (leat_jinja_is_integral(self)) {
-        *ret = leat_jinja_int(leat_jinja_integer(self));
+        *ret = rounding == ROUND_COMMON ? leat_jinja_int(leat_jinja_integer(self))
+                                        : leat_jinja_float(number);
         return 0;
     }
-    snprintf(digits, sizeof(digits), "%.*f", (int)precision, number);
+    if (rounding != ROUND_COMMON) {
+        scale = pow(10, (double)leat_jinja_integer(&precision));
+        number *= scale;
+        if (!isfinite(number))
+            return leat_jinja_fail(render, "this number cannot be rounded");
+        *ret =
+            leat_jinja_float((rounding == ROUND_CEIL ? ceil(number) : floor(number)) / scale + 0.0);
+        return 0;
+    }
+    snprintf(digits, sizeof(digits), "%.*f", (int)leat_jinja_integer(&precision), number);
     *ret = leat_jinja_float(strtod(digits, NULL));
     return 0;
 }
@@ -349,6 +414,8 @@ FILTER(filter_sum) {
     int r = leat_jinja_items(render, self, &items);
 
     (void)all;
+    if (r == 0 && total.kind == LEAT_JINJA_STRING)
+        r = leat_jinja_fail(render, "\"sum\" cannot add texts: use \"join\"");
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
         struct leat_jinja_value item;
 

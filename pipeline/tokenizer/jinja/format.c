@@ -15,19 +15,45 @@
 
 /* ---- numbers */
 
+/* Raises the last of the digits before the exponent. False: that carries to the first digit. */
+static bool raise_digit(char *digits) {
+    char *at = strchr(digits, 'e') - 1;
+
+    while (at > digits && *at == '9')
+        *at-- = '0';
+    if (*at == '9' || !isdigit((unsigned char)*at))
+        return false;
+    ++*at;
+    return true;
+}
+
+/* The digits of a number in as few places as read back as the same number; how many. A power of two
+ * is nearer to the number below it, so the digits above it may do where the nearest ones do not. */
+static int print_shortest(char *digits, size_t size, double value) {
+    int exponent;
+    bool is_power = fabs(frexp(value, &exponent)) == 0.5;
+
+    for (int n_digits = 1; n_digits < 17; n_digits++) {
+        snprintf(digits, size, "%.*e", n_digits - 1, value);
+        if (strtod(digits, NULL) == value ||
+            (is_power && raise_digit(digits) && strtod(digits, NULL) == value))
+            return n_digits;
+    }
+    snprintf(digits, size, "%.16e", value);
+    return 17;
+}
+
 /* repr() of a float: the shortest digits that read back as the same number. */
 static size_t print_float(char *text, double value) {
     char digits[NUMBER_BYTES], *exponent;
-    int n_digits = 1, power;
+    int n_digits, power;
     size_t n = 0;
 
     if (isnan(value))
         return (size_t)snprintf(text, NUMBER_BYTES, "nan");
     if (isinf(value))
         return (size_t)snprintf(text, NUMBER_BYTES, "%sinf", value < 0 ? "-" : "");
-    do
-        snprintf(digits, sizeof(digits), "%.*e", n_digits - 1, value);
-    while (strtod(digits, NULL) != value && ++n_digits <= 17);
+    n_digits = print_shortest(digits, sizeof(digits), value);
     exponent = strchr(digits, 'e');
     power = atoi(exponent + 1);
     if (power < -4 || power >= 16) {
@@ -454,7 +480,8 @@ static int add_percent_number(struct leat_jinja_render *render, char kind,
         return leat_jinja_fail(render, "%%%c needs a number, not %s", kind,
                                leat_jinja_kind_name(value));
     number = leat_jinja_number(value);
-    if (!isfinite(number) || (kind == 'd' && (fabs(number) >= 9e18 || flags->precision >= 0)))
+    if (!isfinite(number) || (kind == 'd' && flags->precision >= 0) ||
+        (kind == 'd' && value->kind == LEAT_JINJA_FLOAT && fabs(number) >= 9e18))
         return leat_jinja_fail(render, "%%%c does not support this number", kind);
     if (kind == 'd') {
         long long integer = value->kind == LEAT_JINJA_FLOAT ? (long long)number
@@ -502,6 +529,12 @@ static int add_percent(struct percent *percent, const struct leat_jinja_value *t
     return add_percent_number(render, kind == 'i' ? 'd' : kind, &flags, &value);
 }
 
+/* Python lets a format leave such a value unused. */
+static bool has_items_by_key(const struct leat_jinja_value *value) {
+    return value->kind == LEAT_JINJA_DICT || value->kind == LEAT_JINJA_LIST ||
+           value->kind == LEAT_JINJA_RANGE || value->kind == LEAT_JINJA_UNDEFINED;
+}
+
 int leat_jinja_percent(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                        const struct leat_jinja_value *value, struct leat_jinja_value *ret) {
     struct percent percent = {.render = render, .value = value};
@@ -521,31 +554,41 @@ int leat_jinja_percent(struct leat_jinja_render *render, const struct leat_jinja
     }
     if (r == 0 &&
         (value->kind == LEAT_JINJA_TUPLE ? percent.n_used < value->list->n_items
-                                         : percent.n_used == 0 && value->kind != LEAT_JINJA_DICT))
+                                         : percent.n_used == 0 && !has_items_by_key(value)))
         r = leat_jinja_fail(render, "the format does not use all its values");
     return r < 0 ? r : leat_jinja_take_scratch(render, n_before, ret);
 }
 
 /* ---- str.format() */
 
+/* How the fields name their values: by none, which counts, or by numbers. */
+struct fields {
+    size_t n_used;
+    bool has_numbers;
+};
+
 static int find_argument(struct leat_jinja_render *render,
                          const struct leat_jinja_arguments *arguments, const char *name,
-                         size_t n_name, size_t *n_used, struct leat_jinja_value *ret) {
-    size_t index = 0;
+                         size_t n_name, struct fields *fields, struct leat_jinja_value *ret) {
+    size_t index = 0, n_digits = 0;
 
-    for (size_t i = 0; i < arguments->n_keywords; i++)
+    while (n_digits < n_name && name[n_digits] >= '0' && name[n_digits] <= '9')
+        n_digits++;
+    for (size_t i = 0; n_digits < n_name && i < arguments->n_keywords; i++)
         if (leat_jinja_equals_text(&arguments->keywords[i].name, name, n_name)) {
             *ret = arguments->keywords[i].value;
             return 0;
         }
-    for (size_t i = 0; i < n_name; i++) {
-        if (name[i] < '0' || name[i] > '9' || n_name > 6)
-            return leat_jinja_fail(render, "the format field {%.*s} is unknown or not supported",
-                                   (int)(n_name < 64 ? n_name : 64), name);
+    if (n_digits < n_name || n_name > 6)
+        return leat_jinja_fail(render, "the format field {%.*s} is unknown or not supported",
+                               (int)(n_name < 64 ? n_name : 64), name);
+    fields->has_numbers |= n_name > 0;
+    for (size_t i = 0; i < n_name; i++)
         index = index * 10 + (size_t)(name[i] - '0');
-    }
     if (n_name == 0)
-        index = (*n_used)++;
+        index = fields->n_used++;
+    if (fields->has_numbers && fields->n_used)
+        return leat_jinja_fail(render, "the format has fields with and without a number");
     if (index >= arguments->n_items)
         return leat_jinja_fail(render, "the format has more fields than values");
     *ret = arguments->items[index];
@@ -554,7 +597,8 @@ static int find_argument(struct leat_jinja_render *render,
 
 int leat_jinja_format(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                       const struct leat_jinja_arguments *arguments, struct leat_jinja_value *ret) {
-    size_t n_before = render->scratch.n_bytes, n_used = 0;
+    size_t n_before = render->scratch.n_bytes;
+    struct fields fields = {.n_used = 0};
     int r = 0;
 
     for (size_t at = 0; r == 0 && at < text->n_bytes;) {
@@ -575,7 +619,7 @@ int leat_jinja_format(struct leat_jinja_render *render, const struct leat_jinja_
         if (!end)
             return leat_jinja_fail(render, "the format has a single brace: double it");
         r = find_argument(render, arguments, text->text + at, (size_t)(end - text->text) - at,
-                          &n_used, &value);
+                          &fields, &value);
         if (r == 0)
             r = leat_jinja_add_str(render, &render->scratch, &value);
         at = (size_t)(end - text->text) + 1;

@@ -55,11 +55,16 @@ static int add_pairs(struct leat_jinja_render *render, const struct leat_jinja_v
                 return leat_jinja_fail_memory(render);
         return leat_jinja_heap_spend(&render->heap, value->dict->n_pairs, render->err);
     }
-    r = leat_jinja_items(render, value, &items);
+    r = leat_jinja_check_defined(render, value);
+    if (r == 0)
+        r = leat_jinja_items(render, value, &items);
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
         r = leat_jinja_items(render, &items->items[i], &pair);
         if (r == 0 && pair->n_items != 2)
             r = leat_jinja_fail(render, "a pair must have two values, not %zu", pair->n_items);
+        if (r == 0 && !leat_jinja_can_be_key(&pair->items[0]))
+            r = leat_jinja_fail(render, "%s as a key is not supported",
+                                leat_jinja_kind_name(&pair->items[0]));
         if (r == 0 && !leat_jinja_dict_put(&render->heap, dict, pair->items[0], pair->items[1]))
             r = leat_jinja_fail_memory(render);
     }
@@ -200,7 +205,11 @@ FUNCTION(call_strftime) {
 }
 
 static const struct leat_jinja_builtin functions[] = {
-    {.name = "range", .names = {"start", "stop", "step"}, .n_required = 1, .call = call_range},
+    {.name = "range",
+     .names = {"start", "stop", "step"},
+     .n_required = 1,
+     .takes_no_names = true,
+     .call = call_range},
     {.name = "dict", .takes_any = true, .call = call_dict},
     {.name = "namespace", .takes_any = true, .call = call_namespace},
     {.name = "cycler", .takes_any = true, .call = call_cycler},

@@ -266,6 +266,8 @@ static int lex_escape(struct lexer *lexer, size_t *at, char *text, size_t *n) {
     }
     if (c == 'N')
         return fail(lexer, *at, "\\N is not supported");
+    if ((unsigned char)c >= 0x80)
+        return fail(lexer, *at, "a backslash before a character outside ASCII is not supported");
     text[(*n)++] = '\\'; /* Python keeps an unknown escape */
     return 0;
 }
@@ -335,6 +337,8 @@ static int lex_number(struct lexer *lexer) {
         if (lexer->source[i] != '_')
             digits[n++] = lexer->source[i];
     digits[n] = '\0';
+    if (!is_float && digits[0] == '0' && digits[strspn(digits, "0")])
+        return fail(lexer, start, "a number must not begin with 0");
     errno = 0;
     value = is_float ? leat_jinja_float(strtod(digits, &end))
                      : leat_jinja_int(strtoll(digits, &end, 10));

@@ -98,7 +98,24 @@ struct sort {
     struct leat_jinja_render *render;
     struct leat_jinja_value *items, *keys, *spare_items, *spare_keys;
     bool is_reverse;
+    bool has_equal; /* keys that are equal need no order, such as None */
 };
+
+static int compare_keys(const struct sort *sort, const struct leat_jinja_value *a,
+                        const struct leat_jinja_value *b, int *ret_order) {
+    struct leat_jinja_render *render = sort->render;
+    bool is_equal = false;
+    int r = 0;
+
+    if (sort->has_equal && !leat_jinja_is_number(a) && a->kind != LEAT_JINJA_STRING)
+        r = leat_jinja_equal(&render->heap, a, b, &is_equal, render->err);
+    *ret_order = 0;
+    if (r == 0 && !is_equal)
+        r = leat_jinja_compare(&render->heap, a, b, ret_order, render->err);
+    if (r == 0 && *ret_order == 2)
+        r = leat_jinja_fail(render, "NaN cannot be sorted");
+    return r;
+}
 
 /* A stable merge sort of [from, to). */
 static int merge_sort(struct sort *sort, size_t from, size_t to) {
@@ -114,8 +131,7 @@ static int merge_sort(struct sort *sort, size_t from, size_t to) {
         size_t take;
 
         if (a < middle && b < to)
-            r = leat_jinja_compare(&sort->render->heap, &sort->keys[b], &sort->keys[a], &order,
-                                   sort->render->err);
+            r = compare_keys(sort, &sort->keys[b], &sort->keys[a], &order);
         take = b == to || (a < middle && order != (sort->is_reverse ? 1 : -1)) ? a++ : b++;
         sort->spare_items[n] = sort->items[take];
         sort->spare_keys[n++] = sort->keys[take];
@@ -126,10 +142,15 @@ static int merge_sort(struct sort *sort, size_t from, size_t to) {
 }
 
 static int sort_items(struct leat_jinja_render *render, struct leat_jinja_value *items,
-                      struct leat_jinja_value *keys, size_t n_items, bool is_reverse) {
+                      struct leat_jinja_value *keys, size_t n_items, bool is_reverse,
+                      bool has_equal) {
     struct leat_jinja_value *spare =
         leat_jinja_heap_alloc(&render->heap, 2 * n_items * sizeof(*spare));
-    struct sort sort = {.render = render, .items = items, .keys = keys, .is_reverse = is_reverse};
+    struct sort sort = {.render = render,
+                        .items = items,
+                        .keys = keys,
+                        .is_reverse = is_reverse,
+                        .has_equal = has_equal};
 
     if (!spare)
         return leat_jinja_fail_memory(render);
@@ -156,7 +177,7 @@ FILTER(filter_sort) {
                      &keys[i]);
     return r < 0 ? r
                  : sort_items(render, ret->list->items, keys, items->n_items,
-                              leat_jinja_flag(&arguments[0], false));
+                              leat_jinja_flag(&arguments[0], false), true);
 }
 
 FILTER(filter_dictsort) {
@@ -184,7 +205,7 @@ FILTER(filter_dictsort) {
     *ret = (struct leat_jinja_value){.kind = LEAT_JINJA_LIST, .list = list};
     return r < 0 ? r
                  : sort_items(render, list->items, keys, list->n_items,
-                              leat_jinja_flag(&arguments[2], false));
+                              leat_jinja_flag(&arguments[2], false), false);
 }
 
 FILTER(filter_unique) {
@@ -202,6 +223,8 @@ FILTER(filter_unique) {
 
         r = sort_key(render, &items->items[i], &arguments[1], leat_jinja_flag(&arguments[0], false),
                      &key);
+        if (r == 0)
+            r = leat_jinja_check_key(render, &key);
         for (size_t k = 0; r == 0 && !is_known && k < keys->n_items; k++)
             r = leat_jinja_equal(&render->heap, &key, &keys->items[k], &is_known, render->err);
         if (r == 0 && !is_known &&
@@ -297,8 +320,10 @@ static int map_item(struct leat_jinja_render *render, const struct leat_jinja_va
     struct leat_jinja_arguments arguments;
 
     if (filter) {
+        int r = leat_jinja_check_filter(render, filter, item);
+
         arguments = rest(all, 1);
-        return leat_jinja_builtin_call(render, filter, item, &arguments, ret);
+        return r < 0 ? r : leat_jinja_builtin_call(render, filter, item, &arguments, ret);
     }
     return leat_jinja_path(render, item, attribute, fallback, ret);
 }
@@ -318,6 +343,8 @@ FILTER(filter_map) {
     int r = list ? 0 : leat_jinja_fail_memory(render);
 
     (void)arguments;
+    if (r == 0 && all->n_items == 0 && all->n_keywords > 1 + (keyword_of(all, "default") != NULL))
+        r = leat_jinja_fail(render, "\"map\" takes only an attribute and a default by name");
     if (r == 0 && all->n_items == 0 && !keyword_of(all, "attribute"))
         r = leat_jinja_fail(render, "\"map\" needs a filter or an attribute");
     if (r == 0 && all->n_items > 0) {

@@ -54,10 +54,11 @@ METHOD(copy) {
 
 METHOD(dict_get) {
     const struct leat_jinja_value *found = leat_jinja_dict_find(self->dict, &arguments[0]);
+    int r = leat_jinja_check_key(render, &arguments[0]);
 
     (void)all;
     *ret = found ? *found : leat_jinja_is_given(&arguments[1]) ? arguments[1] : leat_jinja_none();
-    return leat_jinja_heap_spend(&render->heap, self->dict->n_pairs, render->err);
+    return r < 0 ? r : leat_jinja_heap_spend(&render->heap, self->dict->n_pairs, render->err);
 }
 
 static int view(struct leat_jinja_render *render, const struct leat_jinja_dict *dict, bool is_keys,
@@ -138,7 +139,10 @@ METHOD(loop_changed) {
 #define PLAIN(method_name, function)                                                               \
     { .name = (method_name), .call = (function) }
 #define ONE(method_name, function)                                                                 \
-    { .name = (method_name), .names = {"value"}, .n_required = 1, .call = (function) }
+    {                                                                                              \
+        .name = (method_name), .names = {"value"}, .n_required = 1, .takes_no_names = true,        \
+        .call = (function)                                                                         \
+    }
 
 static const struct leat_jinja_builtin list_methods[] = {
     ONE("index", list_index),
@@ -147,8 +151,18 @@ static const struct leat_jinja_builtin list_methods[] = {
     {.name = NULL},
 };
 
+static const struct leat_jinja_builtin tuple_methods[] = {
+    ONE("index", list_index),
+    ONE("count", list_count),
+    {.name = NULL},
+};
+
 static const struct leat_jinja_builtin dict_methods[] = {
-    {.name = "get", .names = {"key", "default"}, .n_required = 1, .call = dict_get},
+    {.name = "get",
+     .names = {"key", "default"},
+     .n_required = 1,
+     .takes_no_names = true,
+     .call = dict_get},
     PLAIN("keys", dict_keys),
     PLAIN("values", dict_values),
     PLAIN("items", dict_items),
@@ -199,9 +213,11 @@ static void tables(enum leat_jinja_kind kind, const struct leat_jinja_builtin **
         *ret_others = str_others;
         break;
     case LEAT_JINJA_LIST:
-    case LEAT_JINJA_TUPLE:
         *ret_methods = list_methods;
-        *ret_others = kind == LEAT_JINJA_LIST ? list_others : nothing;
+        *ret_others = list_others;
+        break;
+    case LEAT_JINJA_TUPLE:
+        *ret_methods = tuple_methods;
         break;
     case LEAT_JINJA_DICT:
         *ret_methods = dict_methods;

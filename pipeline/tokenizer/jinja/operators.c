@@ -75,6 +75,14 @@ static double float_mod(double a, double b) {
     return rest != 0 ? rest : copysign(0, b);
 }
 
+static double float_floor_div(double a, double b) {
+    double rest = fmod(a, b), quotient = (a - rest) / b;
+
+    if (rest != 0 && (rest < 0) != (b < 0))
+        quotient -= 1;
+    return quotient != 0 ? round(quotient) : copysign(0, a / b);
+}
+
 static double floats(enum leat_jinja_op op, double a, double b) {
     switch (op) {
     case LEAT_JINJA_ADD:
@@ -90,7 +98,7 @@ static double floats(enum leat_jinja_op op, double a, double b) {
     case LEAT_JINJA_MOD:
         return float_mod(a, b);
     default:
-        return floor((a - float_mod(a, b)) / b + 0.5);
+        return float_floor_div(a, b);
     }
 }
 
@@ -257,10 +265,9 @@ static int contains(struct leat_jinja_render *render, const struct leat_jinja_va
         return leat_jinja_heap_spend(&render->heap, b->n_bytes / 16, render->err);
     }
     if (b->kind == LEAT_JINJA_DICT) {
-        if (a->kind == LEAT_JINJA_LIST || a->kind == LEAT_JINJA_DICT)
-            return leat_jinja_fail(render, "%s cannot be a key", leat_jinja_kind_name(a));
         *ret = leat_jinja_dict_find(b->dict, a) != NULL;
-        return leat_jinja_heap_spend(&render->heap, b->dict->n_pairs, render->err);
+        r = leat_jinja_check_key(render, a);
+        return r < 0 ? r : leat_jinja_heap_spend(&render->heap, b->dict->n_pairs, render->err);
     }
     r = leat_jinja_items(render, b, &items);
     for (size_t i = 0; r == 0 && !*ret && i < items->n_items; i++)

@@ -9,7 +9,9 @@ struct leat_jinja_parser {
     struct leat_jinja_template *template;
     struct leat_error *err;
     const struct leat_jinja_token *at;
-    size_t depth, n_loops; /* loops around this place, within its macro */
+    size_t depth;
+    size_t n_loops; /* loops around this place that `break` can leave */
+    size_t n_fors;  /* all loops around it, with their `else` */
     struct leat_jinja_macro_node *macro;
 };
 
@@ -44,10 +46,9 @@ struct leat_jinja_node *leat_jinja_parse_const_node(struct leat_jinja_parser *pa
                                                     struct leat_jinja_value value);
 
 /* parse_expression.c */
-/* One expression, or a tuple of several, up to the word `end`. is_explicit: `()` is a tuple. */
+/* One expression, or a tuple of several. is_explicit: `()` is a tuple. */
 struct leat_jinja_node *leat_jinja_parse_tuple(struct leat_jinja_parser *parser,
-                                               leat_jinja_parse_fn parse, const char *end,
-                                               bool is_explicit);
+                                               leat_jinja_parse_fn parse, bool is_explicit);
 struct leat_jinja_node *leat_jinja_parse_expression(struct leat_jinja_parser *parser);
 /* An expression without a condition. */
 struct leat_jinja_node *leat_jinja_parse_or(struct leat_jinja_parser *parser);

@@ -9,16 +9,14 @@ static struct leat_jinja_node *parse_unary(struct leat_jinja_parser *parser, boo
 
 /* ---- expressions */
 
-static bool is_tuple_end(const struct leat_jinja_parser *parser, const char *end) {
+static bool is_tuple_end(const struct leat_jinja_parser *parser) {
     return parser->at->kind == LEAT_JINJA_T_PRINT_END ||
-           parser->at->kind == LEAT_JINJA_T_BLOCK_END || leat_jinja_parse_is_op(parser, ')') ||
-           (end && leat_jinja_parse_is_word(parser->at, end));
+           parser->at->kind == LEAT_JINJA_T_BLOCK_END || leat_jinja_parse_is_op(parser, ')');
 }
 
 /* One expression, or a tuple of several. is_explicit: `()` is a tuple. */
 struct leat_jinja_node *leat_jinja_parse_tuple(struct leat_jinja_parser *parser,
-                                               leat_jinja_parse_fn parse, const char *end,
-                                               bool is_explicit) {
+                                               leat_jinja_parse_fn parse, bool is_explicit) {
     const struct leat_jinja_token *token = parser->at;
     struct leat_jinja_nodes items = {.n_items = 0};
     struct leat_jinja_node *tuple;
@@ -27,7 +25,7 @@ struct leat_jinja_node *leat_jinja_parse_tuple(struct leat_jinja_parser *parser,
     while (true) {
         if (items.n_items > 0 && leat_jinja_parse_expect_op(parser, ',', "a comma") < 0)
             return NULL;
-        if (is_tuple_end(parser, end))
+        if (is_tuple_end(parser))
             break;
         if (leat_jinja_parse_nodes_add(parser, &items, parse(parser)) < 0)
             return NULL;
@@ -56,9 +54,14 @@ static int parse_keyword(struct leat_jinja_parser *parser, struct leat_jinja_cal
 }
 
 static int parse_argument(struct leat_jinja_parser *parser, struct leat_jinja_call *call) {
+    const struct leat_jinja_token *token = parser->at;
     bool is_keyword = parser->at->kind == LEAT_JINJA_T_NAME &&
                       parser->at[1].kind == LEAT_JINJA_T_OP && parser->at[1].op == '=';
 
+    if (call->star_star || (call->star && leat_jinja_parse_is_op(parser, '*'))) {
+        (void)leat_jinja_parse_fail_at(parser, token, "no argument may be here");
+        return -EINVAL;
+    }
     if (leat_jinja_parse_skip_op(parser, LEAT_JINJA_OP('*', '*'))) {
         call->star_star = leat_jinja_parse_expression(parser);
         return call->star_star ? 0 : parser->err->code;
@@ -69,9 +72,9 @@ static int parse_argument(struct leat_jinja_parser *parser, struct leat_jinja_ca
     }
     if (is_keyword)
         return parse_keyword(parser, call);
-    if (call->keywords.n_items || call->star || call->star_star) {
+    if (call->keywords.n_items || call->star) {
         (void)leat_jinja_parse_fail_at(
-            parser, parser->at, "an argument without a name must come before those with a name");
+            parser, token, "an argument without a name must come before those with a name");
         return -EINVAL;
     }
     return leat_jinja_parse_nodes_add(parser, &call->positional,
@@ -378,7 +381,7 @@ static struct leat_jinja_node *parse_primary(struct leat_jinja_parser *parser) {
     if (token->kind == LEAT_JINJA_T_NUMBER)
         return leat_jinja_parse_const_node(parser, parser->at++, token->value);
     if (leat_jinja_parse_skip_op(parser, '(')) {
-        node = leat_jinja_parse_tuple(parser, leat_jinja_parse_expression, NULL, true);
+        node = leat_jinja_parse_tuple(parser, leat_jinja_parse_expression, true);
         return node && leat_jinja_parse_expect_op(parser, ')', "\")\"") == 0 ? node : NULL;
     }
     if (leat_jinja_parse_skip_op(parser, '[') || leat_jinja_parse_skip_op(parser, '{')) {

@@ -10,12 +10,35 @@
 static int parse_body(struct leat_jinja_parser *parser, const char *const *ends,
                       struct leat_jinja_nodes *ret_nodes);
 
+/* A name that can get a value. */
+static struct leat_jinja_node *parse_parameter(struct leat_jinja_parser *parser) {
+    static const char *const constants[] = {"true", "True", "false", "False", "none", "None"};
+
+    for (size_t i = 0; i < sizeof(constants) / sizeof(*constants); i++)
+        if (leat_jinja_parse_is_word(parser->at, constants[i]))
+            return leat_jinja_parse_fail_at(parser, parser->at, "`%s` cannot get a value",
+                                            constants[i]);
+    return leat_jinja_parse_name_node(parser);
+}
+
+/* A name that `for` or `set` gives a value. */
+static struct leat_jinja_node *parse_target(struct leat_jinja_parser *parser) {
+    if (parser->n_fors && leat_jinja_parse_is_word(parser->at, "loop"))
+        return leat_jinja_parse_fail_at(parser, parser->at, "`loop` cannot get a value in a loop");
+    return parse_parameter(parser);
+}
+
 /* A name, or an attribute of a namespace. */
 static struct leat_jinja_node *parse_place(struct leat_jinja_parser *parser) {
-    struct leat_jinja_node *name = leat_jinja_parse_name_node(parser);
+    struct leat_jinja_node *name;
 
-    return name && leat_jinja_parse_skip_op(parser, '.') ? leat_jinja_parse_attribute(parser, name)
-                                                         : name;
+    if (parser->at[1].kind != LEAT_JINJA_T_OP || parser->at[1].op != '.')
+        return parse_target(parser);
+    name = leat_jinja_parse_name_node(parser);
+    if (!name)
+        return NULL;
+    parser->at++;
+    return leat_jinja_parse_attribute(parser, name);
 }
 
 static int end_tag(struct leat_jinja_parser *parser) {
@@ -40,12 +63,13 @@ static struct leat_jinja_node *parse_for(struct leat_jinja_parser *parser,
 
     if (!node)
         return NULL;
-    node->a = leat_jinja_parse_tuple(parser, leat_jinja_parse_name_node, "in", false);
+    parser->n_fors++;
+    node->a = leat_jinja_parse_tuple(parser, parse_target, false);
     if (!node->a)
         return NULL;
     if (!leat_jinja_parse_skip_word(parser, "in"))
         return leat_jinja_parse_fail_unexpected(parser, "\"in\"");
-    node->b = leat_jinja_parse_tuple(parser, leat_jinja_parse_or, "recursive", false);
+    node->b = leat_jinja_parse_tuple(parser, leat_jinja_parse_or, false);
     if (!node->b)
         return NULL;
     if (leat_jinja_parse_skip_word(parser, "if")) {
@@ -58,10 +82,13 @@ static struct leat_jinja_node *parse_for(struct leat_jinja_parser *parser,
     if (parse_body(parser, ends, &node->list) < 0)
         return NULL;
     parser->n_loops--;
-    if (leat_jinja_parse_skip_word(parser, "endfor"))
-        return node;
-    parser->at++;
-    return parse_block(parser, "endfor", &node->other) == 0 ? node : NULL;
+    if (!leat_jinja_parse_skip_word(parser, "endfor")) {
+        parser->at++;
+        if (parse_block(parser, "endfor", &node->other) < 0)
+            return NULL;
+    }
+    parser->n_fors--;
+    return node;
 }
 
 static struct leat_jinja_node *parse_if(struct leat_jinja_parser *parser,
@@ -71,7 +98,7 @@ static struct leat_jinja_node *parse_if(struct leat_jinja_parser *parser,
                            *node = first;
 
     while (node) {
-        node->a = leat_jinja_parse_tuple(parser, leat_jinja_parse_or, NULL, false);
+        node->a = leat_jinja_parse_tuple(parser, leat_jinja_parse_or, false);
         if (!node->a || parse_body(parser, ends, &node->list) < 0)
             return NULL;
         token = parser->at++;
@@ -102,11 +129,11 @@ static struct leat_jinja_node *parse_set(struct leat_jinja_parser *parser,
 
     if (!node)
         return NULL;
-    node->a = leat_jinja_parse_tuple(parser, parse_place, NULL, false);
+    node->a = leat_jinja_parse_tuple(parser, parse_place, false);
     if (!node->a)
         return NULL;
     if (leat_jinja_parse_skip_op(parser, '=')) {
-        node->b = leat_jinja_parse_tuple(parser, leat_jinja_parse_expression, NULL, false);
+        node->b = leat_jinja_parse_tuple(parser, leat_jinja_parse_expression, false);
         return node->b ? node : NULL;
     }
     node->kind = LEAT_JINJA_SET_BLOCK;
@@ -120,6 +147,23 @@ static struct leat_jinja_node *parse_set(struct leat_jinja_parser *parser,
     return parse_block(parser, "endset", &node->list) == 0 ? node : NULL;
 }
 
+/* The last parameter must have a name of its own. */
+static int check_parameter(struct leat_jinja_parser *parser,
+                           const struct leat_jinja_macro_node *macro) {
+    size_t last = macro->parameters.n_items - 1;
+    uint32_t symbol = macro->parameters.items[last]->symbol;
+    bool is_double = false;
+
+    for (size_t i = 0; i < last; i++)
+        is_double |= macro->parameters.items[i]->symbol == symbol;
+    if (is_double)
+        (void)leat_jinja_parse_fail_at(parser, parser->at, "two parameters have the same name");
+    else if (symbol == LEAT_JINJA_SYMBOL_CALLER && !leat_jinja_parse_is_op(parser, '='))
+        (void)leat_jinja_parse_fail_at(parser, parser->at,
+                                       "the parameter `caller` must have a default");
+    return parser->err->code;
+}
+
 static int parse_parameters(struct leat_jinja_parser *parser, struct leat_jinja_macro_node *macro) {
     bool is_first = true;
     int r = leat_jinja_parse_expect_op(parser, '(', "\"(\"");
@@ -128,8 +172,9 @@ static int parse_parameters(struct leat_jinja_parser *parser, struct leat_jinja_
         if (!is_first)
             r = leat_jinja_parse_expect_op(parser, ',', "a comma");
         if (r == 0)
-            r = leat_jinja_parse_nodes_add(parser, &macro->parameters,
-                                           leat_jinja_parse_name_node(parser));
+            r = leat_jinja_parse_nodes_add(parser, &macro->parameters, parse_parameter(parser));
+        if (r == 0)
+            r = check_parameter(parser, macro);
         if (r == 0 && leat_jinja_parse_skip_op(parser, '=')) {
             r = leat_jinja_parse_nodes_add(parser, &macro->defaults,
                                            leat_jinja_parse_expression(parser));
@@ -179,7 +224,7 @@ static struct leat_jinja_node *parse_macro(struct leat_jinja_parser *parser,
 
     if (!node)
         return NULL;
-    name = leat_jinja_parse_name_node(parser);
+    name = parse_parameter(parser);
     node->macro = name ? macro_new(parser) : NULL;
     if (!node->macro)
         return NULL;
@@ -201,6 +246,7 @@ static struct leat_jinja_node *parse_call_block(struct leat_jinja_parser *parser
     if (!node->macro)
         return NULL;
     node->macro->name = leat_jinja_string("caller", 6);
+    node->macro->name.kind = LEAT_JINJA_NONE; /* of the text, only messages speak */
     if (leat_jinja_parse_is_op(parser, '(') && parse_parameters(parser, node->macro) < 0)
         return NULL;
     node->a = leat_jinja_parse_expression(parser);
@@ -231,8 +277,7 @@ static struct leat_jinja_node *parse_with(struct leat_jinja_parser *parser,
     while (parser->at->kind != LEAT_JINJA_T_BLOCK_END) {
         if (node->other.n_items && leat_jinja_parse_expect_op(parser, ',', "a comma") < 0)
             return NULL;
-        if (leat_jinja_parse_nodes_add(parser, &node->other, leat_jinja_parse_name_node(parser)) <
-                0 ||
+        if (leat_jinja_parse_nodes_add(parser, &node->other, parse_parameter(parser)) < 0 ||
             leat_jinja_parse_expect_op(parser, '=', "\"=\"") < 0 ||
             leat_jinja_parse_nodes_add(parser, &node->other, leat_jinja_parse_expression(parser)) <
                 0)
@@ -302,7 +347,7 @@ static struct leat_jinja_node *parse_print(struct leat_jinja_parser *parser) {
 
     if (!node)
         return NULL;
-    node->a = leat_jinja_parse_tuple(parser, leat_jinja_parse_expression, NULL, false);
+    node->a = leat_jinja_parse_tuple(parser, leat_jinja_parse_expression, false);
     if (!node->a || leat_jinja_parse_expect_kind(parser, LEAT_JINJA_T_PRINT_END,
                                                  "the end of the expression") < 0)
         return NULL;

@@ -25,6 +25,18 @@ int leat_jinja_check_defined(struct leat_jinja_render *render,
                            (int)(value->n_bytes < 100 ? value->n_bytes : 100), value->text);
 }
 
+int leat_jinja_check_key(struct leat_jinja_render *render, const struct leat_jinja_value *value) {
+    int r = leat_jinja_heap_enter(&render->heap, render->err);
+
+    if (r == 0 && (value->kind == LEAT_JINJA_LIST || value->kind == LEAT_JINJA_DICT ||
+                   value->kind == LEAT_JINJA_VIEW))
+        r = leat_jinja_fail(render, "%s cannot be a key", leat_jinja_kind_name(value));
+    for (size_t i = 0; r == 0 && value->kind == LEAT_JINJA_TUPLE && i < value->list->n_items; i++)
+        r = leat_jinja_check_key(render, &value->list->items[i]);
+    leat_jinja_heap_leave(&render->heap);
+    return r;
+}
+
 int leat_jinja_copy_string(struct leat_jinja_render *render, const char *text, size_t n_bytes,
                            struct leat_jinja_value *ret) {
     char *copy = leat_jinja_heap_alloc(&render->heap, n_bytes);
@@ -79,7 +91,7 @@ int leat_jinja_capture_end(struct leat_jinja_render *render, size_t start,
     return r;
 }
 
-/* Runs the nodes and gives what they print. */
+/* Runs the nodes and gives what they print; `break` and `continue` give nothing. */
 int leat_jinja_run_captured(struct leat_jinja_render *render, const struct leat_jinja_nodes *nodes,
                             struct leat_jinja_value *ret) {
     size_t start;
@@ -88,7 +100,7 @@ int leat_jinja_run_captured(struct leat_jinja_render *render, const struct leat_
     leat_jinja_capture_begin(render, &start);
     r = leat_jinja_run(render, nodes);
     end = leat_jinja_capture_end(render, start, ret);
-    return r < 0 ? r : end;
+    return r != 0 ? r : end;
 }
 
 /* ---- scopes */

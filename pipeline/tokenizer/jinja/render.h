@@ -33,6 +33,7 @@ struct leat_jinja_loop {
     struct leat_jinja_list items; /* those of source that pass the filter */
     size_t index;                 /* of the present item */
     size_t depth;
+    bool has_completed; /* the end of its body has been reached, so `else` does not run */
     struct leat_jinja_list *changed; /* the last arguments of changed() */
 };
 
@@ -60,6 +61,9 @@ int leat_jinja_fail_memory(struct leat_jinja_render *render);
 /* Fails for an undefined value; else 0. */
 int leat_jinja_check_defined(struct leat_jinja_render *render,
                              const struct leat_jinja_value *value);
+
+/* Fails for a value that Python cannot hash, so that it cannot be a key; else 0. */
+int leat_jinja_check_key(struct leat_jinja_render *render, const struct leat_jinja_value *value);
 
 int leat_jinja_call_value(struct leat_jinja_render *render, const struct leat_jinja_value *callee,
                           const struct leat_jinja_arguments *arguments,
@@ -130,7 +134,7 @@ void leat_jinja_look_up(const struct leat_jinja_render *render, const struct lea
 void leat_jinja_capture_begin(struct leat_jinja_render *render, size_t *ret_start);
 int leat_jinja_capture_end(struct leat_jinja_render *render, size_t start,
                            struct leat_jinja_value *ret);
-/* Runs the nodes and gives what they print. */
+/* Runs the nodes and gives what they print. More than 0: `break` or `continue` left them. */
 int leat_jinja_run_captured(struct leat_jinja_render *render, const struct leat_jinja_nodes *nodes,
                             struct leat_jinja_value *ret);
 

@@ -109,6 +109,7 @@ static int run_items(struct leat_jinja_render *render, struct leat_jinja_loop *l
                                   (struct leat_jinja_value){.kind = LEAT_JINJA_LOOP, .loop = loop});
         if (r == 0)
             r = run_pass(render, loop);
+        loop->has_completed |= r == 0;
         if (r == FLOW_BREAK)
             return 0;
         if (r == FLOW_CONTINUE)
@@ -134,7 +135,7 @@ int leat_jinja_run_loop(struct leat_jinja_render *render, const struct leat_jinj
     }
     if (r == 0)
         r = run_items(render, loop);
-    if (r == 0 && loop->items.n_items == 0 && node->other.n_items) {
+    if (r == 0 && !loop->has_completed && node->other.n_items) {
         r = leat_jinja_scope_push(render, outer) ? 0 : render->err->code;
         if (r == 0)
             r = leat_jinja_run(render, &node->other);
@@ -173,7 +174,7 @@ static int run_set(struct leat_jinja_render *render, const struct leat_jinja_nod
         if (r == 0 && node->b)
             r = leat_jinja_eval_filters(render, node->b, &value, &value);
     }
-    return r < 0 ? r : assign_to(render, node->a, &value);
+    return r != 0 ? r : assign_to(render, node->a, &value);
 }
 
 static int macro_new(struct leat_jinja_render *render, const struct leat_jinja_macro_node *node,
@@ -327,7 +328,10 @@ static int run_filter_block(struct leat_jinja_render *render, const struct leat_
     render->scope = scope;
     if (r == 0)
         r = leat_jinja_eval_filters(render, node->b, &value, &value);
-    return r < 0 ? r : print(render, &value);
+    if (r == 0 && value.kind != LEAT_JINJA_STRING)
+        r = leat_jinja_fail(render, "a filter block must give a text, not %s",
+                            leat_jinja_kind_name(&value));
+    return r != 0 ? r : print(render, &value);
 }
 
 /* As transformers counts it: from what has been printed when the block begins. Within a macro or

@@ -60,6 +60,8 @@ METHOD(str_replace) {
     (void)all;
     if (r == 0)
         r = check_text(render, &arguments[1]);
+    if (r == 0 && arguments[2].kind == LEAT_JINJA_NONE)
+        r = leat_jinja_fail(render, "a count must be an integer, not None");
     return r < 0
                ? r
                : leat_jinja_replace(render, self, &arguments[0], &arguments[1], &arguments[2], ret);
@@ -470,7 +472,12 @@ METHOD(str_isspace) {
 #define PLAIN(method_name, function)                                                               \
     { .name = (method_name), .call = (function) }
 #define ONE(method_name, function)                                                                 \
-    { .name = (method_name), .names = {"value"}, .n_required = 1, .call = (function) }
+    {                                                                                              \
+        .name = (method_name), .names = {"value"}, .n_required = 1, .takes_no_names = true,        \
+        .call = (function)                                                                         \
+    }
+#define STRIP(method_name, function)                                                               \
+    { .name = (method_name), .names = {"chars"}, .takes_no_names = true, .call = (function) }
 
 const struct leat_jinja_builtin leat_jinja_str_methods[] = {
     PLAIN("lower", str_lower),
@@ -500,12 +507,16 @@ const struct leat_jinja_builtin leat_jinja_str_methods[] = {
     ONE("rpartition", str_rpartition),
     ONE("join", str_join),
     {.name = "format", .takes_any = true, .call = str_format},
-    {.name = "strip", .names = {"chars"}, .call = str_strip},
-    {.name = "lstrip", .names = {"chars"}, .call = str_lstrip},
-    {.name = "rstrip", .names = {"chars"}, .call = str_rstrip},
+    STRIP("strip", str_strip),
+    STRIP("lstrip", str_lstrip),
+    STRIP("rstrip", str_rstrip),
     {.name = "split", .names = {"sep", "maxsplit"}, .call = str_split},
     {.name = "rsplit", .names = {"sep", "maxsplit"}, .call = str_rsplit},
     {.name = "splitlines", .names = {"keepends"}, .call = str_splitlines},
-    {.name = "replace", .names = {"old", "new", "count"}, .n_required = 2, .call = str_replace},
+    {.name = "replace",
+     .names = {"old", "new", "count"},
+     .n_required = 2,
+     .takes_no_names = true,
+     .call = str_replace},
     {.name = NULL},
 };

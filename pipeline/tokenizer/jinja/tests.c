@@ -100,6 +100,12 @@ TEST(is_callable) {
     return 0;
 }
 
+TEST(is_escaped) {
+    UNUSED;
+    *ret = leat_jinja_bool(self->is_safe);
+    return 0;
+}
+
 static int check_integer(struct leat_jinja_render *render, const struct leat_jinja_value *value) {
     int r = leat_jinja_check_defined(render, value);
 
@@ -222,9 +228,10 @@ TEST(is_in) {
 static int is_known(struct leat_jinja_render *render, const struct leat_jinja_value *self,
                     const struct leat_jinja_builtin *(*find)(const char *, size_t),
                     struct leat_jinja_value *ret) {
-    (void)render;
+    int r = leat_jinja_check_key(render, self);
+
     *ret = leat_jinja_bool(self->kind == LEAT_JINJA_STRING && find(self->text, self->n_bytes));
-    return 0;
+    return r;
 }
 
 TEST(is_filter) {
@@ -261,6 +268,7 @@ static const struct leat_jinja_builtin tests[] = {
     PLAIN("even", is_even),
     PLAIN("lower", is_lower),
     PLAIN("upper", is_upper),
+    PLAIN("escaped", is_escaped),
     PLAIN("filter", is_filter),
     PLAIN("test", is_test),
     {.name = "divisibleby", .names = {"num"}, .n_required = 1, .call = is_divisible},

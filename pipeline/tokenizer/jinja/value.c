@@ -117,7 +117,7 @@ struct leat_jinja_dict *leat_jinja_dict_new(struct leat_jinja_heap *heap, size_t
     return dict;
 }
 
-/* Keys are texts, numbers, None and, seldom, tuples, which are never found. */
+/* Keys are texts, numbers and None (leat_jinja_can_be_key()). Other values are never found. */
 static bool key_equals(const struct leat_jinja_value *a, const struct leat_jinja_value *b) {
     if (a->kind == LEAT_JINJA_STRING && b->kind == LEAT_JINJA_STRING)
         return leat_jinja_equals_text(a, b->text, b->n_bytes);

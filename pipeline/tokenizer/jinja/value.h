@@ -114,6 +114,11 @@ static inline bool leat_jinja_is_number(const struct leat_jinja_value *value) {
 static inline bool leat_jinja_is_integral(const struct leat_jinja_value *value) {
     return value->kind == LEAT_JINJA_BOOL || value->kind == LEAT_JINJA_INT;
 }
+/* True for the keys of a dictionary. Others, such as tuples, are not supported. */
+static inline bool leat_jinja_can_be_key(const struct leat_jinja_value *value) {
+    return value->kind == LEAT_JINJA_STRING || value->kind == LEAT_JINJA_NONE ||
+           leat_jinja_is_number(value);
+}
 static inline int64_t leat_jinja_integer(const struct leat_jinja_value *value) {
     return value->kind == LEAT_JINJA_BOOL ? value->boolean : value->integer;
 }
