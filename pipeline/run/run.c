@@ -310,6 +310,7 @@ static int materialize_job(struct leat_run *run, struct leat_job **ret_job,
     struct leat_batch_refs *first = leat_ordering_first(&run->ordering);
     const struct leat_error *failure = leat_fast_forward_failure(&run->intake.forward, first);
     struct leat_count_only *next;
+    int r;
 
     if (failure) {
         fail(run, failure);
@@ -323,7 +324,14 @@ static int materialize_job(struct leat_run *run, struct leat_job **ret_job,
     if (!next)
         next = leat_fast_forward_next(&run->intake.forward, first,
                                       leat_ordering_n_ready(&run->ordering));
-    return leat_run_mapping_materialize_job(&run->mapping, next, ret_job, err);
+    r = leat_run_mapping_materialize_job(&run->mapping, next, ret_job, err);
+    if (r >= 0)
+        return r;
+    run->mapping.lacks_for_batch = false;
+    fail_by_fault(run);
+    if (!leat_fast_forward_has_batch(&run->intake.forward, first))
+        abandon_queue(run);
+    return 0;
 }
 
 static int quarantine_job(struct leat_run *run, struct leat_job **ret_job, struct leat_error *err) {
@@ -393,8 +401,9 @@ static int idle_job(struct leat_run *run, bool is_final, struct leat_job **ret_j
     return 1;
 }
 
+/* Batches that are ordered may still wait for memory, to make their blocks. */
 static bool has_ended(const struct leat_run *run) {
-    return run->is_cancelled || (!run->delivery.outputs.first &&
+    return run->is_cancelled || (!run->delivery.outputs.first && !run->mapping.lacks_for_batch &&
                                  (run->has_failed || leat_ordering_is_complete(&run->ordering)));
 }
 
@@ -588,7 +597,8 @@ bool leat_run_tick(struct leat_run *run) {
 
     leat_run_trim(run);
     leat_job_pool_tick(&run->jobs);
-    return leat_intake_tick(&run->intake, &demand) || leat_job_pool_wants_idle(&run->jobs, false);
+    return leat_intake_tick(&run->intake, &demand, run->mapping.lacks_for_batch) ||
+           leat_job_pool_wants_idle(&run->jobs, false);
 }
 
 char *leat_run_take_note(struct leat_run *run) {

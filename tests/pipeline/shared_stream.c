@@ -459,6 +459,8 @@ static void step(struct driver *driver, bool *is_ended) {
             complete_one(driver);
         else if (is_late(driver))
             grow_late(driver);
+        else if (n_taken == 0 && driver->how->on_wait)
+            driver->how->on_wait(driver->run, driver->how->user);
         else
             assert_true(n_taken > 0); /* else the run waits for nothing */
         break;

@@ -62,6 +62,8 @@ struct drive {
     bool grows_late;   /* each epoch is told of once all that can be made before it is made */
     uint64_t cancel_after; /* batches; 0: never */
     void (*on_batch)(const struct leat_output *output, void *user);
+    /* The run waits although no job is out, as it does for memory; without it, the test fails. */
+    void (*on_wait)(struct leat_run *run, void *user);
     void *user;
 };
 

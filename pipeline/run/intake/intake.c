@@ -211,13 +211,16 @@ void leat_intake_start_pass(struct leat_intake *intake, struct leat_lane *lane,
 
 /* ---- memory ---- */
 
-bool leat_intake_tick(struct leat_intake *intake, const struct leat_demand *demand) {
+bool leat_intake_tick(struct leat_intake *intake, const struct leat_demand *demand,
+                      bool maps_wait) {
     bool is_starved = false;
 
     for (size_t i = 0; i < intake->n_lanes; i++) {
         struct leat_lane *lane = &intake->lanes[i];
-        bool is_needed = !demand->is_over && (lane->memory.map_wants > 0 ||
-                                              (!lane->reader.has_ended && may_scan(lane, demand)));
+        bool is_needed =
+            lane->memory.map_wants > 0
+                ? maps_wait || !demand->is_over
+                : !demand->is_over && !lane->reader.has_ended && may_scan(lane, demand);
 
         is_starved |= leat_lane_memory_tick(&lane->memory, is_needed);
     }

@@ -76,8 +76,10 @@ int leat_intake_init(struct leat_intake *intake, struct leat_plan *plan,
 void leat_intake_deinit(struct leat_intake *intake);
 /* Gives back unused memory while others need it. */
 void leat_intake_trim(struct leat_intake *intake);
-/* Call it at each tick. True: a lane waits for memory and should try again. */
-bool leat_intake_tick(struct leat_intake *intake, const struct leat_demand *demand);
+/* Call it at each tick. maps_wait: pieces wait for memory to be mapped, even if no more rows are
+ * wanted. True: a lane waits for memory and should try again. */
+bool leat_intake_tick(struct leat_intake *intake, const struct leat_demand *demand,
+                      bool maps_wait);
 /* Blocks are read in another size from now on. */
 void leat_intake_scale(struct leat_intake *intake, uint64_t before_bytes, uint64_t after_bytes);
 

@@ -13,7 +13,7 @@ void leat_run_mapping_deinit(struct leat_run_mapping *mapping) {
 }
 
 void leat_run_mapping_start_turn(struct leat_run_mapping *mapping) {
-    mapping->is_short = false;
+    mapping->is_short = mapping->lacks_for_batch = false;
 }
 
 void leat_run_mapping_tell_job(const struct leat_run_mapping *mapping, struct leat_map_job *job) {
@@ -109,8 +109,10 @@ int leat_run_mapping_materialize_job(struct leat_run_mapping *mapping,
     entry = (struct leat_queue_entry){
         .piece = found->piece, .file = found->file, .frame = found->frame};
     r = leat_room_for_map(&room, &intake->lanes[found->lane], &entry, &large_bytes, err);
-    if (r <= 0)
+    if (r <= 0) {
+        mapping->is_short = mapping->lacks_for_batch = true;
         return r;
+    }
     job = leat_job_pool_take(mapping->jobs, LEAT_JOB_MAP, found->lane);
     if (!job)
         return leat_error_oom(err);

@@ -8,7 +8,8 @@ struct leat_run_mapping {
     struct leat_intake *intake;
     struct leat_job_pool *jobs;
     struct leat_note_list notes; /* lines of stages */
-    bool is_short;               /* In this turn less was mapped for want of memory. */
+    bool is_short;               /* In this turn less was mapped for want of memory, */
+    bool lacks_for_batch;          /* and this was a block that a batch needs. */
 };
 
 void leat_run_mapping_init(struct leat_run_mapping *mapping, struct leat_intake *intake,

@@ -288,6 +288,173 @@ static void test_large_records(void **state) {
     assert_true(peak <= (2 << 20) + (2 << 20) / 10);
 }
 
+/* ---- runs that wait for memory of others ---- */
+
+/* What somebody else has, beyond its guarantee, and when it gives that back. */
+struct other {
+    struct leat_budget budget;
+    struct leat_account account, others;
+    uint64_t takes_after; /* batches; 0: from the start */
+    uint64_t leaves_bytes, n_step_bytes;
+    uint32_t n_ticks, n_whole_ticks; /* how often it waits; gives back all after so many */
+    uint64_t n_batches;
+    uint32_t n_waits;
+};
+
+static void take_all(struct other *other) {
+    uint64_t limit = other->budget.limit_bytes, most = limit + limit / 20 - other->leaves_bytes;
+
+    if (most > other->budget.claimed_bytes)
+        leat_account_change(&other->others, LEAT_MEMORY_BLOCKS, 0,
+                            most - other->budget.claimed_bytes);
+}
+
+static void give_back(struct other *other, uint64_t bytes) {
+    uint64_t has = other->others.used_bytes;
+
+    leat_account_change(&other->others, LEAT_MEMORY_BLOCKS, has, has > bytes ? has - bytes : 0);
+}
+
+static void count_batch(const struct leat_output *output, void *user) {
+    struct other *other = user;
+
+    (void)output;
+    if (++other->n_batches == other->takes_after)
+        take_all(other);
+}
+
+/* A second goes by. A run that waits for memory must be asked again, as nothing else wakes it. */
+static void wait_for_other(struct leat_run *run, void *user) {
+    struct other *other = user;
+
+    other->n_waits++;
+    assert_true(leat_run_tick(run));
+    assert_true(leat_account_should_shrink(&other->others));
+    if (++other->n_ticks == other->n_whole_ticks) {
+        give_back(other, UINT64_MAX);
+        other->n_ticks = 0;
+    } else {
+        give_back(other, other->n_step_bytes);
+    }
+}
+
+static struct driven drive_beside(struct other *other, uint64_t limit, const char *source,
+                                  const char *stages, struct drive how) {
+    struct driven driven;
+
+    leat_budget_init(&other->budget, limit);
+    assert_int_equal(leat_account_open(&other->account, &other->budget, 0), 0);
+    assert_int_equal(leat_account_open(&other->others, &other->budget, 0), 0);
+    if (other->takes_after == 0)
+        take_all(other);
+    how.options.account = &other->account;
+    how.options.max_map_jobs = 8;
+    how.on_batch = count_batch;
+    how.on_wait = wait_for_other;
+    how.user = other;
+    driven = drive_stream(source, "block_bytes: 4096\n    collate_batches: 1", stages, &how);
+    give_back(other, UINT64_MAX);
+    assert_int_equal(other->account.used_bytes, 0);
+    leat_account_close(&other->account);
+    leat_account_close(&other->others);
+    assert_int_equal(other->budget.starved_bytes, 0);
+    return driven;
+}
+
+/* A run waits as long as others give something back, but not longer than a minute. */
+static void test_waits(void **state) {
+    static const struct {
+        uint32_t n_whole_ticks;
+        uint64_t n_step_bytes;
+        uint32_t n_waits; /* until the run fails; 0: it does not */
+    } cases[] = {{1, 0, 0}, {9, 0, 0}, {59, 1, 0}, {0, 0, 11}, {0, 1, 60}};
+    struct drive how = {.n_jobs = 4, .options = {.n_epochs = 1}};
+    struct driven free_driven, driven;
+    uint64_t peak;
+
+    (void)state;
+    write_data("data.csv", 0, 2000, 0);
+    free_driven = drive_within(UINT64_MAX, 0, how, &peak);
+    assert_int_equal(free_driven.error.code, 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct other other = {.n_whole_ticks = cases[i].n_whole_ticks,
+                              .n_step_bytes = cases[i].n_step_bytes};
+
+        driven = drive_beside(&other, 64 << 20, CSV, STAGES, how);
+        if (cases[i].n_waits == 0) {
+            assert_string_equal(driven.error.message, "");
+            assert_string_equal(driven.digest, free_driven.digest);
+            assert_int_equal(other.n_waits, cases[i].n_whole_ticks);
+            continue;
+        }
+        assert_int_equal(driven.error.code, -ENOMEM);
+        assert_non_null(strstr(driven.error.message, "memory_limit (64.0 MiB) is reached: this "
+                                                     "stream uses 0.0 MiB"));
+        assert_non_null(strstr(driven.error.message,
+                               "MiB more to continue: use smaller buffers in stages such as "
+                               "`shuffle`, or raise memory_limit"));
+        assert_int_equal(other.n_waits, cases[i].n_waits);
+        assert_int_equal(driven.n_batches, 0);
+    }
+}
+
+/* The batches are the same whenever others take the memory, and whatever they leave. The run waits
+ * to read and to map; at a late first step also to make blocks whose rows are needed after all,
+ * when it has read all of its data. */
+static void test_waits_anywhere(void **state) {
+    static const char *const stages[] = {
+        "- select: {fields: [id]}\n- shuffle: {buffer_size: 40}\n- batch: {batch_size: 3}",
+        "- select: {fields: [id]}\n- shuffle: {buffer_size: 200}\n- batch: {batch_size: 3}"};
+    static const char source[] = "jsonl: {paths: [large.jsonl]}";
+    static const char *const reasons[] = {
+        "more to continue: ", "more to process a record that is larger than block_bytes: ",
+        "more to read a record that is larger than block_bytes: "};
+    static char text[300001];
+    uint32_t n_reasons[2][3] = {{0}}, n_waits[2] = {0};
+    struct leat_text lines = {.data = NULL};
+    struct driven free_driven[2];
+
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    for (int i = 0; i < 200; i++)
+        leat_text_add(&lines, "{\"id\": %d, \"text\": \"%.*s\"}\n", i, i % 20 == 7 ? 300000 : 30,
+                      text);
+    folder_write("large.jsonl", lines.data, lines.n_bytes);
+    free(lines.data);
+    for (int is_late = 0; is_late < 2; is_late++) {
+        struct drive all = {.options = {.n_epochs = 1, .first_step = is_late ? 5 : 0}};
+
+        free_driven[is_late] = drive_stream(source, "block_bytes: 4096", stages[is_late], &all);
+        assert_string_equal(free_driven[is_late].error.message, "");
+    }
+    for (uint32_t i = 0; i < 400; i++) {
+        bool is_late = i % 2 == 1, gives = i % 8 < 6;
+        struct other other = {.takes_after = draw(is_late ? 40 : 6),
+                              .leaves_bytes = draw(UINT64_C(4) << (is_late ? 17 : 20)),
+                              .n_whole_ticks = gives ? 3 : 0};
+        struct drive how = random_drive();
+        struct driven driven;
+
+        how.grows = false;
+        how.options.n_epochs = 1;
+        how.options.first_step = is_late ? 5 : 0;
+        driven = drive_beside(&other, 64 << 20, source, stages[is_late], how);
+        n_waits[is_late] += other.n_waits > 0;
+        for (size_t k = 0; k < 3; k++)
+            n_reasons[is_late][k] += strstr(driven.error.message, reasons[k]) != NULL;
+        if (driven.error.code) {
+            assert_int_equal(driven.error.code, -ENOMEM);
+            assert_false(gives);
+            continue;
+        }
+        assert_string_equal(driven.digest, free_driven[is_late].digest);
+    }
+    assert_true(n_waits[0] > 0 && n_waits[1] > 0);
+    for (size_t k = 0; k < 3; k++)
+        assert_true(n_reasons[0][k] > 0);
+    assert_true(n_reasons[1][1] > 0);
+}
+
 /* What order stages remember is counted: here references of a window and of a large batch. */
 static void test_order_is_counted(void **state) {
     struct drive how = {.n_jobs = 4, .options = {.max_map_jobs = 8, .n_epochs = 1}};
@@ -359,6 +526,8 @@ int main(void) {
         cmocka_unit_test(test_runs_within),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_large_records),
+        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_waits_anywhere),
         cmocka_unit_test(test_order_is_counted),
         cmocka_unit_test(test_bundles_are_counted),
     };
