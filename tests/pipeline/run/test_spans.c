@@ -269,6 +269,99 @@ static void test_changing_data(void **state) {
     assert_in_range(n_stale, 10, 30);
 }
 
+/* ---- a file that changes within a block ---- */
+
+#define BLOCK_RECORDS 3000
+
+/* Collects ids; changes the file in place at one batch, so that it stays open. */
+struct in_place {
+    struct collected ids;
+    uint64_t at, n_batches;
+    void (*change)(void);
+};
+
+static void write_in_place(const char *text, size_t n) {
+    FILE *file = fopen(folder_path("0.csv"), "r+b");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void cut_off(void) {
+    assert_int_equal(truncate(folder_path("0.csv"), 8), 0);
+}
+
+static void cut_within(void) {
+    assert_int_equal(truncate(folder_path("0.csv"), 300001), 0);
+}
+
+/* Of the same size, with fewer records. */
+static void join_lines(void) {
+    char *text = folder_read("0.csv");
+    size_t n = strlen(text);
+
+    for (size_t i = 300000; i < n - 1; i++)
+        if (text[i] == '\n')
+            text[i] = ' ';
+    write_in_place(text, n);
+    free(text);
+}
+
+static void on_in_place(const struct leat_output *output, void *user) {
+    struct in_place *self = user;
+
+    collect(output, &self->ids);
+    if (self->n_batches++ == self->at)
+        self->change();
+}
+
+/* A block of many pieces ends with an error where its file has changed, and all ids in front of
+ * that are those of the undisturbed run. */
+static void test_changing_in_place(void **state) {
+    static const struct {
+        void (*change)(void);
+        const char *expected;
+    } cases[] = {{cut_off, "was shortened"},
+                 {cut_within, "was shortened"},
+                 {join_lines, "but had "}};
+    static const char stages[] =
+        "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n"
+        "- shuffle: {blocks: true, block_size: 3000, buffer_size: 1}\n- batch: {batch_size: 20}";
+    struct leat_text text = {.data = NULL};
+    struct collected whole = {.name = "id"};
+    struct drive all = {.options = {.n_epochs = 1}, .on_batch = collect, .user = &whole};
+
+    (void)state;
+    leat_text_add(&text, "id,text\n");
+    for (int i = 0; i < 4 * BLOCK_RECORDS; i++)
+        leat_text_add(&text, "%d,%0100d\n", i, i);
+    folder_write("0.csv", text.data, text.n_bytes);
+    assert_int_equal(
+        drive_stream("csv: {paths: [0.csv]}", "block_bytes: 4096", stages, &all).error.code, 0);
+    assert_int_equal(whole.n_values, 4 * BLOCK_RECORDS);
+    for (size_t i = 0; i < 3 * 5; i++) {
+        struct in_place self = {
+            .ids = {.name = "id"}, .at = 20 * (i / 3), .change = cases[i % 3].change};
+        struct drive how = {.options = {.n_epochs = 1, .max_map_jobs = 2},
+                            .on_batch = on_in_place,
+                            .user = &self};
+        struct driven driven;
+
+        folder_write("0.csv", text.data, text.n_bytes);
+        driven = drive_stream("csv: {paths: [0.csv]}", "on_error: skip\n    block_bytes: 4096",
+                              stages, &how);
+        assert_int_equal(driven.error.code, -ESTALE);
+        assert_non_null(strstr(driven.error.message, cases[i % 3].expected));
+        assert_in_range(self.ids.n_values, 20 * self.at + 20, whole.n_values - 1);
+        assert_memory_equal(self.ids.values, whole.values,
+                            self.ids.n_values * sizeof(*whole.values));
+        collected_free(&self.ids);
+    }
+    collected_free(&whole);
+    free(text.data);
+}
+
 /* ---- refused ---- */
 
 #define LANED(n)                                                                                   \
@@ -378,7 +471,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_definition),       cmocka_unit_test(test_one_sequence),
         cmocka_unit_test(test_goes_on_building), cmocka_unit_test(test_no_cache_folder),
-        cmocka_unit_test(test_changing_data),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_changing_data),    cmocka_unit_test(test_changing_in_place), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_compressed),       cmocka_unit_test(test_lanes_refused),
     };
 
