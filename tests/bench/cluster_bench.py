@@ -9,8 +9,9 @@ world 1, for each world the share of these that its rank 0 takes, and the sum of
 (`blocks`, otherwise) have an index, which is made before. `lanes` is a prepared set of 8 times the data, as what is read once is a part of that; its bytes
 are those that the process reads of all files.
 
-With --daemons (root only) there are N daemons in N network namespaces, with a trainer each, and an index: CPU seconds of one
-daemon that serves alone, and the CPU time of all N as a multiple of it. With --prepared they train from a prepared set.
+With --daemons (root only) there are N daemons in N network namespaces, each with a trainer, which pull one after the other, and an
+index: CPU seconds of one daemon that serves alone, and the CPU time of all N as a multiple of it. With --prepared they train from a
+prepared set.
 
 With --nginx N nodes train an epoch of `lanes` from a prepared set in a store that nginx plays, each without a copy of anything:
 the bytes that leave nginx as a multiple of the set's, those of blocks (shards) and those of all, and the number of requests.

@@ -17,17 +17,16 @@ def cpu_seconds(pid):
 
 
 def pull(folder, text, n_daemons):
-    """An epoch by that many ranks at once: its steps, and the CPU seconds of the daemons from their start."""
+    """An epoch by that many ranks: its steps, and the CPU seconds of the daemons from their start. One rank pulls after the other,
+    as nodes share no caches of a processor."""
     with hosts.cluster(n_daemons) as nodes, contextlib.ExitStack() as stack:
         daemons = [hosts.start_daemon(stack, folder, node, text) for node in nodes]
-        trainers = []
+        steps = {}
         for rank, (node, daemon) in enumerate(zip(nodes, daemons)):
+            command = [leat_harness.BIN / "leatctl", "pull", "s", "--rank", rank, "--world-size", n_daemons, "--format", "jsonl"]
             output = folder / f"rank-{rank}"
             with open(output, "wb") as file:
-                command = [leat_harness.BIN / "leatctl", "pull", "s", "--rank", rank, "--world-size", n_daemons, "--format", "jsonl"]
-                trainers.append((node.popen(*command, stdout=file, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)}), output))
-        steps = {}
-        for trainer, output in trainers:
+                trainer = node.popen(*command, stdout=file, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
             assert trainer.wait() == 0, output
             steps.update(hosts.steps_of(output.read_text().splitlines()))
         return steps, sum(cpu_seconds(daemon.pid) for daemon in daemons)
