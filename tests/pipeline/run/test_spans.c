@@ -322,9 +322,8 @@ static void test_changing_in_place(void **state) {
     static const struct {
         void (*change)(void);
         const char *expected;
-    } cases[] = {{cut_off, "was shortened"},
-                 {cut_within, "was shortened"},
-                 {join_lines, "but had "}};
+    } cases[] = {
+        {cut_off, "was shortened"}, {cut_within, "was shortened"}, {join_lines, "but had "}};
     static const char stages[] =
         "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n"
         "- shuffle: {blocks: true, block_size: 3000, buffer_size: 1}\n- batch: {batch_size: 20}";
@@ -343,9 +342,8 @@ static void test_changing_in_place(void **state) {
     for (size_t i = 0; i < 3 * 5; i++) {
         struct in_place self = {
             .ids = {.name = "id"}, .at = 20 * (i / 3), .change = cases[i % 3].change};
-        struct drive how = {.options = {.n_epochs = 1, .max_map_jobs = 2},
-                            .on_batch = on_in_place,
-                            .user = &self};
+        struct drive how = {
+            .options = {.n_epochs = 1, .max_map_jobs = 2}, .on_batch = on_in_place, .user = &self};
         struct driven driven;
 
         folder_write("0.csv", text.data, text.n_bytes);
@@ -471,8 +469,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_definition),       cmocka_unit_test(test_one_sequence),
         cmocka_unit_test(test_goes_on_building), cmocka_unit_test(test_no_cache_folder),
-        cmocka_unit_test(test_changing_data),    cmocka_unit_test(test_changing_in_place), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_compressed),       cmocka_unit_test(test_lanes_refused),
+        cmocka_unit_test(test_changing_data),    cmocka_unit_test(test_changing_in_place),
+        cmocka_unit_test(test_refused),          cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_lanes_refused),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

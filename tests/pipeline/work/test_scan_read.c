@@ -154,8 +154,7 @@ static void test_damaged(void **state) {
         first = scan_last(plan);
         assert_true(first.span.is_damaged);
         again = (struct leat_piece){.buffer = &buffer, .span = first.span};
-        assert_int_equal(
-            leat_scan_read(plan, &leat_opener_operator, 0, NULL, &again, &err), 0);
+        assert_int_equal(leat_scan_read(plan, &leat_opener_operator, 0, NULL, &again, &err), 0);
         assert_string_equal(again.damage, first.damage);
         assert_memory_equal(buffer.data, first.buffer->data, first.span.n_bytes);
         write_lines(format, N_MANY, 0);
@@ -194,8 +193,8 @@ static void test_index(void **state) {
     assert_int_equal(leat_piece_index_read(&index, plan, &leat_opener_operator, &span, &err), 0);
     for (uint32_t i = 0; i < span.n_records; i++) {
         assert_int_equal(index.starts[i], i * LINE_BYTES);
-        assert_memory_equal(index.buffer.data + index.starts[i],
-                            text.data + (7 + i) * LINE_BYTES, LINE_BYTES - 1);
+        assert_memory_equal(index.buffer.data + index.starts[i], text.data + (7 + i) * LINE_BYTES,
+                            LINE_BYTES - 1);
     }
     leat_piece_index_deinit(&index);
     text.data[50 * LINE_BYTES - 1] = 'x';
