@@ -86,6 +86,14 @@ PIECES = r"""
 {% for x in l %}{% continue %}{% else %}E{% endfor %}{% for x in l if x > 2 %}{% break %}{% else %}F{% endfor %}{% for x in l %}{% if x == 3 %}{% continue %}{% endif %}{% else %}G{% endfor %}
 {% for x in l recursive %}{% if loop.depth > 1 %}{% break %}{% endif %}{{ loop([x]) }}{% else %}E{% endfor %}
 {% for x in l %}{% set b %}{{ x }}{% if x == 2 %}{% continue %}{% endif %}{% endset %}{{ b }}{% endfor %}{% for x in l %}{% filter upper %}a{{ x }}{% if x == 2 %}{% break %}{% endif %}{% endfilter %}{% endfor %}
+{% for x in l %}{{ n }}{% endfor %}{% set n = 1 %}{{ n }}
+{% set n %}[{{ n }}]{% endset %}{{ n }}{{ t }}{% set t %}[{{ t }}]{% endset %}{{ t }}
+{% macro f() %}{{ n }}{{ t }}{% endmacro %}{{ f() }}{% set n, q = 1, 2 %}{{ f() }}{% if t %}{% set t = 5 %}{% endif %}{{ f() }}
+{% macro f() %}{{ n }}{{ t }}{% endmacro %}{{ f() }}{% if e %}{% set n = 1 %}{% else %}{% set t = 2 %}{% endif %}{{ f() }}
+{% macro f() %}{{ range is defined }}{{ n }}{% endmacro %}{{ f() }}{% set range = n %}{{ f() }}{% for x in n | string %}{% set n = 5 %}{% endfor %}
+{% with a = n %}{{ t }}{% endwith %}{% set n = 1 %}{% set t = 2 %}{% filter replace('3', n) %}{{ n }}{% endfilter %}
+{% generation %}{{ n }}{% endgeneration %}{% macro n() %}{% endmacro %}{{ n is callable }}
+{% for x in l %}{{ d.k }}{{ e }}{% endfor %}{% set d.k = 1 %}
 {% call t() %}y{% endcall %}
 {% call t %}y{% endcall %}
 {% macro f() %}{% for x in l %}{{ x }}{% break %}{% endfor %}{% endmacro %}{% for y in l %}{{ f() }}{% endfor %}

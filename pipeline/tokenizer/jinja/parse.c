@@ -145,22 +145,39 @@ int leat_jinja_parse_intern(struct leat_jinja_parser *parser, struct leat_jinja_
         const struct leat_jinja_builtin **functions = leat_jinja_heap_alloc(
             &template->heap, capacity * sizeof(const struct leat_jinja_builtin *));
 
-        if (!symbols || !functions) {
+        uint8_t *uses = leat_jinja_heap_alloc(&template->heap, capacity);
+
+        if (!symbols || !functions || !uses) {
             (void)leat_jinja_parse_fail_memory(parser);
             return parser->err->code;
         }
         if (template->n_symbols) {
             memcpy(symbols, template->symbols, template->n_symbols * sizeof(*symbols));
             memcpy(functions, template->functions, template->n_symbols * sizeof(*functions));
+            memcpy(uses, template->uses, template->n_symbols);
         }
         template->symbols = symbols;
         template->functions = functions;
+        template->uses = uses;
         template->symbols_capacity = capacity;
     }
     *ret_symbol = (uint32_t) template->n_symbols;
     template->functions[template->n_symbols] = leat_jinja_function_find(name.text, name.n_bytes);
+    template->uses[template->n_symbols] = LEAT_JINJA_UNUSED;
     template->symbols[template->n_symbols++] = name;
     return 0;
+}
+
+/* What only one branch of an `if` sets keeps its value in the others. */
+void leat_jinja_parse_note_use(const struct leat_jinja_parser *parser, uint32_t symbol,
+                               bool is_set) {
+    struct leat_jinja_template *template = parser->template;
+
+    if (parser->n_inner || template->uses[symbol] != LEAT_JINJA_UNUSED)
+        return;
+    template->uses[symbol] = is_set && !parser->n_ifs ? LEAT_JINJA_SET_FIRST : LEAT_JINJA_READ;
+    if (template->uses[symbol] == LEAT_JINJA_SET_FIRST)
+        template->functions[symbol] = NULL;
 }
 
 struct leat_jinja_node *leat_jinja_parse_name_node(struct leat_jinja_parser *parser) {

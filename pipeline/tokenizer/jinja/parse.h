@@ -10,6 +10,8 @@ struct leat_jinja_parser {
     struct leat_error *err;
     const struct leat_jinja_token *at;
     size_t depth;
+    size_t n_inner; /* inner blocks around this place: those with variables of their own */
+    size_t n_ifs;   /* `if` around it */
     size_t n_loops; /* loops around this place that `break` can leave */
     size_t n_fors;  /* all loops around it, with their `else` */
     struct leat_jinja_macro_node *macro;
@@ -40,6 +42,9 @@ int leat_jinja_parse_nodes_add(struct leat_jinja_parser *parser, struct leat_jin
 bool leat_jinja_parse_enter(struct leat_jinja_parser *parser);
 int leat_jinja_parse_intern(struct leat_jinja_parser *parser, struct leat_jinja_value name,
                             uint32_t *ret_symbol);
+/* Notes that the symbol is used here. */
+void leat_jinja_parse_note_use(const struct leat_jinja_parser *parser, uint32_t symbol,
+                               bool is_set);
 struct leat_jinja_node *leat_jinja_parse_name_node(struct leat_jinja_parser *parser);
 struct leat_jinja_node *leat_jinja_parse_const_node(struct leat_jinja_parser *parser,
                                                     const struct leat_jinja_token *token,

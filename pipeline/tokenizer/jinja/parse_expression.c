@@ -362,12 +362,16 @@ static struct leat_jinja_node *parse_name(struct leat_jinja_parser *parser) {
         {{"false", "False"}, {.kind = LEAT_JINJA_BOOL, .boolean = false}},
         {{"none", "None"}, {.kind = LEAT_JINJA_NONE}},
     };
+    struct leat_jinja_node *node;
 
     for (size_t i = 0; i < sizeof(constants) / sizeof(*constants); i++)
         if (leat_jinja_parse_is_word(parser->at, constants[i].words[0]) ||
             leat_jinja_parse_is_word(parser->at, constants[i].words[1]))
             return leat_jinja_parse_const_node(parser, parser->at++, constants[i].value);
-    return leat_jinja_parse_name_node(parser);
+    node = leat_jinja_parse_name_node(parser);
+    if (node)
+        leat_jinja_parse_note_use(parser, node->symbol, false);
+    return node;
 }
 
 static struct leat_jinja_node *parse_primary(struct leat_jinja_parser *parser) {

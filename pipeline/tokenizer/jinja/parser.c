@@ -56,6 +56,17 @@ static int parse_block(struct leat_jinja_parser *parser, const char *end,
     return r;
 }
 
+/* The same, of a block with variables of its own. */
+static int parse_inner_block(struct leat_jinja_parser *parser, const char *end,
+                             struct leat_jinja_nodes *ret_nodes) {
+    int r;
+
+    parser->n_inner++;
+    r = parse_block(parser, end, ret_nodes);
+    parser->n_inner--;
+    return r;
+}
+
 static struct leat_jinja_node *parse_for(struct leat_jinja_parser *parser,
                                          const struct leat_jinja_token *token) {
     static const char *const ends[] = {"endfor", "else", NULL};
@@ -72,6 +83,7 @@ static struct leat_jinja_node *parse_for(struct leat_jinja_parser *parser,
     node->b = leat_jinja_parse_tuple(parser, leat_jinja_parse_or, false);
     if (!node->b)
         return NULL;
+    parser->n_inner++;
     if (leat_jinja_parse_skip_word(parser, "if")) {
         node->c = leat_jinja_parse_expression(parser);
         if (!node->c)
@@ -88,6 +100,7 @@ static struct leat_jinja_node *parse_for(struct leat_jinja_parser *parser,
             return NULL;
     }
     parser->n_fors--;
+    parser->n_inner--;
     return node;
 }
 
@@ -97,15 +110,20 @@ static struct leat_jinja_node *parse_if(struct leat_jinja_parser *parser,
     struct leat_jinja_node *first = leat_jinja_parse_node_new(parser, LEAT_JINJA_IF, token),
                            *node = first;
 
+    parser->n_ifs++;
     while (node) {
         node->a = leat_jinja_parse_tuple(parser, leat_jinja_parse_or, false);
         if (!node->a || parse_body(parser, ends, &node->list) < 0)
             return NULL;
         token = parser->at++;
-        if (leat_jinja_parse_is_word(token, "endif"))
+        if (leat_jinja_parse_is_word(token, "endif") ||
+            (leat_jinja_parse_is_word(token, "else") &&
+             parse_block(parser, "endif", &node->other) == 0)) {
+            parser->n_ifs--;
             return first;
+        }
         if (leat_jinja_parse_is_word(token, "else"))
-            return parse_block(parser, "endif", &node->other) == 0 ? first : NULL;
+            return NULL;
         if (leat_jinja_parse_nodes_add(parser, &node->other,
                                        leat_jinja_parse_node_new(parser, LEAT_JINJA_IF, token)) < 0)
             return NULL;
@@ -123,6 +141,17 @@ static struct leat_jinja_node *parse_block_filters(struct leat_jinja_parser *par
     return node;
 }
 
+static void note_targets(const struct leat_jinja_parser *parser,
+                         const struct leat_jinja_node *target) {
+    if (target->kind == LEAT_JINJA_NAME)
+        leat_jinja_parse_note_use(parser, target->symbol, true);
+    else if (target->kind == LEAT_JINJA_ATTRIBUTE)
+        leat_jinja_parse_note_use(parser, target->a->symbol, false);
+    else
+        for (size_t i = 0; i < target->list.n_items; i++)
+            note_targets(parser, target->list.items[i]);
+}
+
 static struct leat_jinja_node *parse_set(struct leat_jinja_parser *parser,
                                          const struct leat_jinja_token *token) {
     struct leat_jinja_node *node = leat_jinja_parse_node_new(parser, LEAT_JINJA_SET, token);
@@ -134,8 +163,10 @@ static struct leat_jinja_node *parse_set(struct leat_jinja_parser *parser,
         return NULL;
     if (leat_jinja_parse_skip_op(parser, '=')) {
         node->b = leat_jinja_parse_tuple(parser, leat_jinja_parse_expression, false);
+        note_targets(parser, node->a);
         return node->b ? node : NULL;
     }
+    note_targets(parser, node->a);
     node->kind = LEAT_JINJA_SET_BLOCK;
     if (node->a->kind == LEAT_JINJA_TUPLE_OF)
         return leat_jinja_parse_fail_unexpected(parser, "\"=\"");
@@ -144,7 +175,7 @@ static struct leat_jinja_node *parse_set(struct leat_jinja_parser *parser,
         if (!node->b)
             return NULL;
     }
-    return parse_block(parser, "endset", &node->list) == 0 ? node : NULL;
+    return parse_inner_block(parser, "endset", &node->list) == 0 ? node : NULL;
 }
 
 /* The last parameter must have a name of its own. */
@@ -211,7 +242,7 @@ static int parse_macro_body(struct leat_jinja_parser *parser, struct leat_jinja_
 
     parser->macro = macro;
     parser->n_loops = 0;
-    r = parse_block(parser, end, &macro->body);
+    r = parse_inner_block(parser, end, &macro->body);
     parser->n_loops = n_loops;
     parser->macro = outer;
     return r;
@@ -230,9 +261,12 @@ static struct leat_jinja_node *parse_macro(struct leat_jinja_parser *parser,
         return NULL;
     node->macro->symbol = name->symbol;
     node->macro->name = name->value;
+    leat_jinja_parse_note_use(parser, name->symbol, true);
+    parser->n_inner++;
     if (parse_parameters(parser, node->macro) < 0 ||
         parse_macro_body(parser, node->macro, "endmacro") < 0)
         return NULL;
+    parser->n_inner--;
     return node;
 }
 
@@ -265,7 +299,7 @@ static struct leat_jinja_node *parse_filter_block(struct leat_jinja_parser *pars
     if (!node)
         return NULL;
     node->b = parse_block_filters(parser);
-    return node->b && parse_block(parser, "endfilter", &node->list) == 0 ? node : NULL;
+    return node->b && parse_inner_block(parser, "endfilter", &node->list) == 0 ? node : NULL;
 }
 
 static struct leat_jinja_node *parse_with(struct leat_jinja_parser *parser,
@@ -283,7 +317,7 @@ static struct leat_jinja_node *parse_with(struct leat_jinja_parser *parser,
                 0)
             return NULL;
     }
-    return parse_block(parser, "endwith", &node->list) == 0 ? node : NULL;
+    return parse_inner_block(parser, "endwith", &node->list) == 0 ? node : NULL;
 }
 
 static struct leat_jinja_node *parse_generation(struct leat_jinja_parser *parser,
@@ -294,7 +328,7 @@ static struct leat_jinja_node *parse_generation(struct leat_jinja_parser *parser
     if (!node)
         return NULL;
     parser->n_loops = 0; /* its body is a macro's in jinja2: `break` cannot leave it */
-    if (parse_block(parser, "endgeneration", &node->list) < 0)
+    if (parse_inner_block(parser, "endgeneration", &node->list) < 0)
         return NULL;
     parser->n_loops = n_loops;
     return node;
