@@ -1,5 +1,7 @@
 #include "daemon/fetch/aws_profile.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define BLANKS " \t\r"
@@ -36,9 +38,10 @@ static bool read_head(struct span line, const char *profile, bool *ret_is_ours) 
     return true;
 }
 
-bool leat_aws_profile_get(const char *text, const char *profile, const char *key, char *buffer,
-                          size_t size) {
-    bool is_ours = false, is_found = false;
+int leat_aws_profile_get(const char *text, const char *profile, const char *key, char *buffer,
+                         size_t size) {
+    bool is_ours = false;
+    int r = 0;
 
     while (*text) {
         size_t n = strcspn(text, "\n");
@@ -50,13 +53,13 @@ bool leat_aws_profile_get(const char *text, const char *profile, const char *key
             is_text(trim(line.at, (size_t)(equals - line.at)), key)) {
             struct span value = trim(equals + 1, (size_t)(line.at + line.n - equals - 1));
 
-            is_found = value.n > 0 && value.n < size;
-            if (is_found) {
+            r = value.n >= size ? -E2BIG : value.n > 0;
+            if (r > 0) {
                 memcpy(buffer, value.at, value.n);
                 buffer[value.n] = '\0';
             }
         }
         text += n + (text[n] == '\n');
     }
-    return is_found;
+    return r;
 }

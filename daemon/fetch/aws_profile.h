@@ -1,11 +1,10 @@
 /* aws_profile.h: the files of ~/.aws: sections with keys and values. Pure. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* The value of a key in the section of a profile, which is called [NAME] or [profile NAME], into a
- * buffer; false: there is none, or it does not fit. Of equal keys the last one counts. Indented
+ * buffer. 1; 0: there is none; -E2BIG: it does not fit. Of equal keys the last one counts. Indented
  * lines belong to a nested value and are passed over. */
-bool leat_aws_profile_get(const char *text, const char *profile, const char *key, char *buffer,
-                          size_t size);
+int leat_aws_profile_get(const char *text, const char *profile, const char *key, char *buffer,
+                         size_t size);

@@ -23,6 +23,7 @@
 #define PROCESS_MS       60000
 #define METADATA_MS      2000
 #define SOON_S           300 /* before they expire others are taken */
+#define AGAIN_S          300 /* where there are none, they are looked for again */
 #define METADATA         "http://169.254.169.254"
 #define METADATA_ROLES   "/latest/meta-data/iam/security-credentials/"
 
@@ -67,33 +68,37 @@ static char *read_aws_file(const char *name, const char *named_by, size_t *ret_n
     return text;
 }
 
-static bool get_of_profile(const struct leat_fetch_settings *settings, bool is_config,
-                           const char *key, char *buffer, size_t size) {
+/* 1; 0: there is none; -E2BIG. */
+static int get_of_profile(const struct leat_fetch_settings *settings, bool is_config,
+                          const char *key, char *buffer, size_t size) {
     size_t n = 0;
     char *text = is_config ? read_aws_file("config", "AWS_CONFIG_FILE", &n)
                            : read_aws_file("credentials", "AWS_SHARED_CREDENTIALS_FILE", &n);
-    bool is_found = text && leat_aws_profile_get(text, profile_name(settings), key, buffer, size);
+    int r = text ? leat_aws_profile_get(text, profile_name(settings), key, buffer, size) : 0;
 
     if (text)
         explicit_bzero(text, n);
     free(text);
-    return is_found;
+    return r;
 }
 
 /* ---- JSON ---- */
 
-static bool get_text(struct leat_json_node root, const char *key, char *buffer, size_t size) {
+/* 1; 0: there is no such text, or it is empty; -EBADMSG: it does not fit, or no text has it. */
+static int get_text(struct leat_json_node root, const char *key, char *buffer, size_t size) {
     struct leat_json_node node;
     const char *text;
     size_t n;
 
     if (!leat_json_find(root, key, strlen(key), &node) || leat_json_kind(node) != LEAT_JSON_STRING)
-        return false;
+        return 0;
     text = leat_json_string(node, &n);
-    if (n == 0 || n >= size || strlen(text) != n)
-        return false;
+    if (n == 0)
+        return 0;
+    if (n >= size || strlen(text) != n)
+        return -EBADMSG;
     memcpy(buffer, text, n + 1);
-    return true;
+    return 1;
 }
 
 static bool is_plain(const char *text) {
@@ -103,24 +108,35 @@ static bool is_plain(const char *text) {
     return true;
 }
 
+/* ISO 8601, in UTC unless it says otherwise; 0: it is no time. */
 static int64_t read_time(const char *text) {
-    struct tm time = {.tm_year = 0};
+    struct tm time = {.tm_year = 0}, zone = {.tm_gmtoff = 0};
+    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &time);
 
-    return strptime(text, "%Y-%m-%dT%H:%M:%S", &time) ? (int64_t)timegm(&time) : 0;
+    if (!rest)
+        return 0;
+    if (*rest == '.')
+        rest += 1 + strspn(rest + 1, "0123456789");
+    (void)strptime(rest, "%z", &zone);
+    return (int64_t)timegm(&time) - zone.tm_gmtoff;
 }
 
 static int take_json(struct leat_json_node root, struct leat_credentials *credentials) {
     char expiration[64];
+    int r;
 
     if (leat_json_kind(root) != LEAT_JSON_OBJECT ||
-        !get_text(root, "AccessKeyId", credentials->key, sizeof(credentials->key)) ||
-        !get_text(root, "SecretAccessKey", credentials->secret, sizeof(credentials->secret)))
+        get_text(root, "AccessKeyId", credentials->key, sizeof(credentials->key)) != 1 ||
+        get_text(root, "SecretAccessKey", credentials->secret, sizeof(credentials->secret)) != 1)
         return -EBADMSG;
-    if (!get_text(root, "SessionToken", credentials->token, sizeof(credentials->token)) &&
-        !get_text(root, "Token", credentials->token, sizeof(credentials->token)))
-        credentials->token[0] = '\0';
-    credentials->expires_at =
-        get_text(root, "Expiration", expiration, sizeof(expiration)) ? read_time(expiration) : 0;
+    credentials->token[0] = '\0';
+    r = get_text(root, "SessionToken", credentials->token, sizeof(credentials->token));
+    if (r == 0)
+        r = get_text(root, "Token", credentials->token, sizeof(credentials->token));
+    if (r < 0)
+        return r;
+    r = get_text(root, "Expiration", expiration, sizeof(expiration));
+    credentials->expires_at = r > 0 ? read_time(expiration) : 0;
     return is_plain(credentials->key) && is_plain(credentials->secret) &&
                    is_plain(credentials->token)
                ? 0
@@ -154,11 +170,12 @@ static int read_answer(int fd, struct answer *answer) {
     for (;;) {
         int64_t left = ((int64_t)until - (int64_t)leat_now_ns()) / 1000000;
         struct pollfd watch = {.fd = fd, .events = POLLIN};
+        int r = left > 0 ? poll(&watch, 1, (int)left) : 0;
         ssize_t n;
 
-        if (left <= 0 || poll(&watch, 1, (int)left) == 0)
+        if (r == 0)
             return -ETIMEDOUT;
-        n = read(fd, answer->bytes + answer->n, ANSWER_BYTES_MAX - answer->n);
+        n = r < 0 ? -1 : read(fd, answer->bytes + answer->n, ANSWER_BYTES_MAX - answer->n);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -197,8 +214,8 @@ static int run_process(const char *command, struct answer *answer) {
     return r;
 }
 
-static int take_process(struct leat_credentials *credentials, const char *command,
-                        struct leat_error *err) {
+static int ask_process(struct leat_credentials *credentials, const char *command,
+                       struct leat_error *err) {
     struct answer *answer = calloc(1, sizeof(*answer));
     struct leat_error why = LEAT_ERROR_INIT;
     int r = answer ? run_process(command, answer) : -ENOMEM;
@@ -288,59 +305,113 @@ static void take_metadata(struct leat_credentials *credentials) {
         is_off && strcasecmp(is_off, "true") == 0 ? NULL : calloc(1, sizeof(*answer));
 
     credentials->is_there = answer && get_from_metadata(answer, credentials);
+    if (!credentials->is_there) { /* perhaps the service is only starting: looked for again */
+        leat_credentials_forget(credentials);
+        credentials->expires_at = (int64_t)time(NULL) + SOON_S + AGAIN_S;
+    }
     answer_free(answer);
 }
 
 /* ---- all of them ---- */
 
-static bool take_variables(struct leat_credentials *credentials) {
-    const char *key = variable("AWS_ACCESS_KEY_ID"), *secret = variable("AWS_SECRET_ACCESS_KEY");
-    const char *token = variable("AWS_SESSION_TOKEN");
-
-    if (!key || !secret)
-        return false;
-    (void)snprintf(credentials->key, sizeof(credentials->key), "%s", key);
-    (void)snprintf(credentials->secret, sizeof(credentials->secret), "%s", secret);
-    (void)snprintf(credentials->token, sizeof(credentials->token), "%s", token ? token : "");
-    credentials->source = "the environment";
-    return true;
+/* What goes into requests as it is. 1, or -EACCES. */
+static int check(const struct leat_credentials *credentials, struct leat_error *err) {
+    if (is_plain(credentials->key) && is_plain(credentials->secret) && is_plain(credentials->token))
+        return 1;
+    return leat_error_set(err, -EACCES,
+                          "the credentials in %s contain a blank, a line break, or another "
+                          "character that no credentials have",
+                          credentials->source);
 }
 
-static bool take_profile(struct leat_credentials *credentials,
-                         const struct leat_fetch_settings *settings, bool is_config) {
-    if (!get_of_profile(settings, is_config, "aws_access_key_id", credentials->key,
-                        sizeof(credentials->key)) ||
-        !get_of_profile(settings, is_config, "aws_secret_access_key", credentials->secret,
-                        sizeof(credentials->secret)))
-        return false;
-    if (!get_of_profile(settings, is_config, "aws_session_token", credentials->token,
-                        sizeof(credentials->token)))
-        credentials->token[0] = '\0';
+static int fail_too_long(const char *what, const char *where, size_t size, struct leat_error *err) {
+    return leat_error_set(err, -EACCES, "%s in %s has more than %zu bytes", what, where, size - 1);
+}
+
+/* 1: copied; 0: there is none; -EACCES: it is too long. */
+static int copy_variable(const char *name, const char *where, char *buffer, size_t size,
+                         struct leat_error *err) {
+    const char *value = variable(name);
+    int n = snprintf(buffer, size, "%s", value ? value : "");
+
+    return n >= (int)size ? fail_too_long(name, where, size, err) : value != NULL;
+}
+
+static int copy_of_profile(const struct leat_fetch_settings *settings, bool is_config,
+                           const char *key, char *buffer, size_t size, struct leat_error *err) {
+    int r = get_of_profile(settings, is_config, key, buffer, size);
+
+    return r < 0 ? fail_too_long(key, is_config ? "~/.aws/config" : "~/.aws/credentials", size, err)
+                 : r;
+}
+
+/* These take a source: 1; 0: it has none; -EACCES. */
+static int take_variables(struct leat_credentials *credentials, struct leat_error *err) {
+    int r;
+
+    credentials->source = "the environment";
+    r = copy_variable("AWS_ACCESS_KEY_ID", credentials->source, credentials->key,
+                      sizeof(credentials->key), err);
+    if (r > 0)
+        r = copy_variable("AWS_SECRET_ACCESS_KEY", credentials->source, credentials->secret,
+                          sizeof(credentials->secret), err);
+    if (r > 0 && copy_variable("AWS_SESSION_TOKEN", credentials->source, credentials->token,
+                               sizeof(credentials->token), err) < 0)
+        r = -EACCES;
+    return r > 0 ? check(credentials, err) : r;
+}
+
+static int take_profile(struct leat_credentials *credentials,
+                        const struct leat_fetch_settings *settings, bool is_config,
+                        struct leat_error *err) {
+    int r = copy_of_profile(settings, is_config, "aws_access_key_id", credentials->key,
+                            sizeof(credentials->key), err);
+
     credentials->source = is_config ? "~/.aws/config" : "~/.aws/credentials";
-    return true;
+    if (r > 0)
+        r = copy_of_profile(settings, is_config, "aws_secret_access_key", credentials->secret,
+                            sizeof(credentials->secret), err);
+    if (r > 0) {
+        credentials->token[0] = '\0';
+        if (copy_of_profile(settings, is_config, "aws_session_token", credentials->token,
+                            sizeof(credentials->token), err) < 0)
+            r = -EACCES;
+    }
+    return r > 0 ? check(credentials, err) : r;
+}
+
+static int take_process(struct leat_credentials *credentials,
+                        const struct leat_fetch_settings *settings, struct leat_error *err) {
+    char command[LEAT_SECRET_MAX];
+    int r = copy_of_profile(settings, true, "credential_process", command, sizeof(command), err);
+
+    if (r > 0)
+        r = ask_process(credentials, command, err) < 0 ? -EACCES : 1;
+    explicit_bzero(command, sizeof(command));
+    return r;
 }
 
 int leat_credentials_get(struct leat_credentials *credentials,
                          const struct leat_fetch_settings *settings, struct leat_error *err) {
-    char command[LEAT_SECRET_MAX];
     int r = 0;
 
     if (credentials->is_known &&
         (credentials->expires_at == 0 || credentials->expires_at - SOON_S > (int64_t)time(NULL)))
         return 0;
     leat_credentials_forget(credentials);
-    if ((!settings->profile && take_variables(credentials)) ||
-        take_profile(credentials, settings, false) || take_profile(credentials, settings, true)) {
-        credentials->is_there = true;
-    } else if (get_of_profile(settings, true, "credential_process", command, sizeof(command))) {
-        r = take_process(credentials, command, err);
-        credentials->is_there = r == 0;
-    } else {
+    if (!settings->profile)
+        r = take_variables(credentials, err);
+    if (r == 0)
+        r = take_profile(credentials, settings, false, err);
+    if (r == 0)
+        r = take_profile(credentials, settings, true, err);
+    if (r == 0)
+        r = take_process(credentials, settings, err);
+    credentials->is_there = r > 0;
+    if (r == 0)
         take_metadata(credentials);
-    }
-    explicit_bzero(command, sizeof(command));
-    credentials->is_known = r == 0;
-    return r;
+    credentials->is_known = r >= 0;
+    return r < 0 ? r : 0;
 }
 
 void leat_credentials_forget(struct leat_credentials *credentials) {
@@ -355,13 +426,14 @@ int leat_store_find(const struct leat_fetch_settings *settings, char **ret_endpo
 
     endpoint = endpoint ? endpoint : variable("AWS_ENDPOINT_URL_S3");
     endpoint = endpoint ? endpoint : variable("AWS_ENDPOINT_URL");
-    if (!endpoint && get_of_profile(settings, true, "endpoint_url", of_profile, sizeof(of_profile)))
+    if (!endpoint &&
+        get_of_profile(settings, true, "endpoint_url", of_profile, sizeof(of_profile)) > 0)
         endpoint = of_profile;
     n = endpoint ? strlen(endpoint) : 0;
     while (n > 0 && endpoint[n - 1] == '/')
         n--;
     if (endpoint && ((strncmp(endpoint, "https://", 8) != 0 && strncmp(endpoint, "http://", 7)) ||
-                     strpbrk(endpoint, "@?# ")))
+                     n < strlen("http://h") || strpbrk(endpoint, "@?# ")))
         return leat_error_set(err, -EINVAL,
                               "the endpoint (AWS_ENDPOINT_URL, or `endpoint` of `fetch`) must be a "
                               "plain URL that begins with https:// or http://");
@@ -370,7 +442,7 @@ int leat_store_find(const struct leat_fetch_settings *settings, char **ret_endpo
         return leat_error_oom(err);
     region = region ? region : variable("AWS_REGION");
     region = region ? region : variable("AWS_DEFAULT_REGION");
-    if (!region && get_of_profile(settings, true, "region", of_profile, sizeof(of_profile)))
+    if (!region && get_of_profile(settings, true, "region", of_profile, sizeof(of_profile)) > 0)
         region = of_profile;
     region = region ? region : "us-east-1";
     if (strspn(region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") !=

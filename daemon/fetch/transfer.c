@@ -39,10 +39,13 @@ static long status_of(const struct leat_transfer *transfer) {
 static size_t on_header(char *data, size_t size, size_t n, void *user) {
     struct leat_transfer *transfer = user;
 
-    if (size * n >= 5 && memcmp(data, "HTTP/", 5) == 0)
+    if (size * n >= 5 && memcmp(data, "HTTP/", 5) == 0) {
         leat_answer_begin(&transfer->answer);
-    else
+        transfer->has_head = false;
+    } else {
         leat_answer_take(&transfer->answer, data, size * n);
+        transfer->has_head |= data[0] == '\r' || data[0] == '\n';
+    }
     return size * n;
 }
 
@@ -274,7 +277,7 @@ static int begin_attempt(struct leat_transfer *transfer, struct leat_error *err)
     transfer->easy = curl_easy_init();
     transfer->body.n_bytes = transfer->n_sent = transfer->n_taken = 0;
     transfer->take_error = 0;
-    transfer->has_more = false;
+    transfer->has_more = transfer->has_head = false;
     transfer->reason[0] = '\0';
     leat_answer_begin(&transfer->answer);
     if (r == 0 && !transfer->easy)
@@ -444,6 +447,8 @@ static void end_transfer(struct leat_transfer *transfer, CURLcode code) {
     long status = status_of(transfer);
     char cause[LEAT_ERROR_MESSAGE_MAX];
 
+    if (code == CURLE_OK && !transfer->has_head) /* the connection was lost within it */
+        code = CURLE_GOT_NOTHING;
     if (transfer->body.failed) {
         leat_error_oom(&err);
     } else if (transfer->take_error < 0) {

@@ -52,10 +52,11 @@ struct leat_transfer {
     struct leat_transfer_request request; /* its texts are copies */
     struct leat_transfers *all;
     char *url, *version, *token, *upload, *content;
-    uint64_t n_sent;                              /* PUT */
-    uint64_t n_taken;                             /* BLOCK: bytes of this attempt */
-    int take_error;                               /* BLOCK: why they were not taken */
-    bool is_s3, is_active, has_renewed, has_more; /* has_more: bytes than there may be */
+    uint64_t n_sent;  /* PUT */
+    uint64_t n_taken; /* BLOCK: bytes of this attempt */
+    int take_error;   /* BLOCK: why they were not taken */
+    bool is_s3, is_active, has_renewed;
+    bool has_head, has_more; /* all of the answer's head; more bytes than there may be */
     CURL *easy;
     struct curl_slist *headers;
     char reason[CURL_ERROR_SIZE];

@@ -129,6 +129,14 @@ MUTANTS = {
         ("refusals for memory are not counted", "    leat_user_count_refusal(user);\n    describe_limit(&user->memory, is_part, limit, sizeof(limit));", "    describe_limit(&user->memory, is_part, limit, sizeof(limit));"),
         ("files of a tokenizer are free", "    if (loading->need_bytes <= loading->room_bytes)\n        return 0;\n    return leat_error_set(", "    if (true)\n        return 0;\n    return leat_error_set("),
     ]),
+    "daemon/fetch/credentials.c": ("daemon.test_credentials", [
+        ("a token that is too long is left out", "    if (n >= size || strlen(text) != n)\n        return -EBADMSG;", "    if (n >= size || strlen(text) != n)\n        return 0;"),
+        ("a variable that is too long is cut off", "return n >= (int)size ? fail_too_long(name, where, size, err) : value != NULL;", "return n >= 0 && value != NULL;"),
+        ("a line break goes into a request", "return r > 0 ? check(credentials, err) : r;\n}\n\nstatic int take_profile", "return r;\n}\n\nstatic int take_profile"),
+        ("a time zone is passed over", "(int64_t)timegm(&time) - zone.tm_gmtoff", "(int64_t)timegm(&time)"),
+        ("credentials are never looked for again", "credentials->expires_at = (int64_t)time(NULL) + SOON_S + AGAIN_S;", ""),
+        ("an endpoint may have no host", "n < strlen(\"http://h\") ||", ""),
+    ]),
     "daemon/fetch/block_cache.c": ("e2e.fetch", [
         ("the end of a block is not written", "    int r = write_out(writer), fd =", "    int r = 0, fd ="),
     ]),
@@ -139,7 +147,16 @@ MUTANTS = {
         ("an upload that failed is not given up", "    if (!store->upload || !begin(store, &store->transfer, &request))\n        finish(store);", "    (void)request;\n    finish(store);"),
         ("the service stores", "    if (client->server->control < 0)", "    if (false)"),
     ]),
-    "daemon/fetch/transfer.c": ("e2e.prepared_store", [
+    "daemon/fetch/object_url.c": ("daemon.test_object_url", [
+        ("addresses of IPv4 within IPv6 are those of others", "if (IN6_IS_ADDR_V4MAPPED(address) || IN6_IS_ADDR_V4COMPAT(address))", "if (IN6_IS_ADDR_V4MAPPED(address))"),
+    ]),
+    "daemon/fetch/transfer.c": ("daemon.test_transfer e2e.prepared_store", [
+        ("a name may be one of this machine", "    if (leat_address_is_local(&address->addr))\n        return CURL_SOCKET_BAD;\n", ""),
+        ("half a head is an answer", "if (code == CURLE_OK && !transfer->has_head)", "if (false)"),
+        ("another range is taken", "answer->first != request->first ||", ""),
+        ("fewer bytes are taken", "if (transfer->n_taken != request->n_bytes)", "if (false)"),
+        ("another version is taken", "strcmp(leat_answer_version(answer), transfer->version) != 0)", "false)"),
+        ("it is tried again after the timeout", "return transfer->again_ns < transfer->begun_ns + timeout_ns;", "return true;"),
         ("a conflict ends the upload", "|| (status == 409 && is_writing(transfer));", ";"),
         ("an object that is there is replaced", "    if (transfer->request.is_new)\n        return add_header(transfer, \"If-None-Match\", \"*\");\n", ""),
     ]),

@@ -100,15 +100,19 @@ static void test_profile(void **state) {
     char value[8];
 
     (void)state;
-    assert_true(leat_aws_profile_get(text, "default", "aws_access_key_id", value, sizeof(value)));
+    assert_int_equal(
+        leat_aws_profile_get(text, "default", "aws_access_key_id", value, sizeof(value)), 1);
     assert_string_equal(value, "D");
-    assert_true(leat_aws_profile_get(text, "work", "aws_access_key_id", value, sizeof(value)));
+    assert_int_equal(leat_aws_profile_get(text, "work", "aws_access_key_id", value, sizeof(value)),
+                     1);
     assert_string_equal(value, "W");
-    assert_true(leat_aws_profile_get(text, "work", "region", value, sizeof(value)));
+    assert_int_equal(leat_aws_profile_get(text, "work", "region", value, sizeof(value)), 1);
     assert_string_equal(value, "r");
-    assert_false(leat_aws_profile_get(text, "default", "region", value, sizeof(value)));
-    assert_false(leat_aws_profile_get(text, "none", "region", value, sizeof(value)));
-    assert_false(leat_aws_profile_get("[default]\na = 12345678\n", "default", "a", value, 8));
+    assert_int_equal(leat_aws_profile_get(text, "default", "region", value, sizeof(value)), 0);
+    assert_int_equal(leat_aws_profile_get(text, "none", "region", value, sizeof(value)), 0);
+    assert_int_equal(leat_aws_profile_get("[default]\na = 1234567\n", "default", "a", value, 8), 1);
+    assert_int_equal(leat_aws_profile_get("[default]\na = 12345678\n", "default", "a", value, 8),
+                     -E2BIG);
 }
 
 static int parse(const char *json, struct leat_credentials *credentials) {

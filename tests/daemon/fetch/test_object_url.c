@@ -7,9 +7,14 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "daemon/fetch/object_url.h"
 
@@ -72,6 +77,7 @@ static void test_refused(void **state) {
         "s3://b/a/../b",
         "https://[::1]/x",
         "https://-h/x",
+        "https://.h/x",
         "http://h h/x",
     };
     struct leat_object_url url;
@@ -97,12 +103,73 @@ static void test_local(void **state) {
         assert_false(leat_host_is_local(others[i]));
 }
 
+static void test_local_addresses(void **state) {
+    static const struct {
+        const char *address;
+        bool is_local;
+    } rows[] = {
+        {"127.0.0.1", true},
+        {"127.255.255.254", true},
+        {"0.0.0.0", true},
+        {"0.1.2.3", true},
+        {"169.254.169.254", true},
+        {"169.255.0.1", false},
+        {"10.0.0.1", false},
+        {"128.0.0.1", false},
+        {"::1", true},
+        {"::", true},
+        {"fe80::1", true},
+        {"febf::1", true},
+        {"fec0::1", false},
+        {"fd00::1", false},
+        {"2001:db8::1", false},
+        {"::ffff:127.0.0.1", true},
+        {"::ffff:169.254.1.1", true},
+        {"::ffff:8.8.8.8", false},
+        {"::127.0.0.1", true},
+        {"::8.8.8.8", false},
+        {"0:0:0:1::1", false},
+        {"0:0:1::127.0.0.1", false},
+        {"0:1::1", false},
+        {"1::", false},
+    };
+    struct sockaddr_un other = {.sun_family = AF_UNIX};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sockaddr_in v4 = {.sin_family = AF_INET};
+        struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+        bool is_v4 = inet_pton(AF_INET, rows[i].address, &v4.sin_addr) == 1, is_local;
+
+        assert_true(is_v4 || inet_pton(AF_INET6, rows[i].address, &v6.sin6_addr) == 1);
+        is_local = is_v4 ? leat_address_is_local((const struct sockaddr *)&v4)
+                         : leat_address_is_local((const struct sockaddr *)&v6);
+        if (is_local != rows[i].is_local)
+            fail_msg("%s", rows[i].address);
+    }
+    assert_true(leat_address_is_local((const struct sockaddr *)&other));
+}
+
+/* Names of hosts as long as they may be, and longer. */
+static void test_long_hosts(void **state) {
+    char name[400];
+    struct leat_object_url url;
+
+    (void)state;
+    for (int n = LEAT_BUCKET_MAX - 2; n <= LEAT_BUCKET_MAX + 2; n++) {
+        (void)snprintf(name, sizeof(name), "https://%0*d/x", n, 7);
+        assert_int_equal(leat_object_url_parse(name, &url, LEAT_ERROR_IGNORED),
+                         n <= LEAT_BUCKET_MAX ? 0 : -EINVAL);
+        (void)snprintf(name, sizeof(name), "%0*dx", n, 7);
+        assert_int_equal(leat_host_is_local(name), n >= LEAT_BUCKET_MAX);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_asked),
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_local),
+        cmocka_unit_test(test_asked),           cmocka_unit_test(test_list),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_local),
+        cmocka_unit_test(test_local_addresses), cmocka_unit_test(test_long_hosts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,18 +9,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
-static void check_behind(const char *text, const char *key, const char *value, bool is_found) {
+static void check_behind(const char *text, const char *key, const char *value, int found) {
     char *longer, again[24];
 
     if (asprintf(&longer, "%s\n[profile other]\n%s = a b\n", text, key) < 0)
         return;
-    if (leat_aws_profile_get(longer, "default", key, again, sizeof(again)) != is_found ||
-        (is_found && strcmp(again, value) != 0))
+    if (leat_aws_profile_get(longer, "default", key, again, sizeof(again)) != found ||
+        (found > 0 && strcmp(again, value) != 0))
         abort();
     free(longer);
     if (asprintf(&longer, "%s\n[ default ]\n%s = a b\n", text, key) < 0)
         return;
-    if (!leat_aws_profile_get(longer, "default", key, again, sizeof(again)) ||
+    if (leat_aws_profile_get(longer, "default", key, again, sizeof(again)) != 1 ||
         strcmp(again, "a b") != 0)
         abort();
     free(longer);
@@ -35,11 +35,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     if (n_bytes > 0)
         memcpy(text, data, n_bytes);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        bool is_found = leat_aws_profile_get(text, "default", keys[i], value, sizeof(value));
+        int found = leat_aws_profile_get(text, "default", keys[i], value, sizeof(value));
 
-        if (is_found && (!value[0] || strlen(value) >= sizeof(value) || !strstr(text, value)))
+        if (found > 0 && (!value[0] || strlen(value) >= sizeof(value) || !strstr(text, value)))
             abort();
-        check_behind(text, keys[i], value, is_found);
+        check_behind(text, keys[i], value, found);
     }
     free(text);
     return 0;
