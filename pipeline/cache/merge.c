@@ -77,7 +77,7 @@ static int open_target(struct merge *merge, const struct leat_plan *plan, const 
         found->file = leat_cache_file_unref(found->file);
     }
     free(description);
-    if (r == 0 && !found->is_builder && !(found->file && found->file->is_complete)) {
+    if (r == 0 && !(found->file && (found->is_builder || found->file->is_complete))) {
         leat_cache_file_unref(found->file);
         return leat_error_set(merge->err, -EBUSY, "%s: another process is building this cache",
                               folder);

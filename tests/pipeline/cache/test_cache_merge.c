@@ -9,13 +9,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pipeline/cache/key.h"
 #include "pipeline/cache/merge.h"
+#include "pipeline/cache/shards.h"
+#include "pipeline/cache/shards_index.h"
 #include "tests/pipeline/shared_cache_folder.h"
 #include "tests/pipeline/shared_records.h"
 
 #define CACHE  "cache: {path: .}"
 #define FILES  "csv: {paths: [a.csv, b.csv, c.csv]}"
 #define STAGES CASTS "- select: {fields: [id, age]}\n- batch: {batch_size: 16}"
+#define FILTERED                                                                                   \
+    CASTS "- filter: {input: id, min: 99}\n- select: {fields: [id, age]}\n"                        \
+          "- batch: {batch_size: 16}"
+
+static const char *stages = STAGES;
 
 static void damage(const char *path, off_t at) {
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -33,7 +41,7 @@ static void prepare(uint32_t shard, uint32_t n_shards, const char *folder, const
             .only_builds = true, .cache_folder = folder, .shard = shard, .n_shards = n_shards}};
     struct driven driven;
 
-    driven = drive_stream(FILES, options, STAGES, &how);
+    driven = drive_stream(FILES, options, stages, &how);
     assert_string_equal(driven.error.message, "");
     assert_int_equal(driven.n_batches, 0);
 }
@@ -51,7 +59,7 @@ static void remove_folder(const char *folder) {
 }
 
 static int merge(const char *options, const char *folder, struct leat_error *err) {
-    struct leat_plan *plan = stream_plan(FILES, options, STAGES);
+    struct leat_plan *plan = stream_plan(FILES, options, stages);
     struct leat_cache_merged merged;
     char target[256];
     int r;
@@ -81,7 +89,7 @@ static void test_shards(void **state) {
     write_data("b.csv", 700, 3, 0);
     write_data("c.csv", 703, 900, 50);
     remove_caches();
-    driven = drive_stream(FILES, options, STAGES, &at_once);
+    driven = drive_stream(FILES, options, stages, &at_once);
     assert_string_equal(driven.error.message, "");
     (void)snprintf(name, sizeof(name), "%s", cache_name());
     whole = read_bytes(name, &n_whole);
@@ -159,10 +167,153 @@ static void test_wrong_shards(void **state) {
     remove_folder(folder);
 }
 
+/* What another process has left half is thrown away; while it builds, nobody else does. */
+static void test_half_there(void **state) {
+    const char *options = CACHE "\n    block_bytes: 4096";
+    struct leat_cache_limits no_limits = {.max_size = 0};
+    struct drive at_once = {.options = {.only_builds = true}},
+                 cut = {.cancel_after = 2, .options = {.n_epochs = 1, .max_map_jobs = 1}};
+    struct leat_cache_found found = {.file = NULL};
+    struct leat_cache_identity identity;
+    struct leat_data *data = NULL;
+    struct leat_error err = LEAT_ERROR_INIT;
+    char folder[256], name[LEAT_CACHE_NAME_MAX], other[512], *description;
+    struct leat_plan *plan;
+    size_t n_whole, n_bytes;
+    uint8_t *whole, *bytes;
+
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "%s", folder_path("shards"));
+    write_data("a.csv", 0, 700, 0);
+    write_data("b.csv", 700, 3, 0);
+    write_data("c.csv", 703, 20000, 0);
+    remove_caches();
+    assert_int_equal(drive_stream(FILES, options, stages, &at_once).error.code, 0);
+    (void)snprintf(name, sizeof(name), "%s", cache_name());
+    whole = read_bytes(name, &n_whole);
+    for (uint32_t i = 0; i < 2; i++)
+        prepare(i, 2, folder, options);
+
+    remove_caches();
+    (void)drive_stream(FILES, options, stages, &cut);
+    assert_non_null(strstr(cache_name(), ".partial"));
+    assert_int_equal(merge(options, folder, &err), 0);
+    assert_string_equal(cache_name(), name);
+    bytes = read_bytes(name, &n_bytes);
+    assert_int_equal(n_bytes, n_whole);
+    assert_memory_equal(bytes, whole, n_whole);
+    free(bytes);
+
+    remove_caches();
+    plan = stream_plan(FILES, options, stages);
+    description = leat_cache_describe(plan);
+    assert_int_equal(leat_cache_key(plan, &leat_opener_any, &data, &identity, &err), 0);
+    assert_int_equal(leat_cache_store_open(folder_path("."), &identity, description, &no_limits,
+                                           true, &found, &err),
+                     0);
+    assert_true(found.is_builder);
+    check_merge(options, folder, -EBUSY, "another process is building this cache");
+    leat_cache_file_unref(found.file);
+    assert_int_equal(merge(options, folder, &err), 0);
+    leat_data_unref(data);
+    free(description);
+    leat_plan_unref(plan);
+
+    (void)snprintf(name, sizeof(name), "%s", cache_name());
+    (void)snprintf(other, sizeof(other), "%s/x-of-y.leat", folder);
+    assert_int_equal(link(folder_path(name), other), 0);
+    check_merge(options, folder, -EINVAL, "x-of-y.leat: this file is not a shard of a cache");
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(symlink(folder_path("a.csv"), other), 0);
+    check_merge(options, folder, -EBADMSG, "this is not a cache");
+    free(whole);
+    remove_folder(folder);
+    remove_caches();
+}
+
+static int index_shards(const char *options, const char *folder, char *ret_name,
+                        struct leat_error *err) {
+    struct leat_plan *plan = stream_plan(FILES, options, stages);
+    struct leat_cache_shards shards;
+    int r = leat_cache_shards_open(&shards, plan, &leat_opener_any, &folder, 1, -ESTALE, err);
+
+    if (r == 0)
+        r = leat_cache_shards_index(&shards, plan, &leat_opener_any, folder_path("."), ret_name,
+                                    err);
+    leat_cache_shards_deinit(&shards);
+    leat_plan_unref(plan);
+    return r;
+}
+
+/* The index that is made of shards is that which a run makes of the source; of a damaged shard,
+ * none is made. */
+static void test_index_of_shards(void **state) {
+    static const char *const compressions[] = {"raw", "lz4"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct drive builds = {.options = {.n_epochs = 1}};
+        char index_folder[256], folder[256], options[128], name[LEAT_CACHE_NAME_MAX], path[512];
+        struct leat_error err = LEAT_ERROR_INIT;
+        size_t n_whole, n_bytes;
+        uint8_t *whole, *bytes;
+        struct dirent *entry;
+        struct driven late;
+        DIR *directory;
+
+        (void)snprintf(folder, sizeof(folder), "%s", folder_path("shards"));
+        (void)snprintf(index_folder, sizeof(index_folder), "%s", folder_path("."));
+        builds.options.index_folder = index_folder;
+        stages = FILTERED;
+        (void)snprintf(options, sizeof(options),
+                       "cache: {path: ., compression: %s}\n    block_bytes: 4096", compressions[i]);
+        write_data("a.csv", 0, 700, 0);
+        write_data("b.csv", 700, 3, 0);
+        write_data("c.csv", 703, 900, 0);
+        remove_caches();
+        for (uint32_t k = 0; k < 3; k++)
+            prepare(k, 3, folder, options);
+        assert_int_equal(drive_stream(FILES, "block_bytes: 4096", stages, &builds).error.code, 0);
+        whole = read_bytes(cache_name(), &n_whole);
+        builds.options.first_step = 50;
+        remove_caches();
+        assert_int_equal(index_shards(options, folder, name, &err), 0);
+        assert_string_equal(cache_name(), name);
+        bytes = read_bytes(name, &n_bytes);
+        if (i == 1) { /* as a run compresses it */
+            assert_int_equal(n_bytes, n_whole);
+            assert_memory_equal(bytes, whole, n_whole);
+        }
+        late = drive_stream(FILES, "block_bytes: 4096", stages, &builds);
+        builds.options.index_folder = NULL;
+        assert_string_equal(late.error.message, "");
+        assert_string_equal(drive_stream(FILES, "block_bytes: 4096", stages, &builds).digest,
+                            late.digest);
+        free(bytes);
+        free(whole);
+
+        remove_caches();
+        directory = opendir(folder);
+        while ((entry = readdir(directory)) && !strstr(entry->d_name, "-1-of-3"))
+            continue;
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        (void)closedir(directory);
+        damage(path, 1500);
+        assert_int_equal(index_shards(options, folder, name, &err), -EBADMSG);
+        assert_non_null(strstr(err.message, "is damaged"));
+        assert_non_null(strstr(err.path, "-1-of-3.leat"));
+        assert_null(cache_name());
+        remove_folder(folder);
+    }
+    stages = STAGES;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shards),
         cmocka_unit_test(test_wrong_shards),
+        cmocka_unit_test(test_half_there),
+        cmocka_unit_test(test_index_of_shards),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

@@ -22,6 +22,12 @@
     "{\"leat_set\": 2, \"spec\": \"" DIGEST "\", \"data\": \"" DIGEST                              \
     "\", \"verify\": \"sample\", \"n_records\": " n_records                                        \
     ", \"n_rows\": 4, \"sources\": " sources ", \"files\": " files ", \"shards\": " shards "}"
+#define HEAD(n_files, n_bytes)                                                                     \
+    "[{\"n_files\": " n_files ", \"record_bytes\": " n_bytes ", \"head\": \"610a\"}]"
+#define NAMED(name) "[{\"name\": \"" name "\", \"n_bytes\": 9, \"digest\": \"" CHECKSUM "\"}]"
+#define ROWS(n_records, n_rows)                                                                    \
+    "{\"n_records\": " n_records ", \"n_rows\": " n_rows ", \"blocks\": \"" CHECKSUM "\"}"
+#define MOST "9223372036854775807"
 #define GOOD SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "6")
 
 static void test_round_trip(void **state) {
@@ -75,12 +81,55 @@ static void test_refused(void **state) {
     check_refused(SET("[{\"n_files\": 1, \"record_bytes\": 2, \"head\": \"x0\"}]", FILES,
                       "[" SHARD "," SHARD "]", "6"),
                   "has digits that are not hexadecimal");
+    check_refused(SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "\"6\""),
+                  "\"n_records\" is missing or has another type");
+    check_refused(SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "5"), "is not the sum");
+    check_refused(SET(SOURCES, FILES, "[" ROWS("3", "3") "," SHARD "]", "6"), "is not the sum");
+    check_refused(SET(SOURCES, FILES, "[" ROWS("1", "2") "," SHARD "]", "4"),
+                  "\"shards\" has impossible counts");
+    check_refused(
+        SET(SOURCES, FILES, "[" ROWS(MOST, "4") "," ROWS(MOST, "0") "," ROWS("4", "0") "]", "2"),
+        "\"shards\" has impossible counts");
+    check_refused(SET(HEAD("0", "2"), FILES, "[" SHARD "," SHARD "]", "6"),
+                  "\"sources\" is out of range");
+    check_refused(SET(HEAD("4000000000", "2"), FILES, "[" SHARD "," SHARD "]", "6"),
+                  "\"sources\" is out of range");
+    check_refused(SET(HEAD("1", MOST), FILES, "[" SHARD "," SHARD "]", "6"),
+                  "\"sources\" is out of range");
+    check_refused(SET(SOURCES, NAMED(""), "[" SHARD "," SHARD "]", "6"),
+                  "\"name\" is not the name of a file");
+    check_refused(SET(SOURCES, NAMED("a\\u0000b"), "[" SHARD "," SHARD "]", "6"),
+                  "\"name\" is not the name of a file");
+    check_refused(SET(SOURCES, FILES, "[" SHARD "," SHARD "]", "6") "x", "d/set.json: ");
+    check_refused(SET(SOURCES, FILES,
+                      "[" SHARD ",{\"n_records\": 3, \"n_rows\": 2, \"blocks\": \"0123\"}]", "6"),
+                  "\"blocks\" has a truncated checksum");
+}
+
+/* The head of a source that is longer than any that leat writes. */
+static void test_large_head(void **state) {
+    size_t n = 2 * ((size_t)LEAT_SET_HEAD_MAX + 1);
+    struct leat_text text = {.data = NULL};
+    char *digits = malloc(n + 1);
+
+    (void)state;
+    assert_non_null(digits);
+    memset(digits, 'a', n);
+    digits[n] = '\0';
+    leat_text_add(&text,
+                  SET("[{\"n_files\": 1, \"record_bytes\": 2, \"head\": \"%s\"}]", FILES,
+                      "[" SHARD "," SHARD "]", "6"),
+                  digits);
+    check_refused(text.data, "\"sources\" is out of range");
+    free(text.data);
+    free(digits);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_large_head),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
