@@ -37,10 +37,11 @@ bool leat_pass_wants_epoch(const struct leat_pass *pass, uint64_t epoch) {
 }
 
 /* Keeps a failure behind the last wanted batch, for a run that is extended. */
-static int fail_order(struct leat_pass *pass, const struct leat_error *err) {
+static int fail_order(struct leat_pass *pass, struct leat_error *err) {
     if (pass->order.batcher.n_left > 0)
         return err->code;
     pass->late_error = *err;
+    *err = LEAT_ERROR_INIT;
     return LEAT_PASS_STALLS;
 }
 

@@ -450,6 +450,39 @@ static void test_cached(void **state) {
     }
 }
 
+/* ---- an error behind the limit ---- */
+
+/* At the end of its pass a full shuffle gives all batches at once. The round that is refused is an
+ * error behind the batches in front of it, also where the run first wants fewer. */
+static void test_late_error(void **state) {
+    static const char stages[] = "- filter: {input: name, equals: one}\n"
+                                 "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n"
+                                 "- shuffle: {global: true}\n- batch: {batch_size: 1}";
+    struct drive how = {.options = {.n_epochs = 1, .n_ranks = 2, .world_size = 2}};
+    struct driven whole, driven;
+
+    (void)state;
+    write_records(300);
+    whole = drive_stream(CSV, "skip_records: [200]", stages, &how);
+    assert_int_equal(whole.error.code, -EINVAL);
+    assert_non_null(strstr(whole.error.message, "leave out 1 of the steps "));
+    assert_in_range(whole.n_batches, 8, 290);
+    for (uint64_t n = 1; n <= whole.n_batches + 4; n++) {
+        how.options.n_steps = n;
+        driven = drive_stream(CSV, "skip_records: [200]", stages, &how);
+        assert_int_equal(driven.n_batches, n < whole.n_batches ? n : whole.n_batches);
+        assert_string_equal(driven.error.message, n <= whole.n_batches ? "" : whole.error.message);
+    }
+    how.options.n_steps = 0;
+    how.grows = true;
+    for (uint64_t i = 1; i < 20; i++) {
+        how.random = i;
+        driven = drive_stream(CSV, "skip_records: [200]", stages, &how);
+        assert_string_equal(driven.error.message, whole.error.message);
+        assert_string_equal(driven.digest, whole.digest);
+    }
+}
+
 /* ---- packed rows ---- */
 
 struct tokens {
@@ -582,6 +615,7 @@ int main(void) {
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_digest),
         cmocka_unit_test(test_cached),
+        cmocka_unit_test(test_late_error),
         cmocka_unit_test(test_packed),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_files),
