@@ -162,9 +162,10 @@ static int expect(struct leat_fetch_client *client, const char *urls, size_t n) 
         if (!object)
             return -ENOMEM;
         object->before = before;
-        object->after = NULL;
         if (before)
             before->after = object;
+        object->after =
+            NULL; /* at last: it may be named twice in a row, and must not follow itself */
         before = object;
         if (!object->version || now - object->looked_at_ns > FRESH_NS)
             client->looks[client->n_looks++].object = object;

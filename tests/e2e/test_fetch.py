@@ -368,6 +368,17 @@ def test_cache(folder):
             subprocess.run(["umount", full], check=True)
 
 
+def test_empty_twice(folder):
+    """Empty objects, also one that is named twice: what is read ahead ends."""
+    need_fetch()
+    files = {**rows(2), "e.jsonl": b"", "f.jsonl": b""}
+    here = on_disk(folder, files)
+    for names in ("0.jsonl e.jsonl f.jsonl e.jsonl 1.jsonl.gz f.jsonl e.jsonl f.jsonl", "0.jsonl e.jsonl e.jsonl", "0.jsonl 0.jsonl"):
+        expected = digest(write(folder, [f"{here}/{name}" for name in names.split()], "local.yaml"))
+        with ObjectServer(files) as server:
+            assert digest(write(folder, [f"{server.url}/{name}" for name in names.split()], settings={"block": 4096})) == expected, names
+
+
 def test_on_disk_as_it_comes(folder):
     """What has come of a block is on the disk but for the last 256 KiB: it does not wait in memory until the block is whole."""
     need_fetch()

@@ -137,7 +137,12 @@ MUTANTS = {
         ("credentials are never looked for again", "credentials->expires_at = (int64_t)time(NULL) + SOON_S + AGAIN_S;", ""),
         ("an endpoint may have no host", "n < strlen(\"http://h\") ||", ""),
     ]),
-    "daemon/fetch/block_cache.c": ("e2e.fetch", [
+    "daemon/fetch/block_cache.c": ("daemon.test_block_cache e2e.fetch", [
+        ("what is written now is removed", "            is_being_written(cache, entry->d_name) ||\n", ""),
+        ("what was written is lost with the disk", "for (uint64_t at = 0; r == 0 && at < writer->n_bytes;)", "for (uint64_t at = writer->n_bytes; r == 0 && at < writer->n_bytes;)"),
+        ("the newest block goes first", "return (left->used_ns > right->used_ns) - (left->used_ns < right->used_ns);", "return (left->used_ns < right->used_ns) - (left->used_ns > right->used_ns);"),
+        ("a block is as old as its file", "(void)utimensat(cache->folder, name, NULL, AT_SYMLINK_NOFOLLOW);", ""),
+        ("the version is no part of a name", "memcpy(numbers + 2, object->identity, sizeof(object->identity));", ""),
         ("the end of a block is not written", "    int r = write_out(writer), fd =", "    int r = 0, fd ="),
     ]),
     "daemon/fetch/server_block.c": ("e2e.prepared_store", [
