@@ -1,5 +1,5 @@
-/* test_block_cache.c: daemon/fetch/block_cache.c: blocks on the disk, what else lies there, and disks
- * that fail at any moment. */
+/* test_block_cache.c: daemon/fetch/block_cache.c: blocks on the disk, what else lies there, and
+ * disks that fail at any moment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -216,6 +216,8 @@ static void the_oldest_go_first(void **state) {
         check_block(fd, range.n_bytes, true);
     }
     begin_block(&writer, &cache, &objects[9], range);
+    assert_int_equal(futimens(writer.fd, (const struct timespec[2]){{.tv_sec = 1}, {.tv_sec = 1}}),
+                     0);
     check_block(leat_block_cache_open(&cache, &objects[0], range), range.n_bytes,
                 true); /* is used */
     check_block(write_block(&cache, &objects[10], range), range.n_bytes, true);

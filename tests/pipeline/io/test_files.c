@@ -228,6 +228,49 @@ static void says_what_matches_nothing(void **state) {
     }
 }
 
+/* The printed error of an entry, in the folder, with a suffix or NULL. */
+static void check_error(const char *entry, const char *suffix, int code, const char *message) {
+    char *suffixes[] = {(char *)(uintptr_t)suffix};
+    struct leat_texts texts = {suffixes, suffix ? 1 : 0};
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_files files;
+    int r = leat_files_expand(&files, &entry, 1, folder, &texts, &leat_opener_any, &err);
+
+    if (r != code || !strstr(err.message, message))
+        fail_msg("%s: %d %s", entry, r, err.message);
+    assert_int_equal(files.n_paths, 0);
+}
+
+static void says_what_is_wrong_with_an_entry(void **state) {
+    char path[2 * 1024], name[300];
+    size_t n_folder;
+
+    (void)state;
+    check_error("t/b", ".txt", -ENOENT, "t/b: the directory has no file with that suffix");
+    check_error("t/a/", ".csv", -ENOENT, "the directory has no file with that suffix");
+    check_error("t/b", NULL, -ENOENT, "t/b: the directory has no file");
+    memset(name, 'x', sizeof(name));
+    memcpy(name + 295, "*", 2);
+    check_error(name, NULL, -ENAMETOOLONG, "a file name is longer than 255 bytes");
+    name[255] = '\0';
+    check_error(name, NULL, -ENOENT, name);
+    check_error("http://h/a*", NULL, -EINVAL, "leat cannot list the files of a web server");
+    check_error("http://h/a?b=c", NULL, -EINVAL, "must not have a query");
+    check_error("s3://b*/x", NULL, -EINVAL, "the URL needs a bucket and a slash");
+    /* folders in folders */
+    (void)snprintf(path, sizeof(path), "%s/deep", folder);
+    n_folder = strlen(path);
+    for (int i = 0; i < 70; i++) {
+        assert_int_equal(mkdir(path, 0700), 0);
+        (void)strcat(path, "/d");
+    }
+    check_error("deep", NULL, -ELOOP, "directories are nested more than 64 deep");
+    for (size_t n = strlen(path) - 2; n >= n_folder; n -= 2) {
+        path[n] = '\0';
+        assert_int_equal(rmdir(path), 0);
+    }
+}
+
 static void joins(void **state) {
     static const struct {
         const char *base, *path, *joined;
@@ -292,10 +335,15 @@ static void reads_up_to_the_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matches_in_order),          cmocka_unit_test(goes_through_ranges),
-        cmocka_unit_test(goes_through_directories),  cmocka_unit_test(names_as_the_entry_would),
-        cmocka_unit_test(says_what_matches_nothing), cmocka_unit_test(joins),
-        cmocka_unit_test(opens_regular_files_only),  cmocka_unit_test(reads_up_to_the_limit),
+        cmocka_unit_test(matches_in_order),
+        cmocka_unit_test(goes_through_ranges),
+        cmocka_unit_test(goes_through_directories),
+        cmocka_unit_test(names_as_the_entry_would),
+        cmocka_unit_test(says_what_matches_nothing),
+        cmocka_unit_test(joins),
+        cmocka_unit_test(says_what_is_wrong_with_an_entry),
+        cmocka_unit_test(opens_regular_files_only),
+        cmocka_unit_test(reads_up_to_the_limit),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
