@@ -1,5 +1,5 @@
-/* test_object.c: pipeline/io/object.c and fetch_socket.c: what a leat-fetch that lies, fails or ends
- * leads to. It is one of the test, on a thread. */
+/* test_object.c: pipeline/io/object.c and fetch_socket.c: what a leat-fetch that lies, fails or
+ * ends leads to. It is one of the test, on a thread. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

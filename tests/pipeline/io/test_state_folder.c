@@ -1,5 +1,5 @@
-/* test_state_folder.c: pipeline/io/state_folder.c: where it is, what it keeps, and what it refuses to
- * read. */
+/* test_state_folder.c: pipeline/io/state_folder.c: where it is, what it keeps, and what it refuses
+ * to read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
