@@ -71,7 +71,7 @@ MUTANTS = {
     "daemon/net/rate_limit.c": ("daemon.test_rate_limit", [
         ("connections cost nothing", "        user->paid_until_ns += PRICE_NS;\n", ""),
         ("the debt is that of another", "if (user->paid_until_ns > 0 && user->uid == uid)", "if (user->paid_until_ns > 0)"),
-        ("everybody is told each time", "if (user->told_ns > 0 && now_ns - user->told_ns < LEAT_RATE_EXPLAIN_NS)", "if (false)"),
+        ("everybody is told each time", "if (user->told_ns > 0 && now_ns - user->told_ns < LEAT_RATE_EXPLAIN_NS)", "if (0)"),
         ("one too few at once", "(LEAT_RATE_AT_ONCE + n_more - 1) * PRICE_NS", "(LEAT_RATE_AT_ONCE + n_more - 2) * PRICE_NS"),
     ]),
     "daemon/net/channel.c": ("daemon.test_control daemon.test_descriptors e2e.daemon fuzz.control", [
