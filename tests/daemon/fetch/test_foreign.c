@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/fetch/answer.h"
@@ -47,6 +48,15 @@ static void test_bad_pages(void **state) {
         PAGE(ITEM("a", "e", "-1")),
         PAGE(ITEM("a", "e", "9999999999999999999")),
         PAGE(ITEM("a</Key><Key>b", "e", "1")),
+        PAGE(ITEM("a", "", "1")),
+        PAGE(ITEM("a", "e", "")),
+        PAGE(ITEM("a", "e", "1 000")),
+        PAGE(ITEM("a", "e", "1</Size><Size>1")),
+        PAGE(ITEM("a", "e</ETag><ETag>f", "1")),
+        PAGE("<Contents><ETag>e</ETag><Size>1</Size></Contents>"),
+        PAGE("<Contents><Key>a</Key><Size>1</Size></Contents>"),
+        PAGE("<Contents><Key>a</Key><ETag>e</ETag></Contents>"),
+        PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken/>"),
         PAGE("<IsTruncated>true</IsTruncated>"),
         PAGE("<a><b><c><d><e><f><g><h><i/></h></g></f></e></d></c></b></a>"),
         "<!DOCTYPE x [<!ENTITY a 'aaaa'>]>" PAGE(ITEM("&a;", "e", "1")),
@@ -61,6 +71,35 @@ static void test_bad_pages(void **state) {
         assert_true(err.message[0] != '\0');
         leat_listing_deinit(&listing);
     }
+}
+
+/* What stores say besides is passed over. */
+static void test_more_of_a_page(void **state) {
+    static const char page[] =
+        PAGE("<Name>b</Name><Key>x</Key><Size>y</Size><CommonPrefixes><Prefix>p/</Prefix>"
+             "</CommonPrefixes><Contents><Key>a</Key><LastModified>z</LastModified><ETag>e</ETag>"
+             "<Size>7</Size><Owner><ID>i</ID><Key>k</Key></Owner></Contents>"
+             "<IsTruncated>false</IsTruncated>");
+    struct leat_listing listing;
+    struct leat_error err = LEAT_ERROR_INIT;
+    char *large = malloc(LEAT_LISTING_BYTES_MAX + 1);
+
+    (void)state;
+    assert_int_equal(leat_listing_parse(page, strlen(page), &listing, &err), 0);
+    assert_int_equal(listing.n_items, 1);
+    assert_string_equal(listing.items[0].key, "a");
+    assert_int_equal(listing.items[0].n_bytes, 7);
+    assert_false(listing.is_truncated);
+    leat_listing_deinit(&listing);
+    assert_non_null(large);
+    memset(large, ' ', LEAT_LISTING_BYTES_MAX + 1);
+    memcpy(large, page, strlen(page));
+    assert_int_equal(leat_listing_parse(large, LEAT_LISTING_BYTES_MAX, &listing, &err), 0);
+    leat_listing_deinit(&listing);
+    assert_int_equal(leat_listing_parse(large, LEAT_LISTING_BYTES_MAX + 1, &listing, &err),
+                     -EBADMSG);
+    leat_listing_deinit(&listing);
+    free(large);
 }
 
 static void take_lines(struct leat_answer *answer, const char *lines) {
@@ -91,6 +130,52 @@ static void test_answer(void **state) {
     assert_string_equal(leat_answer_version(&answer), "");
     take_lines(&answer, "Content-Range: bytes 0-100/100\nContent-Range: bytes */100\n");
     assert_true(answer.first == LEAT_ANSWER_UNKNOWN);
+}
+
+/* Lines of a head that are wrong in some way count as if they were not there. */
+static void test_bad_lines(void **state) {
+    static const char *const lines[] = {
+        "Content-Range: items 10-19/30",
+        "Content-Range: bytes x-19/30",
+        "Content-Range: bytes 10x19/30",
+        "Content-Range: bytes 10-x/30",
+        "Content-Range: bytes 10-19x30",
+        "Content-Range: bytes 10-19/*",
+        "Content-Range: bytes 10-19/30x",
+        "Content-Range: bytes 10-19/19",
+        "Content-Range: bytes 10-9/30",
+        "Content-Range: bytes 10-19/1000000000000000000",
+        "Content-Length: 1234567890123456789",
+        "Content-Length: ",
+        "Content-Length: 10 10",
+        "Content-Length 10",
+        "Retry-After: -1",
+        "X-Content-Length: 10",
+        "ETag: a\177",
+        "Last-Modified: a\tb",
+        "",
+        ":",
+    };
+    static const char nul[] = "ETag: a\0b";
+    char line[4 * LEAT_ANSWER_TEXT_MAX];
+    struct leat_answer answer, nothing;
+
+    (void)state;
+    leat_answer_begin(&nothing);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        leat_answer_begin(&answer);
+        leat_answer_take(&answer, lines[i], strlen(lines[i]));
+        if (memcmp(&answer, &nothing, sizeof(answer)) != 0)
+            fail_msg("%s", lines[i]);
+    }
+    leat_answer_take(&answer, nul, sizeof(nul) - 1);
+    memset(line, 'x', sizeof(line)); /* too long for a value, and for a line */
+    memcpy(line, "ETag: ", 6);
+    for (size_t n = LEAT_ANSWER_TEXT_MAX + 6; n <= sizeof(line); n += 11)
+        leat_answer_take(&answer, line, n);
+    assert_memory_equal(&answer, &nothing, sizeof(answer));
+    leat_answer_take(&answer, line, LEAT_ANSWER_TEXT_MAX - 1 + 6);
+    assert_int_equal(strlen(answer.etag), LEAT_ANSWER_TEXT_MAX - 1);
 }
 
 static void test_profile(void **state) {
@@ -141,7 +226,8 @@ static void test_credentials(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_page),        cmocka_unit_test(test_bad_pages),
+        cmocka_unit_test(test_page),        cmocka_unit_test(test_more_of_a_page),
+        cmocka_unit_test(test_bad_lines),   cmocka_unit_test(test_bad_pages),
         cmocka_unit_test(test_answer),      cmocka_unit_test(test_profile),
         cmocka_unit_test(test_credentials),
     };
