@@ -136,7 +136,7 @@ static void convert(struct element *element, int64_t converted) {
         element->bits = INT64_C(8) << ((converted - CONVERTED_UINT_8) % 4);
     } else if (converted == CONVERTED_JSON) {
         element->logical = LOGICAL_JSON;
-    } else if (converted >= 0 && converted <= CONVERTED_TIMESTAMP_MICROS) {
+    } else if (converted <= CONVERTED_TIMESTAMP_MICROS) {
         element->logical = logicals[converted];
         element->is_utc = true;
         element->digits =
@@ -281,10 +281,12 @@ static bool set_logical(const struct element *element, struct leat_parquet_leaf 
             set_text(leaf, field, LEAT_PARQUET_UUID, "uuid");
         return leaf->n_bytes == 16;
     case LOGICAL_FLOAT16:
-        leaf->meaning = leaf->n_bytes == 2 ? LEAT_PARQUET_NUMBER : leaf->meaning;
-        field->kind = leaf->n_bytes == 2 ? LEAT_ARROW_NUMBER : field->kind;
+        if (leaf->n_bytes != 2)
+            return false;
+        leaf->meaning = LEAT_PARQUET_NUMBER;
+        field->kind = LEAT_ARROW_NUMBER;
         field->number = LEAT_ARROW_FLOAT16;
-        return leaf->n_bytes == 2;
+        return true;
     default:
         return false;
     }
@@ -444,11 +446,13 @@ static int add_struct(struct building *building, const struct element *element,
     return r;
 }
 
-/* True if the repeated group in a list is no item, but has it ("Backward-compatibility rules"). */
+/* True if the repeated group in a list is no item, but has it ("Backward-compatibility rules"). What
+ * follows the group is its first field, or zeros. */
 static bool is_wrapper(const struct element *list, const struct element *group) {
     static const char suffix[] = "_tuple";
 
-    if (group->n_children != 1 || (group->n_name == 5 && memcmp(group->name, "array", 5) == 0))
+    if (group->n_children != 1 || group[1].repetition == REPEATED ||
+        (group->n_name == 5 && memcmp(group->name, "array", 5) == 0))
         return false;
     return !(group->n_name == list->n_name + strlen(suffix) &&
              memcmp(group->name, list->name, list->n_name) == 0 &&

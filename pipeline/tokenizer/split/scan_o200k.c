@@ -50,7 +50,7 @@ LEAT_ALWAYS_INLINE const uint8_t *take_word(const uint8_t *at, const uint8_t *en
 /* A word at `at`, or one after it if the character there, of n bytes, may stand before a word. */
 LEAT_ALWAYS_INLINE const uint8_t *find_word(const uint8_t *at, const uint8_t *end, uint32_t n,
                                             uint32_t classes, leat_run_fn *run) {
-    const uint8_t *first, *second = NULL, *plain;
+    const uint8_t *first, *second = NULL, *unused;
 
     if (classes & LETTER) {
         first = take_word(at, end, &second, run);
@@ -61,12 +61,8 @@ LEAT_ALWAYS_INLINE const uint8_t *find_word(const uint8_t *at, const uint8_t *en
         if (first)
             return first;
     }
-    if (classes & LEAT_UNICODE_MARK) {
-        first = take_word(at, end, &plain, run);
-        if (first)
-            return first;
-    }
-    return second;
+    /* A mark is upper and lower case, so it begins a word of the first alternative. */
+    return classes & LEAT_UNICODE_MARK ? take_word(at, end, &unused, run) : second;
 }
 
 LEAT_ALWAYS_INLINE const uint8_t *take_rest(const uint8_t *at, const uint8_t *end, uint32_t n,
