@@ -446,8 +446,8 @@ static int add_struct(struct building *building, const struct element *element,
     return r;
 }
 
-/* True if the repeated group in a list is no item, but has it ("Backward-compatibility rules"). What
- * follows the group is its first field, or zeros. */
+/* True if the repeated group in a list is no item, but has it ("Backward-compatibility rules").
+ * What follows the group is its first field, or zeros. */
 static bool is_wrapper(const struct element *list, const struct element *group) {
     static const char suffix[] = "_tuple";
 
