@@ -275,6 +275,7 @@ b' }}
 {{ 2.5 | round }}{{ 3.5 | round }}{{ -2.5 | round }}{{ 2.567 | round(2) }}{{ 2.675 | round(2) }}{{ 1.005 | round(2) }}{{ 5 | round }}{{ 5 | round(2) }}{{ true | round }}{{ 2.1 | round(method='ceil') }}{{ 2.9 | round(0, 'floor') }}{{ -0.5 | round(0, 'ceil') }}{{ -0.5 | round }}{{ 2.345 | round(2, 'ceil') }}{{ 2.345 | round(1, 'floor') }}{{ 7 | round(1, 'ceil') }}{{ 1e300 | round(2) }}{{ 1e20 | round(0, 'floor') }}
 {{ 2.5 | round(1, 'x') }}
 {{ 2.5 | round(none) }}
+{{ 1234.5 | round(-2) }}
 {{ 2.5 | round(1.0) }}
 {{ '2.5' | round }}
 {{ 'a\nb\n\nc' | indent }}|{{ 'a\nb' | indent(2, true) }}|{{ 'a\n\nb' | indent(1, blank=true) }}|{{ 'a\nb' | indent('> ') }}|{{ '' | indent }}|{{ 'a\n' | indent(2) }}|{{ '\na' | indent(2, true, true) }}|{{ 'a\nb' | indent(0) }}|{{ 'a\nb' | indent(-1) }}|{{ 'a\nb' | indent(true) }}|{{ '\n\n' | indent(1, true, true) }}
@@ -428,6 +429,110 @@ a {# {# #} #}
 {{ n - }}
 {{ n -}}}{{ '}}' }}{{ "%}" }}{{ {'a': {'b': 1}}}}
 {{ {'a': {'b': 1}} }}{{ '{{' }}{% set x = '%}' %}{{ x }}{{ {'a': 1}['a'] }}{{ [l][0][1] }}{{ (l)[0] }}{{ 'abc'[1] }}{{ 'abc'.upper() }}{{ 1.real is defined }}{{ 1.5.x is defined }}{{ [1].x is defined }}
+{{ ['\x00\x1f\x7f\x80\x85\xa0\xad\u0300\u2028\u2029\ue000\ufeff\U000e0001\U0001F600\\', 'q\'q', 'q"q', 'q\'"q', 'a\nb\rc\td'] }}{{ '\x00\x01\b\f\v\x1f\x7f\x80\u2028' | tojson }}{{ '\x00é\U0001F600' | tojson(true) }}
+{{ 'a\vb\fc\x1cd\x1de\x1ef\x85g\u2028h\u2029i\u2027j\u00a0k\x1fl\rm\r'.splitlines() }}{{ 'a\r\nb\n\rc\x85\u2028'.splitlines(true) }}{{ '\n'.splitlines() }}{{ ''.splitlines() }}{{ 'é\u2030\xc2'.splitlines() }}
+{{ 'é\u2030\u2027\xc2\u20ac' | indent(1, true) }}
+{{ 'a\u2028b' | indent }}
+{{ 'a\u2029b' | indent }}
+{{ 'a\x85b' | indent }}
+{{ 'a\vb' | indent }}
+{{ 'a\fb' | indent }}
+{{ 'a\x1cb' | indent }}
+{{ 'a\x1eb' | indent }}
+{{ 'a\rb' | indent }}
+{{ 9223372036854775807 + 1 }}
+{{ -9223372036854775807 - 2 }}
+{{ 9223372036854775807 * 2 }}
+{{ 9223372036854775807 ** 2 }}
+{{ 3 ** 40 }}
+{{ 2 ** 62 }}{{ (-2) ** 63 }}{{ 3 ** 39 }}{{ 1 ** 9999999 }}{{ (-1) ** 9999999 }}{{ 0 ** 0 }}{{ 2 ** -2 }}{{ 10 ** 18 }}{{ (-2) ** 3 }}
+{{ 2 ** 63 }}
+{{ (-9223372036854775807 - 1) // -1 }}
+{{ (-9223372036854775807 - 1) % -1 }}
+{{ (-9223372036854775807 - 1) // 3 }}{{ (-9223372036854775807 - 1) % 7 }}{{ (-9223372036854775807 - 1) is divisibleby(2) }}{{ 5 is divisibleby(-1) }}{{ 7 // -2 }}{{ -7 % 3 }}{{ 7 % -3 }}{{ 7.5 // -2 }}{{ -7.5 % 2 }}
+{{ -(-9223372036854775807 - 1) }}
+{{ (-9223372036854775807 - 1) | abs }}
+{{ 0 ** -1 }}
+{{ 1 // 0 }}
+{{ 1.5 % 0 }}
+{{ 1.5 // 0.0 }}
+{{ 5 is divisibleby(0) }}
+{{ 5 is divisibleby('a') }}
+{{ missing is divisibleby(2) }}
+{{ true is sameas(true) }}{{ true is sameas(false) }}{{ none is sameas(none) }}{{ 1 is sameas(true) }}{{ none is sameas(missing) }}{{ true is sameas(1) }}
+{{ range(1, 2, -9223372036854775807 - 1) | list }}
+{{ range(5, 1, -9223372036854775807 - 1) | list }}
+{{ range(9223372036854775807, 9223372036854775807) | list }}{{ range(9223372036854775800, 9223372036854775807, 5) | list }}
+{% for x in l recursive %}{{ loop(l, iterable=l) }}{% endfor %}
+{{ dict([[[1], 2]]) }}
+{{ dict([[(1, 2), 2]]) }}
+{{ namespace([[1, 2]]).x is defined }}
+{{ namespace([['', 2]]) is defined }}
+{{ cycler(1, a=2) }}
+{{ t[1:3][0] }}{{ t[1:][1:][0] }}{{ (t[1:3], 1)[0] }}{{ l[1:][::-1][0] }}{{ l[l[0]:l[1]] }}{{ l[(1, 2)[0]] }}{{ [l[1:]][0] }}
+{{ t[1:2, 3] }}
+{{ l.1 }}{{ l.0.x is defined }}{{ [[1, 2], [3]].0.1 }}{{ [5][0].real is defined }}
+{{ l.1.5 }}
+{{ l.-1 }}
+{{ [{'a': [{'b': 7}]}] | map(attribute='a.0.b') | list }}{{ [{'1': 2}] | map(attribute='1') | list }}{{ [{'a': 1}] | map(attribute='a.b.c', default=4) | list }}{{ l | map(attribute='12345678901') | list }}{{ [{'a': {'1x': 5}}] | map(attribute='a.1x') | list }}
+{{ {'a': 1} == {'a': 1.0} }}{{ {'a': 1} == {'b': 1} }}{{ {'a': 1} == {'a': 1, 'b': 2} }}{{ {'a': [1]} == {'a': [2]} }}{{ [1, [2]] == [1, [2]] }}{{ (1,) == [1] }}{{ [1] < [1, 2] }}{{ [2] < [1, 2] }}{{ (1, 'a') < (1, 'b') }}{{ 'é' > 'z' }}{{ '' < 'a' }}{{ true < 2 }}{{ 1 < 1.5 }}{{ d.items() == d.items() }}{{ range(3) == range(3) }}{{ f == f }}
+{{ [1] < ['a'] }}
+{{ [[1]] < [[none]] }}
+{{ {} < {} }}
+{{ l.index(2) }}{{ l.count(2) }}{{ (1, 2).index(2) }}{{ (1, 1).count(1) }}{{ l.copy() }}{{ d.copy() }}{{ [[1], [1]].count([1]) }}
+{{ l.index(9) }}
+{{ l.index() }}
+{{ 'abcabc'.find('c') }}{{ 'abcabc'.rfind('c') }}{{ 'é日é'.find('日') }}{{ 'é日é'.rfind('é') }}{{ 'abc'.find('') }}{{ 'abc'.rfind('') }}{{ ''.find('a') }}{{ 'aaa'.count('aa') }}{{ 'é'.count('') }}{{ 'abc'.index('c') }}
+{{ 'abc'.index('x') }}
+{{ 'abc'.find('c', 1) }}
+{{ 'a-b'.partition('-') }}{{ 'ab'.partition('-') }}{{ 'a-b-c'.rpartition('-') }}{{ 'ab'.rpartition('-') }}{{ '-'.join(['a', 'b']) }}{{ '-'.join('ab') }}{{ ''.join([]) }}
+{{ 'a'.partition('') }}
+{{ '-'.join([1]) }}
+{{ '-'.join(5) }}
+{{ 'abc'.startswith(('x', 'a')) }}{{ 'abc'.startswith(()) }}{{ 'abc'.endswith(('c',)) }}{{ 'abc'.startswith('') }}{{ 'a'.startswith('abc') }}
+{{ 'abc'.startswith(['a']) }}
+{{ 'abc'.startswith((1,)) }}
+{{ 'abc'.removeprefix('ab') }}{{ 'abc'.removesuffix('bc') }}{{ 'abc'.removeprefix('x') }}{{ 'abc'.removesuffix('') }}{{ 'upper'.removesuffix('er') }}
+{{ raise_exception('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' * 200) }}
+{{ '{aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}'.format(1) }}
+{{ t.upper(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1) }}
+{{ t | replace(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1) }}
+{% macro f() %}{% endmacro %}{{ f(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1) }}
+{{ dict(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1, **{'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa': 2}) }}
+{{ t | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa }}
+{{ t is aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa }}
+{% aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa %}
+{{ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa }}
+{{ t['__aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'] is defined }}
+{{ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.x }}
+{{ 11111111111111111111111111111111111111111111111111111111111111111111.5 }}
+{{ 1.5_ }}
+{{ 1e }}{{ 1.e5 }}
+{{ 1e5_ }}
+{{ '\x4g' }}
+{{ '\x }}
+{{ '\u00 }}
+{{ 1 if n else }}
+{{ n | upper( }}
+{{ n is eq( }}
+{{ f(*) }}
+{{ f(**) }}
+{{ f(a=) }}
+{{ f(a=1, *l) }}{{ f }}
+{{ dict(*[[['a', 1]]], b=2) }}{{ dict(b=2, *[[['a', 1]]]) }}
+{{ d | items(1) }}
+{{ 5 | items }}
+{{ missing | items | list }}
+{{ 5 | dictsort }}
+{{ l | batch }}
+{{ l | batch('a') }}
+{{ l | tojson(separators=[1, 2]) }}
+{{ l | tojson(separators=5) }}
+{{ l | tojson(separators=['a']) }}
+{{ l | tojson(separators='ab') }}
+{{ {d.k: 1, t: 2} | tojson }}
+{{ [namespace()] | tojson }}
+{{ [m, d] | tojson(indent='\t') }}{{ {'é': 'ü'} | tojson(ensure_ascii=true, indent=2) }}
 {% if n -%} a {% endif %}{% if n +%}
  a{% endif %}
 """.strip("\n")

@@ -25,9 +25,9 @@ FUNCTION(call_range) {
     to = leat_jinja_integer(&arguments[has_start ? 1 : 0]);
     if (arguments[2].kind != LEAT_JINJA_ABSENT)
         step = leat_jinja_integer(&arguments[2]);
-    if (step == 0 || step == INT64_MIN)
+    if (step == 0)
         return leat_jinja_fail(render, "the step of range() is zero");
-    if (__builtin_sub_overflow(step > 0 ? to : from, step > 0 ? from : to, &n))
+    if (step == INT64_MIN || __builtin_sub_overflow(step > 0 ? to : from, step > 0 ? from : to, &n))
         return leat_jinja_fail(render, "the range is too large");
     n = n <= 0 ? 0 : (n - 1) / (step > 0 ? step : -step) + 1;
     if (n > RANGE_MAX)

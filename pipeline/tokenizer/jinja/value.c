@@ -211,6 +211,8 @@ static int values_equal(struct leat_jinja_heap *heap, const struct leat_jinja_va
         return dicts_equal(heap, a->dict, b->dict, ret_equal, err);
     default:
         *ret_equal = a->text == b->text; /* the same object */
+        if (!*ret_equal && a->kind == LEAT_JINJA_VIEW)
+            return leat_error_set(err, -EINVAL, "two dict views cannot be compared");
         return 0;
     }
 }
