@@ -173,6 +173,107 @@ static void test_refused(void **state) {
         "only a `concat` in a `mix` can be nested");
 }
 
+/* ---- what is known of a common field ---- */
+
+static const struct leat_field *field_of(const struct leat_plan *plan, const char *name) {
+    for (uint32_t i = plan->n_columns; i > 0; i--)
+        if (strcmp(plan->fields[i - 1].name, name) == 0)
+            return &plan->fields[i - 1];
+    fail_msg("there is no field %s", name);
+    return NULL;
+}
+
+static void tokenized(int n, const char *args, char *source, size_t size) {
+    (void)snprintf(source, size,
+                   "{jsonl: {paths: %d.jsonl}, stages: [{tokenize: {input: t, output: ids, vocab: "
+                   "vocab.txt, mode: greedy%s}}]}",
+                   n, args);
+}
+
+/* A batch has room for the longest row of any source, wherever that source is. */
+static void test_lengths(void **state) {
+    static const struct {
+        int a, b;
+        uint64_t expected;
+    } cases[] = {{8, 16, 16}, {16, 8, 16}, {8, 8, 8}, {1, 30, 30}};
+
+    (void)state;
+    folder_print("vocab.txt", "a\nb\n");
+    for (int i = 0; i < 2; i++)
+        folder_print(i ? "1.jsonl" : "0.jsonl", "{\"t\": \"%.*s\"}\n{\"t\": \"b\"}\n", 40,
+                     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drive how = {.options = {.n_epochs = 1}};
+        char first[256], second[256], source[600], args[64];
+        struct leat_plan *plan;
+        struct driven driven;
+
+        (void)snprintf(args, sizeof(args), ", max_length: %d", cases[i].a);
+        tokenized(0, args, first, sizeof(first));
+        (void)snprintf(args, sizeof(args), ", max_length: %d", cases[i].b);
+        tokenized(1, args, second, sizeof(second));
+        (void)snprintf(source, sizeof(source), "concat: {sources: [%s, %s]}", first, second);
+        plan = stream_plan(source, "",
+                           "- select: {fields: [ids]}\n"
+                           "- pad: {input: ids, longest: true, value: 0}\n"
+                           "- batch: {batch_size: 4}");
+        assert_int_equal(field_of(plan, "ids")->max_length, cases[i].expected);
+        driven = drive(plan, &how);
+        assert_string_equal(driven.error.message, "");
+        assert_int_equal(driven.n_rows, 4);
+        assert_int_equal(driven.n_growths, 0);
+        leat_plan_unref(plan);
+    }
+}
+
+/* A text with special tokens of a model cannot be told from one without by its tokenizer. */
+static void test_special_tokens(void **state) {
+    static const char *const refused =
+        "x.yaml:3:32: streams.x.source.concat.sources: the text \"text\" has special tokens in "
+        "some "
+        "sources but not in others: `tokenize` it in the stages of each source";
+    static const struct {
+        const char *a, *b;
+        bool is_same;
+    } cases[] = {
+        {"template: chatml", "template: chatml", true},
+        {"template: llama-3", "template: llama-3", true},
+        {"template: chatml", "template: llama-3", false},
+        {"template: llama-3", "template: chatml", false},
+        {"template: llama-3", "template: mistral", false},
+        {"template: chatml", "", false},
+        {"", "template: llama-3", false},
+    };
+
+    (void)state;
+    folder_print("0.jsonl", "{\"m\": [{\"role\": \"user\", \"content\": \"hi\"}], \"t\": \"x\"}\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct leat_text source = {.data = NULL};
+        const char *of[2] = {cases[i].a, cases[i].b};
+        const char *stages = "- tokenize: {input: text, output: ids, vocab: vocab.txt, mode: "
+                             "greedy, max_length: 8}\n- select: {fields: [ids]}\n"
+                             "- pad: {input: ids, longest: true, value: 0}\n"
+                             "- batch: {batch_size: 4}";
+
+        leat_text_add(&source, "concat: {sources: [");
+        for (int k = 0; k < 2; k++) {
+            leat_text_add(&source,
+                          "%s{jsonl: {paths: 0.jsonl, fields: {m: json, t: text}}, stages: [",
+                          k ? ", " : "");
+            if (of[k][0])
+                leat_text_add(&source, "{chat: {messages: m, output: text, %s}}]}", of[k]);
+            else
+                leat_text_add(&source, "{template: {output: text, parts: ['{t}']}}]}");
+        }
+        leat_text_add(&source, "]}");
+        if (cases[i].is_same)
+            leat_plan_unref(stream_plan(source.data, "", stages));
+        else
+            assert_string_equal(stream_error(source.data, "", stages), refused);
+        free(source.data);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_behind_the_other),
@@ -181,6 +282,8 @@ int main(void) {
         cmocka_unit_test(test_bad_records),
         cmocka_unit_test(test_digest),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_special_tokens),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
