@@ -351,7 +351,7 @@ static bool keep_turns(struct writing *writing, size_t *ret_end) {
         size_t n_found = 0;
 
         for (size_t k = 0; k < n; k++)
-            if (list->items[i].kind == LEAT_JINJA_DICT && turns[k].item == list->items[i].dict) {
+            if (turns[k].item == list->items[i].dict) {
                 *kept = turns[k];
                 n_found++;
             }
@@ -523,22 +523,37 @@ static int write_whole(struct writing *writing) {
     return r;
 }
 
+/* Writes the text from `at` on, up to the end of the part, which is returned. */
+static size_t put_part(const char *text, size_t at, struct leat_jinja_part part,
+                       struct leat_dialogue_writer *writer) {
+    leat_dialogue_put(writer, text + at, part.start - at);
+    leat_dialogue_open_part(writer);
+    leat_dialogue_put(writer, text + part.start, part.end - part.start);
+    leat_dialogue_close_part(writer);
+    return part.end;
+}
+
+/* Parts that overlap become one: a block within another ends before it. Parts that lie outside the
+ * text were rendered, but not printed. */
 static void put_parts(const struct leat_model_workspace *workspace,
                       struct leat_dialogue_writer *writer) {
     const char *text = workspace->text.data;
+    struct leat_jinja_part whole = {.start = 0};
     size_t at = 0;
 
     for (size_t i = 0; i < workspace->n_parts; i++) {
         const struct leat_jinja_part *part = &workspace->parts[i];
 
-        if (part->start < at || part->end > workspace->text.n_bytes)
-            continue; /* a part within another */
-        leat_dialogue_put(writer, text + at, part->start - at);
-        leat_dialogue_open_part(writer);
-        leat_dialogue_put(writer, text + part->start, part->end - part->start);
-        leat_dialogue_close_part(writer);
-        at = part->end;
+        if (part->end > workspace->text.n_bytes)
+            continue;
+        if (part->start >= whole.end) {
+            at = put_part(text, at, whole, writer);
+            whole = *part;
+        } else if (part->end > whole.end) {
+            whole.end = part->end;
+        }
     }
+    at = put_part(text, at, whole, writer);
     leat_dialogue_put(writer, text + at, workspace->text.n_bytes - at);
 }
 
