@@ -19,7 +19,8 @@
 #include "daemon/net/service_manager.h"
 #include "proto/fetch.h"
 
-#define BACKLOG 128
+#define BACKLOG     128
+#define DESCRIPTORS 16384 /* as its unit allows */
 
 static const char help[] =
     "leat-fetch reads objects from stores and web servers for leatd and leatctl.\n"
@@ -126,6 +127,16 @@ static void keep_secrets(void) {
     (void)umask(0077);
 }
 
+/* Each client and each request takes a descriptor. */
+static void allow_descriptors(void) {
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS)
+        return;
+    limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int serve(const struct options *options) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_fetch_settings settings;
@@ -196,6 +207,7 @@ int main(int argc, char **argv) {
         return EX_USAGE;
     }
     keep_secrets();
+    allow_descriptors();
     (void)signal(SIGPIPE, SIG_IGN);
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);

@@ -5,6 +5,7 @@
 """
 import errno
 import os
+import resource
 import signal
 import socket
 import struct
@@ -115,8 +116,8 @@ def memory(text):
     return fd
 
 
-def service(folder, *words, **env):
-    process = subprocess.Popen([PROGRAM, "--socket", folder / "fetch.sock", *words], env=environment(folder, **env))
+def service(folder, preexec_fn=None, **env):
+    process = subprocess.Popen([PROGRAM, "--socket", folder / "fetch.sock"], env=environment(folder, **env), preexec_fn=preexec_fn)
     client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     leat_harness.wait_until(lambda: client.connect_ex(str(folder / "fetch.sock")) == 0, "leat-fetch listens")
     client.settimeout(leat_harness.HANG_S)
@@ -212,6 +213,47 @@ def test_clients_that_go(folder):
             client.close()
             process.terminate()
             assert process.wait(leat_harness.HANG_S) == 0
+
+
+def test_many_clients(folder):
+    """There may be 1024 clients, whatever the soft limit of descriptors; one more is turned away, until another goes."""
+    need_fetch()
+    n_max, hard = 1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard < 2 * n_max:
+        raise leat_harness.Skip(f"the hard limit of descriptors is {hard}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * n_max, hard))
+    clients = []
+    with ObjectServer({"a": b"text"}) as server:
+        process, client = service(folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard)))
+
+        def connect():
+            made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            made.settimeout(leat_harness.HANG_S)
+            made.connect(str(folder / "fetch.sock"))
+            clients.append(made)
+            return made
+
+        try:
+            assert ask(client, request(LOOK, f"{server.url}/a"))[0] == 0
+            for _ in range(n_max - 1):
+                assert ask(connect(), request(LOOK, f"{server.url}/a"))[:2] == (0, 4)
+            assert connect().recv(10) == b""
+            clients[0].close()
+            leat_harness.wait_until(lambda: is_served(connect(), request(LOOK, f"{server.url}/a")), "there is room for a client")
+            assert ask(client, request(LOOK, f"{server.url}/a"))[0] == 0
+        finally:
+            for made in (client, *clients):
+                made.close()
+            process.terminate()
+            assert process.wait(leat_harness.HANG_S) == 0
+
+
+def is_served(client, packet):
+    try:
+        client.send(packet)
+        return client.recv(4096) != b""
+    except OSError:  # it was turned away
+        return False
 
 
 def test_private(folder):

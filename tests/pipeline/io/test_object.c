@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "pipeline/io/files.h"
 #include "pipeline/io/object.h"
 #include "proto/base/xxh3.h"
 #include "proto/fetch.h"
@@ -420,6 +421,53 @@ static void what_leat_fetch_says(void **state) {
     }
 }
 
+/* The objects of a list that an entry means, in the order of files in folders. */
+static void what_an_entry_means(void **state) {
+    static const char keys[] = "s3://b/web/b.csv\0s3://b/web/a/z.csv\0s3://b/web/a.csv\0"
+                               "s3://b/web/a/\0s3://b/web/a/.hidden/x.csv\0s3://b/web/.csv\0"
+                               "s3://b/web/a-b/c.csv.gz\0s3://b/web/c.txt\0s3://b/webs/d.csv\0"
+                               "s3://b/web/a/y.csv\0s3://b/web/.x/y.csv\0";
+    static const struct {
+        const char *entry, *suffix;
+        int code;
+        const char *names; /* or the message */
+    } rows[] = {
+        {"s3://b/web/", ".csv", 0, "a/y.csv a/z.csv a-b/c.csv.gz a.csv b.csv "},
+        {"s3://b/web/", NULL, 0, "a/y.csv a/z.csv a-b/c.csv.gz a.csv b.csv c.txt "},
+        {"s3://b/web/*.csv", NULL, 0, "a.csv b.csv "},
+        {"s3://b/web/*/*", NULL, 0, "a/y.csv a/z.csv a-b/c.csv.gz "},
+        {"s3://b/web/[bc].*", NULL, 0, "b.csv c.txt "},
+        {"s3://b/web/", ".parquet", -ENOENT, "s3://b/web/: no object there has that suffix"},
+        {"s3://b/other/", NULL, -ENOENT, "s3://b/other/: there is no object"},
+        {"s3://b/web/*.parquet", NULL, -ENOENT, "no object matches this pattern"},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+        struct say says[] = {
+            {.n_bytes = sizeof(keys) - 1, .holds = keys, .n_holds = sizeof(keys) - 1}, {.code = 0}};
+        char *suffixes[] = {(char *)(uintptr_t)rows[k].suffix}, got[300] = "";
+        struct leat_texts texts = {suffixes, rows[k].suffix ? 1 : 0};
+        struct leat_error err = LEAT_ERROR_INIT;
+        struct leat_files files;
+        struct fetch fetch;
+        int r;
+        start(&fetch, says, 2);
+        r = leat_files_expand(&files, &rows[k].entry, 1, NULL, &texts, &leat_opener_any, &err);
+        stop(&fetch);
+        for (size_t i = 0; i < files.n_paths; i++) {
+            assert_memory_equal(files.paths[i], "s3://b/web/", 11);
+            (void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ",
+                           files.paths[i] + 11);
+        }
+        if (r != rows[k].code || (r < 0 && !strstr(err.message, rows[k].names)) ||
+            (r == 0 && strcmp(got, rows[k].names) != 0))
+            fail_msg("%s: %d %s, \"%s\"", rows[k].entry, r, err.message, got);
+        assert_int_equal(fetch.last.verb, r == 0 ? LEAT_FETCH_EXPECT : LEAT_FETCH_LIST);
+        leat_files_deinit(&files);
+    }
+}
+
 /* A service that is not there at all is told at once; one that ends again and again, in the end. */
 static void a_service_that_is_not_there(void **state) {
     struct leat_error err = LEAT_ERROR_INIT;
@@ -489,6 +537,7 @@ static void what_may_not_be_read_is_not_asked_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_leat_fetch_says),
+        cmocka_unit_test(what_an_entry_means),
         cmocka_unit_test(a_service_that_is_not_there),
         cmocka_unit_test(a_service_that_always_ends),
         cmocka_unit_test(what_may_not_be_read_is_not_asked_for),
