@@ -78,6 +78,10 @@ PIECES = r"""
 {% macro f(caller) %}{{ caller }}{% endmacro %}{{ f(1) }}
 {% macro f(x) %}{{ x }}{{ caller.name }}{{ kwargs }}{% endmacro %}{% call f(2) %}y{% endcall %}
 {% macro f(varargs, kwargs=1) %}{{ varargs }}{{ kwargs }}{% endmacro %}{{ f(1) }}{{ f(1, kwargs=3) }}
+{% macro f(varargs) %}{{ varargs }}{% endmacro %}{{ f(1, 2) }}
+{% macro f(kwargs) %}{{ kwargs }}{% endmacro %}{{ f(1, x=2) }}
+{% macro f() %}{% macro g(kwargs) %}{{ kwargs }}{% endmacro %}{{ g(1) }}{% endmacro %}{{ f() }}
+{% macro f(a=varargs) %}{{ a }}{% endmacro %}{{ f() }}{% macro h(x=1) %}{{ varargs }}{{ x }}{% endmacro %}{{ h(1, 2, 3) }}
 {% macro f(loop) %}{{ loop }}{% endmacro %}{{ f(1) }}{% for x in l %}{{ f(x) }}{% set y = loop %}{{ y.index }}{% endfor %}
 {% for x in l %}{% set y, loop = 1, 2 %}{% endfor %}
 {% for x in l %}{% macro g() %}{% set loop = 1 %}{% endmacro %}{% endfor %}
@@ -445,7 +449,7 @@ a {# {# #} #}
 {{ 9223372036854775807 * 2 }}
 {{ 9223372036854775807 ** 2 }}
 {{ 3 ** 40 }}
-{{ 2 ** 62 }}{{ (-2) ** 63 }}{{ 3 ** 39 }}{{ 1 ** 9999999 }}{{ (-1) ** 9999999 }}{{ 0 ** 0 }}{{ 2 ** -2 }}{{ 10 ** 18 }}{{ (-2) ** 3 }}
+{{ 2 ** 62 }}{{ (-2) ** 63 }}{{ 3 ** 39 }}{{ 1 ** 999 }}{{ (-1) ** 999 }}{{ 0 ** 0 }}{{ 2 ** -2 }}{{ 10 ** 18 }}{{ (-2) ** 3 }}
 {{ 2 ** 63 }}
 {{ (-9223372036854775807 - 1) // -1 }}
 {{ (-9223372036854775807 - 1) % -1 }}

@@ -63,7 +63,7 @@ FLAGS = r"(sort|splitlines)\(", r"object cannot be interpreted as an integer|too
 
 N_CHANGED = 3000
 
-# Values of every kind. `missing` has no value, and `m` to `it` are made by MAKE.
+# Values of every kind. `missing` has no value, and MAKE makes those that have a name.
 VALUES = """missing|none|true|false|0|1|-1|3|255|0.0|-0.0|1.5|-2.5|1e16|1e-7|inf|-inf|nan|100.0|''|'a'|'abc'|'ABC'|'Hello World'|' x '|'12'|'-1.5'
 |'日本 é'|"it's"|'say "x"'|'a,b,,c'|'l1\\nl2\\r\\nl3'|'{}'|'%s'|'k'|'ß🎉'|[]|[1]|[3, 1, 2]|['b', 'A', 'c']|[1, 'a', none]|[[1, 2], [3]]|[{'k': 1}, {'k': 2}, {}]
 |()|(1,)|(1, 'b')|{}|{'k': 1}|{'b': [1, {'c': none}], 'A': 2.5}|{1: 'x', none: 'y', true: 'z'}|range(0)|range(5)|d.items()|d.keys()|d.values()|it
@@ -71,9 +71,8 @@ VALUES = """missing|none|true|false|0|1|-1|3|255|0.0|-0.0|1.5|-2.5|1e16|1e-7|inf
 FEW = """missing|none|true|0|2|-1|1.5|-0.0|inf|nan|''|'a'|'k'|'b,A'|'é 🎉'|[]|[3, 1]|['b', 'A']|[{'k': 2}, {'k': 1}]|()|(1, 'a')|{}|{'k': 'a', 'b': 1}|range(3)
 |d.items()|it|namespace(k=1)|m|range|loop""".replace("\n", "").split("|")
 SMALL = "missing|none|true|0|2|-1|1.5|''|'a'|'k'|'b'|' '|[1]|('a', 'b')|{'k': 1}|'é'".split("|")
-MAKE = "{%- macro m(x='q') %}<{{ x }}>{% endmacro %}{% set d = {'k': 1, 'b': 'x'} %}{% set inf = 1e308 * ten %}{% set nan = inf - inf %}{% set it = [1, 'b', 2] | map('string') -%}"
-
-
+MAKE = {"m": "{% macro m(x='q') %}<{{ x }}>{% endmacro %}", "d": "{% set d = {'k': 1, 'b': 'x'} %}", "inf": "{% set inf = 1e308 * ten %}",
+        "nan": "{% set nan = 1e308 * ten - 1e308 * ten %}", "it": "{% set it = [1, 'b', 2] | map('string') %}"}
 SHOW = "{{ (r | list) if r is iterable and r is not sequence else r }}{{ ' undefined' if r is undefined }}"
 
 
@@ -96,7 +95,8 @@ def job(expression, values, cases):
     others = sorted({value for case in cases for value in case.values() if not JSON(value)})
     places = "".join(f"{{% set {name} = K[i{name}] if i{name} is defined else {name} %}}" for name in cases[0])
     prelude = f"{{% set K = [{', '.join(others)}] %}}{places}" if others else ""
-    template = f"{MAKE if others else ''}{{% for q in [7] %}}{prelude}{{% set r = {expression} %}}{SHOW}{{% endfor %}}"
+    make = "".join(text for word, text in MAKE.items() if re.search(rf"\b{word}\b", " ".join(others) + expression))
+    template = f"{make}{{% for q in [7] %}}{prelude}{{% set r = {expression} %}}{SHOW}{{% endfor %}}"
     shown = [f"{expression} with " + ", ".join(f"{name} = {value}" for name, value in case.items()) for case in cases]
     return template, [{"ten": 10, **dict((name, JSON(value)[0]) if JSON(value) else (f"i{name}", others.index(value)) for name, value in case.items())}
                       for case in cases], shown
@@ -284,7 +284,8 @@ def test_syntax(_folder):
     """Templates that chance has changed: leat knows what is an error."""
     rng = random.Random(7)
     parts = [part for piece in pieces() for part in (piece.replace("}}{{", "}}\0{{").split("\0") if "{%" not in piece else [piece])]
-    sound = [part for part, answer in zip(parts, jinja_oracle.answers_of_jinja2(texts(parts))) if not isinstance(answer, Exception)]
+    sound = [part for part, answer in zip(parts, jinja_oracle.answers_of_jinja2(texts(parts)))
+             if not isinstance(answer, Exception) and not re.search(r"\*\*|\d{4}", part)]  # chance must not make powers that take long
     return run(texts(changed(rng, rng.choice(sound)) for _ in range(N_CHANGED)))
 
 

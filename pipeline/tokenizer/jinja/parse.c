@@ -173,6 +173,11 @@ void leat_jinja_parse_note_use(const struct leat_jinja_parser *parser, uint32_t 
                                bool is_set) {
     struct leat_jinja_template *template = parser->template;
 
+    if (parser->macro && !is_set) {
+        parser->macro->reads_varargs |= symbol == LEAT_JINJA_SYMBOL_VARARGS;
+        parser->macro->reads_kwargs |= symbol == LEAT_JINJA_SYMBOL_KWARGS;
+        parser->macro->reads_caller |= symbol == LEAT_JINJA_SYMBOL_CALLER;
+    }
     if (parser->n_inner || template->uses[symbol] != LEAT_JINJA_UNUSED)
         return;
     template->uses[symbol] = is_set && !parser->n_ifs ? LEAT_JINJA_SET_FIRST : LEAT_JINJA_READ;
@@ -191,11 +196,6 @@ struct leat_jinja_node *leat_jinja_parse_name_node(struct leat_jinja_parser *par
         return NULL;
     node->value = token->value;
     parser->at++;
-    if (parser->macro) {
-        parser->macro->reads_varargs |= node->symbol == LEAT_JINJA_SYMBOL_VARARGS;
-        parser->macro->reads_kwargs |= node->symbol == LEAT_JINJA_SYMBOL_KWARGS;
-        parser->macro->reads_caller |= node->symbol == LEAT_JINJA_SYMBOL_CALLER;
-    }
     return node;
 }
 

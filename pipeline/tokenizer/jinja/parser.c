@@ -245,6 +245,11 @@ static int parse_macro_body(struct leat_jinja_parser *parser, struct leat_jinja_
     r = parse_inner_block(parser, end, &macro->body);
     parser->n_loops = n_loops;
     parser->macro = outer;
+    for (size_t i = 0; i < macro->parameters.n_items;
+         i++) { /* a parameter of such a name is plain */
+        macro->reads_varargs &= macro->parameters.items[i]->symbol != LEAT_JINJA_SYMBOL_VARARGS;
+        macro->reads_kwargs &= macro->parameters.items[i]->symbol != LEAT_JINJA_SYMBOL_KWARGS;
+    }
     return r;
 }
 
