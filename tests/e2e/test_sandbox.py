@@ -13,6 +13,9 @@ import data
 import leat_harness
 from leat_harness import BIN, HANG_S, Daemon, Skip, run_digest
 
+# A build with the preset `coverage` writes its counters there.
+COUNTERS = [str(BIN.parent)] if any(BIN.parent.glob("daemon/CMakeFiles/leatd.dir/**/*.gcno")) else []
+
 # reads its own memory as a debugger would read another's, and writes a file beside itself
 PROBE = """
 import ctypes, json, os, sys
@@ -100,7 +103,7 @@ def test_writable(folder):
                                    quarantine=str(place / "bad.jsonl"))
     (folder / "leatd.yaml").write_text(data.yaml_text(
         {"probe": probe(folder, out), "inside": numbers(may), "cached_outside": {**numbers(may), "cache": {"path": str(folder / "cache")}},
-         "outside": {**numbers(folder), "cache": {"path": str(may / "cache")}}}, writable=["may"]))
+         "outside": {**numbers(folder), "cache": {"path": str(may / "cache")}}}, writable=["may", *COUNTERS]))
     expected = run_digest(folder / "leatd.yaml", "inside", "--no-daemon")
     for made in (*may.iterdir(), folder / "state"):
         subprocess.run(["rm", "-rf", made], check=True)
@@ -125,7 +128,7 @@ def test_writable_relative(folder):
     need_landlock()
     may, sockets = folder / "may", folder / "sockets"
     may.mkdir()
-    with Daemon(folder, data.yaml_text({}, writable=[str(may)]), "--socket-dir", os.path.relpath(sockets)) as daemon:
+    with Daemon(folder, data.yaml_text({}, writable=[str(may), *COUNTERS]), "--socket-dir", os.path.relpath(sockets)) as daemon:
         assert daemon.status()["sandbox"] == "calls, writes" and list(sockets.iterdir())
     assert not list(sockets.iterdir()), "the daemon removes its sockets"
 
