@@ -136,7 +136,7 @@ static int add_all(struct leat_arrow_columns *columns, struct leat_arrow_way *wa
     return r;
 }
 
-/* True if the path begins with the key, which is then removed from it. */
+/* True if the path begins with the key, and ends or has a dot behind it, where it is left. */
 static bool take_key(const char **path, const char *key) {
     const char *at = *path;
 
@@ -150,7 +150,7 @@ static bool take_key(const char **path, const char *key) {
     }
     if (*at != '.' && *at != '\0')
         return false;
-    *path = *at ? at + 1 : at;
+    *path = at;
     return true;
 }
 
@@ -166,7 +166,7 @@ static bool find(const struct leat_arrow_field *first, const struct leat_arrow_f
         if (!*rest)
             return true;
         if (field->kind == LEAT_ARROW_STRUCT && !field->has_dictionary &&
-            find(field + 1, field + field->n_fields, rest, way))
+            find(field + 1, field + field->n_fields, rest + 1, way))
             return true;
         way->n_fields--;
     }

@@ -156,6 +156,13 @@ static void conversations(void **state) {
          "<assistant>Oh;<assistant>Oh;<user>Hi;<assistant>[[So;]]<user>Hi;<assistant>[[Oh;]]"},
         {MARKED, {.messages = "[" A "]", .completion = "[" U "]"}, "<assistant>Oh;<user>Hi;"},
         {MARKED, {.messages = "[]", .completion = "[" A "]"}, "<assistant>[[Oh;]]"},
+        {EACH("{% generation %}{{ m.content }}{% endgeneration %}"),
+         {.messages = "[" A "," U "]", .completion = "[" B "]"},
+         "OhHi[[So]]"},
+        /* What follows an answer of no words begins as the invitation does. */
+        {EACH("{{ m.content }}") "{{ '>' if add_generation_prompt }}",
+         {.messages = "[" MESSAGE("assistant", "") "," MESSAGE("user", ">x") "]"},
+         ">x"},
         /* parts within parts are one */
         {"{% generation %}a{% generation %}b{% endgeneration %}c{% endgeneration %}d",
          {.messages = "[" U "]"},
@@ -343,7 +350,7 @@ static void own_file(void **state) {
     char *text;
 
     (void)state;
-    folder_print("tokenizer_config.json", "{%s, \"bos_token\": \"<s>\"}", T);
+    folder_print("tokenizer_config.json", "{%s, \"_token\": \"x\", \"bos_token\": \"<s>\"}", T);
     folder_print("own.jinja", "own {{ bos_token }}");
     assert_int_equal(leat_model_template_load(&model, folder_path("tokenizer.json"),
                                               folder_path("own.jinja"), false, &leat_opener_any,
@@ -353,6 +360,7 @@ static void own_file(void **state) {
     assert_string_equal(text, "own <s>");
     free(text);
     assert_string_equal(leat_model_template_token(&model, "bos_token"), "<s>");
+    assert_null(leat_model_template_token(&model, "_token"));
     assert_null(leat_model_template_token(&model, "eos_token"));
     leat_model_template_unload(&model);
 
