@@ -25,6 +25,12 @@ static int64_t floor_div(int64_t a, int64_t b) {
     return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
+static int64_t floor_mod(int64_t a, int64_t b) {
+    int64_t rest = a % b;
+
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 static int integer_power(struct leat_jinja_render *render, int64_t a, int64_t b, int64_t *ret) {
     int64_t result = 1;
 
@@ -61,7 +67,7 @@ static int integers(struct leat_jinja_render *render, enum leat_jinja_op op, int
     default: /* FLOOR_DIV, MOD */
         overflows = a == INT64_MIN && b == -1;
         if (!overflows)
-            result = op == LEAT_JINJA_FLOOR_DIV ? floor_div(a, b) : a - floor_div(a, b) * b;
+            result = op == LEAT_JINJA_FLOOR_DIV ? floor_div(a, b) : floor_mod(a, b);
     }
     *ret = leat_jinja_int(result);
     return overflows ? fail_overflow(render) : r;
