@@ -13,8 +13,15 @@
 #include "pipeline/cache/numbers.h"
 #include "tests/pipeline/shared_cache.h"
 #include "tests/proto/shared_random.h"
+#include "tests/proto/shared_simd.h"
 
-static uint64_t seed = 1;
+static uint64_t seed;
+
+static int set_seed(void **state) {
+    (void)state;
+    seed = 1;
+    return 0;
+}
 
 static int decode(struct cached *cached, const void *bytes, size_t n_bytes, uint32_t n_records,
                   struct leat_block **ret_block) {
@@ -310,5 +317,5 @@ int main(void) {
         cmocka_unit_test(test_frame),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return shared_simd_run_twice(tests, set_seed, NULL);
 }

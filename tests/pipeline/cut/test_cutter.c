@@ -11,6 +11,7 @@
 #include "pipeline/cut/blocks.h"
 #include "proto/base/rng.h"
 #include "tests/pipeline/shared_cut.h"
+#include "tests/proto/shared_simd.h"
 
 static const struct leat_cutter csv = {
     .kind = LEAT_CUTTER_CSV, .delimiter = ',', .quote = '"', .max_record_bytes = 1 << 20};
@@ -201,5 +202,5 @@ int main(void) {
         cmocka_unit_test(every_split_gives_the_same),   cmocka_unit_test(fast_paths_agree),
         cmocka_unit_test(hostile_quotes_cost_one_pass), cmocka_unit_test(check_tells),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return shared_simd_run_twice(tests, NULL, NULL);
 }

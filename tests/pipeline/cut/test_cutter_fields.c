@@ -11,6 +11,7 @@
 
 #include "proto/base/rng.h"
 #include "tests/pipeline/shared_libcsv.h"
+#include "tests/proto/shared_simd.h"
 
 static const struct leat_cutter dialects[] = {
     {.kind = LEAT_CUTTER_CSV, .delimiter = ',', .quote = '"', .max_record_bytes = 1 << 20},
@@ -121,5 +122,5 @@ int main(void) {
         cmocka_unit_test(random_records),
         cmocka_unit_test(records_of_fields),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return shared_simd_run_twice(tests, NULL, NULL);
 }

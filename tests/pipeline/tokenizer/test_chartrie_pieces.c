@@ -12,6 +12,7 @@
 #include "pipeline/tokenizer/chartrie/pieces.h"
 #include "proto/base/rng.h"
 #include "tests/pipeline/shared_chartrie.h"
+#include "tests/proto/shared_simd.h"
 
 #define N_ROUNDS   60
 #define N_ROWS     24
@@ -270,5 +271,5 @@ int main(void) {
         cmocka_unit_test(test_memory),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return shared_simd_run_twice(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "proto/base/rng.h"
 #include "tests/pipeline/shared_chartrie.h"
+#include "tests/proto/shared_simd.h"
 
 #define N_ROWS   300
 #define ROW_MAX  9000 /* longer than what is scanned together */
@@ -321,5 +322,5 @@ int main(void) {
         cmocka_unit_test(test_document),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return shared_simd_run_twice(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "pipeline/tokenizer/byte_level.h"
 #include "tests/pipeline/shared_model.h"
 #include "tests/proto/shared_random.h"
+#include "tests/proto/shared_simd.h"
 
 #define JSON_MAX 16384
 
@@ -164,5 +165,5 @@ int main(void) {
         cmocka_unit_test(test_by_definition),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return shared_simd_run_twice(tests, NULL, NULL);
 }

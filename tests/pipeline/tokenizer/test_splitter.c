@@ -14,6 +14,7 @@
 
 #include "pipeline/tokenizer/split/splitter.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
+#include "tests/proto/shared_simd.h"
 
 #define WORDS_MAX 4096
 
@@ -311,5 +312,5 @@ int main(void) {
         cmocka_unit_test_setup_teardown(wrong_files, set_up, tear_down),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return shared_simd_run_twice(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "pipeline/tokenizer/tokenizer.h"
+#include "tests/proto/shared_simd.h"
 
 #define MAX_LENGTH 7
 #define IDS_MAX    1000
@@ -167,5 +168,5 @@ int main(void) {
         cmocka_unit_test(test_given_words),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return shared_simd_run_twice(tests, NULL, NULL);
 }
