@@ -17,6 +17,7 @@ static inline bool shared_simd_hide(void) {
     bool was_here = leat_simd_is_here();
 
     __cpu_model.features[0] &= ~(1U << 10); /* AVX2 */
+    __asm__ volatile("" ::: "memory");      /* the compiler knows this variable by another type */
     return was_here && !leat_simd_is_here();
 #else
     return false;
