@@ -6,6 +6,7 @@
 import errno
 import os
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -254,6 +255,32 @@ def is_served(client, packet):
         return client.recv(4096) != b""
     except OSError:  # it was turned away
         return False
+
+
+def test_where_the_program_is(folder):
+    """leatctl starts the leat-fetch beside it, else one of PATH; if there is none, or it does not start, it says so."""
+    need_fetch()
+    place = folder / "bin"
+    place.mkdir()
+    shutil.copy(BIN / "leatctl", place)
+    with ObjectServer({"a.txt": b"a\nb\n"}) as server:
+        (folder / "s.yaml").write_text(f'fetch: {{ path: {folder}/cache }}\nstreams: {{ s: {{ source: {{ text: {{ paths: ["{server.url}/a.txt"] }} }}, '
+                                       "stages: [{ batch: { batch_size: 1 } }] } }\n")
+
+        def head(path):
+            return subprocess.run([place / "leatctl", "head", folder / "s.yaml", "-n", "1"], env=environment(folder, PATH=path, LEAT_FETCH_SOCKET=""),
+                                  capture_output=True, text=True, timeout=leat_harness.HANG_S, check=False)
+
+        done = head("/nonexistent")
+        assert done.returncode != 0 and "is not installed: install Debian's package leat-fetch" in done.stderr, done
+        assert head(f"/nonexistent:{BIN}").returncode == 0
+        (place / "leat-fetch").write_text("#!/nonexistent/interpreter\n")
+        done = head("/nonexistent")
+        assert done.returncode != 0 and "leat-fetch" in done.stderr, done
+        (place / "leat-fetch").write_text("#!/bin/sh\nexit 3\n")
+        (place / "leat-fetch").chmod(0o755)
+        done = head("/nonexistent")
+        assert done.returncode != 0 and "leat-fetch" in done.stderr and "unexpectedly" in done.stderr, done
 
 
 def test_private(folder):
