@@ -434,10 +434,11 @@ const struct leat_cli_command leat_cli_prepare_command = {
     .name = "prepare",
     .group = LEAT_CLI_GROUP_RUN,
     .description =
-        "This command is for batch jobs. It runs on any machine that has the data. It divides\n"
-        "the data, file after file, into N shards of about equal size. The file of a shard\n"
-        "gets its final name only when it is complete, so several tasks may make one shard at\n"
-        "the same time. If the shard is already complete, the command succeeds at once.\n"
+        "This command is for batch jobs. It runs on any machine that has the data. It takes\n"
+        "the files in order, and divides them into N shards of about equal size. The file of\n"
+        "a shard gets its final name only when it is complete, so several tasks may make one\n"
+        "shard at the same time. If the shard is already complete, the command succeeds at\n"
+        "once.\n"
         "\n"
         "If DIR is s3://BUCKET/FOLDER/, the command uploads each complete shard, unless the\n"
         "store already has it. See leat-fetch(8).\n"

@@ -1,7 +1,7 @@
 """Batches as arrays of PyTorch, JAX, MLX and NumPy.
 
 `convert` is Batch.to(). On the CPU it copies once, into memory of the framework. So the arrays are writable, and the slot goes
-back. With copy=False they view the slot. To CUDA it makes one asynchronous copy from shared memory (see `cuda`). `Converted`
+back. With copy=False they view the slot. For a CUDA device it makes one asynchronous copy from shared memory (see `cuda`). `Converted`
 and `to_device` do this for a whole stream. On a GPU they copy one batch ahead of the step.
 
 A framework is imported at its first use.

@@ -219,7 +219,7 @@ def _has_template(model: Tokenizer) -> bool:
 def _with_own_template(
     source: Pipeline, form: _Format, folder: Path, system: str | None, roles: Mapping[str, str] | None
 ) -> Pipeline:
-    """The stage `chat` with `template: auto`, which gives the template the messages as they are."""
+    """Adds the stage `chat` with `template: auto`. The template then gets the messages unchanged."""
     column = form.columns["prompt" if form.kind == "dialogue" else "messages"]
     if roles or _keys_of(source, column) != _KEYS[0]:
         raise SpecError(

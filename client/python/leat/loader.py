@@ -275,7 +275,7 @@ def _labelled(
     is_untyped: bool,
     side: str,
 ) -> Pipeline:
-    """`side` is the side of the padding of lists, so that the labels of tokens stay beside their tokens."""
+    """Lists are padded on this side, the same as token ids, so that each label stays beside its token."""
     given = None if dtype is None else specs.dtype_name(dtype)
     are_texts = column.is_text or is_untyped and all(kinds.spells_number(text) for text in classes or ())
     texts = {text: str(number) for number, text in enumerate(classes or ())} if are_texts else {}

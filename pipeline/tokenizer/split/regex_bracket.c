@@ -55,7 +55,9 @@ static int put_code(struct leat_regex_reader *reader, struct bracket *bracket, u
 static int put_class(struct leat_regex_reader *reader, struct bracket *bracket,
                      const struct leat_code_set *set) {
     if (bracket->state == STATE_RANGE)
-        return leat_regex_fail(reader, "a range in brackets ends with a class");
+        return leat_regex_fail(
+            reader,
+            "a range in brackets must end with one character, and not with a class such as \\d");
     flush(bracket);
     leat_code_set_add_set(&bracket->set, set);
     bracket->state = STATE_CLASS;

@@ -141,7 +141,7 @@ static void refused(void **state) {
         {"\\p{Nope}", "the property \\p{Nope} is unknown"},
         {"[[:nope:]]", "[:nope:] is not a POSIX class"},
         {"[b-a]", "the range U+0062-U+0061 in brackets is empty: its ends are in the wrong order"},
-        {"[a-\\d]", "ends with a class"},
+        {"[a-\\d]", "must end with one character, and not with a class such as \\d"},
         {"[\\w-z]", "begins with a class"},
         {"[]", "brackets are empty"},
         {"[a", "brackets are not closed"},

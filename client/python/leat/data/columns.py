@@ -220,7 +220,7 @@ def _wider(kinds: set[str]) -> str:
 
 
 def merge(name: str, kinds: Iterable[tuple[str, str]]) -> Column:
-    """The column that holds values of all these kinds."""
+    """Returns the type of a column that can hold values of all the given kinds."""
     found = set(kinds)
     refusal = next((reason for kind, reason in found if not kind), "")
     names = {kind for kind, _ in found}
