@@ -291,6 +291,7 @@ static void only_what_follows_is_taken_up(void **state) {
         folder_write("in", blob.data, blob.n_bytes);
         leat_input_close(at_boundary(&other));
         assert_false(leat_input_adopt(other, input)); /* the file was replaced */
+        leat_input_close(other);
         assert_int_equal(leat_input_open_ahead(&leat_opener_any, folder_path("old"),
                                                &standard_limits, 2, 1 << 24, &other),
                          0);
