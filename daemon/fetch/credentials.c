@@ -314,7 +314,7 @@ static void take_metadata(struct leat_credentials *credentials) {
 
 /* ---- all of them ---- */
 
-/* What goes into requests as it is. 1, or -EACCES. */
+/* Refuses credentials that would change the head of a request. Returns 1, or -EACCES. */
 static int check(const struct leat_credentials *credentials, struct leat_error *err) {
     if (is_plain(credentials->key) && is_plain(credentials->secret) && is_plain(credentials->token))
         return 1;

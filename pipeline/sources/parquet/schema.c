@@ -447,7 +447,7 @@ static int add_struct(struct building *building, const struct element *element,
 }
 
 /* True if the repeated group in a list is no item, but has it ("Backward-compatibility rules").
- * What follows the group is its first field, or zeros. */
+ * The element behind the group is its first field, or consists of zeros. */
 static bool is_wrapper(const struct element *list, const struct element *group) {
     static const char suffix[] = "_tuple";
 

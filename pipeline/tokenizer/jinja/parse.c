@@ -168,7 +168,7 @@ int leat_jinja_parse_intern(struct leat_jinja_parser *parser, struct leat_jinja_
     return 0;
 }
 
-/* What only one branch of an `if` sets keeps its value in the others. */
+/* A name that only one branch of an `if` sets keeps its value in the other branches. */
 void leat_jinja_parse_note_use(const struct leat_jinja_parser *parser, uint32_t symbol,
                                bool is_set) {
     struct leat_jinja_template *template = parser->template;

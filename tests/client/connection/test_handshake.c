@@ -138,7 +138,7 @@ static void serve_silence(int fd, void *argument) {
     fake_wait_for_end(fd);
 }
 
-/* What makes no sense is refused before anything is sent. */
+/* libleat refuses bad positions before it sends anything. */
 static void test_bad_positions(void **state) {
     struct leat_open_options options;
     struct fake_session session;

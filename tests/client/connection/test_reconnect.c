@@ -227,7 +227,7 @@ static void test_seek_behind_the_end(void **state) {
     fake_trainer_close(&trainer);
 }
 
-/* What was taken before a seek counts for nothing where a session is given up after it. */
+/* A session that is given up after a seek does not count the batches from before the seek. */
 static void test_pause_after_a_seek(void **state) {
     struct fake_script script = {.n_breaks = 0};
     struct fake_trainer trainer = {.script = &script};

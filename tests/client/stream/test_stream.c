@@ -58,7 +58,7 @@ static int find_mapping(const void *address, char ret_permissions[5], char *ret_
     return is_found;
 }
 
-/* What the daemon does first, and what the client then sends to it. */
+/* Says what the daemon does first, and counts what the client then sends to it. */
 struct notes {
     uint32_t window, n_batches;
     int fails;

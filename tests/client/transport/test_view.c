@@ -101,7 +101,7 @@ static void change(int number, siginfo_t *info, void *context) {
     changing = NULL;
 }
 
-/* What is checked is what is used: a header that no longer counts the wrong tensor hides nothing.
+/* leat uses the header that it has checked. A header that changes afterwards hides no wrong tensor.
  */
 static void test_changed_while_read(void **state) {
     struct sigaction action = {.sa_sigaction = change, .sa_flags = SA_SIGINFO}, old;

@@ -22,7 +22,8 @@ static struct test_daemon server;
 static atomic_size_t
     most_at_once; /* bytes that a socket of streams takes; 0: as many as it likes */
 
-/* In place of the C library's, for the daemon too: takes less of a message, as a kernel may. */
+/* This replaces the C library's sendmsg(), for the daemon too. It takes less of a message, as a
+ * kernel may. */
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
     struct msghdr less = *message;
     size_t most = atomic_load(&most_at_once);

@@ -47,6 +47,18 @@ static void every_cut_is_seen(void **state) {
     blob_free(&text);
 }
 
+/* A damaged file gives an error with that message, behind the first bytes of the text. */
+static void check_damaged(const struct blob *blob, const struct blob *text, size_t row,
+                          const char *message) {
+    struct result result = read_blob(blob, false);
+
+    check_prefix(&result, text);
+    assert_int_equal(result.err.code, -EBADMSG);
+    if (!strstr(result.err.message, message))
+        fail_msg("row %zu: %s", row, result.err.message);
+    result_free(&result);
+}
+
 /* Files that are damaged at one byte, or are none: what is said, and how much comes before. */
 static void damaged_heads_are_told(void **state) {
     static const struct {
@@ -77,14 +89,8 @@ static void damaged_heads_are_told(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
         struct blob blob = compress_text(rows[k].format, text.data, text.n_bytes, 0);
-        struct result result;
         blob.data[rows[k].at < 0 ? (int)blob.n_bytes + rows[k].at : rows[k].at] = rows[k].byte;
-        result = read_blob(&blob, false);
-        check_prefix(&result, &text);
-        assert_int_equal(result.err.code, -EBADMSG);
-        if (!strstr(result.err.message, rows[k].message))
-            fail_msg("row %zu: %s", k, result.err.message);
-        result_free(&result);
+        check_damaged(&blob, &text, k, rows[k].message);
         blob_free(&blob);
     }
     blob_free(&text);
@@ -118,7 +124,6 @@ static void parts_of_xz_that_do_not_fit(void **state) {
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
         struct blob blob = compress_text(XZ, text.data, text.n_bytes, 0);
         uint8_t *end = blob.data + blob.n_bytes, *crc = rows[k].crc_at < 0 ? end - 12 : NULL;
-        struct result result;
         (rows[k].at < 0 ? end : blob.data)[rows[k].at] = rows[k].byte;
         if (crc) { /* in front of what it is of */
             uint32_t value = lzma_crc32(end + rows[k].crc_at, rows[k].n_crc, 0);
@@ -127,12 +132,7 @@ static void parts_of_xz_that_do_not_fit(void **state) {
         } else {
             set_crc(blob.data + rows[k].crc_at, rows[k].n_crc);
         }
-        result = read_blob(&blob, false);
-        check_prefix(&result, &text);
-        assert_int_equal(result.err.code, -EBADMSG);
-        if (!strstr(result.err.message, rows[k].message))
-            fail_msg("row %zu: %s", k, result.err.message);
-        result_free(&result);
+        check_damaged(&blob, &text, k, rows[k].message);
         blob_free(&blob);
     }
     blob_free(&text);
