@@ -110,7 +110,7 @@ static void keep_free(struct leat_block_pool *pool, struct leat_block *block) {
 
 void leat_block_replace(struct leat_block *block, const struct leat_arena *take_arena) {
     struct leat_block_pool *pool = block->pool;
-    struct leat_block *spare = malloc(sizeof(*spare));
+    struct leat_block *spare = block->is_exact ? NULL : malloc(sizeof(*spare));
 
     if (spare)
         *spare = (struct leat_block){

@@ -33,13 +33,25 @@ static bool is_without_values(const struct leat_intake *intake, const struct lea
            intake->forward.is_own && !demand->has_failed;
 }
 
+/* A block of an index, or one without values, is small. It leaves the large memory of the pool to
+ * blocks with values. */
+static struct leat_block *take_block(const struct leat_intake *intake, struct leat_lane *lane,
+                                     const struct leat_demand *demand,
+                                     const struct leat_queue_entry *entry) {
+    bool is_small =
+        (entry->file && intake->cache.is_index) || is_without_values(intake, demand, entry);
+
+    return is_small ? leat_block_pool_take_exact(&lane->memory.blocks, 0)
+                    : leat_block_pool_take(&lane->memory.blocks);
+}
+
 /* Makes the job of an entry that is not parked. */
 static int begin(struct leat_run_mapping *mapping, struct leat_lane *lane,
                  const struct leat_demand *demand, struct leat_queue_entry *entry,
                  uint64_t large_bytes, struct leat_job **ret_job, struct leat_error *err) {
     struct leat_intake *intake = mapping->intake;
     struct leat_run_cache_view view = leat_intake_view(intake, lane, demand);
-    struct leat_block *block = leat_block_pool_take(&lane->memory.blocks);
+    struct leat_block *block = take_block(intake, lane, demand, entry);
     struct leat_job *job;
 
     if (!block)
