@@ -80,7 +80,7 @@ MUTANTS = {
         ("files are not compared", '            if name == "data":\n                found += _file_differences(members)\n', ""),
     ]),
     "client/python/leat/stream.py": ("python.stream python.trainer", [
-        ("the length is that of rank 0", "return max(0, -(-(self.n_steps - self.rank) // self.world_size))", "return max(0, -(-self.n_steps // self.world_size))"),
+        ("the length is that of all ranks", "return self.n_steps // self.world_size", "return self.n_steps"),
         ("the step is that of rank 0", "return step + (self.rank - step) % self.world_size", "return step"),
         ("a state of another version is loaded", 'or state.get("version") != 1 or', "or"),
         ("the end of an epoch is told twice", "is_first, cursor.is_end_returned = not cursor.is_end_returned, True", "is_first = True"),

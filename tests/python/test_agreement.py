@@ -92,8 +92,23 @@ def other_step(rank: int, folder: pathlib.Path) -> None:
         before.next()
         second = before.state_dict()
     batches = pipeline(folder)
+    train(batches, 1)
     batches.load_state_dict(second if rank else first)
     train(batches)
+
+
+def other_seek(rank: int, folder: pathlib.Path) -> None:
+    with pipeline(folder).open() as stream:
+        train(stream, 1)
+        stream.seek(1, 2 * rank)
+        train(stream)
+
+
+def other_epoch(rank: int, folder: pathlib.Path) -> None:
+    with pipeline(folder).open() as stream:
+        train(stream)
+        stream.set_epoch(1 + rank)
+        train(stream)
 
 
 def other_number(rank: int, folder: pathlib.Path) -> None:
@@ -102,6 +117,19 @@ def other_number(rank: int, folder: pathlib.Path) -> None:
     for _ in range(2 + rank):
         next(loop)
     stream.state_dict()
+
+
+def failed(rank: int, folder: pathlib.Path) -> None:
+    """A stream whose ranks differed stays failed, even at a place where they would agree."""
+    with pipeline(folder).open() as stream:
+        train(stream, 1 + rank)
+        with pytest.raises(leat.AgreementError) as first:
+            stream.state_dict()
+        stream.seek(1)
+        for go_on in (stream.next, stream.state_dict):
+            with pytest.raises(leat.AgreementError) as again:
+                go_on()
+            assert str(again.value) == str(first.value)
 
 
 def other_version(rank: int, folder: pathlib.Path) -> None:
@@ -240,6 +268,8 @@ DIFFERENCES = {
     "other_spec": ("spec ", "at rank 0", "at rank 1"),
     "other_version": ("order ", "at rank 0", "999 at rank 1"),
     "other_step": ("step 4 at rank 0", "6 at rank 1"),
+    "other_seek": ("before the first batch", "step 0 at rank 0", "2 at rank 1"),
+    "other_epoch": ("before the first batch", "epoch 1 at rank 0", "2 at rank 1"),
     "other_number": ("at state_dict()", "step 4 at rank 0", "6 at rank 1"),
 }
 
@@ -257,7 +287,7 @@ def check(found: list[dict[str, str]], names: list[str]) -> None:
 
 @needs_torch
 def test_torch(tmp_path: pathlib.Path) -> None:
-    names = ["equal", "other_data", "two_streams", "without", *DIFFERENCES, "dataset"]
+    names = ["equal", "other_data", "two_streams", "without", "failed", *DIFFERENCES, "dataset"]
     names = list(dict.fromkeys(names))
     check(ranks_of("torch", names, tmp_path), names)
 
@@ -300,6 +330,16 @@ def test_mlx(tmp_path: pathlib.Path) -> None:
     assert found[1]["one_without"] == "trained"
 
 
+class Communicator:
+    """A communicator of other ranks, which has no messages for these."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.Get_rank, self.Get_size, self.py2f = (lambda: rank), (lambda: size), (lambda: 0)
+
+    def improbe(self, **options: Any) -> None:
+        raise AssertionError("a message is looked for")
+
+
 def test_nothing_to_compare_through(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "numbers.csv").write_text("number\n" + "".join(f"{i}\n" for i in range(N_ROWS)))
     batches = pipeline(tmp_path)
@@ -318,6 +358,10 @@ def test_nothing_to_compare_through(tmp_path: pathlib.Path, monkeypatch: pytest.
             train(stream)
     with batches.open(rank=0, world_size=2, agree=True) as stream, pytest.raises(leat.SpecError, match="agree is True"):
         stream.next()
+    for rank, size in ((1, 2), (0, 3)):
+        group = Communicator(rank, size)
+        with batches.open(rank=0, world_size=2, agree=group) as stream, pytest.raises(leat.SpecError, match="with these ranks"):
+            stream.next()
     with pytest.raises(leat.SpecError, match="but it must be True, False"):
         batches.open(rank=0, world_size=2, agree=7)
     with pytest.raises(leat.SpecError, match="agree_timeout"):

@@ -133,6 +133,15 @@ class TestEpochs:
                 seen += mine
         assert sorted(seen) == list(range(N_STEPS // 3 * 3))
 
+    def test_the_step_is_that_of_the_rank(self, numbers: Leatd) -> None:
+        with numbers.open("rows", rank=1, world_size=3, n_epochs=2) as stream:
+            assert (stream.epoch, stream.step) == (0, 1) and "at (0, 1)" in repr(stream)
+            assert (take(stream).step, stream.step) == (1, 4)
+            for sought, step in ((5, 7), (7, 7), (8, 10)):
+                stream.seek(0, sought)
+                assert (stream.step, take(stream).step, stream.step) == (step, step, step + 3)
+            assert (steps(stream)[0], stream.epoch, stream.step) == ((1, 1), 2, 1)
+
     def test_what_it_is(self, numbers: Leatd) -> None:
         with numbers.open("wide") as stream:
             assert stream.name == "wide" and stream.window > 0 and len(stream.native.digest) == 32

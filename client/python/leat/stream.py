@@ -117,8 +117,8 @@ class Stream:
         return n_steps
 
     def __len__(self) -> int:
-        """The number of batches of an epoch for this rank."""
-        return max(0, -(-(self.n_steps - self.rank) // self.world_size))
+        """The number of batches of an epoch for this rank. All ranks have the same number."""
+        return self.n_steps // self.world_size
 
     # ---- batches
 
