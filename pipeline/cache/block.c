@@ -383,7 +383,7 @@ static int take_text(struct decoding *decoding, uint32_t n_bytes, const char **r
     if (n_bytes == 0)
         return 0;
     if (!at || at[n_bytes - 1] != '\0')
-        return fail_broken(decoding, "a text has no end");
+        return fail_broken(decoding, "a text does not end with a NUL byte");
     *ret_text = (const char *)at;
     return 0;
 }
@@ -460,7 +460,7 @@ static int decode(struct decoding *decoding, const struct leat_cache_schema *sch
         return r;
     if (head.n_records != n_records || head.n_rows > n_records ||
         head.n_columns != count_kept(schema))
-        return fail_broken(decoding, "its head is damaged");
+        return fail_broken(decoding, "its header is damaged");
     block->n_rows = head.n_rows;
     block->n_records = head.n_records;
     block->records = NULL;

@@ -200,9 +200,9 @@ static int read_head(struct leat_cache_file *file, const struct ends *ends,
         return r;
     if (head.magic != MAGIC || head.version != LEAT_CACHE_VERSION)
         return leat_error_set(err, -EBADMSG,
-                              "this is not a cache, or it is of another version of leat");
+                              "this file is not a cache, or another version of leat wrote it");
     if (head.description_bytes == 0 || head.description_bytes > LEAT_CACHE_DESCRIPTION_MAX_BYTES)
-        return leat_error_set(err, -EBADMSG, "the head of the file is damaged");
+        return leat_error_set(err, -EBADMSG, "the header of the file is damaged");
     file->description = malloc(head.description_bytes);
     if (!file->description)
         return leat_error_oom(err);
@@ -211,7 +211,7 @@ static int read_head(struct leat_cache_file *file, const struct ends *ends,
         return r;
     if (head.checksum != head_checksum(&head, file->description) ||
         file->description[head.description_bytes - 1] != '\0')
-        return leat_error_set(err, -EBADMSG, "the head of the file is damaged");
+        return leat_error_set(err, -EBADMSG, "the header of the file is damaged");
     file->identity = head.identity;
     file->seed = seed_of(&head.identity);
     file->end = sizeof(head) + head.description_bytes;
@@ -592,7 +592,7 @@ int leat_cache_file_add_part(struct leat_cache_file *whole, struct leat_cache_fi
         frame.record = whole->n_records;
         if (!is_next(whole, &frame))
             r = leat_error_set(err, -EBADMSG,
-                               "the block at byte %llu does not continue the one before it",
+                               "the block at byte %llu does not continue the previous block",
                                (unsigned long long)frame.position);
         else if (leat_cache_file_add(whole, &frame) < 0)
             r = leat_error_oom(err);

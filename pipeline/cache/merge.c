@@ -79,7 +79,8 @@ static int open_target(struct merge *merge, const struct leat_plan *plan, const 
     free(description);
     if (r == 0 && !(found->file && (found->is_builder || found->file->is_complete))) {
         leat_cache_file_unref(found->file);
-        return leat_error_set(merge->err, -EBUSY, "%s: another process is building this cache",
+        return leat_error_set(merge->err, -EBUSY,
+                              "%s: another process is building this cache: try again later",
                               folder);
     }
     return r;

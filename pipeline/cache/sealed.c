@@ -291,16 +291,17 @@ static int open_shard(const struct leat_plan *plan, const struct leat_opener *op
     identify(set, i, &identity);
     if (r == -ENOENT)
         return leat_error_set(err, -ESTALE,
-                              "%.300s: shard %u/%zu is missing; make it with `leatctl prepare "
+                              "%.300s: shard %u/%zu is missing: make it with `leatctl prepare "
                               "%.200s --shard %u/%zu -o DIR`",
                               path, i, set->n_shards, file_of(plan), i, set->n_shards);
     if (r == -EBADMSG || (r == 0 && (memcmp(&file->identity, &identity, sizeof(identity)) != 0 ||
                                      !has_blocks(file, &set->shards[i])))) {
         leat_cache_file_unref(file);
-        return leat_error_set(err, -ESTALE,
-                              "%.300s: this file is not the shard that was sealed: remove it, and "
-                              "make it again with `leatctl prepare %.200s --shard %u/%zu -o DIR`",
-                              path, file_of(plan), i, set->n_shards);
+        return leat_error_set(
+            err, -ESTALE,
+            "%.300s: this file is not the sealed shard: remove the file, and make the shard again "
+            "with `leatctl prepare %.200s --shard %u/%zu -o DIR`",
+            path, file_of(plan), i, set->n_shards);
     }
     if (r < 0)
         return leat_error_set(err, r, "%.300s: %.300s", path, own.message);

@@ -101,8 +101,8 @@ static int open_object(const char *url, const struct leat_cache_identity *identi
     }
     if (r == -EBADMSG)
         return leat_error_set(err, r,
-                              "%.256s: this object is not the expected shard: %.128s: remove it, "
-                              "and prepare the shard again",
+                              "%.256s: this object is not the expected shard (%.128s): remove the "
+                              "object, and prepare the shard again",
                               url, own.message);
     if (r < 0 && r != -ENOENT)
         *err = own;
@@ -119,8 +119,8 @@ static int begin_unnamed(const struct leat_cache_identity *identity, const char 
     fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
     if (fd < 0)
         return leat_error_set(err, -errno,
-                              "%s: leat cannot make a temporary file for the shard there: %s: set "
-                              "TMPDIR to a folder with room for it",
+                              "%s: cannot make a temporary file for the shard in this folder: %s: "
+                              "set TMPDIR to a folder with enough space",
                               folder, strerror(errno));
     return leat_cache_file_new(fd, identity, description, ret_file, err);
 }

@@ -25,16 +25,16 @@ static int check_shard(const struct leat_cache_shards *shards,
                               "%s: the shard is not complete: prepare shard %u/%u to its end",
                               shard->path, identity->shard, identity->n_shards);
     if (memcmp(identity->spec, shards->identity.spec, sizeof(identity->spec)) != 0)
-        return leat_error_set(
-            shards->err, -ESTALE,
-            "%s: the shard was made with another source, per-record stage, tokenizer or version of "
-            "leat: remove it, and make it again with `leatctl prepare %.200s --shard %u/%u -o DIR`",
-            shard->path, shards->spec_file, identity->shard, identity->n_shards);
+        return leat_error_set(shards->err, -ESTALE,
+                              "%s: the shard was made with another source, per-record stage, "
+                              "tokenizer or version of leat: remove the file, and make the shard "
+                              "again with `leatctl prepare %.200s --shard %u/%u -o DIR`",
+                              shard->path, shards->spec_file, identity->shard, identity->n_shards);
     if (memcmp(identity->data, shards->identity.data, sizeof(identity->data)) != 0)
         return leat_error_set(
             shards->err, -ESTALE,
-            "%s: the shard was made from other data, or with another `verify`: remove it, and make "
-            "it again with `leatctl prepare %.200s --shard %u/%u -o DIR`",
+            "%s: the shard was made from other data, or with another value of `verify`: remove the "
+            "file, and make the shard again with `leatctl prepare %.200s --shard %u/%u -o DIR`",
             shard->path, shards->spec_file, identity->shard, identity->n_shards);
     return 0;
 }
@@ -181,13 +181,13 @@ static int check_all(const struct leat_cache_shards *shards) {
 
         if (shard->file->identity.n_shards != n)
             return leat_error_set(shards->err, shards->code,
-                                  "%s: this is one of %u shards, but %s is one of %u: keep the "
-                                  "shards of one set only",
+                                  "%s: this shard belongs to a set of %u, but %s belongs to a set "
+                                  "of %u: remove the shards of one of the two sets",
                                   shard->path, shard->file->identity.n_shards,
                                   shards->items[0].path, n);
         if (i > 0 && shard->file->identity.shard == shard[-1].file->identity.shard)
             return leat_error_set(shards->err, shards->code,
-                                  "%s: this is the same shard as %s: remove one of them",
+                                  "%s: this is the same shard as %s: remove one of the two files",
                                   shard->path, shard[-1].path);
     }
     for (uint32_t i = 0; i < n; i++)

@@ -236,5 +236,5 @@ const char *leat_cutter_csv_check(const struct leat_cutter *cutter, const uint8_
     if (!is_open(&parser))
         return NULL;
     *ret_at = split.start;
-    return "opens a quote here that does not close within max_record_bytes";
+    return "opens a quote here, but no closing quote follows within max_record_bytes";
 }

@@ -53,12 +53,12 @@ static void add_json_schema(struct leat_text *text, const struct leat_plan *plan
 static const char *remark(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0 ||
         (stage->ops->kind == LEAT_STAGE_ORDER && leat_plan_runs_in_map(plan, stage)))
-        return "computed with the per-record stages, applied here";
+        return "its values are computed with the per-record stages and applied here";
     if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map &&
         !leat_plan_runs_in_map(plan, stage))
         return "not executed: no later stage needs its output";
     if (stage->ops->kind == LEAT_STAGE_MAP && !stage->ops->map)
-        return "only changes which fields there are";
+        return "only selects or renames fields";
     return "";
 }
 
@@ -312,8 +312,9 @@ static void add_worlds(struct leat_text *text, const struct leat_plan *plan) {
         leat_steps_of(plan, world_size, &steps);
         leat_text_add(text, "  %llu ranks  ", (unsigned long long)world_size);
         if (!steps.is_known)
-            leat_text_add(text, "the epoch fails at its end: its %llu steps do not divide evenly",
-                          (unsigned long long)all.n);
+            leat_text_add(
+                text, "the epoch fails at its end: the ranks cannot share its %llu steps evenly",
+                (unsigned long long)all.n);
         else
             leat_text_add(text, "%llu steps each", (unsigned long long)(steps.n / world_size));
         if (steps.is_known && steps.n < all.n)
@@ -382,16 +383,16 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     add_sources(text, plan);
     for (size_t i = 0; i < plan->n_stages; i++)
         add_stage(text, plan, &plan->stages[i]);
-    leat_text_add(text, "\nstages of a block:     %s", plan->source_ops->name);
+    leat_text_add(text, "\nper-record stages:     %s", plan->source_ops->name);
     for (size_t i = 0; i < plan->n_map; i++)
         leat_text_add(text, " > %s", plan->map[i]->ops->name);
     add_cache(text, plan);
-    leat_text_add(text, "\nstages that order:     ");
+    leat_text_add(text, "\norder stages:          ");
     for (size_t i = 0; i < plan->n_order; i++)
         leat_text_add(text, "%s > ", plan->order[i]->ops->name);
     leat_text_add(text, "batch");
     add_starts(text, plan, options->has_index);
-    leat_text_add(text, "\n\nhow leat executes it%s\n\n",
+    leat_text_add(text, "\n\nhow leat executes the stream%s\n\n",
                   graph->is_unfused ? ", without fusing stages" : "");
     leat_graph_text(text, graph, forecast);
     leat_text_add(text, "\ntensors of a batch of ");
@@ -415,25 +416,27 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
                   (double)memory.blocks / 1048576, memory.n_blocks,
                   leat_show_bytes((uint64_t)plan->options.block_bytes, size));
     if (plan->is_compressed && plan->options.decode_ahead > 0)
-        leat_text_add(text,
-                      "  decoding up to %.1f MiB of compressed files that are decoded ahead\n",
-                      (double)plan->options.decode_ahead / 1048576);
+        leat_text_add(
+            text, "  decoding up to %.1f MiB of data that is decompressed ahead of the reader\n",
+            (double)plan->options.decode_ahead / 1048576);
     if (memory.loaded > 0 || memory.workspaces > 0)
         leat_text_add(
             text,
             "  stages   %.1f MiB of loaded files, and up to %.1f MiB for caches of %u workers\n",
             (double)memory.loaded / 1048576, (double)memory.workspaces / 1048576, n_workers);
     leat_text_add(text,
-                  "  order    up to %.2f MiB: at most %llu rows wait; their blocks take\n          "
-                  " at most %.1f MiB\n",
+                  "  order    up to %.2f MiB for references to at most %llu waiting rows; the "
+                  "blocks of\n           these rows take at most %.1f MiB\n",
                   (double)memory.order / 1048576, (unsigned long long)memory.n_waiting,
                   (double)memory.budget.order_bytes / 1048576);
-    leat_text_add(text,
-                  "  ring     %.2f MiB: %u slots of %s%s, and one more for each batch that a "
-                  "trainer may hold\n",
-                  (double)memory.ring / 1048576, plan->n_slots,
-                  leat_show_bytes(plan->slot_bytes, size),
-                  plan->is_bounded ? "" : " at first (row lengths have no limit: set max_length)");
+    leat_text_add(
+        text,
+        "  ring     %.2f MiB: %u slots of %s%s, and one more slot for each batch that a trainer "
+        "may hold\n",
+        (double)memory.ring / 1048576, plan->n_slots, leat_show_bytes(plan->slot_bytes, size),
+        plan->is_bounded
+            ? ""
+            : " at first (slots can grow, because row lengths have no limit: set max_length)");
     add_least(text, &memory.budget);
     if (options->ranks.world_size > 0) {
         share = leat_node_share(plan, &options->ranks, memory.budget.order_bytes);

@@ -102,7 +102,7 @@ void leat_forecast_make(const struct leat_plan *plan, const struct leat_measurem
     };
     if (measurement->n_records == 0 || measurement->n_step_rows == 0) {
         forecast->measurement = NULL;
-        forecast->reason = "the first 4 MiB hold no complete record to measure";
+        forecast->reason = "the first 4 MiB of the data contain no complete record";
         return;
     }
     take_costs(plan, measurement, forecast);

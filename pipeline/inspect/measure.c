@@ -69,7 +69,7 @@ const char *leat_measure_refusal(const struct leat_plan *plan,
     if (plan->is_one_pass)
         return "the source is a FIFO, which can be read only once";
     if (!options->may_start_programs && starts_programs(plan))
-        return "measuring would start the programs of `exec`: allow it with --measure";
+        return "the measurement would start the programs of `exec`: allow this with --measure";
     return NULL;
 }
 

@@ -211,8 +211,10 @@ int leat_places_find(struct leat_plan *plan, const struct leat_opener *opener,
 
     *ret_places = (struct leat_places){.places = NULL};
     if (plan->is_one_pass)
-        return leat_error_set(err, -ESPIPE, "%s: this is a FIFO, which can be read only once",
-                              plan->source->files.paths[0]);
+        return leat_error_set(
+            err, -ESPIPE,
+            "%s: this is a FIFO, which can be read only once: write its data to a file first",
+            plan->source->files.paths[0]);
     r = find_lookups(plan, opener, options, &lookups, &ret_places->n_rows, err);
     if (r == 0)
         ret_places->places = calloc(lookups.n_items, sizeof(*ret_places->places));

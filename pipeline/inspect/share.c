@@ -58,7 +58,7 @@ struct leat_node_share leat_node_share(const struct leat_plan *plan,
 static void add_fitting(struct leat_text *text, const struct leat_node_share *share) {
     if (share->n_fitting == 0)
         return;
-    leat_text_add(text, "           a world of %llu ranks does not fit %zu lanes: use `lanes: ",
+    leat_text_add(text, "           %llu ranks cannot share %zu lanes evenly: use `lanes: ",
                   (unsigned long long)share->ranks.world_size, share->n_lanes);
     for (size_t i = 0; i < share->n_fitting; i++)
         leat_text_add(text, "%s%llu", i ? "` or `lanes: " : "",
@@ -72,16 +72,17 @@ void leat_node_share_text(struct leat_text *text, const struct leat_node_share *
                   (unsigned long long)(share->ranks.first + share->ranks.n - 1),
                   (unsigned long long)share->ranks.world_size);
     leat_text_add(text, "  CPU      %.3f of the work to make batches%s\n", share->batches,
-                  share->n_lanes > 0 ? "" : "; the order still handles all rows, as references");
+                  share->n_lanes > 0 ? "" : "; this machine still orders references to all rows");
     if (share->n_lanes > 0)
         leat_text_add(text, "  lanes    %zu of %zu\n", share->n_own, share->n_lanes);
     add_fitting(text, share);
-    leat_text_add(text, "  bytes    %s%.3f of the data%s\n", share->n_lanes > 0 ? "about " : "",
-                  share->bytes, share->n_lanes > 0 ? "" : "; `shuffle: {lanes}` would reduce that");
+    leat_text_add(
+        text, "  bytes    %s%.3f of the data%s\n", share->n_lanes > 0 ? "about " : "", share->bytes,
+        share->n_lanes > 0 ? "" : "; with `shuffle: {lanes}`, this machine would read less");
     if (share->n_requests > 0)
         leat_text_add(text, "  requests about %llu, one for each block\n",
                       (unsigned long long)share->n_requests);
-    leat_text_add(text, "  memory   at most %.1f MiB for rows that wait\n",
+    leat_text_add(text, "  memory   at most %.1f MiB for waiting rows\n",
                   (double)share->held_bytes / 1048576);
 }
 

@@ -211,7 +211,7 @@ def test_explained(folder):
     share = share_of("--world-size", 8, "--ranks", 1)
     assert (share["n_own_lanes"], share["fitting_lanes"]) == (3, [8, 16]), share
     text = ctl("explain", file, "--no-measure", "--world-size", 8).stdout.decode()
-    assert "a world of 8 ranks does not fit 12 lanes: use `lanes: 8` or `lanes: 16`" in text, text
+    assert "8 ranks cannot share 12 lanes evenly: use `lanes: 8` or `lanes: 16`" in text, text
     assert "share" not in json.loads(ctl("explain", file, "--no-measure", "--json").stdout)
     for args in (["--ranks", "0-7"], *(["--world-size", 8, "--ranks", ranks] for ranks in ("8", "3-1", "0-8", "-1", "x", "1-", "1-2-3"))):
         done = ctl("explain", file, *args, check=False)

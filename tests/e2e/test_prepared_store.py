@@ -291,7 +291,7 @@ def test_faults_of_storing(folder):
         assert "this object is not the expected shard" in told and f"s3://{names[0]}" in told, told
         assert server.objects == {names[0]: b"something else"}, "what is there is not replaced"
         told = attempt([], {names[0]: good[names[1]]}, check=False)
-        assert "it belongs to another set" in told and "remove it" in told, told
+        assert "it belongs to another set" in told and "remove the object" in told, told
         check_parts(server, large, env, busy)
 
 
@@ -357,7 +357,7 @@ def test_bad_sets(folder):
         assert "shard 2/4 is missing" in told and f"s3://{names[2]}" in told, told
         server.objects[names[2]] = server.objects[names[1]]
         told = failure("run", prepared, "--no-daemon", env=env)
-        assert "is not the shard that was sealed" in told and f"s3://{names[2]}" in told, told
+        assert "is not the sealed shard" in told and f"s3://{names[2]}" in told, told
         assert "is the same shard as" in failure("prepare", plain, "--seal", "-o", SET, env=env)
         server.objects[names[2]] = missing
         # the same number twice: of other data

@@ -129,7 +129,7 @@ static void add_reading(struct leat_graph *graph) {
         begin_segment(graph, "decode", "workers, ahead of the reader");
         node = add_node(graph, LEAT_GRAPH_DECODE, "decode");
         node->memory_bytes = (uint64_t)plan->options.decode_ahead;
-        node->memory = "for data decoded ahead (limit)";
+        node->memory = "for data that is decompressed ahead (limit)";
     }
     begin_segment(graph, "read",
                   plan->mixing ? "a worker, one job at a time for each source"
@@ -218,7 +218,7 @@ static void add_order(struct leat_graph *graph) {
     const struct leat_plan *plan = graph->plan;
     struct leat_graph_node *node;
 
-    begin_segment(graph, "order", "the loop, on references to rows");
+    begin_segment(graph, "order", "one thread (the loop), on references to rows");
     if (plan->mixing)
         add_node(graph, LEAT_GRAPH_MIX, plan->source_ops->name);
     for (size_t i = 0; i < plan->n_order; i++) {
@@ -232,7 +232,7 @@ static void add_order(struct leat_graph *graph) {
     }
     node = add_either(graph, LEAT_GRAPH_BATCH, "batch", "batch");
     node->memory_bytes = leat_batcher_holds(plan) * sizeof(struct leat_ref);
-    node->memory = "for references to rows that wait";
+    node->memory = "for references to waiting rows";
 }
 
 static void add_collation(struct leat_graph *graph) {

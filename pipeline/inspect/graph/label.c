@@ -135,7 +135,7 @@ void leat_graph_add_label(struct leat_text *text, const struct leat_graph *graph
     if (ns >= 0) {
         leat_graph_add_time(text, ns / 1e9);
         leat_text_add(text, " a record%s\n",
-                      node->role == LEAT_GRAPH_BATCH ? ", with the other order stages" : "");
+                      node->role == LEAT_GRAPH_BATCH ? ", including the other order stages" : "");
     }
     if (node->memory_bytes > 0) {
         leat_graph_add_bytes(text, node->memory_bytes);

@@ -149,7 +149,7 @@ static void add_times(struct leat_text *text, const struct leat_forecast *foreca
         leat_text_add(text, "; the epoch never ends");
     }
     if (forecast->cached_epoch_s > 0) {
-        leat_text_add(text, "; from the cache in ");
+        leat_text_add(text, "; a later epoch, from the cache, in ");
         leat_graph_add_time(text, forecast->cached_epoch_s);
     }
     leat_text_add(text, "\n");
@@ -171,8 +171,8 @@ void leat_forecast_text(struct leat_text *text, const struct leat_forecast *fore
     leat_graph_add_bytes(text, measured->n_bytes);
     leat_text_add(text, ") that took ");
     leat_graph_add_time(text, (double)measured->elapsed_ns / 1e9);
-    leat_text_add(text, "\nassumed: an idle machine, files in its memory, and a trainer that never "
-                        "makes leat wait\n");
+    leat_text_add(text, "\nassumed: an idle machine, files in the page cache, and a trainer that "
+                        "never makes leat wait\n");
     add_costs(text, forecast);
     add_times(text, forecast);
 }

@@ -83,21 +83,21 @@ static void add_passed(struct leat_text *text, const struct leat_plan *plan, siz
         if (plan->order[i]->index < index && plan->order[i]->filter_column < 0)
             list_name(&list, plan->order[i]->ops->name);
     add_list(text, "moved before ", &list,
-             ": the result is the same, because this stage looks at one record at a time, and they "
-             "only choose and order records");
+             ": the result stays the same, because this stage processes each record alone, and "
+             "order stages only select and reorder records");
 }
 
 static void explain_half(struct leat_text *text, const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0)
-        leat_text_add(text,
-                      "it tests each record here, and its filter drops the rows later, in order");
-    else if (stage->ops->kind == LEAT_STAGE_ORDER)
         leat_text_add(
             text,
-            "it computes here what it needs from each record, since the loop never reads data");
+            "it tests each record here, and drops rows later, together with the order stages");
+    else if (stage->ops->kind == LEAT_STAGE_ORDER)
+        leat_text_add(text, "it computes here the values that it needs from each record, since the "
+                            "loop never reads data");
     else
-        leat_text_add(text, "it computes here what it needs from each record, because a record can "
-                            "only be found bad here");
+        leat_text_add(text, "it computes here the values that it needs from each record, because "
+                            "leat can report bad records only here");
 }
 
 /* A stage that says how lists are padded and makes none. */
@@ -122,8 +122,7 @@ static void explain_map(struct leat_text *text, struct leat_graph *graph,
                       text->n_bytes > 0 ? "; " : "");
     else
         leat_text_add(
-            text,
-            "%sfused with the other stages, so it runs while the block is in the core's cache",
+            text, "%sfused with the other stages, so it runs while the block is in the CPU's cache",
             text->n_bytes > 0 ? "; " : "");
     if (is_padding(graph->plan, stage))
         leat_text_add(text, "; it only checks lengths here; collation adds the padding");
@@ -144,19 +143,19 @@ static void explain_idle(struct leat_text *text, const struct leat_plan_stage *s
     if (stage->ops->map)
         leat_text_add(text, "not executed: no stage needs its output");
     else
-        leat_text_add(text, "costs no time: it only selects or names fields");
+        leat_text_add(text, "costs no time: it only selects or renames fields");
 }
 
 static void explain_order(struct leat_text *text, const struct leat_plan *plan,
                           const struct leat_plan_stage *stage) {
     if (stage->filter_column >= 0) {
-        leat_text_add(text, "computed with the per-record stages, applied here, because earlier "
-                            "stages need the rows that it drops");
+        leat_text_add(text, "tests each record with the per-record stages, but drops rows only "
+                            "here, because earlier stages need these rows");
         return;
     }
     leat_text_add(text, "not fused: it orders references to rows of all blocks, on the loop");
     if (leat_graph_places(plan, stage).step > 0)
-        leat_text_add(text, "; computed with the per-record stages, applied here");
+        leat_text_add(text, "; its values are computed with the per-record stages");
 }
 
 static void explain_cache(struct leat_text *text, const struct leat_plan *plan) {
@@ -166,18 +165,18 @@ static void explain_cache(struct leat_text *text, const struct leat_plan *plan) 
         if (plan->is_kept[i])
             list_name(&list, plan->fields[i].name);
     add_list(text,
-             plan->blocks.block_size > 0 ? "leat builds the cache before the first epoch and then "
-                                           "reads it in place of the source: "
-                                         : "leat writes the cache in the first epoch, and later "
-                                           "epochs read it in place of the source: ",
+             plan->blocks.block_size > 0
+                 ? "leat builds the cache before the first epoch and then reads it in place of the "
+                   "source; the cache has the fields "
+                 : "leat writes the cache in the first epoch, and later epochs read it in place of "
+                   "the source; the cache has the fields ",
              &list, "");
 }
 
 static void explain_cut(struct leat_text *text, const struct leat_plan *plan) {
     if (plan->blocks.block_size == 0) {
-        leat_text_add(
-            text,
-            "pieces are cut one after the other, because each starts where the last one ends");
+        leat_text_add(text, "cuts the data into pieces one after the other, because each piece "
+                            "starts where the previous piece ends");
         return;
     }
     leat_text_add(text, "reads blocks of %llu records in random order",
@@ -190,7 +189,7 @@ static void explain_cut(struct leat_text *text, const struct leat_plan *plan) {
 static void explain_collation(struct leat_text *text, const struct leat_plan *plan) {
     struct listed padded = {.n = 0}, made = {.n = 0};
 
-    leat_text_add(text, "makes the only copy: from blocks into slots");
+    leat_text_add(text, "makes the only copy of the data: from blocks into slots");
     for (size_t i = 0; i < plan->n_tensors; i++) {
         const struct leat_field *field = &plan->fields[plan->tensors[i].column];
 
@@ -207,12 +206,12 @@ static const char *plain_words(enum leat_graph_role role) {
     static const char *const words[LEAT_GRAPH_N_ROLES] = {
         [LEAT_GRAPH_DECODE] =
             "workers decode independent frames and files in parallel, ahead of the reader",
-        [LEAT_GRAPH_MIX] = "puts rows of all sources into one sequence, which does not depend on "
-                           "which source is ready first",
+        [LEAT_GRAPH_MIX] = "merges the rows of all sources; their order does not depend on which "
+                           "source is ready first",
         [LEAT_GRAPH_BATCH] = "groups references to rows; the data stays in the blocks",
-        [LEAT_GRAPH_PAD] = "not fused: done while rows are copied into their slot, so the padding "
-                           "exists only there",
-        [LEAT_GRAPH_QUARANTINE] = "receives bad records, with their place and the reason",
+        [LEAT_GRAPH_PAD] = "not fused: leat pads rows while it copies them into their slot, so the "
+                           "padding exists only there",
+        [LEAT_GRAPH_QUARANTINE] = "receives each bad record, with its file, line and the reason",
     };
 
     return words[role] ? words[role] : "";
@@ -246,7 +245,9 @@ static void add_words(struct leat_text *text, struct leat_graph *graph,
     case LEAT_GRAPH_RING:
         leat_text_add(
             text, "%u slots of %s%s", plan->n_slots, leat_show_bytes(plan->slot_bytes, size),
-            plan->is_bounded ? "" : " at first (row lengths have no limit: set max_length)");
+            plan->is_bounded
+                ? ""
+                : " at first (slots can grow, because row lengths have no limit: set max_length)");
         break;
     case LEAT_GRAPH_IDLE:
         explain_idle(text, &plan->stages[node->stage]);

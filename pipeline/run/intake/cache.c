@@ -161,7 +161,8 @@ static enum leat_run_cache_event end_open(struct leat_run_cache *cache,
     leat_cache_shard_set(&cache->shard, cache->data);
     if (cache->only_builds && !error->code && !cache->is_builder &&
         !(cache->file && cache->file->is_complete)) {
-        leat_error_set(&err, -EBUSY, "%s: another process is building this cache", cache->folder);
+        leat_error_set(&err, -EBUSY, "%s: another process is building this cache: try again later",
+                       cache->folder);
         note(cache, &err);
     }
     return LEAT_CACHE_EVENT_FOUND;

@@ -141,7 +141,7 @@ static void test_wrong_shards(void **state) {
     check_merge(CACHE "\n    max_record_bytes: 5000", folder, -ESTALE, "another source");
     check_merge("cache: {path: ., verify: full}", folder, -ESTALE, "other data");
     prepare(1, 4, folder, options);
-    check_merge(options, folder, -EINVAL, "is one of");
+    check_merge(options, folder, -EINVAL, "belongs to a set of");
     remove_folder(folder);
     prepare(0, 2, folder, options);
     prepare(1, 2, folder, options);
@@ -225,7 +225,7 @@ static void test_half_there(void **state) {
     check_merge(options, folder, -EINVAL, "x-of-y.leat: this file is not a shard of a cache");
     assert_int_equal(unlink(other), 0);
     assert_int_equal(symlink(folder_path("a.csv"), other), 0);
-    check_merge(options, folder, -EBADMSG, "this is not a cache");
+    check_merge(options, folder, -EBADMSG, "this file is not a cache");
     free(whole);
     remove_folder(folder);
     remove_caches();

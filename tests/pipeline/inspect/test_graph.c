@@ -309,7 +309,7 @@ static void test_words(void **state) {
         strstr(text, "does not read these fields, since no stage needs them: ids, more"));
     assert_non_null(strstr(text, "not fused: it orders references"));
     assert_non_null(strstr(text, "it tests each record here"));
-    assert_non_null(strstr(text, "costs no time: it only selects or names fields"));
+    assert_non_null(strstr(text, "costs no time: it only selects or renames fields"));
     free(text);
     leat_plan_unref(plan);
 }

@@ -213,7 +213,8 @@ static void test_forecast(void **state) {
     measured.n_records = 0;
     leat_forecast_make(plan, &measured, 2, 2, &forecast);
     assert_null(forecast.measurement);
-    assert_non_null(strstr(forecast.reason, "the first 4 MiB hold no complete record"));
+    assert_non_null(
+        strstr(forecast.reason, "the first 4 MiB of the data contain no complete record"));
     leat_plan_unref(plan);
 }
 

@@ -295,13 +295,14 @@ static void test_explain(void **state) {
     if (leat_json_parse(json, text, strlen(text), strlen(text), &root, &err) < 0)
         fail_msg("%s\n%s", err.message, text);
     assert_non_null(strstr(text, "\"q\\\"\\\\\\n\\u0001\""));
-    assert_non_null(strstr(text, "\"computed with the per-record stages, applied here\""));
+    assert_non_null(
+        strstr(text, "\"its values are computed with the per-record stages and applied here\""));
     assert_non_null(strstr(text, "\"not executed: no later stage needs its output\""));
-    assert_non_null(strstr(text, "\"only changes which fields there are\""));
+    assert_non_null(strstr(text, "\"only selects or renames fields\""));
     leat_json_free(json);
     free(text);
     text = stream_explain(plan, 2, false);
-    assert_non_null(strstr(text, "stages of a block:     jsonl > pad > filter"));
+    assert_non_null(strstr(text, "per-record stages:     jsonl > pad > filter"));
     assert_null(strchr(text, '\x01')); /* nor may they write to a terminal */
     free(text);
     leat_plan_unref(plan);

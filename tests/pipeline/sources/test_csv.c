@@ -53,7 +53,7 @@ static void tells_what_is_wrong(void **state) {
          "! 3:3 : the record has text after a closing quote: double each quote within a quoted "
          "field\na=2|b=3\n"},
         {"", "a,b\n1,\"x\n2,3\n", "a:text b:text",
-         "! 2:3 : the record opens a quote here that does not close within "
+         "! 2:3 : the record opens a quote here, but no closing quote follows within "
          "max_record_bytes\na=2|b=3\n"},
         {"", "a,b\n1\r,2\n3,4\n", "a:text b:text",
          "! 2:2 : the record has a carriage return outside quotes without a line feed: end lines "

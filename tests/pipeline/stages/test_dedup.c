@@ -161,8 +161,9 @@ static void test_explained(void **state) {
     assert_int_equal(plan->n_order, 1);
     assert_int_equal(plan->n_tensors, 1);
     text = stream_explain(plan, 2, false);
-    assert_non_null(strstr(text, "dedup      computed with the per-record stages, applied here"));
-    assert_non_null(strstr(text, "stages of a block:     jsonl > dedup\n"));
+    assert_non_null(strstr(
+        text, "dedup      its values are computed with the per-record stages and applied here"));
+    assert_non_null(strstr(text, "per-record stages:     jsonl > dedup\n"));
     free(text);
     leat_plan_unref(plan);
 }

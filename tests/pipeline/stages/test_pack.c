@@ -245,7 +245,7 @@ static void test_plan(void **state) {
     assert_int_equal(plan->n_tensors, 5);
     assert_true(plan->slot_bytes <= 64 + 5 * 128 + 1001 * (8 + 4 * 4) + 5 * 64);
     text = stream_explain(plan, 2, false);
-    assert_non_null(strstr(text, "stages that order:     pack > batch"));
+    assert_non_null(strstr(text, "order stages:          pack > batch"));
     assert_non_null(strstr(
         text, "ids int64[128], mask int32[mask of ids], positions "
               "int32[positions in documents of ids], segments int32[document numbers of ids], "
