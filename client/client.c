@@ -73,8 +73,9 @@ static int read_options(const struct leat_open_options *given, struct leat_open_
 static int take_position(struct leat_open_options *options, struct leat_position *ret_position,
                          struct leat_error *err) {
     if (options->accept_changes && !options->position)
-        return leat_error_set(
-            err, -EINVAL, "options: accept_changes works only together with a position; give one");
+        return leat_error_set(err, -EINVAL,
+                              "options: accept_changes works only together with a position: give a "
+                              "position, or leave accept_changes out");
     if (!options->position)
         return 0;
     if (options->first_epoch || options->first_step)

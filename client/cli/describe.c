@@ -171,7 +171,7 @@ static const struct leat_cli_option describe_options[] = {
     LEAT_CLI_OPTION(NUMBER, "records", records, "read only the first N records (default: all)",
                     .letter = 'n', .value = "N", .min = 1, .max = UINT64_MAX),
     LEAT_CLI_OPTION(STRING, "after", after,
-                    "describe the records as they leave this stage; to name it, see `leatctl head` "
+                    "describe the records after this stage, named as in `leatctl head --after` "
                     "(default: the last stage)",
                     .value = "STAGE"),
     LEAT_CLI_OPTION_NO_PROGRESS,
@@ -186,10 +186,10 @@ const struct leat_cli_command leat_cli_describe_command = {
         "Describes the columns of a stream after its per-record stages. FILE is a file of\n"
         "streams, or a data file (.csv, .jsonl, .parquet, .txt and others, compressed or not).\n"
         "\n"
-        "For each column it shows the type, the number of empty values, and the lengths of its\n"
-        "values. For numbers it also shows mean and standard deviation, and for token ids a\n"
-        "histogram. To normalise numbers, save the output of --json to a file, and give this\n"
-        "file to the stage `normalize: {stats: FILE}`.\n"
+        "For each column, it shows the type, the number of empty values, and the lengths of\n"
+        "the values. It also shows the mean and the standard deviation of numbers, and a\n"
+        "histogram of token ids. To normalise numbers, save the output of --json to a file,\n"
+        "and give this file to the stage `normalize: {stats: FILE}`.\n"
         "\n"
         "The command reads all data once, and needs little memory for data of any size. It\n"
         "counts bad records and skips them.",

@@ -26,7 +26,7 @@ static int drain_main(const struct leat_cli_arguments *arguments, struct leat_er
 
 static const struct leat_cli_option drain_options[] = {
     LEAT_CLI_OPTION(NUMBER, "timeout", timeout,
-                    "stop the daemon after S seconds at the latest (default 30)", .value = "S",
+                    "stop the daemon after at most S seconds (default 30)", .value = "S",
                     .max = 86400),
     LEAT_CLI_OPTION_END,
 };
@@ -37,8 +37,8 @@ const struct leat_cli_command leat_cli_drain_command = {
     .summary = "stop the daemon when its trainers have returned their batches",
     .description =
         "The daemon sends no new batches. It stops when its trainers have returned their\n"
-        "batches, or after the time of --timeout. The trainers wait until another daemon\n"
-        "answers at the same address, and continue with their next batch.",
+        "batches, or when the time of --timeout has passed. The trainers wait until another\n"
+        "daemon answers at the same address. Then they continue with their next batch.",
     .examples = "  leatctl drain --timeout 60\n",
     .asks_daemon = true,
     .options = drain_options,

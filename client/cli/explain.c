@@ -189,12 +189,12 @@ const struct leat_cli_command leat_cli_explain_command = {
     .description =
         "Shows how leat runs a stream of a FILE, or a STREAM of the running daemon. It shows\n"
         "which threads run each stage, and why. It also shows the data between stages, the\n"
-        "tensors of a batch, and the memory.\n"
+        "tensors of a batch, and the memory use.\n"
         "\n"
-        "For a FILE, it also predicts times. To do so, it runs the first 4 MiB of the data on\n"
-        "one thread, for at most 0.3 s. It predicts nothing if the data comes through a FIFO,\n"
-        "or if the stream starts programs. The prediction assumes that the machine is idle,\n"
-        "the files are in memory, and the trainer takes each batch at once.\n"
+        "For a FILE, it also predicts times. To do so, it processes the first 4 MiB of the\n"
+        "data on one thread, for at most 0.3 s. It predicts nothing if the data comes through\n"
+        "a FIFO, or if the stream starts programs. The prediction assumes that the machine is\n"
+        "idle, the files are in memory, and the trainer takes each batch immediately.\n"
         "\n"
         "With --world-size, it shows what one node of a cluster needs: CPU, bytes, requests\n"
         "and memory. It also suggests a value for the argument `lanes` of the stage `shuffle`.",

@@ -123,9 +123,8 @@ const struct leat_cli_command leat_cli_head_command = {
     .name = "head",
     .group = LEAT_CLI_GROUP_DATA,
     .summary = "print the first records after a stage",
-    .description =
-        "Runs the source and the per-record stages in this process. It leaves out stages that\n"
-        "order or batch, because they do not change records.",
+    .description = "Runs the source and the per-record stages in this process. It skips stages "
+                   "that order or batch records, because these stages do not change records.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl head titanic.yaml -n 3 --after tokenize\n"

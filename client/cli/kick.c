@@ -86,11 +86,11 @@ const struct leat_cli_command leat_cli_kick_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "end sessions of trainers",
     .description =
-        "A session is one trainer's connection. SESSION is its number, as `leatctl streams\n"
-        "--trainers` shows it. The command ends the sessions that match SESSION and all\n"
-        "options that you give. The trainer gets an error with the reason, and does not\n"
-        "reconnect by itself. Its user can start it again. Only operators (admin_groups) may\n"
-        "use this command.",
+        "A session is one trainer's connection. SESSION is the number that `leatctl streams\n"
+        "--trainers` shows. The command ends the sessions that match SESSION and all options\n"
+        "that you give. The trainer gets an error with the reason, and does not reconnect by\n"
+        "itself. Its user can start it again. Only operators (admin_groups) may use this\n"
+        "command.",
     .operand = "[SESSION]",
     .examples = "  leatctl kick 17 --reason 'the disk is needed'\n"
                 "  leatctl kick --user alice --stream titanic\n",

@@ -37,8 +37,8 @@ const struct leat_cli_command leat_cli_log_level_command = {
     .summary = "show or set what the daemon logs",
     .description =
         "LEVEL is error, warning, notice, info or debug. If you give a LEVEL, leatd logs\n"
-        "events of this level and of all levels before it in this list. The change lasts until\n"
-        "leatd ends. A room is a part of the daemon, with its own level. The rooms are daemon\n"
+        "events of this level and of all more severe levels. The change lasts until leatd\n"
+        "ends. A room is a part of the daemon that has its own log level. The rooms are daemon\n"
         "(start, stop, the machine), control (requests of operators), session (trainers that\n"
         "connect, leave or are refused), stream, cache and tuner. Only operators\n"
         "(admin_groups) may use this command.",

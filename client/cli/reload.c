@@ -63,11 +63,11 @@ const struct leat_cli_command leat_cli_reload_command = {
         "there is an error, the command prints it with file, line and column. The exit status\n"
         "is then 3, and nothing changes.\n"
         "\n"
-        "A stream continues without interruption if neither its digest nor the contents of its\n"
-        "tokenizer change. Trainers of a changed stream finish their epoch, and then get the\n"
-        "new stream. If the stream has the option `on_reload: tell`, its trainers end at once\n"
-        "with an error. Trainers of a removed stream finish their epoch and end. Most settings\n"
-        "take effect at once. The command lists the settings that need a restart.",
+        "A stream continues without interruption if its digest and the contents of its\n"
+        "tokenizer stay the same. Trainers of a changed stream finish their epoch, and then\n"
+        "get the new stream. If the stream has the option `on_reload: tell`, its trainers end\n"
+        "at once with an error. Trainers of a removed stream finish their epoch and end. Most\n"
+        "settings take effect at once. The command lists the settings that need a restart.",
     .examples = "  leatctl reload --check && leatctl reload\n"
                 "  leatctl reload --json\n",
     .asks_daemon = true,

@@ -22,11 +22,11 @@ static const struct leat_cli_member status_members[] = {
     MEMBER(Leat__StatusReply, n_slots_free, MEMBER_U32, "slots free"),
     MEMBER(Leat__StatusReply, ring_bytes, MEMBER_BYTES, "rings"),
     MEMBER(Leat__StatusReply, rss_bytes, MEMBER_BYTES, "memory"),
-    MEMBER(Leat__StatusReply, hwm_bytes, MEMBER_BYTES, "memory, most"),
+    MEMBER(Leat__StatusReply, hwm_bytes, MEMBER_BYTES, "memory, peak"),
     MEMBER(Leat__StatusReply, memory_limit_bytes, MEMBER_LIMIT, "memory limit"),
     MEMBER(Leat__StatusReply, memory_claimed_bytes, MEMBER_BYTES, "claimed"),
     MEMBER(Leat__StatusReply, memory_used_bytes, MEMBER_BYTES, "counted"),
-    MEMBER(Leat__StatusReply, memory_peak_bytes, MEMBER_BYTES, "counted, most"),
+    MEMBER(Leat__StatusReply, memory_peak_bytes, MEMBER_BYTES, "counted, peak"),
     MEMBER(Leat__StatusReply, n_stalled, MEMBER_U32, "tasks stalled"),
     MEMBER(Leat__StatusReply, cpu_ns, MEMBER_NS, "CPU time"),
     MEMBER(Leat__StatusReply, worker_busy_ns, MEMBER_NS, "workers busy"),
@@ -68,9 +68,9 @@ const struct leat_cli_command leat_cli_status_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "show the state of the daemon",
     .description =
-        "Shows the daemon's version, process, load and memory. It shows how often a run of a\n"
-        "stream, or the opening of a stream, has failed, and how many streams fail now. It\n"
-        "also shows the last error with its time.",
+        "Shows the daemon's version, process, load and memory. It shows how often streams have\n"
+        "failed, when a trainer opened them or later, and how many streams fail now. It also\n"
+        "shows the last error and its time.",
     .examples = "  leatctl status\n"
                 "  leatctl status --json\n",
     .asks_daemon = true,

@@ -74,7 +74,7 @@ static void add_stream_text(struct leat_text *text, const Leat__Stream *stream) 
         leat_text_add(text, ":%u)", stream->line);
     }
     if (stream->stalled_ns > 0)
-        leat_text_add(text, "  STALLED: a worker has been at one task for %.0f s",
+        leat_text_add(text, "  STALLED: a task has been running for %.0f s",
                       (double)stream->stalled_ns / 1e9);
     leat_text_add(text, "\n");
     add_failures_text(text, stream);
@@ -312,15 +312,15 @@ const struct leat_cli_command leat_cli_streams_command = {
         "--trainers prints one line per session. The column `waits` is the fraction of the\n"
         "time in which the trainer waited for a batch. If it is large, leat is too slow. The\n"
         "column `holds all` is the fraction of the time in which the trainer held as many\n"
-        "batches as it may. If it is large, the trainer is too slow. The column `unit` is the\n"
-        "systemd unit or control group of the trainer. A daemon that runs as a system service\n"
-        "often cannot see the unit. For a trainer in a container, the process is unknown.\n"
+        "batches as its limit allows. If it is large, the trainer is too slow. The column\n"
+        "`unit` is the systemd unit or control group of the trainer. A daemon that runs as a\n"
+        "system service often cannot see the unit. For a trainer in a container, the process\n"
+        "is unknown.\n"
         "\n"
         "--users prints one line per connected user. It shows the user's weight (setting\n"
         "`user_weights`), worker time, sessions, memory of batches, streams that the user's\n"
-        "trainers built in code, control connections, and refusals. The list shows the\n"
-        "limit of each figure. A trainer in a container counts for the user that the kernel\n"
-        "reports.",
+        "trainers built in code, control connections, and refusals. The list shows the limit\n"
+        "of each figure. A trainer in a container counts for the user that the kernel reports.",
     .examples = "  leatctl streams\n"
                 "  leatctl streams --trainers --json | jq '.[] | select(.wait_ns > .age_ns / 2)'\n"
                 "  leatctl streams --users --json | jq '.users[] | {uid, worker_ns}'\n",

@@ -166,8 +166,9 @@ static int where_main(const struct leat_cli_arguments *arguments, struct leat_er
 static const struct leat_cli_option where_options[] = {
     LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "epoch of the batch, from 0 (default 0)", .value = "E",
                     .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "step", step, "step of the batch, from 0, counted over all ranks",
-                    .value = "S", .max = UINT64_MAX),
+    LEAT_CLI_OPTION(NUMBER, "step", step,
+                    "step of the batch, from 0; steps count the batches of all ranks", .value = "S",
+                    .max = UINT64_MAX),
     LEAT_CLI_OPTION(NUMBER, "row", row, "show only row R of the batch; rows count from 0",
                     .value = "R", .max = UINT32_MAX),
     LEAT_CLI_OPTION(NUMBER, "seed", seed,

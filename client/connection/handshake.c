@@ -7,7 +7,7 @@
 #include "proto/packet.h"
 
 const char *leat_handshake_place(const struct leat_handshake *handshake) {
-    return handshake->phase == LEAT_PHASE_GREETING ? "at the start of the connection"
+    return handshake->phase == LEAT_PHASE_GREETING ? "during the handshake"
                                                    : "while opening the stream";
 }
 
@@ -67,7 +67,7 @@ static int take_welcome(struct leat_handshake *handshake, struct leat_wire *wire
     if (welcome->hello.major != LEAT_PROTOCOL_MAJOR)
         return leat_error_set(
             err, -EPROTONOSUPPORT,
-            "leatd speaks protocol %u.%u and this libleat %d.%d: update the older one",
+            "leatd uses protocol %u.%u, but this libleat uses %d.%d: update the older one",
             welcome->hello.major, welcome->hello.minor, LEAT_PROTOCOL_MAJOR, LEAT_PROTOCOL_MINOR);
     packet.payload_bytes = (uint32_t)leat_request_pack(request, payload);
     handshake->phase = LEAT_PHASE_OPENING;

@@ -10,13 +10,16 @@
 static int check_message(const Leat__Opened *message, struct leat_error *err) {
     if (message->window == 0 || message->window > LEAT_MAX_WINDOW)
         return leat_error_set(err, -EPROTO,
-                              "the daemon gives a window of %u, which is outside 1..%d",
+                              "the daemon allows a window of %u batches, which is outside 1..%d: "
+                              "check that leatd and libleat have the same version",
                               message->window, LEAT_MAX_WINDOW);
     if (message->n_tensors > LEAT_SLOT_MAX_TENSORS ||
         message->spec_digest.len != LEAT_DIGEST_BYTES ||
         (message->data_digest.len > 0 && message->data_digest.len != LEAT_DIGEST_BYTES))
         return leat_error_set(
-            err, -EPROTO, "the daemon describes %zu tensors, digests of %zu and %zu bytes",
+            err, -EPROTO,
+            "the daemon's description of the stream is not valid (%zu tensors, digests of %zu and "
+            "%zu bytes): check that leatd and libleat have the same version",
             message->n_tensors, message->spec_digest.len, message->data_digest.len);
     return 0;
 }
@@ -58,8 +61,8 @@ static int take_tensor(struct leat_tensor_info *info, const Leat__Tensor *messag
 
     if (!message->name[0] || !leat_dtype_is_element(dtype) || message->n_shape > LEAT_MAX_NDIM)
         return leat_error_set(err, -EPROTO,
-                              "the daemon describes a tensor of dtype \"%.32s\" "
-                              "with %zu dimensions",
+                              "libleat does not support a tensor of dtype \"%.32s\" with %zu "
+                              "dimensions: check that leatd and libleat have the same version",
                               message->dtype, message->n_shape);
     *info = (struct leat_tensor_info){
         .name = strdup(message->name),
@@ -109,7 +112,7 @@ static int compare_message(const struct leat_opened *opened, const Leat__Opened 
     if (message->n_tensors != opened->n_tensors || message->batch_size != opened->batch_size)
         return leat_error_set(err, -ESTALE,
                               "the stream %.64s has changed: it had %zu tensors and batches of "
-                              "%llu rows, and now has %zu and %llu; open it again",
+                              "%llu rows, and now has %zu and %llu: open the stream again",
                               opened->name, opened->n_tensors,
                               (unsigned long long)opened->batch_size, message->n_tensors,
                               (unsigned long long)message->batch_size);
@@ -118,12 +121,12 @@ static int compare_message(const struct leat_opened *opened, const Leat__Opened 
             !has_same_shape(&opened->tensors[i], message->tensors[i]))
             return leat_error_set(err, -ESTALE,
                                   "the stream %.64s has changed: its tensor %.64s now has another "
-                                  "name, type or shape; open it again",
+                                  "name, type or shape: open the stream again",
                                   opened->name, opened->tensors[i].name);
     if (message->window < opened->window)
         return leat_error_set(err, -ESTALE,
                               "the daemon now allows a window of %u batches, but allowed %u "
-                              "before; open the stream again",
+                              "before: open the stream again",
                               message->window, opened->window);
     return 0;
 }
@@ -135,7 +138,7 @@ static int check_types(const struct leat_opened *opened, const Leat__Opened *mes
     if (message->n_tensors != opened->n_tensors)
         return leat_error_set(err, -ESTALE,
                               "a reload of the daemon's settings changed the stream %.64s: it had "
-                              "%zu tensors, and now has %zu; open it again",
+                              "%zu tensors, and now has %zu: open the stream again",
                               opened->name, opened->n_tensors, message->n_tensors);
     for (size_t i = 0; i < opened->n_tensors; i++) {
         const struct leat_tensor_info *info = &opened->tensors[i];
@@ -180,8 +183,8 @@ static int check_digest(const struct leat_opened *opened, const ProtobufCBinaryD
     leat_digest_hex(found->data, has);
     leat_digest_hex(wanted->data, want);
     return leat_error_set(err, -ESTALE,
-                          "the stream %.64s has changed: its spec has the digest %.16s..., but the "
-                          "position is from a spec with %.16s...",
+                          "the stream %.64s has changed: its spec now has the digest %.16s..., but "
+                          "this program expects %.16s...",
                           opened->name, has, want);
 }
 

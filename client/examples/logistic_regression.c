@@ -64,9 +64,10 @@ static void take_batch(struct model *model, const struct leat_batch *batch, stru
 
     if (!features || features->dtype != LEAT_FLOAT32 || features->ndim != 2 ||
         features->shape[1] > MAX_COLUMNS)
-        errx(1, "the stream has no `features`, float32 [rows, at most %d]", MAX_COLUMNS);
+        errx(1, "the stream has no tensor `features` of float32 and shape [rows, at most %d]",
+             MAX_COLUMNS);
     if (!labels || labels->dtype != LEAT_FLOAT32 || labels->ndim != 1)
-        errx(1, "the stream has no `labels`, float32 [rows]");
+        errx(1, "the stream has no tensor `labels` of float32 and shape [rows]");
     model->n_columns = features->shape[1];
     train(model, features->data, labels->data, leat_batch_n_rows(batch), epoch);
 }

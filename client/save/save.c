@@ -30,19 +30,20 @@ static bool ends_with(const char *path, const char *ending) {
 int leat_save_format_of(const char *path, int32_t format, enum leat_save_format *ret_format,
                         struct leat_error *err) {
     if (format < 0 || format >= (int32_t)N_FORMATS)
-        return leat_error_set(err, -EINVAL,
-                              "%d is not a format for saved batches; give an enum leat_save_format",
-                              (int)format);
+        return leat_error_set(
+            err, -EINVAL,
+            "%d is not a format for saved batches; give a value of enum leat_save_format",
+            (int)format);
     *ret_format = (enum leat_save_format)format;
     for (size_t i = LEAT_SAVE_SAFETENSORS; format == LEAT_SAVE_BY_NAME && i < N_FORMATS; i++)
         if (ends_with(path, formats[i].ending))
             *ret_format = (enum leat_save_format)i;
     if (*ret_format != LEAT_SAVE_BY_NAME)
         return 0;
-    return leat_error_set(
-        err, -EINVAL,
-        "\"%.300s\" does not end in .safetensors, .npz or .jsonl: give such a name, or the format",
-        path);
+    return leat_error_set(err, -EINVAL,
+                          "\"%.300s\" does not end in .safetensors, .npz or .jsonl: use one of "
+                          "these suffixes, or give the format",
+                          path);
 }
 
 const char *leat_save_ending(enum leat_save_format format) {

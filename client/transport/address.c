@@ -138,8 +138,7 @@ static int try_place(struct search *search, const char *place, int *ret_fd,
         return fail_denied(address.sun_path, err);
     if (r == -EPROTOTYPE)
         return leat_error_set(
-            err, r,
-            "the socket %s is for another kind of delivery: give the folder of sockets instead",
+            err, r, "the socket %s has another purpose: give the folder of the sockets instead",
             address.sun_path);
     (void)snprintf(search->tried + n_tried, sizeof(search->tried) - n_tried, "%s%s (%s)",
                    n_tried ? ", " : "", address.sun_path, strerror(-r));

@@ -40,7 +40,7 @@ static int check_file(int fd, size_t size_bytes, struct leat_error *err) {
         return leat_error_set(err, -errno, "fstat of the daemon's ring: %s", strerror(errno));
     if (!S_ISREG(status.st_mode) || status.st_size < (off_t)size_bytes)
         return leat_error_set(err, -EPROTO,
-                              "the daemon's ring has %lld bytes where its slots need %zu",
+                              "the daemon's ring has %lld bytes, but its slots need %zu",
                               (long long)status.st_size, size_bytes);
     return 0;
 }
@@ -52,8 +52,8 @@ static int check_pages(uint64_t slot_bytes, struct leat_error *err) {
     if (slot_bytes % (uint64_t)page_bytes == 0)
         return 0;
     return leat_error_set(err, -EPROTO,
-                          "the slots of the daemon's ring have %llu bytes, which are not whole "
-                          "pages of %ld bytes: open the stream without private_writes",
+                          "the slots of the daemon's ring have %llu bytes, which is not a multiple "
+                          "of the page size (%ld bytes): open the stream without private_writes",
                           (unsigned long long)slot_bytes, page_bytes);
 }
 

@@ -24,7 +24,7 @@ int leat_content_read(struct leat_content *content, const struct leat_packet *pa
         header->used_bytes != packet->batch.used_bytes)
         return leat_error_set(err, -EPROTO,
                               "the daemon announced the batch of epoch %llu, step %llu, but its "
-                              "slot holds that of epoch %llu, step %llu",
+                              "slot contains the batch of epoch %llu, step %llu",
                               (unsigned long long)packet->batch.epoch,
                               (unsigned long long)packet->batch.step,
                               (unsigned long long)header->epoch, (unsigned long long)header->step);

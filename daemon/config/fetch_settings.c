@@ -12,11 +12,11 @@ const struct leat_arg leat_fetch_args[] = {
              "$XDG_CACHE_HOME/leat/fetch, else ~/.cache/leat/fetch."),
     LEAT_ARG(leat_fetch_settings, max_size, BYTES,
              "The maximum size of the cache in fetch.path. If the cache is full, leat-fetch "
-             "removes the blocks that were not read for the longest time.",
+             "removes the least recently read blocks.",
              .fallback = "16GiB", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_fetch_settings, requests, INT,
-             "The number of requests at the same time. leat-fetch also reads this number of blocks "
-             "ahead.",
+             "The maximum number of simultaneous requests. leat-fetch also reads this number of "
+             "blocks ahead.",
              .fallback = "16", .min = 1, .max = 256),
     LEAT_ARG(leat_fetch_settings, block, BYTES,
              "The size of a block in bytes. leat-fetch requests each block separately.",
@@ -26,8 +26,8 @@ const struct leat_arg leat_fetch_args[] = {
              "prepare -o s3://` uploads the shard in several parts.",
              .fallback = "16MiB", .min = 5 << 20, .max = 5e9),
     LEAT_ARG(leat_fetch_settings, timeout, SECONDS,
-             "The time for which leat-fetch retries a request after HTTP 429 or 5xx, a lost "
-             "connection or a stall.",
+             "How long leat-fetch retries a request after HTTP 429 or 5xx, a lost connection or a "
+             "stall.",
              .fallback = "60s", .min = 1, .max = 3600),
     LEAT_ARG(leat_fetch_settings, endpoint, TEXT,
              "The URL of the object store for s3://, such as https://storage.googleapis.com for "

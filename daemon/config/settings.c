@@ -75,9 +75,9 @@ const struct leat_arg leat_settings_args[] = {
              .max = LEAT_SETTINGS_MAX_SESSIONS),
     LEAT_ARG(leat_settings, memory_limit, BYTES,
              "The limit for all memory of the daemon: rings, blocks, tokenizers, workspaces and "
-             "caches of all streams. The daemon refuses a stream whose minimum does not fit. "
-             "Default: three quarters of the control group's limit, or of the machine's memory if "
-             "the group has no limit.",
+             "caches of all streams. The daemon refuses a stream that needs more memory than this "
+             "limit leaves. Default: three quarters of the control group's limit, or of the "
+             "machine's memory if the group has no limit.",
              .min = 32 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_user_memory, BYTES,
              "The limit for the memory of one user's trainers. If it equals memory_limit, one user "
@@ -115,10 +115,9 @@ const struct leat_arg leat_settings_args[] = {
              "deadlocked, the service manager restarts the daemon. With 0, there is no limit.",
              .fallback = "60s", .min = 0, .max = 30 * 86400),
     LEAT_ARG(leat_settings, exec, CHOICE,
-             "The streams that may start programs with the stage `exec`. The value `never` means "
-             "no stream. The value `settings` means the streams of the settings. The value "
-             "`trainers` means these streams, and streams that trainers of the daemon's own user "
-             "describe. The programs run as the daemon's user.",
+             "The streams that may start programs with the stage `exec`. `never` allows no stream. "
+             "`settings` allows the streams of the settings. `trainers` also allows streams that "
+             "trainers of the daemon's own user describe. The programs run as the daemon's user.",
              .fallback = "settings", .choices = exec_choices),
     LEAT_ARG(leat_settings, tuner, CHOICE,
              "If on, leatd tunes the options block_bytes, jobs_in_flight, collate_batches and "
@@ -127,7 +126,7 @@ const struct leat_arg leat_settings_args[] = {
              .fallback = "on", .choices = switches),
     LEAT_ARG(leat_settings, sandbox, CHOICE,
              "If on, leatd cannot make system calls that leat never needs, such as ptrace, mount, "
-             "bpf and io_uring, and cannot get new privileges. The same holds for the programs "
+             "bpf and io_uring, and cannot get new privileges. The same applies to the programs "
              "that leatd starts (exec, leat-fetch). Choose off if your programs need these calls, "
              "as containers and debuggers do.",
              .fallback = "on", .choices = switches),
@@ -140,9 +139,9 @@ const struct leat_arg leat_settings_args[] = {
              .min = 0, .max = LEAT_SETTINGS_MAX_WRITABLE),
     LEAT_ARG(leat_settings, state_directory, PATH,
              "The folder for files that leatd needs after a restart: the tuner's results, indexes, "
-             "digests of files, and descriptions of streams for messages about stale positions. "
-             "Default: $STATE_DIRECTORY (systemd), else $XDG_STATE_HOME/leat, else "
-             "~/.local/state/leat."),
+             "digests of files, and descriptions of streams. An error about an outdated position "
+             "uses these descriptions to say what has changed. Default: $STATE_DIRECTORY "
+             "(systemd), else $XDG_STATE_HOME/leat, else ~/.local/state/leat."),
     LEAT_ARG(leat_settings, log, CHOICE,
              "The form of the log: text on stderr, JSON lines on stderr, or the journal. With "
              "auto, leatd uses the journal if stderr is connected to the journal, otherwise text.",

@@ -58,7 +58,8 @@ static void add_trouble(const struct leat_daemon_stream *stream, struct leat_tex
     struct tm parts;
 
     if (stream->n_stalled > 0)
-        leat_text_add(text, "  The stream is stalled: a worker has been at one task for %llu s.\n",
+        leat_text_add(text,
+                      "  The stream is stalled: one of its tasks has been running for %llu s.\n",
                       (unsigned long long)(stream->stalled_ns / SECOND_NS));
     if (failure->unix_ns == 0)
         return;

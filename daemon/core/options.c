@@ -62,8 +62,8 @@ const char *leat_options_help(void) {
            "leatd reads streams from FILE and from streams.d/*.yaml beside it (setting "
            "`include`).\n"
            "\n"
-           "SIGTERM and SIGINT stop leatd at once. `leatctl drain` stops leatd when trainers hold "
-           "no batch.\n"
+           "SIGTERM and SIGINT stop leatd at once. `leatctl drain` stops leatd when trainers have "
+           "returned all batches.\n"
            "SIGHUP reloads the configuration. `leatctl reload` also waits and prints errors.\n"
            "Under systemd, leatd reports that it is ready and alive ($NOTIFY_SOCKET, "
            "$WATCHDOG_USEC),\n"
@@ -168,7 +168,8 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
     if (r == 0 && options->checks_config && optind == argc - 1)
         options->daemon.config_file = argv[optind++];
     if (r == 0 && optind < argc)
-        r = leat_error_set(err, -EINVAL, "%s: leatd takes only options; see leatd --help",
+        r = leat_error_set(err, -EINVAL,
+                           "unexpected argument %s: leatd accepts only options; see leatd --help",
                            argv[optind]);
     if (r == 0 && options->daemon.end_with && !options->daemon.socket_dir)
         r = leat_error_set(

@@ -320,7 +320,7 @@ static int check(const struct leat_credentials *credentials, struct leat_error *
         return 1;
     return leat_error_set(err, -EACCES,
                           "the credentials in %s contain a blank, a line break, or another "
-                          "character that no credentials have",
+                          "character that credentials cannot contain",
                           credentials->source);
 }
 

@@ -197,7 +197,7 @@ int leat_upload_begun_parse(const char *xml, size_t n_bytes,
 
     ret_upload[0] = '\0';
     if (parse(&walk, xml, n_bytes) || !ret_upload[0])
-        return leat_error_set(err, -EBADMSG, "the store's answer names no upload");
+        return leat_error_set(err, -EBADMSG, "the store's answer contains no upload id");
     return 0;
 }
 

@@ -59,7 +59,8 @@ int leat_object_url_parse(const char *url, struct leat_object_url *ret_url,
             return refuse("a URL", "contains control characters", err);
     slash = strchr(host, '/');
     if (memchr(host, '@', slash ? (size_t)(slash - host) : strlen(host)))
-        return refuse("a URL", "names a user: do not write secrets into a URL", err);
+        return refuse("a URL",
+                      "contains a user name or a password: do not write secrets into a URL", err);
     if (!slash || (size_t)(slash - host) >= sizeof(ret_url->host))
         return refuse(url, "has no path after the host or bucket", err);
     memcpy(ret_url->host, host, (size_t)(slash - host));

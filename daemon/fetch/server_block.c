@@ -206,7 +206,9 @@ static int check_request(const struct leat_fetch_client *client, struct leat_err
         return leat_error_set(err, -ESTALE, "changed since it was listed");
     if (range.n_bytes == 0 || range.n_bytes > LEAT_FETCH_BLOCK_MAX ||
         range.first >= object->n_bytes || range.n_bytes > object->n_bytes - range.first)
-        return leat_error_set(err, -EPROTO, "leat-fetch: the object has no such block");
+        return leat_error_set(
+            err, -EPROTO,
+            "leat-fetch: the requested range is empty, too large, or outside the object");
     return 0;
 }
 

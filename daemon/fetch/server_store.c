@@ -237,7 +237,8 @@ static int check(const struct leat_fetch_client *client, int fd, struct leat_err
     if (r < 0)
         return r;
     if (client->server->control < 0)
-        return leat_error_set(err, -EPERM, "the service leat-fetch does not upload objects");
+        return leat_error_set(err, -EPERM,
+                              "leat-fetch does not upload objects while it runs as a service");
     if (!url.is_s3 || !url.path[0])
         return leat_error_set(err, -EINVAL, "leat-fetch can upload only to s3://bucket/");
     if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))

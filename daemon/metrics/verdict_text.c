@@ -29,9 +29,9 @@ static const char *behind_names(const struct leat_verdict *verdict) {
         [LEAT_BOUND_TRAINER] = "the trainers",
         [LEAT_BOUND_DISK] = "its source",
         [LEAT_BOUND_MEMORY] = "memory (memory_limit)",
-        [LEAT_BOUND_WORKERS] = "too few workers",
+        [LEAT_BOUND_WORKERS] = "the workers",
         [LEAT_BOUND_BLOCKS] = "jobs_in_flight",
-        [LEAT_BOUND_ORDER] = "the order",
+        [LEAT_BOUND_ORDER] = "the daemon's main loop",
         [LEAT_BOUND_OTHER_USERS] = "other load on this machine",
     };
 
@@ -151,9 +151,11 @@ static void say_disk(const struct leat_verdict_facts *facts, const struct leat_v
                      struct leat_text *text) {
     leat_text_add(text, facts->comes_once ? "bounded by the program that writes the data.\n"
                                           : "bounded by the disk.\n");
-    leat_text_add(text, "  Reading takes %.0f %% of the time. Waiting for %s is %.0f %% of that.\n",
-                  percent(verdict->scan), facts->comes_once ? "the writer" : "files",
-                  percent(verdict->scan_blocked));
+    leat_text_add(
+        text,
+        "  Reading takes %.0f %% of the time. Waiting for %s takes %.0f %% of the reading time.\n",
+        percent(verdict->scan), facts->comes_once ? "the writer" : "files",
+        percent(verdict->scan_blocked));
     if (verdict->map_blocked > 0.5)
         leat_text_add(text, "  Workers spend %.0f %% of their time waiting for files.\n",
                       percent(verdict->map_blocked));
@@ -193,8 +195,9 @@ static void say_order(const struct leat_verdict_facts *facts, const struct leat_
     (void)facts;
     leat_text_add(
         text,
-        "bounded by the order.\n  The daemon's main loop, which orders rows and sends batches, is "
-        "busy %.0f %% of the time. Use\n  larger batches, which need less time in this loop.\n",
+        "bounded by the daemon's main loop.\n  This loop orders rows and sends batches. It "
+        "is busy %.0f %% of the time. Use larger batches,\n  which need less time in this "
+        "loop.\n",
         percent(verdict->loop));
 }
 

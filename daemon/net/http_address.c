@@ -86,11 +86,11 @@ int leat_http_address_parse(const char *text, struct leat_http_address *ret_addr
     if (r == 0)
         r = parse_ip(host, port, ret_address);
     if (r == -EADDRNOTAVAIL)
-        return leat_error_set(err, -EINVAL,
-                              "%.64s is not an address of this machine alone: use 127.0.0.1 or "
-                              "[::1]. To serve other machines, use unix:PATH, and a web server "
-                              "that asks for a login and passes requests on to it",
-                              text);
+        return leat_error_set(
+            err, -EINVAL,
+            "%.64s is not a loopback address: use 127.0.0.1 or [::1]. To serve other machines, use "
+            "unix:PATH behind a reverse proxy that asks for a login",
+            text);
     if (r < 0)
         return leat_error_set(
             err, -EINVAL,

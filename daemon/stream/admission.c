@@ -205,7 +205,7 @@ static void describe_limit(const struct leat_budget_user *user, bool is_part, ch
                            size_t size) {
     if (is_part)
         (void)snprintf(text, size,
-                       "this user's part of memory_limit (%.1f of %.1f MiB; max_user_memory)",
+                       "this user's share of memory_limit (%.1f of %.1f MiB; max_user_memory)",
                        MIB(leat_budget_user_limit(user)), MIB(user->budget->limit_bytes));
     else
         (void)snprintf(text, size, "memory_limit (%.1f MiB)", MIB(user->budget->limit_bytes));
@@ -230,8 +230,8 @@ static int refuse_run(const struct leat_feeds *feeds, struct leat_user *user,
     return leat_error_set(
         err, -ENOMEM,
         "the stream does not fit into %s: it needs at least %.1f MiB (ring %.1f: %u slots of %s; "
-        "blocks %.1f; order stages %.1f; tokenizers and files %.1f; workspace %.1f), but only %.1f "
-        "MiB are free: %s. In use (MiB): %s%.1f for %u runs of streams%s",
+        "blocks %.1f; order stages such as shuffle %.1f; tokenizers and files %.1f; workspace "
+        "%.1f), but only %.1f MiB are free: %s. In use (MiB): %s%.1f for %u runs of streams%s",
         limit, MIB(least), MIB(ring), admission->n_slots, leat_show_bytes(memory->slot_bytes, slot),
         MIB(memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes +
             memory->decoder_bytes),
@@ -380,10 +380,9 @@ int leat_loading_check(struct leat_loading *loading, const struct leat_spec *spe
     loading->need_bytes = leat_memory_plan_load(spec);
     if (loading->need_bytes <= loading->room_bytes)
         return 0;
-    return leat_error_set(
-        err, -ENOMEM,
-        "streams.%s: the daemon needs %.1f MiB for a moment to load the files of this stream, but "
-        "memory_limit (%.1f MiB) leaves only %.1f MiB for this user",
-        spec->name, MIB(loading->need_bytes), MIB(loading->account.budget->limit_bytes),
-        MIB(loading->free_bytes));
+    return leat_error_set(err, -ENOMEM,
+                          "streams.%s: the daemon needs %.1f MiB while it loads the files of this "
+                          "stream, but memory_limit (%.1f MiB) leaves only %.1f MiB for this user",
+                          spec->name, MIB(loading->need_bytes),
+                          MIB(loading->account.budget->limit_bytes), MIB(loading->free_bytes));
 }

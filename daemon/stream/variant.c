@@ -33,8 +33,8 @@ static int set_part(struct leat_spec *spec, const char *split, struct leat_error
     if (leat_value_get(&spec->options, "skip_steps") &&
         strcmp(part->text, split) != 0) /* steps are counted in the declared part */
         return leat_error_set(err, -EINVAL,
-                              "the stream %s skips steps of its part \"%.32s\", so you cannot read "
-                              "its part \"%.32s\": the two parts have different steps",
+                              "the option `skip_steps` of the stream %s counts steps of the part "
+                              "\"%.32s\": remove this option to read the part \"%.32s\"",
                               spec->name, part->text, split);
     free(part->text);
     part->text = strdup(split);
@@ -66,9 +66,8 @@ static int rename_spec(struct leat_spec *spec, const struct leat_variant *varian
 
     if (n < 0 || (size_t)n >= sizeof(name))
         return leat_error_set(err, -EINVAL,
-                              "the name of the stream %s is longer than %d bytes with its suffix, "
-                              "such as \".train\": "
-                              "use a shorter name",
+                              "the name of the stream %s plus a suffix such as \".train\" is "
+                              "longer than %d bytes: use a shorter name",
                               spec->name, LEAT_NAME_MAX);
     free(spec->name);
     spec->name = strdup(name);

@@ -93,10 +93,10 @@ static int choose_opener(struct leat_opening *opening, uid_t uid, struct leat_er
                               ? &leat_opener_operator
                               : &leat_opener_any;
     else
-        return leat_error_set(
-            err, -EACCES,
-            "trainers of uid %u may not describe streams: the daemon's settings have no `roots`",
-            (unsigned)uid);
+        return leat_error_set(err, -EACCES,
+                              "trainers of uid %u may not describe streams, because the daemon's "
+                              "settings have no `roots`: ask the operator to set `roots`",
+                              (unsigned)uid);
     return 0;
 }
 

@@ -50,7 +50,7 @@ bool leat_elsewhere_tell(const char *path, struct leat_error *err) {
     }
     leat_error_set(
         err, -ENOENT,
-        "\"%.256s\" is %s, but here leat can read only local files: %s, and name the local path",
+        "\"%.256s\" is %s, but here leat can read only local files: %s, and give the local path",
         name, what, way);
     return true;
 }

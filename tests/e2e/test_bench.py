@@ -104,7 +104,7 @@ def test_refused(folder):
     fifo = folder / "fifo.csv"
     os.mkfifo(fifo)
     with subprocess.Popen(["sh", "-c", 'exec cat "$1" > "$2"', "sh", folder / "titanic-2000.csv", fifo]) as writer:
-        assert "only once" in wrong(file, "--vary", f"source.paths={fifo}")
+        assert "through a pipe" in wrong(file, "--vary", f"source.paths={fifo}")
         writer.kill()
 
 

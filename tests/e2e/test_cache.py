@@ -328,7 +328,7 @@ def test_shards(folder):
     refused = ctl("cache", "merge", cached, *(word for shard in sorted((folder / "shards").iterdir())[1:] for word in ("--shards", shard)),
                   check=False)
     assert refused.returncode == 1 and b"shard 0/5 is missing: make it with `leatctl prepare " + str(cached).encode() + b" --shard 0/5 -o DIR`" in refused.stderr
-    assert b": there are no caches, but 5 shards; `leatctl cache merge` makes a cache of shards\n" in ctl("cache", "ls", folder / "shards").stdout
+    assert b": there are no caches, but 5 shards; `leatctl cache merge` joins shards into a cache\n" in ctl("cache", "ls", folder / "shards").stdout
     ctl("cache", "merge", cached, "--shards", folder / "shards")
     assert built.read_bytes() == whole
     assert leat_harness.run_digest(cached) == leat_harness.run_digest(plain)

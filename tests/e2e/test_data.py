@@ -121,7 +121,7 @@ def test_bad_records_are_skipped(folder):
     assert leat_harness.run_digest(file, "--no-daemon") == expected
     for mode in (["--no-daemon"], []):
         told = ctl("run", file, *mode).stdout.decode()
-        assert f"{len(BAD_LINES)} bad records, of which the last is: " in told and f"bad.csv:{BAD_LINES[-1]}" in told, told
+        assert f"{len(BAD_LINES)} bad records; the last one: " in told and f"bad.csv:{BAD_LINES[-1]}" in told, told
     for n, told in ((1, 0), (2, 1), (100, len(BAD_LINES))):  # who looks for a record sees why it is not there
         head = ctl("head", file, "-n", n, "--after", "cast")
         assert (f"skipped {told} bad record{'' if told == 1 else 's'}. The first is: " in head.stderr.decode()) == (told > 0) and bool(head.stderr) == (told > 0), head

@@ -226,7 +226,7 @@ def test_refusals(folder):
             text = failure(write(folder, [f"{server.url}/{name}"], f"{name}.yaml"))
             assert what in text and f"{server.url}/{name}" in text, (name, text)
         for url, what in ((f"{server.url}/a*", "leat cannot list the files of a web server"), (f"{server.url}/a?token=secret-of-no-use", "leat cannot list the files of a web server"),
-                          ("http://me:secret-of-no-use@127.0.0.1/x", "names a user"), (f"{server.url}/a/../b", 'the part "." or ".."'),
+                          ("http://me:secret-of-no-use@127.0.0.1/x", "contains a user name"), (f"{server.url}/a/../b", 'the part "." or ".."'),
                           ("s3://b", "no path"), ("s3://*/x", "a bucket and a slash"), ("http://nowhere.invalid/x", "nowhere.invalid")):
             text = run(write(folder, [url], "url.yaml"), check=False).stderr.decode()
             assert what in text, (url, text)

@@ -146,7 +146,7 @@ def test_wrong_requests(folder):
                  (request(EXPECT), memory(b""), errno.ENOMEM, ""), (request(EXPECT), memory(url.encode()), errno.EPROTO, ""),
                  (request(EXPECT), memory(b"x" * 3000 + b"\0"), errno.ENOMEM, ""), (request(EXPECT), memory(f"{server.url}/none\0".encode()), errno.ENOENT, "404"),
                  (request(EXPECT), os.open(folder, os.O_RDONLY), None, "")]
-        cases += [(request(BLOCK, url, first=first, n_bytes=n, identity=identity), None, errno.EPROTO, "no such block")
+        cases += [(request(BLOCK, url, first=first, n_bytes=n, identity=identity), None, errno.EPROTO, "outside the object")
                   for first, n in ((0, 0), (len(body), 1), (len(body) - 1, 2), (2 ** 64 - 1, 2), (1, 2 ** 64 - 1), (0, len(body) + 1))]
         cases += [(request(BLOCK, url, n_bytes=10, identity=b"other"), None, errno.ESTALE, "changed since it was listed"),
                   (request(BLOCK, f"{server.url}/e", n_bytes=1, identity=b"e"), None, None, "")]

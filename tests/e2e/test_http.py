@@ -790,7 +790,7 @@ def test_cannot_listen(folder):
     with socket.socket() as end:
         end.bind(("127.0.0.1", 0))
         end.listen()
-        for listen, says in ((f"127.0.0.1:{end.getsockname()[1]}", "in use"), ("0.0.0.0:9464", "this machine alone"),
+        for listen, says in ((f"127.0.0.1:{end.getsockname()[1]}", "in use"), ("0.0.0.0:9464", "not a loopback address"),
                              (f"unix:{folder}/{'x' * 120}", "bytes")):
             (folder / "leatd.yaml").write_text(configuration(folder, http_listen=listen))
             done = subprocess.run([BIN / "leatd", "--config", folder / "leatd.yaml", "--socket-dir", folder / "s"],

@@ -187,7 +187,7 @@ def test_what_does_not_fit_is_refused(folder):
         for part in ("does not fit into memory_limit (96.0 MiB)", "it needs at least", "ring", "blocks",
                      "tokenizers", "workspace", "MiB are free"):
             assert part in message, message
-        told = re.search(r"at least ([0-9.]+) MiB .*order stages ([0-9.]+)", message)
+        told = re.search(r"at least ([0-9.]+) MiB .*order stages such as shuffle ([0-9.]+)", message)
         plan = json.loads(daemon.ctl("explain", folder / "leatd.yaml", "large", "--no-measure", "--json").stdout)["memory"]
         assert abs(plan["least_bytes"] / MIB - float(told[1])) < 0.5 and abs(plan["held_bytes"] / MIB - float(told[2])) < 0.1
         daemon.pull("small", "--epochs", "1")  # others are none the worse
@@ -228,7 +228,7 @@ def test_a_file_too_large_to_load(folder):
         told = {}
         for name in streams:
             refused = daemon.pull(name, check=False)
-            found = re.search(r"the daemon needs ([0-9.]+) MiB for a moment", refused.stderr.decode())
+            found = re.search(r"the daemon needs ([0-9.]+) MiB while it loads", refused.stderr.decode())
             assert found, refused.stderr
             told[name] = float(found[1])
         assert 5 < told["file"] < 200 and len(set(told.values())) == 1, told
@@ -390,8 +390,8 @@ def seeds_of_one_user(daemon, n=40):
         for pull in pulls:
             pull.terminate()
         texts = [pull.communicate()[1].decode() for pull in pulls]
-    refused = [text for text in texts if "this user's part of memory_limit (" in text or
-               "to load the files of this stream" in text and "MiB for this user" in text]
+    refused = [text for text in texts if "this user's share of memory_limit (" in text or
+               "while it loads the files of this stream" in text and "MiB for this user" in text]
     others = [text for text in texts if text not in refused and text.strip() != "interrupted"]
     assert served + len(refused) == n and refused, (served, others)
     return served

@@ -42,7 +42,7 @@ def test_array_jobs(folder):
                 {**slurm, "LEAT_SHARDS": "8"}):
         prepare(config, shards, "auto", env)
     assert shards_of(shards) == ["0-of-4.leat", "1-of-4.leat", "3-of-4.leat", "6-of-8.leat"]
-    for env, what in (({}, b"this is no task of a job array"), ({"JOB_COMPLETION_INDEX": "0"}, b"LEAT_SHARDS is not set"),
+    for env, what in (({}, b"this is not a task of a job array"), ({"JOB_COMPLETION_INDEX": "0"}, b"LEAT_SHARDS is not set"),
                       ({"JOB_COMPLETION_INDEX": "x", "LEAT_SHARDS": "4"}, b'JOB_COMPLETION_INDEX is "x", not a number'),
                       ({"JOB_COMPLETION_INDEX": "4", "LEAT_SHARDS": "4"}, b'"4/4" is not I/N'),
                       ({"AWS_BATCH_JOB_ARRAY_INDEX": "-1", "AWS_BATCH_JOB_ARRAY_SIZE": "4"}, b'"-1/4" is not I/N'),

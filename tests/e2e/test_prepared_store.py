@@ -321,7 +321,7 @@ def check_parts(server, large, env, busy):
     attempt("PUT", "partNumber", None, [busy])
     attempt("PUT", "partNumber=2", "HTTP 403", [answer(403, b"")] * 2)
     attempt("PUT", "partNumber=2", "sends no ETag for an uploaded part", [answer(200, b"")])
-    attempt("POST", "uploads", "names no upload", [answer(200, b"<a/>")])
+    attempt("POST", "uploads", "contains no upload id", [answer(200, b"<a/>")])
     attempt("POST", "uploadId", "InternalError", [answer(200, b"<Error><Code>InternalError</Code></Error>")])
     attempt("POST", "uploadId", "does not say why", [answer(200, b"<Comp")])
 
@@ -481,7 +481,7 @@ def test_service_stores_nothing(folder):
                 socket.send_fds(client, [head + b"s3://data/sets/web/x\0"], [file.fileno()])
                 reply = client.recv(65536)
             (code,) = struct.unpack_from("=i", reply)
-            assert code == -errno.EPERM and b"the service leat-fetch does not upload objects" in reply, reply
+            assert code == -errno.EPERM and b"leat-fetch does not upload objects" in reply, reply
             assert not server.requests and not server.objects
             plain, _ = write(folder, "plain", n_rows=3000)
             prepare(plain, {**env, "LEAT_FETCH_SOCKET": str(folder / "fetch.sock")}, n=2)  # by one of its own

@@ -82,13 +82,13 @@ def test_calls(folder):
         assert sandbox == "calls" and errors_of(daemon) == [EPERM, 0] and out.exists(), sandbox
         status = pathlib.Path(f"/proc/{daemon.pid}/status").read_text()
         assert "NoNewPrivs:\t1\n" in status and "Seccomp:\t2\n" in status, status
-        assert finding(daemon)["state"] == "ok" and finding(daemon)["text"].endswith("have given up: calls"), finding(daemon)
+        assert finding(daemon)["state"] == "ok" and finding(daemon)["text"].endswith("are restricted: calls"), finding(daemon)
         assert 'sandbox="calls"' in daemon.log, daemon.log
         threads = [entry.read_text() for entry in pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/status")]
         assert len(threads) > 2 and all("Seccomp:\t2\n" in text for text in threads), threads
     with Daemon(folder, data.yaml_text({"probe": probe(folder, out)}, sandbox="off")) as daemon:
         assert daemon.status()["sandbox"] == "off" and errors_of(daemon) == [0, 0]
-        assert "leatd.yaml says so" in finding(daemon)["text"], finding(daemon)
+        assert "leatd.yaml contains `sandbox: off`" in finding(daemon)["text"], finding(daemon)
 
 
 def test_writable(folder):

@@ -265,7 +265,7 @@ static int settle_format(struct parser *parser) {
     if (strcmp(format->choices[*index], "json") == 0)
         parser->arguments->json = true;
     else if (parser->arguments->json)
-        return fail_usage(parser, "leave out --json, because it contradicts --format",
+        return fail_usage(parser, "leave out --json, because you also gave --format",
                           format->choices[*index], NULL);
     return 0;
 }

@@ -35,7 +35,9 @@ int leat_cli_checkpoint_read(const struct leat_cli_arguments *arguments,
 
     ret_text[0] = '\0';
     if (!given && arguments->accept_changes)
-        return leat_error_set(err, -EINVAL, "--accept-changes has an effect only with --position");
+        return leat_error_set(err, -EINVAL,
+                              "--accept-changes works only with --position: add --position, or "
+                              "leave out --accept-changes");
     if (!given)
         return 0;
     if (given[0] == '@')

@@ -66,14 +66,14 @@ static void add_verdict(struct leat_text *text, const Leat__StreamStats *stats) 
     switch (is_known(stats) ? leat_bound_slower(waited, no_slot) : LEAT_N_SLOWER) {
     case LEAT_SLOWER_TRAINERS:
         leat_text_add(text,
-                      "trainers are slower than the pipeline: %.0f %% of the time, a batch waited "
-                      "for a free slot; ",
+                      "trainers are slower than the pipeline: a batch waited for a free slot %.0f "
+                      "%% of the time; ",
                       100 * no_slot);
         break;
     case LEAT_SLOWER_PIPELINE:
         leat_text_add(text,
-                      "the pipeline is slower than its trainers: %.0f %% of the time, a trainer "
-                      "waited for a batch; ",
+                      "the pipeline is slower than its trainers: a trainer waited for a batch %.0f "
+                      "%% of the time; ",
                       100 * waited);
         break;
     case LEAT_SLOWER_NEITHER:

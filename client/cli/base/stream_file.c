@@ -133,11 +133,11 @@ static int fail_stage(const struct leat_spec *spec, const char *after, struct le
     for (size_t i = 0; i < spec->n_stages; i++)
         names[n++] = spec->stages[i].kind;
     nearest = leat_nearest(after, names, n);
-    leat_error_set(err, -EINVAL, "--after: the stream %s has no stage \"%.64s\"%s%s%s", spec->name,
-                   after,
-                   nearest ? "; did you mean \""
-                           : "; give a name such as pad, pad[2] for the second one, or an index",
-                   nearest ? nearest : "", nearest ? "\"?" : "");
+    leat_error_set(
+        err, -EINVAL, "--after: the stream %s has no stage \"%.64s\"%s%s%s", spec->name, after,
+        nearest ? "; did you mean \""
+                : "; give a name such as pad, pad[2] for the second pad, or a number from 0",
+        nearest ? nearest : "", nearest ? "\"?" : "");
     return LEAT_CLI_USAGE;
 }
 

@@ -250,8 +250,8 @@ static int take_options(struct leat_bench *bench, const struct leat_cli_argument
     if (!!arguments->compare + !!arguments->find + (arguments->vary.n_items > 0) > 1)
         return leat_error_set(err, -EINVAL, "give only one of --vary, --find and --compare");
     if (arguments->json && arguments->save)
-        return leat_error_set(err, -EINVAL,
-                              "give only one of --json and --save; they give the same result");
+        return leat_error_set(
+            err, -EINVAL, "give only one of --json and --save, because both write the same JSON");
     return 0;
 }
 
@@ -305,9 +305,10 @@ static const struct leat_cli_option bench_options[] = {
                     "save all figures of all runs to FILE, as the JSON that --json prints",
                     .value = "FILE"),
     LEAT_CLI_OPTION_WORKERS,
-    LEAT_CLI_OPTION(NUMBER, "window", window,
-                    "number of batches to hold at once (default: as the daemon decides)",
-                    .value = "N", .min = 1, .max = 4096),
+    LEAT_CLI_OPTION(
+        NUMBER, "window", window,
+        "number of batches that a trainer may hold at once (default: the daemon chooses)",
+        .value = "N", .min = 1, .max = 4096),
     LEAT_CLI_OPTION_DELIVERY,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
@@ -319,23 +320,24 @@ const struct leat_cli_command leat_cli_bench_command = {
     .summary = "measure a stream: records/s, tokens/s, memory, CPU",
     .description =
         "Runs the stream as `leatctl run` does, with a new daemon for each run and a trainer\n"
-        "that reads every byte. Each run warms up before it measures. At the end of the data\n"
-        "the stream starts again. With --vary, --find or --compare there are several\n"
-        "configurations. They run in turns, several times each, and the table shows the\n"
-        "medians.\n"
+        "that reads every byte. Each run warms up before it measures. At the end of the data,\n"
+        "the stream starts again. With --vary, --find or --compare, the command measures\n"
+        "several configurations. It runs each of them several times, in turns, and shows the\n"
+        "medians in the table.\n"
         "\n"
-        "In the table, records are rows of batches. Tokens are elements of lists, without\n"
-        "padding, masks, labels and token types. Memory is the highest memory use of the\n"
-        "daemon (VmHWM), with its batches. Waited is the fraction of the time in which the\n"
-        "trainer had no batch.\n"
+        "In the table, a record is a row of a batch. A token is an element of a list; padding,\n"
+        "masks, labels and token types do not count. Memory is the highest memory use of the\n"
+        "daemon (VmHWM), including its batches. Waited is the fraction of the time in which\n"
+        "the trainer had no batch.\n"
         "\n"
-        "Some figures for --goal: `source` is the bytes per second that leat reads from the\n"
-        "source. `bytes` is the bytes of batches per second. `cpu` is the CPU time per record.\n"
-        "`first_batch` is the time until the first batch. `wall` is the time of the whole run.\n"
+        "Some figures for --goal: `source` is the number of bytes that leat reads from the\n"
+        "source per second. `bytes` is the number of bytes in batches per second. `cpu` is the\n"
+        "CPU time per record. `first_batch` is the time until the first batch. `wall` is the\n"
+        "time of the whole run.\n"
         "\n"
         "In --vary and --find, PATH names the value to change. PATH is STAGE.ARG or\n"
-        "source.ARG. STAGE[2].ARG is for the second stage of that name. PATH may also be an\n"
-        "option of the stream (block_bytes) or a setting of the daemon (workers,\n"
+        "source.ARG. STAGE[2].ARG means the second stage with the name STAGE. PATH may also be\n"
+        "an option of the stream (block_bytes) or a setting of the daemon (workers,\n"
         "memory_limit). If only one stage has the argument, you may write ARG alone.\n"
         "\n"
         "Values are YAML. For ranges, 1..16 means all whole numbers from 1 to 16. The range\n"
@@ -343,10 +345,10 @@ const struct leat_cli_command leat_cli_bench_command = {
         "The command checks all values before the first run. It runs at most 256\n"
         "configurations.\n"
         "\n"
-        "--find doubles the value as long as this helps, and then tries values between the\n"
-        "best ones. By default the range starts at 1, and ends at the first value that the\n"
-        "stream refuses. For the setting `workers`, the range ends at twice the number of\n"
-        "CPUs.",
+        "--find doubles the value as long as the result improves, and then tries values\n"
+        "between the best ones. By default, the range starts at 1, and ends at the first value\n"
+        "that the stream refuses. For the setting `workers`, the range ends at twice the\n"
+        "number of CPUs.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl bench titanic.yaml\n"

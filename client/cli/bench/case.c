@@ -69,8 +69,8 @@ static int check_plan(const struct leat_spec *spec, const char *file, struct lea
         r = leat_pipeline_open(spec, &leat_opener_operator, &plan, err);
     if (r == 0 && plan->is_one_pass) {
         r = leat_error_set(err, -EINVAL,
-                           "the data comes through a pipe, which can be read only once, but "
-                           "`bench` reads it several times; give files");
+                           "the data comes through a pipe, but `bench` reads the data several "
+                           "times; give files instead of a pipe");
         leat_error_locate(err, file, spec->source.line, spec->source.column);
     }
     leat_plan_unref(plan);

@@ -33,7 +33,7 @@ static int set_range(struct finder *finder, const char *range) {
              leat_parse_bytes(dots + 2, strlen(dots + 2), &high) < 0 || low < 1 || low > high)
         return leat_error_set(
             finder->err, -EINVAL,
-            "--find: \"%.64s\" is not a range such as 1..64, of whole numbers from 1", range);
+            "--find: \"%.64s\" is not a range of whole numbers from 1, such as 1..64", range);
     finder->search.low = (uint64_t)low;
     finder->search.high = (uint64_t)high;
     return 0;

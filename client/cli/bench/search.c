@@ -76,9 +76,10 @@ static int go_up(struct leat_bench_search *search, uint64_t value) {
         if (value == search->high)
             return snprintf(search->reason, size, "%" PRIu64 " is the limit", value);
         if (n_vain == MAX_VAIN)
-            return snprintf(search->reason, size,
-                            "doubling the value gained less than %.0f %%, up to the value %" PRIu64,
-                            100 * GAIN, value);
+            return snprintf(
+                search->reason, size,
+                "doubling the value gained less than %.0f %%; the last value was %" PRIu64,
+                100 * GAIN, value);
         value = value > search->high / 2 ? search->high : value * 2;
     }
 }

@@ -398,7 +398,8 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
         "Runs the source and the per-record stages in this process. The command continues an\n"
         "unfinished cache, and leaves a complete cache as it is. If the stream has no `cache`\n"
         "but its option `index` names a folder, the command builds the index. With an index,\n"
-        "each node of a cluster makes only its own rows, even in the first epoch.",
+        "each node of a cluster processes only the rows that its own trainers need, even in\n"
+        "the first epoch.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache warm train.yaml --workers 8\n",
@@ -407,26 +408,29 @@ const struct leat_cli_command leat_cli_cache_warm_command = {
 };
 
 static const struct leat_cli_option prepare_options[] = {
-    LEAT_CLI_OPTION(STRING, "shard", shard,
-                    "make shard I of N (I is 0 to N-1); auto takes I and N from the job array",
-                    .value = "I/N|auto"),
+    LEAT_CLI_OPTION(
+        STRING, "shard", shard,
+        "make shard I of N (I is 0 to N-1); auto reads I and N from the variables of the job array",
+        .value = "I/N|auto"),
     LEAT_CLI_OPTION(
         FLAG, "seal", seal,
-        "check that DIR has all shards, and write set.json, which makes them a prepared set"),
-    LEAT_CLI_OPTION(CHOICE, "job", job, "print a batch job that makes all shards and seals the set",
+        "check that DIR has all shards, and write set.json; DIR is then a prepared set"),
+    LEAT_CLI_OPTION(CHOICE, "job", job,
+                    "print a job script that makes all shards and then runs --seal",
                     .value = "KIND", .choices = leat_cli_job_kinds),
     LEAT_CLI_OPTION(STRING, "output", output,
                     "the folder for the shards; it may be s3://BUCKET/FOLDER/", .letter = 'o',
                     .value = "DIR"),
-    LEAT_CLI_OPTION(NUMBER, "end-with", pid, "stop and leave no shard when the process PID ends",
-                    .value = "PID", .min = 1, .max = INT32_MAX),
+    LEAT_CLI_OPTION(NUMBER, "end-with", pid,
+                    "stop when the process PID ends, and leave no unfinished shard", .value = "PID",
+                    .min = 1, .max = INT32_MAX),
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
 };
 
 #define PREPARE                                                                                    \
-    .summary = "prepare a data set in shards, for training without its source", .operand = "FILE", \
+    .summary = "prepare a data set as shards, for training without the source", .operand = "FILE", \
     .more = "[STREAM]", .options = prepare_options, .run = prepare_main
 
 const struct leat_cli_command leat_cli_prepare_command = {
@@ -434,23 +438,23 @@ const struct leat_cli_command leat_cli_prepare_command = {
     .name = "prepare",
     .group = LEAT_CLI_GROUP_RUN,
     .description =
-        "This command is for batch jobs. It runs on any machine that has the data. It takes\n"
-        "the files in order, and divides them into N shards of about equal size. The file of\n"
-        "a shard gets its final name only when it is complete, so several tasks may make one\n"
-        "shard at the same time. If the shard is already complete, the command succeeds at\n"
-        "once.\n"
+        "Use this command in batch jobs. It runs on any machine that has the data. It divides\n"
+        "the files, in their order, into N shards of about equal size. The file of a shard\n"
+        "gets its final name only when the shard is complete, so several tasks may make the\n"
+        "same shard at the same time. If the shard is already complete, the command does\n"
+        "nothing and succeeds.\n"
         "\n"
         "If DIR is s3://BUCKET/FOLDER/, the command uploads each complete shard, unless the\n"
         "store already has it. See leat-fetch(8).\n"
         "\n"
-        "When all shards are complete, --seal checks them and makes them a prepared set. A\n"
-        "stream with `cache: {prepared: DIR}` trains from this set, without the source. If the\n"
-        "stream has no `cache` but its option `index` names a folder, --seal also makes the\n"
-        "index. To join the shards into a cache instead, use `leatctl cache merge`.\n"
+        "When all shards are complete, --seal checks them and turns them into a prepared set.\n"
+        "A stream with `cache: {prepared: DIR}` trains from this set, without the source. If\n"
+        "the stream has no `cache` but its option `index` names a folder, --seal also makes\n"
+        "the index. To join the shards into a cache instead, use `leatctl cache merge`.\n"
         "\n"
-        "--shard auto takes I and N from variables of the job array. On Slurm, they are\n"
-        "SLURM_ARRAY_TASK_ID (minus SLURM_ARRAY_TASK_MIN) and SLURM_ARRAY_TASK_COUNT. On AWS\n"
-        "Batch, they are AWS_BATCH_JOB_ARRAY_INDEX and AWS_BATCH_JOB_ARRAY_SIZE. On\n"
+        "--shard auto reads I and N from environment variables of the job array. On Slurm,\n"
+        "they are SLURM_ARRAY_TASK_ID (minus SLURM_ARRAY_TASK_MIN) and SLURM_ARRAY_TASK_COUNT.\n"
+        "On AWS Batch, they are AWS_BATCH_JOB_ARRAY_INDEX and AWS_BATCH_JOB_ARRAY_SIZE. On\n"
         "Kubernetes, I is JOB_COMPLETION_INDEX, and you must set LEAT_SHARDS to N. If you set\n"
         "LEAT_SHARDS on Slurm or AWS Batch, N is LEAT_SHARDS, and the index of the first task\n"
         "must be 0.",
@@ -465,7 +469,7 @@ const struct leat_cli_command leat_cli_cache_prepare_command = {
     PREPARE,
     .name = "cache prepare",
     .group = LEAT_CLI_GROUP_CACHES,
-    .description = "This is another name of `leatctl prepare`.",
+    .description = "This is another name for `leatctl prepare`.",
     .examples = "  leatctl cache prepare train.yaml --shard 0/64 -o shards/\n",
 };
 
@@ -482,9 +486,9 @@ const struct leat_cli_command leat_cli_cache_merge_command = {
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "join shards into the cache of a stream",
     .description =
-        "The shards may come from other machines. `leatctl prepare` must have made them with\n"
-        "the source and the per-record stages of FILE, from files with equal contents. The\n"
-        "result equals the cache that `leatctl cache warm` makes.",
+        "The shards may come from other machines. Make them with `leatctl prepare`, with the\n"
+        "same source and per-record stages as in FILE, from files with the same contents. The\n"
+        "result is the same as the cache that `leatctl cache warm` makes.",
     .operand = "FILE",
     .more = "[STREAM]",
     .examples = "  leatctl cache merge train.yaml --shards shards/\n",

@@ -34,8 +34,9 @@ static void add_none(struct leat_text *text, const struct leat_cli_caches *cache
         leat_text_add_shown(text, caches->folders[i]);
         leat_text_add(text, ": there are no caches");
         if (n > 0)
-            leat_text_add(text, ", but %zu shard%s; `leatctl cache merge` makes a cache of shards",
-                          n, n == 1 ? "" : "s");
+            leat_text_add(text,
+                          ", but %zu shard%s; `leatctl cache merge` joins shards into a cache", n,
+                          n == 1 ? "" : "s");
         leat_text_add(text, "\n");
     }
 }
@@ -186,9 +187,8 @@ static void add_table(struct leat_text *text, const void *reply,
 
     (void)arguments;
     if (caches->n_caches == 0)
-        leat_text_add(
-            text,
-            "no stream of the daemon has a cache; a stream gets one by `cache: {path: FOLDER}`\n");
+        leat_text_add(text, "no stream of the daemon has a cache; to add one, give a stream the "
+                            "option `cache: {path: FOLDER}`\n");
     else
         leat_cli_members_table(text, members, (const void *const *)caches->caches,
                                caches->n_caches);
@@ -418,8 +418,8 @@ const struct leat_cli_command leat_cli_cache_verify_command = {
     .description = CACHE_TEXT
     "\n"
     "\n"
-    "The exit status is 1 if a block is damaged. You need not repair it: the next run\n"
-    "makes the block again from the source.",
+    "The exit status is 1 if a block is damaged. You need not repair the block: the next\n"
+    "run makes it again from the source.",
     .operand = "FILE|DIR",
     .more = "[STREAM]",
     .examples = "  leatctl cache verify train.yaml\n",

@@ -58,9 +58,10 @@ static int add_folders_of_file(struct leat_cli_caches *caches,
             r = add_folder_of(caches, streams.specs[i], err);
     leat_cli_streams_deinit(&streams);
     if (r == 0 && caches->n_folders == 0)
-        r = leat_error_set(
-            err, -EINVAL, "%s: no stream has a cache; a stream gets one by `cache: {path: FOLDER}`",
-            arguments->operand);
+        r = leat_error_set(err, -EINVAL,
+                           "%s: no stream has a cache; to add one, give a stream the option "
+                           "`cache: {path: FOLDER}`",
+                           arguments->operand);
     return r;
 }
 
@@ -126,8 +127,10 @@ int leat_cli_caches_load(const struct leat_cli_arguments *arguments,
 
     *ret_caches = (struct leat_cli_caches){.n_items = 0};
     if (stat(arguments->operand, &info) == 0 && S_ISDIR(info.st_mode) && arguments->stream)
-        r = leat_error_set(err, -EINVAL, "%s is a folder of caches; leave out the stream after it",
-                           arguments->operand);
+        r = leat_error_set(
+            err, -EINVAL,
+            "%s is a folder of caches; leave out the name of a stream after the folder",
+            arguments->operand);
     else if (stat(arguments->operand, &info) == 0 && S_ISDIR(info.st_mode))
         r = add_folder(ret_caches, strdup(arguments->operand), err);
     else

@@ -27,11 +27,10 @@ static const char *const jobs[] = {
           "else\n"
           "    srun $SHELL --shard auto --workers \"${SLURM_CPUS_PER_TASK:-1}\" -q\n"
           "fi\n",
-    [2] = "# kubectl apply -f THIS: the second job fails until all shards exist, and Kubernetes "
-          "retries it\n"
-          "# IMAGE has leatctl; the claim DATA is mounted where the files lie; for s3:// give the "
-          "pods\n"
-          "# credentials: a service account with a role, or envFrom: [{secretRef: {name: AWS}}]\n"
+    [2] = "# Run kubectl apply -f THIS. The second job fails until all shards exist; Kubernetes\n"
+          "# retries this job. Put leatctl into IMAGE. Mount the claim DATA at the folder of the\n"
+          "# files. For s3://, give credentials to the pods: a service account with a role, or\n"
+          "# envFrom: [{secretRef: {name: AWS}}]\n"
           "apiVersion: batch/v1\n"
           "kind: Job\n"
           "metadata: {name: leat-prepare}\n"
@@ -78,9 +77,8 @@ static const char *const jobs[] = {
           "from dask.distributed import Client\n"
           "\n"
           "if __name__ == \"__main__\":\n"
-          "    with Client(*sys.argv[1:]) as client:  # the address of the scheduler; none: "
-          "processes "
-          "here\n"
+          "    with Client(*sys.argv[1:]) as client:  # give the scheduler's address; "
+          "without it, Dask starts processes here\n"
           "        executor = client.get_executor()\n"
           "        print(leat.cluster.prepare($CALL, shards=" N_SHARDS ", executor=executor))\n",
 };

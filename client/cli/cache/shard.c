@@ -51,7 +51,7 @@ static int parse_auto(uint32_t *ret_shard, uint32_t *ret_n_shards, struct leat_e
         i++;
     if (i == sizeof(schedulers) / sizeof(schedulers[0]))
         return leat_error_set(err, -EINVAL,
-                              "leatctl prepare: --shard auto: this is no task of a job array, "
+                              "leatctl prepare: --shard auto: this is not a task of a job array, "
                               "because %s, %s and %s are not set; give --shard I/N",
                               schedulers[0].index, schedulers[1].index, schedulers[2].index);
     r = read_number(schedulers[i].index, &shard, err);

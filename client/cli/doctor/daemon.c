@@ -56,8 +56,8 @@ static bool try_socket(struct leat_doctor *doctor, const char *name, int type, c
                          err.code == -EACCES
                              ? "ask an operator to add you to this group, then log in again"
                              : "start a daemon: systemctl start leatd.socket leatd-copy.socket "
-                               "leatd-control.socket, or leatd --config FILE; if one runs already, "
-                               "set LEAT_SOCKET to the folder of its sockets");
+                               "leatd-control.socket, or leatd --config FILE; if a daemon already "
+                               "runs, set LEAT_SOCKET to the folder of its sockets");
         return false;
     }
     add_socket(doctor, name, place.sun_path, what);
@@ -76,10 +76,11 @@ static void ask_status(struct leat_doctor *doctor) {
         return;
     }
     leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "sockets", "right to look", "%s", err.message);
-    leat_doctor_mend(doctor, "%s",
-                     err.code == -EACCES
-                         ? "usermod -aG leat-clients USER, then log in again"
-                         : "see in journalctl -u leatd if the daemon is stuck or overloaded");
+    leat_doctor_mend(
+        doctor, "%s",
+        err.code == -EACCES
+            ? "usermod -aG leat-clients USER, then log in again"
+            : "read in `journalctl -u leatd` whether the daemon is stuck or overloaded");
 }
 
 void leat_doctor_sockets(struct leat_doctor *doctor) {
@@ -127,7 +128,7 @@ static void examine_group(struct leat_doctor *doctor, const char *name, const ch
     } else if (is_listed(group, user)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "rights", name,
                         "%s is a member, but this login is older than the membership", user);
-        leat_doctor_mend(doctor, "log in again, or `newgrp %s`", name);
+        leat_doctor_mend(doctor, "log in again, or run `newgrp %s`", name);
     } else {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "rights", name,
                         "%s is not a member; only members and the daemon's own user may %s", user,
@@ -152,8 +153,8 @@ static void examine_version(struct leat_doctor *doctor) {
                     is_same ? "%s, the same as this leatctl"
                             : "the daemon is %s, but this leatctl is %s",
                     doctor->status->version, own);
-    leat_doctor_mend(doctor,
-                     "upgrade both, then `systemctl restart leatd`; trainers continue after it");
+    leat_doctor_mend(doctor, "upgrade both programs, then run `systemctl restart leatd`; trainers "
+                             "continue after the restart");
 }
 
 static void examine_state(struct leat_doctor *doctor) {
@@ -165,11 +166,13 @@ static void examine_state(struct leat_doctor *doctor) {
         "daemon", "state", "process %u, up for %s, %u streams, %u trainers, %" PRIu64 " refused%s",
         status->pid, leat_cli_duration(status->uptime_ns, up), status->n_streams,
         status->n_sessions, status->n_refused,
-        status->is_draining ? "; it is draining, so it takes no new trainers"
+        status->is_draining ? "; it is draining, so it accepts no new trainers"
         : status->n_stalled ? "; some tasks stall"
                             : "");
     if (status->is_draining)
-        leat_doctor_mend(doctor, "an operator has stopped this daemon; start the next one");
+        leat_doctor_mend(
+            doctor,
+            "an operator ran `leatctl drain`, so this daemon will stop: then start leatd again");
     else
         leat_doctor_mend(doctor, "run `leatctl streams` to see which stream stalls, and check its "
                                  "disk, FIFO or program");
@@ -229,10 +232,10 @@ static void examine_stream(struct leat_doctor *doctor, const Leat__Stream *strea
 
     if (stream->stalled_ns > 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "streams", stream->name,
-                        "it stalls: a worker has been at one task for %.0f s",
+                        "it stalls: one of its tasks has been running for %.0f s",
                         (double)stream->stalled_ns / 1e9);
-        leat_doctor_mend(doctor, "read the event `stalled` in journalctl -u leatd: it says if a "
-                                 "disk, FIFO or program does not answer");
+        leat_doctor_mend(doctor, "read the event `stalled` in `journalctl -u leatd`: it says "
+                                 "whether a disk, FIFO or program does not answer");
     }
     if (!failure || failure->is_over)
         return;
@@ -241,7 +244,7 @@ static void examine_stream(struct leat_doctor *doctor, const Leat__Stream *strea
                     text.failed ? failure->error : text.data);
     leat_doctor_mend(
         doctor,
-        "correct what the error names, run `leatctl check FILE`, then restart the trainers");
+        "correct the cause of the error, run `leatctl check FILE`, then restart the trainers");
     free(text.data);
 }
 
@@ -323,19 +326,20 @@ void leat_doctor_unit(struct leat_doctor *doctor) {
     }
     if (strcmp(unit.load, "loaded") != 0) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "systemd", "leatd.service",
-                        "%s: systemd does not start the daemon", unit.load);
+                        "the unit is %s, so systemd does not start the daemon", unit.load);
         return;
     }
     has_failed = strcmp(unit.active, "failed") == 0 ||
                  (strcmp(unit.active, "activating") == 0 && strcmp(unit.result, "success") != 0);
     is_odd = strcmp(unit.reload, "yes") == 0 || strtoul(unit.restarts, NULL, 10) > 0;
-    leat_doctor_add(doctor,
-                    has_failed ? LEAT_DOCTOR_FAIL
-                    : is_odd   ? LEAT_DOCTOR_WARN
-                               : LEAT_DOCTOR_OK,
-                    "systemd", "leatd.service", "it is %s; systemd has restarted it %s times%s",
-                    unit.active, unit.restarts,
-                    strcmp(unit.reload, "yes") == 0 ? "; its unit file has changed since" : "");
+    leat_doctor_add(
+        doctor,
+        has_failed ? LEAT_DOCTOR_FAIL
+        : is_odd   ? LEAT_DOCTOR_WARN
+                   : LEAT_DOCTOR_OK,
+        "systemd", "leatd.service", "it is %s; systemd has restarted it %s times%s", unit.active,
+        unit.restarts,
+        strcmp(unit.reload, "yes") == 0 ? "; its unit file changed after systemd loaded it" : "");
     if (strcmp(unit.reload, "yes") == 0)
         leat_doctor_mend(doctor, "systemctl daemon-reload && systemctl restart leatd");
     else

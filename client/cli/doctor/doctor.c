@@ -152,11 +152,11 @@ const struct leat_cli_command leat_cli_doctor_command = {
         "caches and state. If FILE is a configuration of stunnel (NAME.conf), it checks only\n"
         "that tunnel.\n"
         "\n"
-        "Each line shows one thing that leat needs, and begins with its state. `ok` means that\n"
-        "it works, and `fail` that it does not. `warn` means that it works, but badly or not\n"
-        "for long. `unseen` means that you may not see it, but root often can. The next line,\n"
-        "\"to repair\", says what to do. The command changes nothing. The exit status is 1 if a\n"
-        "state is `fail`.",
+        "Each line shows the state of one thing that leat needs. `ok` means that this thing\n"
+        "works. `fail` means that it does not work. `warn` means that it works badly, or may\n"
+        "soon fail. `unseen` means that the command cannot check it; try again as root. The\n"
+        "line \"to repair\" says what to do. The command changes nothing. The exit status is 1\n"
+        "if a state is `fail`.",
     .operand = "[FILE]",
     .examples = "  leatctl doctor\n"
                 "  leatctl doctor /etc/leat/stunnel.conf\n"

@@ -44,7 +44,7 @@ static void check_by_daemon(struct leat_doctor *doctor) {
     leat_doctor_add(doctor, err.code == -EACCES ? LEAT_DOCTOR_UNSEEN : LEAT_DOCTOR_FAIL,
                     "configuration", "reload", "%s", line);
     if (err.code != -EACCES)
-        leat_doctor_mend(doctor, "correct this place, then run `leatctl reload`; until then the "
+        leat_doctor_mend(doctor, "correct this error, then run `leatctl reload`; until then, the "
                                  "daemon uses the old configuration");
 }
 
@@ -88,8 +88,8 @@ void leat_doctor_configuration(struct leat_doctor *doctor) {
     find_file(doctor);
     if (!doctor->file) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "configuration", "file",
-                        "there is no configuration at the usual place; to check yours, run leatctl "
-                        "doctor FILE");
+                        "there is no configuration file at the default path; to check your file, "
+                        "run `leatctl doctor FILE`");
         return;
     }
     status = leat_cli_daemon_check(doctor->file, NULL, 0, text, sizeof(text));
@@ -104,7 +104,7 @@ void leat_doctor_configuration(struct leat_doctor *doctor) {
             ? "there is no leatd in the folder of leatctl, so doctor cannot check the file"
             : "");
     if (status != 0 && status != 127)
-        leat_doctor_mend(doctor, "correct this place; `leatctl check %s` lists all errors",
+        leat_doctor_mend(doctor, "correct this error; `leatctl check %s` lists all errors",
                          doctor->file);
     if (doctor->is_the_daemons)
         check_by_daemon(doctor);
@@ -203,8 +203,9 @@ static void examine_folder(struct leat_doctor *doctor, const char *name, const c
     } else if (!may_write(&writer, path, &status)) {
         leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "folders", name, "%s: uid %u may not write to %s",
                         folder, (unsigned)writer.uid, path + strlen(writer.root));
-        leat_doctor_mend(doctor,
-                         "make the daemon's user its owner (chown), or choose another folder");
+        leat_doctor_mend(
+            doctor,
+            "make the daemon's user the owner of this folder (chown), or choose another folder");
     } else {
         add_space(doctor, name, folder, space.f_bavail * space.f_frsize);
     }

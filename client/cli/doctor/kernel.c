@@ -65,9 +65,9 @@ static void examine_sandbox(struct leat_doctor *doctor) {
     if (!sandbox[0])
         return;
     leat_doctor_add(doctor, has_none ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, AREA, "sandbox",
-                    strcmp(sandbox, "off") == 0 ? "%s: leatd.yaml says so"
+                    strcmp(sandbox, "off") == 0 ? "%s, because leatd.yaml contains `sandbox: off`"
                     : has_none ? "%s: the kernel has no seccomp, or denies it to the daemon"
-                               : "the daemon and its programs have given up: %s",
+                               : "the daemon and its programs are restricted: %s",
                     sandbox);
     leat_doctor_mend(doctor, "use a kernel with seccomp filters, or set `sandbox: off`");
 }
@@ -119,10 +119,10 @@ static void examine_locked_limit(struct leat_doctor *doctor) {
         return;
     if (limit.rlim_cur != RLIM_INFINITY)
         (void)leat_cli_bytes(limit.rlim_cur, bytes);
-    leat_doctor_add(
-        doctor, LEAT_DOCTOR_OK, "limits", "locked memory",
-        "the limit is %s; leat locks no memory, but pinning batches for a GPU may need some",
-        bytes);
+    leat_doctor_add(doctor, LEAT_DOCTOR_OK, "limits", "locked memory",
+                    "the limit is %s; leat locks no memory, but pinning batches for a GPU may need "
+                    "locked memory",
+                    bytes);
 }
 
 /* Reads a line of /proc/meminfo such as "MemAvailable:   123 kB". */

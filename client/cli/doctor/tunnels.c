@@ -135,10 +135,10 @@ static void examine_certificate(struct leat_doctor *doctor, const char *path,
     }
     leat_doctor_add(doctor, state, AREA, "certificate", "%s: %s",
                     conf->cert[0] ? conf->cert : "cert", what);
-    leat_doctor_mend(
-        doctor,
-        "get a new certificate from the CA, put it at the path `cert` of %s, and restart the unit",
-        path);
+    leat_doctor_mend(doctor,
+                     "get a new certificate from the CA, put it at the path in the line `cert` of "
+                     "%s, and restart the unit",
+                     path);
 }
 
 static void examine_verification(struct leat_doctor *doctor, const char *path,
@@ -148,16 +148,17 @@ static void examine_verification(struct leat_doctor *doctor, const char *path,
                         strcasecmp(conf->require_cert, "no") != 0;
 
     if (!has_verified || (!conf->ca_file[0] && !conf->ca_path[0])) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, "verification",
-                        is_client ? "%s: the tunnel would trust any machine that answers instead "
-                                    "of the daemon's machine"
-                                  : "%s: everybody who can reach the port gets batches",
-                        path);
+        leat_doctor_add(
+            doctor, LEAT_DOCTOR_FAIL, AREA, "verification",
+            is_client
+                ? "%s: the tunnel would trust any machine that pretends to be the daemon's machine"
+                : "%s: everybody who can reach the port gets batches",
+            path);
         leat_doctor_mend(doctor, VERIFY_MEND, path);
     } else if (is_client && !is_yes(conf->verify_peer) && !conf->check_host[0] &&
                !conf->check_ip[0]) {
         leat_doctor_add(doctor, LEAT_DOCTOR_WARN, AREA, "verification",
-                        "%s: the tunnel would trust any machine with a certificate of the CA",
+                        "%s: the tunnel would trust any machine with a certificate from the CA",
                         path);
         leat_doctor_mend(doctor, "set checkHost = HOST in %s", path);
     } else {

@@ -123,14 +123,15 @@ static const struct leat_cli_option dump_options[] = {
                     .letter = 'o', .value = "PATH"),
     LEAT_CLI_OPTION(
         CHOICE, "format", save_format,
-        "file format; auto chooses by the suffix of PATH, or safetensors if PATH is a folder",
+        "file format; with auto, the suffix of PATH decides, and a folder gets safetensors",
         .value = "F", .choices = save_formats),
     LEAT_CLI_OPTION(FLAG, "compress", compress, "compress the arrays in .npz"),
     LEAT_CLI_OPTION(NUMBER, "epoch", epoch, "epoch of the first batch, from 0 (default 0)",
                     .value = "E", .max = UINT64_MAX),
-    LEAT_CLI_OPTION(NUMBER, "step", step,
-                    "step of the first batch, from 0, counted over all ranks (default 0)",
-                    .value = "S", .max = UINT64_MAX),
+    LEAT_CLI_OPTION(
+        NUMBER, "step", step,
+        "step of the first batch, from 0; steps count the batches of all ranks (default 0)",
+        .value = "S", .max = UINT64_MAX),
     LEAT_CLI_OPTIONS_CHOOSING,
     LEAT_CLI_OPTION_DELIVERY,
     LEAT_CLI_OPTION_WORKERS,
@@ -148,9 +149,10 @@ const struct leat_cli_command leat_cli_dump_command = {
         "epoch-0000-step-00000017.safetensors. If PATH is NAME.jsonl, this file gets all\n"
         "batches. Each file appears only when it is complete.\n"
         "\n"
-        "In JSONL, each line is a row: {\"_epoch\": 0, \"_step\": 17, \"_row\": 3, ...} and the\n"
-        "values of all tensors by name. NaN and infinities become null. In .npz, bfloat16 has\n"
-        "the dtype \"V2\"; .view(ml_dtypes.bfloat16) gives the numbers.",
+        "In JSONL, each line is a row, such as {\"_epoch\": 0, \"_step\": 17, \"_row\": 3,\n"
+        "...}, which also has the values of all tensors by name. NaN and infinities become\n"
+        "null. In .npz, bfloat16 has the dtype \"V2\": to get the numbers, call\n"
+        ".view(ml_dtypes.bfloat16).",
     .operand = "FILE|STREAM",
     .more = "[STREAM]",
     .examples = "  leatctl dump titanic.yaml --batches 1\n"

@@ -158,10 +158,10 @@ const struct leat_cli_command leat_cli_completion_command = {
         "\n"
         "The script calls `leatctl completion words -- WORD...`. This prints the words that\n"
         "can complete the last WORD: commands, options and their values, stages, streams,\n"
-        "rooms and session numbers. It asks the running daemon for names, and waits at most\n"
-        "half a second. The first line of the output is \"words\", \"files\", \"folders\" or\n"
-        "\"users\". If it is \"words\", the shell offers only the printed words. If it is\n"
-        "\"files\", for example, the shell also offers the names of files.",
+        "rooms of the log and session numbers. It asks the running daemon for names, and waits\n"
+        "at most half a second. The first line of the output is \"words\", \"files\",\n"
+        "\"folders\" or \"users\". If it is \"words\", the shell offers only the printed\n"
+        "words. If it is \"files\", for example, the shell also offers the names of files.",
     .operand = "SHELL",
     .more = "[WORD...]",
     .examples = "  source <(leatctl completion bash)\n"

@@ -221,7 +221,7 @@ static void add_text_summary(const struct leat_cli_report *report, const char *d
         leat_text_add_line(text, "%s bad record%s%s%s",
                            leat_cli_count(report->n_bad_records, buffer),
                            report->n_bad_records == 1 ? "" : "s",
-                           report->last_bad[0] ? ", of which the last is: " : "", report->last_bad);
+                           report->last_bad[0] ? "; the last one: " : "", report->last_bad);
     if (digest)
         leat_text_add(text, "digest %s\n", digest);
     if (report->profile.data)

@@ -160,11 +160,12 @@ static const char *const formats[] = {"text", "json", "jsonl", NULL};
     LEAT_CLI_OPTIONS_CHOOSING,                                                                     \
         LEAT_CLI_OPTION(                                                                           \
             STRING, "save-position", save_position,                                                \
-            "write the last position to FILE; continue there later with --position @FILE",         \
+            "write the last position to FILE; to continue there later, use --position @FILE",      \
             .value = "FILE"),                                                                      \
-        LEAT_CLI_OPTION(NUMBER, "window", window,                                                  \
-                        "number of batches to hold at once (default: as the daemon decides)",      \
-                        .value = "N", .min = 1, .max = 4096),                                      \
+        LEAT_CLI_OPTION(                                                                           \
+            NUMBER, "window", window,                                                              \
+            "number of batches that a trainer may hold at once (default: the daemon chooses)",     \
+            .value = "N", .min = 1, .max = 4096),                                                  \
         LEAT_CLI_OPTION_DELIVERY,                                                                  \
         LEAT_CLI_OPTION(FLAG, "digest", digest,                                                    \
                         "print a hash (BLAKE2b-256) of the tensors of all batches: names, "        \
@@ -187,7 +188,7 @@ const struct leat_cli_command leat_cli_run_command = {
     .summary = "start a private daemon for a file and pull its batches",
     .description =
         "Starts a private leatd, pulls batches as a trainer does, prints a summary, and stops\n"
-        "this leatd. It takes the leatd in the folder of leatctl, else $LEAT_LEATD, else the\n"
+        "this leatd. It uses the leatd in the folder of leatctl, else $LEAT_LEATD, else the\n"
         "leatd on the PATH. The private leatd writes no files next to FILE.",
     .operand = "FILE",
     .more = "[STREAM]",

@@ -27,7 +27,7 @@ static const struct leat_cli_member pool_members[] = {
     MEMBER(Leat__PoolStats, n_hits, MEMBER_U64, "hits"),
     MEMBER(Leat__PoolStats, n_misses, MEMBER_U64, "misses"),
     MEMBER(Leat__PoolStats, current_bytes, MEMBER_BYTES, "now"),
-    MEMBER(Leat__PoolStats, peak_bytes, MEMBER_BYTES, "most"),
+    MEMBER(Leat__PoolStats, peak_bytes, MEMBER_BYTES, "peak"),
     MEMBERS_END,
 };
 
@@ -225,19 +225,20 @@ const struct leat_cli_command leat_cli_stats_command = {
         "minimum, maximum, median and 99th percentile. The median and the percentile may be\n"
         "wrong by up to 1/16 of their values.\n"
         "\n"
-        "In the line `scan`, leat reads the data and finds where records begin. In the line of\n"
-        "the source, such as `csv`, leat parses records. In the line `order`, one thread\n"
-        "shuffles and groups rows. In the line `collate`, leat writes batches. --json prints\n"
-        "all figures. --watch --json prints one line for each update.\n"
+        "The line `scan` shows how long leat reads the data and looks for the beginnings of\n"
+        "records. The line of the source, such as `csv`, shows how long leat parses records.\n"
+        "The line `order` shows how long one thread shuffles and groups rows. The line\n"
+        "`collate` shows how long leat writes batches. --json prints all figures. --watch\n"
+        "--json prints one line for each update.\n"
         "\n"
         "--since prints one line per second for the last ten minutes, and one line per ten\n"
         "seconds for the six hours before. If many streams are busy, the daemon keeps a\n"
         "shorter history. The figures are batches, rows, tokens and bytes per second, and\n"
-        "percentages of the time. In the time `waited`, trainers waited for a batch. In the\n"
-        "time `no slot`, no memory for a batch (slot) was free. With STREAM, these figures\n"
-        "describe this stream, and without STREAM all streams together. The busy workers and\n"
-        "the memory always belong to the whole daemon. --json also prints the figures of each\n"
-        "stage.",
+        "percentages of the time. The percentage `waited` is the time in which trainers waited\n"
+        "for a batch. The percentage `no slot` is the time in which no memory for a batch\n"
+        "(slot) was free. With STREAM, these figures describe this stream, and without STREAM\n"
+        "all streams together. The figures of busy workers and memory always describe the\n"
+        "whole daemon. --json also prints the figures of each stage.",
     .operand = "[STREAM]",
     .examples = "  leatctl stats titanic\n"
                 "  leatctl stats --watch --interval 5\n"

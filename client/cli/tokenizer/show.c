@@ -59,9 +59,8 @@ const struct leat_cli_command leat_cli_tokenizer_show_command = {
     .name = "tokenizer show",
     .group = LEAT_CLI_GROUP_TOKENIZERS,
     .summary = "show the parts of a tokenizer",
-    .description = TOKENIZER_TEXT
-    "Prints the parts of the tokenizer, the algorithm that leat chose and why, the use of\n"
-    "memory, and the time that loading took.",
+    .description = TOKENIZER_TEXT "Prints the parts of the tokenizer, its memory use and its "
+                                  "loading time. Also prints which algorithm leat chose, and why.",
     .operand = "TOKENIZER",
     .examples = "  leatctl tokenizer show models/gpt2/\n"
                 "  leatctl tokenizer show tokenizer.json --json\n",

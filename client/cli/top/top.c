@@ -286,7 +286,8 @@ const struct leat_cli_command leat_cli_top_command = {
     .description =
         "Shows the daemon live: workers, CPUs and memory; the streams with their speed and\n"
         "waiting times; the load of each stage; and the trainers, with what they wait for. It\n"
-        "fits terminals of any size. From 80x24 on, it shows all tables at once.\n"
+        "fits terminals of any size. If the terminal has at least 80x24 characters, it shows\n"
+        "all tables at once.\n"
         "\n"
         "Press tab for the next table, arrows to choose a stream or to scroll, s to change the\n"
         "sort order, ? to see what the columns mean, and q to quit. Without a terminal it\n"

@@ -208,7 +208,7 @@ static void print_report(const struct tracer *tracer) {
             output_of(tracer), leat_cli_count(json->n_events, events),
             leat_cli_count(json->n_batches, batches), json->n_threads, leat_cli_duration(ns, time));
     if (json->n_dropped > 0)
-        fprintf(out, "the daemon dropped %s more events, which came too fast\n",
+        fprintf(out, "the daemon dropped %s more events, because they came too fast\n",
                 leat_cli_count(json->n_dropped, events));
 }
 

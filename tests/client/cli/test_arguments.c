@@ -106,7 +106,7 @@ static void test_refusals(void **state) {
         {"run", "a b c", "\"c\""},
         {"run", "a --stream b", "after its FILE"},
         {"run", "a --socket b", "does not connect to a daemon"},
-        {"explain", "a.yaml --json --format dot", "contradicts --format \"dot\""},
+        {"explain", "a.yaml --json --format dot", "also gave --format \"dot\""},
         {"explain", "titanic b", "leave out the argument \"b\""},
         {"explain", "titanic --workers 3", "is for a FILE"},
         {"trace", "a.yaml --socket b --no-fuse", "is for a FILE"},

@@ -61,20 +61,20 @@ static void test_verdicts(void **state) {
         const char *bound, *says;
     } cases[] = {
         {1000000000, 920000000, 10000000, "\"trainers\"",
-         "  trainers are slower than the pipeline: 92 % of the time, a batch waited for a free "
-         "slot; the stage tokenize takes 71 % of the busy time (1.0 threads were busy on "
+         "  trainers are slower than the pipeline: a batch waited for a free slot 92 % of the "
+         "time; the stage tokenize takes 71 % of the busy time (1.0 threads were busy on "
          "average)\n"},
         {500000000, 0, 450000000, "\"pipeline\"",
-         "  the pipeline is slower than its trainers: 90 % of the time, a trainer waited for a "
-         "batch; the stage tokenize takes 71 % of the busy time (2.0 threads were busy on "
+         "  the pipeline is slower than its trainers: a trainer waited for a batch 90 % of the "
+         "time; the stage tokenize takes 71 % of the busy time (2.0 threads were busy on "
          "average)\n"},
         {1000000000, 40000000, 30000000, "\"neither\"",
          "  trainers waited 3 % of the time, and the pipeline 4 %, so neither is much slower than "
          "the other; the "
          "stage "
          "tokenize takes 71 %"},
-        {1000000000, 600000000, 700000000, "\"pipeline\"", "slower than its trainers: 70 %"},
-        {1000000000, 300000000, 100000000, "\"trainers\"", "slower than the pipeline: 30 %"},
+        {1000000000, 600000000, 700000000, "\"pipeline\"", "waited for a batch 70 %"},
+        {1000000000, 300000000, 100000000, "\"trainers\"", "waited for a free slot 30 %"},
         {1000000000, 0, 0, "null", "  the stage tokenize takes 71 % of the busy time (1.0 threads"},
         {0, 0, 0, "null", "  the stage tokenize takes 71 % of the busy time\n"},
     };
@@ -98,7 +98,7 @@ static void test_many_trainers(void **state) {
     stats.trainer_ns = 8000000000;
     check_json(&stats, "\"bound_by\": \"trainers\"");
     stats.no_slot_ns = 0;
-    check_text(&stats, "the pipeline is slower than its trainers: 20 % of the time");
+    check_text(&stats, "a trainer waited for a batch 20 % of the time");
 }
 
 static void test_stages(void **state) {

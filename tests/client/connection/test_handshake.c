@@ -95,9 +95,8 @@ static void test_opened_without_welcome(void **state) {
 
     (void)state;
     assert_int_equal(fake_session_try(&session, 0, serve_opened_at_once, NULL, NULL), -EPROTO);
-    assert_non_null(
-        strstr(leat_error_text(leat_client_error(session.client)),
-               "an unexpected packet (kind 5) at the start of the connection: check that leatd"));
+    assert_non_null(strstr(leat_error_text(leat_client_error(session.client)),
+                           "an unexpected packet (kind 5) during the handshake: check that leatd"));
     fake_session_end(&session);
 }
 

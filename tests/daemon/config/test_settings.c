@@ -144,7 +144,7 @@ static void test_complaints(void **state) {
         {"admin_groups: [-1]\n", 1, 16, "is not a group of this machine"},
         {"admin_groups:\n  - \"\"\n", 2, 5, "is not a group of this machine"},
         {"roots: {a: b}\n", 1, 8, "list"},
-        {"http_listen: 0.0.0.0:80\n", 1, 14, "of this machine alone"},
+        {"http_listen: 0.0.0.0:80\n", 1, 14, "not a loopback address"},
         {"http_listen: 9464\n", 1, 14, "unix:PATH"},
         {"- a\n", 1, 1, "map"},
         {"workers: 1\nworkers: 2\n", 2, 1, ""},

@@ -313,11 +313,11 @@ static void test_slow_rank(void **state) {
     expect_says(&facts, "s: bounded by rank 1 of 2 (python, pid 101, train.service, on gpu03).\n");
     expect_says(&facts, "It waited 0 % of the time. For 100 % of the time, it held\n  all ");
     expect_says(&facts, "  rank 0 of 2 (python, pid 100, train.service, on gpu03)\n  waited 93 % "
-                        "of its time, for too few workers.\n");
+                        "of its time, for the workers.\n");
     expect_says(
         &facts,
         "\nbounded by rank 1 of 2 (python, pid 101, train.service, on gpu03); rank 0 of 2 (python, "
-        "pid 100, train.service, on gpu03) waited 93 % of the time for too few workers\n");
+        "pid 100, train.service, on gpu03) waited 93 % of the time for the workers\n");
     expect_says(&facts, "\"rank\": 1, \"world_size\": 2, \"pid\": 101, \"client\": \"python\", "
                         "\"unit\": \"train.service\", \"n_batches\": 10, \"waited\": 0, "
                         "\"held_all\": 1, \"is_slow\": true, \"waits_for\": null}");
@@ -333,9 +333,8 @@ static void test_slow_rank(void **state) {
     (void)rank_of(0, .93, 0, 100);
     facts.trainers = rank_of(1, .9, 0, 100);
     expect_says(&facts, "s: bounded by too few workers (1).\n");
-    expect_says(
-        &facts,
-        "pid 101, train.service, on gpu03)\n  waited 90 % of its time, for too few workers");
+    expect_says(&facts,
+                "pid 101, train.service, on gpu03)\n  waited 90 % of its time, for the workers");
 }
 
 static void test_many_trainers(void **state) {
@@ -502,7 +501,7 @@ static void test_text(void **state) {
         [LEAT_BOUND_TRAINER] = "bounded by the trainer", [LEAT_BOUND_STAGE] = "bounded by tokenize",
         [LEAT_BOUND_DISK] = "bounded by the disk",       [LEAT_BOUND_MEMORY] = "memory_limit",
         [LEAT_BOUND_WORKERS] = "too few workers",        [LEAT_BOUND_BLOCKS] = "jobs_in_flight",
-        [LEAT_BOUND_ORDER] = "bounded by the order",     [LEAT_BOUND_OTHER_USERS] = "other load",
+        [LEAT_BOUND_ORDER] = "the daemon's main loop",   [LEAT_BOUND_OTHER_USERS] = "other load",
     };
 
     (void)state;

@@ -46,9 +46,9 @@ static void test_wrong(void **state) {
         {"[::1", "write 127.0.0.1:PORT"},
         {"::1:80", "write 127.0.0.1:PORT"},
         {"example.org:80", "write 127.0.0.1:PORT"},
-        {"0.0.0.0:80", "not an address of this machine alone"},
-        {"[::]:80", "not an address of this machine alone"},
-        {"10.0.0.1:80", "not an address of this machine alone"},
+        {"0.0.0.0:80", "not a loopback address"},
+        {"[::]:80", "not a loopback address"},
+        {"10.0.0.1:80", "not a loopback address"},
         {"unix:", "needs a path"},
     };
 

@@ -100,7 +100,7 @@ static void test_refused(void **state) {
     (void)state;
     expect_refused(PLAIN, "train", 0, "the stream plain has no stage `split` for the part");
     expect_refused(PLAIN, "", LEAT_VARIANT_SHUFFLE_ON, "the stream plain has no stage `shuffle`");
-    expect_refused(SKIPPING, "test", 0, "skips steps of its part \"train\"");
+    expect_refused(SKIPPING, "test", 0, "counts steps of the part \"train\"");
     expect_refused(LONG, "test", 0, "is longer than 63 bytes");
 }
 

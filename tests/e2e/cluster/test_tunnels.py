@@ -115,7 +115,7 @@ class Pair:
             wait_until(lambda: self.near.listens_at(self.socket), "the client is there")
             process = self.pull("--batches", "1", "--reconnect", "0")
             out, err = process.communicate(timeout=HANG_S)
-            assert process.returncode != 0 and b"closed the connection at the start of the connection" in err and b'"step"' not in out, (process.returncode, err.decode())
+            assert process.returncode != 0 and b"closed the connection during the handshake" in err and b'"step"' not in out, (process.returncode, err.decode())
         assert self.daemon.status()["n_refused"] == 0 and self.daemon.sessions() == []
         told = tunnel.log.read_text()
         assert why in told, told
