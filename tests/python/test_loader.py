@@ -138,6 +138,10 @@ def test_max_length_and_sides(fast: Any) -> None:
             for batch, rows in zip(batches, batches_of(ROWS, 50), strict=True):
                 assert batch["input_ids"].shape == (len(rows), 10) and "labels" not in batch
                 assert_equal(batch, expected(fast, rows, truncation=True, max_length=10, padding="max_length"))
+        options: dict[str, Any] = {"max_length": 10, "padding": "max_length", "pad_to_multiple_of": 8}
+        with of_numpy(ROWS, fast, batch_size=len(ROWS), labels=False, **options) as batches:
+            cut = fast([row["text"] for row in ROWS], truncation=True, max_length=10)
+            assert_equal(next(iter(batches)), fast.pad(cut, padding="max_length", max_length=16))
         rows = [{"text": "a cat " * n, "labels": [7] * len(fast("a cat " * n)["input_ids"])} for n in (3, 1, 2)]
         with of_numpy(rows, fast) as batches:
             batch = next(iter(batches))
@@ -149,7 +153,7 @@ def test_max_length_and_sides(fast: Any) -> None:
 def test_length_of_the_model(tokenizer_json: str) -> None:
     """Where no length is said texts are cut as by a call of the tokenizer with truncation=True."""
     transformers = pytest.importorskip("transformers")
-    options: dict[str, Any] = {"pad_token": "[PAD]", "model_max_length": 9}
+    options: dict[str, Any] = {"pad_token": "[SEP]", "model_max_length": 9}  # a pad token of another id than 0
     fast = transformers.PreTrainedTokenizerFast(tokenizer_file=tokenizer_json, **options)
     for tokenizer in (fast, leat.Tokenizer.from_file(tokenizer_json, **options)):
         for padding in ("longest", "max_length"):
@@ -412,6 +416,14 @@ def test_shuffles(fast: Any) -> None:
             assert rows_seen(batches) != first
 
 
+def test_a_buffer_moves_rows_no_further_than_its_size(fast: Any) -> None:
+    rows = [{"text": "a cat", "label": i} for i in range(203)]
+    with of_numpy(rows, fast, shuffle=5, seed=3) as batches:
+        order = [int(label) for batch in batches for label in batch["labels"]]
+    assert sorted(order) == list(range(203)) != order
+    assert max(row - place for place, row in enumerate(order)) == 4
+
+
 def test_loops_left_early(fast: Any) -> None:
     with of_numpy(ROWS, fast, shuffle=True) as batches:
         whole = [rows_seen(batches) for _ in range(3)]
@@ -461,6 +473,25 @@ def test_length_of_what_was_not_counted(tokenizer_json: str, tmp_path: pathlib.P
         with pytest.raises(TypeError, match="not counted the records yet"):
             len(batches)
         assert len(list(batches)) == 42 == len(batches)
+
+
+@pytest.mark.parametrize(("world_size", "drop_last", "uneven", "n"), [(1, False, "drop", 21), (1, True, "drop", 20), (2, False, "pad", 11)])
+def test_length_by_the_number_of_rows(
+    tokenizer_json: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, world_size: int, drop_last: bool, uneven: str, n: int
+) -> None:
+    """The stream does not know its length yet, but the loader knows the number of rows."""
+    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in ROWS[n:] + ROWS[:n])  # data that no other test reads
+    monkeypatch.setenv("LEAT_RANK", "0")
+    monkeypatch.setenv("LEAT_WORLD_SIZE", str(world_size))
+    options: dict[str, Any] = {"batch_size": 10, "drop_last": drop_last, "options": {"uneven": uneven}, "cache": False}
+    with of_numpy(tmp_path / "a.jsonl.gz", tokenizer_json, text="text", **options) as batches:
+        with pytest.raises(TypeError, match="not counted the records yet"):
+            len(batches)
+        batches.n_rows = len(ROWS)
+        assert len(batches) == n
+        batches.n_rows = None
+        assert len(list(batches)) == n == len(batches)
 
 
 @pytest.mark.parametrize("rows", [[], (row for row in ROWS[:0]), {"text": []}, np.empty(0, str)])

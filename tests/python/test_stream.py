@@ -108,6 +108,23 @@ class TestEpochs:
             assert rest(stream) == [(1, i) for i in range(N_STEPS)]
             assert take(stream).epoch == 2 and steps(stream)[0] == (3, 0)
 
+    def test_a_loop_that_goes_on_in_another_session_has_what_is_left(self, numbers: Leatd) -> None:
+        """The loop is left while batches of two sessions are held, so the stream opens a third session."""
+        with numbers.open("rows", n_steps=6) as stream:
+            loop = iter(stream)
+            held = [next(loop)]
+            stream.native.pause()
+            held.append(next(loop))
+            del loop
+            assert rest(stream) == [(0, i) for i in range(2, 6)]
+            assert [batch.step for batch in held] == [0, 1]
+
+    def test_iterators_that_were_not_used_have_epochs_of_their_own(self, numbers: Leatd) -> None:
+        with numbers.open("rows") as stream:
+            loops = [iter(stream) for _ in range(3)]
+            assert [next(loop).epoch for loop in loops] == [0, 1, 2]
+            assert [next(loop).step for loop in reversed(loops)] == [1, 1, 1]
+
     def test_limits_hold_where_loops_are_left(self, numbers: Leatd) -> None:
         with numbers.open("rows", n_epochs=3) as stream:
             assert [next(iter(stream)).epoch for _ in range(2)] == [0, 1]

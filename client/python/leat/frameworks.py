@@ -320,8 +320,6 @@ class Converted(Generic[B]):
 
     def _begin(self, batch: _leat.Batch) -> Callable[[], Any]:
         finish, kind = begin(batch, self.framework, self.device, self.copy), self._kind
-        if self.copy is not False:
-            batch.release()
         return finish if kind is None else lambda: kind.make(finish())
 
     def _is_ahead(self) -> bool:
