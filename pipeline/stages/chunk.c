@@ -35,7 +35,8 @@ static const struct leat_arg args[] = {
              "the maximum number of windows per record; a record with more windows is bad",
              .fallback = "65536", .min = 1, .max = 1 << 24),
     LEAT_ARG(chunk, start, FIELD,
-             "name of an int32 field that gets the position of the window in its document"),
+             "name of an int32 field that holds the index of the window's first element in the "
+             "document"),
     LEAT_ARGS_END,
 };
 
@@ -64,7 +65,8 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 
     if (self->min_length > self->length)
         return leat_config_error(config, "min_length", err,
-                                 "%lld is more than the %lld elements of a window",
+                                 "%lld is more than the %lld elements of a window: lower "
+                                 "`min_length`",
                                  (long long)self->min_length, (long long)self->length);
     if (planner->is_chunked)
         return leat_config_error(config, NULL, err, "a stream can have only one `chunk`");

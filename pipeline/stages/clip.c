@@ -25,7 +25,7 @@ static const struct leat_arg args[] = {
              "rounds the maximum down",
              .fallback = "inf"),
     LEAT_NUMBERS_DTYPE_ARG(clip, numbers, leat_numbers_dtypes, NULL,
-                           "dtype of the result; default: that of the input"),
+                           "dtype of the result; default: the dtype of the input"),
     LEAT_NUMBERS_NAN_ARGS(clip, numbers, "keep"),
     LEAT_ARGS_END,
 };

@@ -43,8 +43,8 @@ static const struct leat_arg args[] = {
              .max = 65536),
     LEAT_ARG(filter, not_equals, TEXTS, "keeps records with none of these values", .min = 1,
              .max = 65536),
-    LEAT_ARG(filter, min, FLOAT, "keeps records with a number that is at least this"),
-    LEAT_ARG(filter, max, FLOAT, "keeps records with a number that is at most this"),
+    LEAT_ARG(filter, min, FLOAT, "keeps records whose number is at least this value"),
+    LEAT_ARG(filter, max, FLOAT, "keeps records whose number is at most this value"),
     LEAT_ARG(filter, min_length, INT,
              "keeps records with a text of at least this many characters, or a list of at "
              "least this many elements",

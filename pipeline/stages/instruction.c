@@ -35,13 +35,13 @@ static const char *const alpaca_fields[] = {"instruction", "input", "output"};
 static const struct leat_arg args[] = {
     LEAT_DIALOGUE_ARG(instruction, dialogue),
     LEAT_ARG(instruction, preset, CHOICE,
-             "a known format; `alpaca`: the text has the fields `instruction`, `input` "
-             "and `output`; the field `input` may be missing or empty; give either "
-             "`preset`, or both `prompt` and `response`",
+             "a predefined format; `alpaca` uses the fields `instruction`, `input` and `output`; "
+             "`input` may be missing or empty; give either `preset`, or both `prompt` and "
+             "`response`",
              .is_positional = true, .choices = presets),
     LEAT_ARG(instruction, fields, MAP,
-             "with `preset`: the names that its fields have in your data, such as "
-             "`{instruction: question, output: answer}`",
+             "with `preset`: the names of the preset's fields in your data, such as `{instruction: "
+             "question, output: answer}`",
              .min = 1, .max = 3),
     LEAT_ARG(instruction, prompt, TEXT,
              "the text that the model gets; `{NAME}` stands for the value of the field "

@@ -176,7 +176,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_one_hot = {
     LEAT_STAGE_BASE("one_hot", one_hot, MAP),
-    .summary = "turns a class into a list of zeros with a 1 at the place of the class",
+    .summary = "turns a class into a list of zeros with a 1 at the index of the class",
     .example = "{ input: Embarked, categories: [S, C, Q], unknown: zeros }",
     .check = check,
     .unload = unload,

@@ -66,8 +66,8 @@ static int plan_value(struct leat_config *config, struct leat_field *field,
         r = leat_fill_number(config, "value", &self->value, field, &field->pad_value, err);
     else if (!field->has_pad_value)
         return leat_config_error(config, NULL, err,
-                                 "the tokenizer of \"%s\" has no padding token: give `value`, a "
-                                 "number or a token such as \"[PAD]\" (0 is rarely right)",
+                                 "the tokenizer of \"%s\" has no padding token: set `value` to a "
+                                 "number, or to a token such as \"[PAD]\" (0 is rarely right)",
                                  self->input);
     if (r < 0)
         return r;
@@ -93,11 +93,11 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
         field->max_length > (uint64_t)self->length)
         return leat_config_error(
             config, "length", err,
-            "%lld is less than the %llu elements that a row of \"%s\" may have",
+            "%lld is less than the %llu elements that a row of \"%s\" may have: raise `length`",
             (long long)self->length, (unsigned long long)field->max_length, self->input);
     if (!field->is_list || field->dtype == LEAT_DTYPE_TEXT)
         return leat_config_error(config, "input", err, "\"%s\" is %s, not a list", self->input,
-                                 field->dtype == LEAT_DTYPE_TEXT ? "text" : "one number a record");
+                                 field->dtype == LEAT_DTYPE_TEXT ? "text" : "one number");
     if (field->is_padded)
         return leat_config_error(config, "input", err, "\"%s\" is already padded", self->input);
     r = plan_value(config, field, err);

@@ -9,10 +9,10 @@ struct prefetch {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(prefetch, prefetch_size, INT,
-             "the maximum number of batches that leat prepares for each rank before its trainer "
-             "asks for them; this number also limits the batches of the next epoch; "
-             "without this stage, leat prepares as many batches as the ring holds, and 1 "
-             "of the next epoch",
+             "the maximum number of batches that leat prepares for each rank before the trainer "
+             "asks for them; the same limit applies to batches of the next epoch; without this "
+             "stage, leat prepares as many batches as fit into the stream's shared memory, and 1 "
+             "batch of the next epoch",
              .is_aside = true, .is_required = true, .is_positional = true, .min = 1, .max = 4096),
     LEAT_ARGS_END,
 };

@@ -8,8 +8,8 @@ struct rename {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(rename, fields, MAP,
-             "the old names with the new names, such as {headline: title}; leat renames "
-             "one field after the other, in the order of this map",
+             "a map from old names to new names, such as {headline: title}; leat renames the "
+             "fields in the order of this map",
              .is_positional = true, .is_required = true, .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARGS_END,
 };

@@ -19,7 +19,7 @@ int leat_numbers_check(const struct leat_config *config, const struct leat_numbe
 
     if (numbers->nan == LEAT_NAN_DEFAULT && !is_given)
         return leat_config_error(config, "nan", err,
-                                 "`nan: default` needs a number: set `default`, such as 0");
+                                 "`nan: default` needs a number: set `default`, for example to 0");
     if (numbers->nan != LEAT_NAN_DEFAULT && is_given)
         return leat_config_error(config, "default", err, "works only with `nan: default`");
     if (isnan(numbers->fallback))

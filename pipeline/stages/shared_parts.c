@@ -13,14 +13,15 @@ static int find_one(struct leat_parts *parts, struct leat_planner *planner,
     field = leat_planner_field(planner, column);
     if (!field->is_list || field->dtype == LEAT_DTYPE_TEXT)
         return leat_config_error(config, "fields", err, "\"%s\" is %s, not a list of numbers", name,
-                                 field->dtype == LEAT_DTYPE_TEXT ? "text" : "one number a record");
+                                 field->dtype == LEAT_DTYPE_TEXT ? "text" : "one number");
     if (field->is_padded)
         return leat_config_error(config, "fields", err,
                                  "\"%s\" is already padded: put `%s` before `pad` or `pack`", name,
                                  config->ops->name);
     if (planner->is_chunked && field->made != LEAT_MADE_OF_PARTS)
         return leat_config_error(config, "fields", err,
-                                 "`chunk` cuts other lists, but not \"%s\": name it in `chunk` too",
+                                 "`chunk` cuts other lists, but not \"%s\": add it to the `fields` "
+                                 "of `chunk`",
                                  name);
     for (size_t i = 0; i < parts->n; i++)
         if (parts->from[i] == column)

@@ -63,7 +63,7 @@ static int find_field(const struct leat_config *config, const char *arg, const c
     field = leat_planner_field(planner, column);
     if (field->is_list && field->dtype != LEAT_DTYPE_TEXT)
         return leat_config_error(config, arg, err,
-                                 "\"%s\" is a list, but only texts and numbers fit into a text",
+                                 "\"%s\" is a list, but a text can contain only texts and numbers",
                                  resolve(names, copy));
     *ret_column = (int32_t)column;
     return 0;

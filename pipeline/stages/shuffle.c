@@ -57,12 +57,13 @@ struct shuffle_state {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(shuffle, buffer_size, INT,
-             "number of records in the reservoir, from which leat draws at random; a "
+             "number of records in the buffer (the reservoir), from which leat draws at random; a "
              "record can come at most this many places earlier than in the data",
              .is_positional = true, .min = 1, .max = 1048576),
     LEAT_ARG_NAMED("global", shuffle, is_global, BOOL,
-                   "in place of `buffer_size`; true: leat reads all records of a pass, holds "
-                   "them in memory after the per-record stages, and shuffles them as a whole",
+                   "true: leat keeps all records of a pass in memory, as they are after the "
+                   "per-record stages, and shuffles them together; use either `global` or "
+                   "`buffer_size`",
                    .fallback = "false"),
     LEAT_ARG_NAMED("blocks", shuffle, reads_blocks, BOOL,
                    "true: leat first reads the source in blocks of `block_size` records, in "
@@ -73,18 +74,18 @@ static const struct leat_arg args[] = {
              "smaller blocks mix better, but larger blocks read faster",
              .fallback = DEFAULT_BLOCK_SIZE, .min = 1, .max = LEAT_BLOCK_SIZE_MAX),
     LEAT_ARG(shuffle, lanes, INT,
-             "with `blocks`: leat divides the data into this many lanes; each of several "
-             "machines then reads only the lanes of its ranks; each lane has its own "
-             "reservoir and batches; the steps take the lanes in turn; choose a multiple "
-             "of the world size, at most the number of blocks; lanes need a complete "
-             "`cache`, a prepared set or an `index`; the command `leatctl cache warm` "
-             "makes a cache or an index",
+             "with `blocks`: the number of parts, called lanes, into which leat divides the data; "
+             "if you train on several machines, each machine then reads only the lanes of its "
+             "ranks; each lane has its own reservoir and its own batches; the steps use the lanes "
+             "in turn; choose a multiple of the world size, at most the number of blocks; lanes "
+             "need a complete `cache`, a prepared set or an `index`; the command `leatctl cache "
+             "warm` makes a cache or an index",
              .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,
-             "with `global`: the maximum memory for a pass; above this limit, leat keeps "
-             "only the lengths of rows in memory; leat then reads the rows again from the "
-             "`cache`, or makes them again with the `index`; without a `cache` and an "
-             "`index`, the stream fails",
+             "with `global`: the maximum memory for a pass; above this limit, leat keeps only the "
+             "lengths of rows in memory; leat then reads the rows again from the `cache`, or makes "
+             "them again with the `index`; if the stream has neither a `cache` nor an `index`, it "
+             "fails",
              .is_aside = true, .fallback = "1GiB", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(shuffle, seed, INT, "the seed of the order; another seed gives another order",
              .fallback = "0", .min = 0, .max = 9e15),

@@ -37,8 +37,8 @@ static const struct leat_arg args[] = {
     LEAT_ARG(split, part, CHOICE, "the part that this stream keeps", .is_positional = true,
              .is_required = true, .choices = parts),
     LEAT_ARG(split, input, FIELD,
-             "the field that decides; all records with the same value in this field are "
-             "in the same part; default: all bytes of the record decide"),
+             "the field that decides which part a record belongs to; all records with the same "
+             "value are in the same part; default: all bytes of the record decide"),
     LEAT_ARG(split, seed, INT, "the seed of the parts; another seed gives other parts",
              .fallback = "0", .min = 0, .max = 9e15),
     LEAT_ARGS_END,

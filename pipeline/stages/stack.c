@@ -60,7 +60,7 @@ static int plan_input(struct stack *self, struct leat_planner *planner, size_t i
         return r;
     if (field->is_list && field->width == 0)
         return leat_config_error(&self->base, "inputs", err,
-                                 "the lists of \"%s\" differ in length: a matrix takes only "
+                                 "the lists of \"%s\" differ in length, but `stack` accepts only "
                                  "numbers and lists of fixed width",
                                  name);
     self->width += field->is_list ? field->width : 1;

@@ -242,7 +242,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_template = {
     LEAT_STAGE_BASE("template", template, MAP),
-    .summary = "writes a text from fields",
+    .summary = "writes the values of fields into a text",
     .example = "{ output: text, join: \" \", parts: [\"Name: {Name}\", \"Age: {Age}\"] }",
     .unload = unload,
     .plan = plan,

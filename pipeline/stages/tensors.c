@@ -25,8 +25,8 @@ static const char *const texts[] = {"drop", "bytes", NULL};
 
 static const struct leat_arg args[] = {
     LEAT_ARG(tensors, text, CHOICE,
-             "what happens to a text field NAME; `drop`: leat drops the field; `bytes`: the field "
-             "NAME" SUFFIX " replaces it, a uint8 list of the bytes of the text in UTF-8",
+             "what happens to a text field NAME; `drop`: leat drops the field; `bytes`: leat "
+             "replaces the field with NAME" SUFFIX ", a uint8 list of the text's UTF-8 bytes",
              .fallback = "drop", .choices = texts),
     LEAT_ARGS_END,
 };
@@ -45,8 +45,8 @@ static int add_bytes(struct tensors *self, struct leat_planner *planner, const c
 
     if (n + strlen(SUFFIX) > LEAT_NAME_MAX)
         return leat_config_error(&self->base, "text", err,
-                                 "the name of \"%s\" with \"" SUFFIX
-                                 "\" would be longer than %d bytes: `rename` it first",
+                                 "the name \"%s" SUFFIX
+                                 "\" would be longer than %d bytes: `rename` the field first",
                                  text, LEAT_NAME_MAX);
     memcpy(ret_name, text, n);
     memcpy(ret_name + n, SUFFIX, sizeof(SUFFIX));

@@ -343,7 +343,7 @@ static void describe(const struct scanner *scanner, struct leat_json_fault *ret_
     if (strncmp(scanner->message, "expected", 8) != 0)
         (void)snprintf(ret_fault->message, size, "%s", scanner->message);
     else if (c < 0)
-        (void)snprintf(ret_fault->message, size, "%s, but it ends here", scanner->message);
+        (void)snprintf(ret_fault->message, size, "%s, but the text ends here", scanner->message);
     else if (c > 0x20 && c < 0x7f)
         (void)snprintf(ret_fault->message, size, "%s, found '%c'", scanner->message, c);
     else

@@ -281,8 +281,8 @@ static void describe_limits(const struct leat_tokenizer *tokenizer, FILE *out) {
         fprintf(out, "padding: to %u tokens with id %d, on the %s\n", padding->fixed_length,
                 padding->pad_id, padding->pads_left ? "left" : "right");
     else if (padding->is_on)
-        fprintf(out, "padding: to the longest of a batch with id %d, on the %s\n", padding->pad_id,
-                padding->pads_left ? "left" : "right");
+        fprintf(out, "padding: to the longest text of a batch with id %d, on the %s\n",
+                padding->pad_id, padding->pads_left ? "left" : "right");
     else if (tokenizer->pad_id >= 0)
         fprintf(out, "padding: none; the padding token is %d\n", tokenizer->pad_id);
     else

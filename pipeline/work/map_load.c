@@ -108,8 +108,7 @@ static int check_lengths(const struct leat_plan *plan, const struct leat_block *
                               "different lengths");
     if (!fit_batches(plan, block))
         return leat_error_set(err, -EBADMSG,
-                              "the cached block is damaged: a row has a length that no batch can "
-                              "have");
+                              "the cached block is damaged: a row has an impossible length");
     return 0;
 }
 

@@ -37,11 +37,12 @@ static int open_block(const struct leat_map_job *job, const struct leat_rows_pie
                                 LEAT_CACHE_PACK_ALL, job->scratch, opened, err);
 
     if (r == 0 && opened->n_rows != piece->n_block_rows)
-        r = leat_error_set(err, -EBADMSG, "the block has %u rows, but its head says %u",
+        r = leat_error_set(err, -EBADMSG, "the block has %u rows, but its header says %u",
                            opened->n_rows, piece->n_block_rows);
     if (r == 0 && piece->known && !has_lengths(job->plan, opened, piece->known))
         r = leat_error_set(err, -EBADMSG,
-                           "the block has other lengths than when leat first read it");
+                           "the lengths of rows in the block have changed since leat first read "
+                           "it");
     return r;
 }
 

@@ -374,7 +374,7 @@ static int make_sealed_again(struct leat_map_job *job, struct leat_error *err) {
         return r == 0 ? 0 : leat_error_oom(err);
     return leat_error_set(err, r,
                           "%s; leat cannot make the block again from the source: %.200s: remove "
-                          "the damaged file, and prepare it again",
+                          "the damaged file, and make it again with `leatctl prepare`",
                           job->load.damage.message, own.message);
 }
 

@@ -86,8 +86,8 @@ static int check_passes(const struct leat_scan *scan, struct leat_error *err) {
     if (!leat_input_is_one_pass(scan->input) || scan->may_read_once)
         return 0;
     return leat_error_set(err, -ESPIPE,
-                          "%s: a FIFO can be read only once, so it has no second epoch and no "
-                          "positions: request one epoch, or put the data into a file",
+                          "%s: a FIFO can be read only once, so leat cannot start a second epoch "
+                          "or resume: request one epoch, or put the data into a file",
                           path_of(scan));
 }
 

@@ -46,7 +46,8 @@ int leat_route_meet_file(const struct leat_scan *scan, struct leat_error *err) {
         return r;
     return leat_error_set(
         err, -ESTALE,
-        "%s: the file changed while leat read its blocks; the next epoch finds its blocks again",
+        "%s: the file changed while leat read its blocks; in the next epoch, leat uses the blocks "
+        "of the changed file",
         scan->plan->source->files.paths[scan->file]);
 }
 

@@ -166,7 +166,7 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
     }
     if (!has_end(plan)) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
-                       "an epoch has no end, because of `repeat`");
+                       "the epoch never ends, because of `repeat`");
         return;
     }
     if (plan->is_one_pass) {
@@ -177,7 +177,7 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
     if (!plan->has_n_rows) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
                        "leat has not counted the records yet; it knows the number after the first "
-                       "epoch, and a `cache`%s keeps it",
+                       "epoch, and a `cache`%s stores it",
                        leat_index_folder(plan, "") ? " or an `index`" : "");
         return;
     }
@@ -204,8 +204,8 @@ void leat_steps_describe_start(const struct leat_plan *plan, bool has_index, cha
         (void)snprintf(text, size, "fast: leat counts the earlier records without processing them");
     else if (leat_index_folder(plan, has_index ? "" : NULL))
         (void)snprintf(text, size,
-                       "fast with the index of an earlier epoch, which `%s` requires; without it, "
-                       "leat makes all earlier batches again",
+                       "fast if an earlier epoch made an index, which `%s` needs; otherwise, leat "
+                       "makes all earlier batches again",
                        because);
     else
         (void)snprintf(text, size, "slow: leat makes all earlier batches again, because of `%s`",

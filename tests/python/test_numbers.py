@@ -161,7 +161,7 @@ def test_a_tokenizer_has_one_padding_token(tmp_path: pathlib.Path) -> None:
     model["added_tokens"] = [token for token in model["added_tokens"] if token["content"] != "[PAD]"]
     file.write_text(json.dumps(model))
     assert leat.Tokenizer.from_file(file).pad_token is None
-    with pytest.raises(errors.SpecError, match=r'has no padding token: give `value`, a number or a token such as "\[PAD\]"'):
+    with pytest.raises(errors.SpecError, match=r'has no padding token: set `value` to a number, or to a token such as "\[PAD\]"'):
         ids.pad(3).batch(1).check()
 
 

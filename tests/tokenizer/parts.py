@@ -9,7 +9,7 @@ shows by the offsets where the text was cut.
 import itertools
 
 # What leat does not do, and says so; the oracle does.
-NOT_SUPPORTED = {"normalizer-replace-regex-either": "single character in another case", "cut-odd-case": "single character in another case",
+NOT_SUPPORTED = {"normalizer-replace-regex-either": "in another case, it is a single character", "cut-odd-case": "in another case, it is a single character",
                  "cut-odd-cluster": "text segments", "post-sequence-two": "a second processor adds tokens"}
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 

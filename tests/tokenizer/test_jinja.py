@@ -19,7 +19,7 @@ jinja_oracle.require()
 
 # What jinja2 accepts and leat refuses: (a pattern of leat's message, the reason).
 REFUSALS = [
-    (r"^(range|dict view|generator|namespace|cycler|joiner|loop|macro|function|method) cannot become text", "chat templates do not print such objects"),
+    (r"^(range|dict view|generator|namespace|cycler|joiner|loop|macro|function|method) cannot be converted to text", "chat templates do not print such objects"),
     (r"^the attribute '.*' is not allowed", "jinja2 gives an undefined value, which fails in nearly all uses"),
     (r"^loop cannot be looped over|^loop has no length", "a loop object is no list in leat"),
     (r'^"attr" of a dict is not supported', "it gives methods of Python's dict"),
@@ -41,14 +41,14 @@ REFUSALS = [
     (r"takes at most \d arguments", "searches look at whole texts"),
     (r"^rsplit\(\) at white space does not support a limit", "no template needs it"),
     (r"^(this filter|casefold\(\)) supports only ASCII text|^isnumeric\(\) does not support Chinese", "leat lacks these tables of Unicode"),
-    (r"^the format field \{.*\} is unknown or not supported|^this conversion of a format is not supported|^%\w does not support this number", "only plain fields and conversions are supported"),
+    (r"^the format field \{.*\} is unknown or not supported|^the format has a conversion that is not supported|^%\w does not support this number", "only plain fields and conversions are supported"),
     (r"^the step of a slice must be|^a slice of .* is not possible|^the bounds of a slice must be|^an item of a text that was marked|^a subscript of several values", "no template needs such a slice"),
     (r"^there is no template$", "the message came with the first rendering"),
     (r'text that was marked "safe"', "few templates mark a text, and then only print it"),
     (r"^only decimal numbers are supported|^the number does not fit into 64 bits|^\\N is not supported|^digits outside ASCII|^unexpected character|^a backslash before a character outside", "no template needs it"),
     (r"^the statement .* is unknown or not supported|^expected a name, found \"\(", "chat templates have no blocks, and no targets in brackets"),
     (r"^the tag `endraw` is not closed|^a comment is not closed|^`raw` has no `endraw`", "jinja2 takes it for text"),
-    (r"^loop\(\) takes one argument|^an indent of more than 64|^expected an expression, found \"\]|^the parameter `caller` must|^expected \"=\" before|^the range is too large", "no template needs it"),
+    (r"^loop\(\) takes one argument|^an indent of more than 64 spaces|^expected an expression, found \"\]|^the parameter `caller` must|^expected \"=\" before|^the range is too large", "no template needs it"),
     (r"^a line end other than \\n is not supported", "no template needs it"),
     (r"^rounding to .* digits is not supported", "leat rounds only behind the point"),
     (r"^expected an integer here, not (float|str)", "no template needs it"),

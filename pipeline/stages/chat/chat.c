@@ -339,8 +339,8 @@ static int find_messages(const struct leat_config *config, struct leat_planner *
 
     if (!leat_planner_has(planner, name))
         return leat_config_error(config, arg, err,
-                                 "there is no field \"%s\" here: read arrays of objects with "
-                                 "`fields: {%s: json}` at the source",
+                                 "there is no field \"%s\": if it is an array of objects, add "
+                                 "`fields: {%s: json}` to the source",
                                  name, name);
     r = leat_planner_find(planner, config, arg, name, ret_column, err);
     if (r < 0)
@@ -348,8 +348,8 @@ static int find_messages(const struct leat_config *config, struct leat_planner *
     if (leat_planner_field(planner, *ret_column)->dtype != LEAT_DTYPE_TEXT)
         return leat_config_error(
             config, arg, err,
-            "\"%s\" is %s, not JSON text: read it with `fields: {%s: json}` at the source", name,
-            leat_dtype_name(leat_planner_field(planner, *ret_column)->dtype), name);
+            "\"%s\" is %s, but `chat` needs JSON text: add `fields: {%s: json}` to the source",
+            name, leat_dtype_name(leat_planner_field(planner, *ret_column)->dtype), name);
     return 0;
 }
 
@@ -556,7 +556,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_chat = {
     LEAT_STAGE_BASE("chat", chat, MAP),
-    .summary = "writes a conversation as text, with the chat template of a model",
+    .summary = "writes a conversation as text with a model's chat template",
     .example = "{ messages: messages, template: chatml }",
     .check = check,
     .load = load,

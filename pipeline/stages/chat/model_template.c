@@ -306,7 +306,8 @@ static int fail_turn(struct writing *writing, size_t n) {
     return leat_error_set(writing->err, -EINVAL,
                           "leat cannot find the assistant's words. The chat template has no {%% "
                           "generation %%} block, and writes message %zu differently if more "
-                          "messages follow: give a `template_file` with such blocks",
+                          "messages follow: set `template_file` to a template with {%% generation "
+                          "%%} blocks",
                           n);
 }
 

@@ -229,7 +229,7 @@ static int load_folder(struct loading *loading, struct leat_error *err) {
         r = read_config(loading, "special_tokens_map.json", err);
     if (r == 0 && !loading->model->jinja)
         r = leat_error_set(err, -ENOENT,
-                           "%s has no chat template: it needs chat_template.jinja, or "
+                           "the folder %s has no chat template: add chat_template.jinja, or "
                            "`chat_template` in tokenizer_config.json",
                            loading->folder);
     return r;

@@ -40,9 +40,9 @@ static const struct leat_arg args[] = {
              "bytes of memory",
              .fallback = "4194304", .min = 2, .max = 1e10),
     LEAT_ARG(dedup, when_full, CHOICE,
-             "what happens above `max_records`; `fail`: the stream ends; `forget`: leat "
-             "forgets the older half of the records that it remembers, so duplicates that "
-             "are far apart may stay; `pass`: leat keeps new records but does not "
+             "what happens after `max_records` different records; `fail`: the stream ends; "
+             "`forget`: leat forgets the older half of the records that it remembers, so "
+             "duplicates that are far apart may stay; `pass`: leat keeps new records but does not "
              "remember them, so their duplicates stay",
              .fallback = "fail", .choices = when_full_choices),
     LEAT_ARGS_END,
@@ -102,8 +102,8 @@ static int remember(const struct dedup *self, struct dedup_state *seen, const ui
         if (self->when_full == PASS)
             return 0;
         leat_error_set(err, -ENOSPC,
-                       "dedup: there are more than max_records (%lld) distinct records: raise "
-                       "max_records, or set when_full",
+                       "dedup: there are more than max_records (%lld) different records: raise "
+                       "max_records, or set when_full to forget or pass",
                        (long long)self->max_records);
         return -ENOSPC;
     }

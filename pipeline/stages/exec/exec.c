@@ -42,10 +42,10 @@ struct exec {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(exec, command, TEXTS,
-             "the program and its arguments, run without a shell; the program reads each "
-             "record as a line of JSON; it must answer each record at once, in order, "
-             "with one line that repeats the record's \"_leat\"; it may get a record "
-             "twice; leat ignores other lines on its stdout",
+             "the program and its arguments, run without a shell; the program reads each record as "
+             "a line of JSON; it must answer each record immediately, in order, with one line that "
+             "repeats the record's \"_leat\"; it may get a record twice; leat ignores other lines "
+             "on its stdout",
              .is_positional = true, .is_required = true, .min = 1, .max = 64),
     LEAT_ARG(exec, schema, MAP,
              "the fields of an answer and their types, such as `text: text`, `score: float32`, "
@@ -85,15 +85,15 @@ static const struct leat_arg args[] = {
              "working directory of the program; default: the folder of the file that has "
              "this stage"),
     LEAT_ARG(exec, environment, MAP,
-             "more environment variables; the program gets only these variables, "
-             "PYTHONUNBUFFERED=1, and the daemon's PATH, HOME, USER, LOGNAME, SHELL, "
-             "LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY",
+             "additional environment variables; the program gets only these variables, "
+             "PYTHONUNBUFFERED=1, and the daemon's PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_*, "
+             "TZ, TMPDIR and CREDENTIALS_DIRECTORY",
              .min = 1, .max = 256),
     LEAT_ARG(exec, max_line_bytes, BYTES,
              "the maximum size of an answer; a process that writes a longer line fails",
              .fallback = "16MiB", .min = 64, .max = 1 << 30),
     LEAT_ARG(exec, max_memory, BYTES,
-             "the maximum memory that a process may map (RLIMIT_AS); 0: no limit", .fallback = "0",
+             "the maximum virtual memory of a process (RLIMIT_AS); 0: no limit", .fallback = "0",
              .min = 0, .max = 1e15),
     LEAT_ARG(exec, max_tasks, INT,
              "the maximum number of processes and threads of the program's user (RLIMIT_NPROC, "
@@ -108,7 +108,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
     for (size_t i = 0; i < self->environment.n_items; i++)
         if (!self->environment.keys[i][0] || strchr(self->environment.keys[i], '='))
             return leat_config_error(config, "environment", err,
-                                     "\"%.64s\" is not the name of a variable",
+                                     "\"%.64s\" is not a valid name for an environment variable",
                                      self->environment.keys[i]);
     if (!self->command.items[0][0])
         return leat_config_error(config, "command", err, "the name of the program is empty");

@@ -285,8 +285,8 @@ static int take_stray(struct leat_exec_pool *pool, struct leat_exec_worker *work
     if (kind == LEAT_JSON_OBJECT && leat_exec_schema_is_answer(&pool->rules->schema, line))
         return leat_error_set(
             pool->err, -EPROTO,
-            "the program answers without \"" LEAT_EXEC_TAG
-            "\": each answer must repeat it from its record, as in {\"" LEAT_EXEC_TAG
+            "the program's answer has no \"" LEAT_EXEC_TAG
+            "\": each answer must repeat this key of its record, as in {\"" LEAT_EXEC_TAG
             "\": record[\"" LEAT_EXEC_TAG "\"], ...}");
     (void)snprintf(worker->stray, sizeof(worker->stray), "%s%s", leat_json_kind_name(kind),
                    kind == LEAT_JSON_OBJECT ? " without \"" LEAT_EXEC_TAG "\"" : "");
@@ -312,8 +312,8 @@ static int take_parsed(struct leat_exec_pool *pool, struct leat_exec_worker *wor
     default:
         return leat_error_set(
             pool->err, -EPROTO,
-            "the program answers a record that leat did not send: answer each record "
-            "once, in order, with its own \"" LEAT_EXEC_TAG "\"");
+            "the program answered a record that leat did not send: answer each record once, in "
+            "order, with its own \"" LEAT_EXEC_TAG "\"");
     }
 }
 
@@ -404,9 +404,11 @@ static int check_deadline(struct leat_exec_pool *pool, struct leat_exec_worker *
         return r;
     if (worker->is_closing)
         return end_worker(pool, worker, "closed its output but did not end");
-    (void)snprintf(
-        why, sizeof(why), "did not answer within %.6g s%s: a program must flush each answer",
-        (double)pool->rules->deadline_ns / 1e9, worker->has_answered ? "" : " plus `warm_up`");
+    (void)snprintf(why, sizeof(why),
+                   "did not answer within %.6g s%s: flush stdout after each answer, or "
+                   "raise `deadline`",
+                   (double)pool->rules->deadline_ns / 1e9,
+                   worker->has_answered ? "" : " plus `warm_up`");
     return end_worker(pool, worker, why);
 }
 

@@ -25,19 +25,19 @@ int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_
 
         field->name = declared->keys[i];
         if (strcmp(field->name, LEAT_EXEC_TAG) == 0 || strcmp(field->name, LEAT_EXEC_DROP) == 0)
-            return leat_config_error(
-                config, arg, err, "\"%s\" cannot be a field: it is %s", field->name,
-                strcmp(field->name, LEAT_EXEC_TAG) == 0 ? "the tag of an answer"
-                                                        : "the mark that drops a record");
+            return leat_config_error(config, arg, err, "\"%s\" cannot be a field: %s", field->name,
+                                     strcmp(field->name, LEAT_EXEC_TAG) == 0
+                                         ? "in an answer, it names the record"
+                                         : "in an answer, it drops the record");
         if (!field->name[0] || strlen(field->name) > LEAT_NAME_MAX)
             return leat_config_error(config, arg, err,
                                      "the name of a field may have 1 to %d bytes; this one has %zu",
                                      LEAT_NAME_MAX, strlen(field->name));
         if (!leat_field_type_parse(declared->values[i], &field->type))
             return leat_config_error(config, arg, err,
-                                     "field \"%s\": \"%.64s\" is not a type; write text, bool, "
-                                     "int64, float32 or the like, float32[8] for lists of 8, "
-                                     "int32[<=512] for up to 512, int32[] for any length",
+                                     "field \"%s\": \"%.64s\" is not a type: write a type such as "
+                                     "text, bool or float32, or a list such as float32[8] (8 "
+                                     "items), int32[<=512] (at most 512) or int32[] (any number)",
                                      field->name, declared->values[i]);
     }
     return 0;
@@ -61,8 +61,8 @@ static int add_input(struct leat_exec_schema *schema, const struct leat_config *
                    : 0;
     if (strcmp(name, LEAT_EXEC_TAG) == 0)
         return leat_config_error(config, "inputs", err,
-                                 "a field \"" LEAT_EXEC_TAG
-                                 "\" would clash with the tag of a record: rename it");
+                                 "leat adds its own \"" LEAT_EXEC_TAG
+                                 "\" to each record: rename the field");
     schema->inputs[schema->n_inputs] = column;
     schema->input_names[schema->n_inputs] = strdup(name);
     return schema->input_names[schema->n_inputs++] ? 0 : leat_error_oom(err);

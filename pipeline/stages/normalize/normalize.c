@@ -26,8 +26,8 @@ static const struct leat_arg args[] = {
              "the standard deviation, by which leat then divides each number", .fallback = "1",
              .min = STD_MIN, .max = STD_MAX),
     LEAT_ARG(normalize, stats, PATH,
-             "a file with the output of `leatctl describe --json`; leat takes `mean` and "
-             "`std` from the column that has the name of the input"),
+             "a file with the output of `leatctl describe --json`; leat reads the `mean` and `std` "
+             "of the input from this file"),
     LEAT_NUMBERS_DTYPE_ARG(normalize, numbers, leat_numbers_floats, "float32",
                            "dtype of the result"),
     LEAT_NUMBERS_NAN_ARGS(normalize, numbers, "keep"),
@@ -43,7 +43,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
     for (int i = 0; self->stats && i < 2; i++)
         if (leat_config_given(config, i ? "std" : "mean"))
             return leat_config_error(config, i ? "std" : "mean", err,
-                                     "`stats` gives this value already: remove one of the two");
+                                     "`stats` already gives this value: remove one of the two");
     return leat_numbers_check(config, &self->numbers, err);
 }
 
@@ -131,7 +131,7 @@ static int read_number(struct leat_json_node column, const char *name, const cha
 
     if (!find(column, key, &node))
         return leat_error_set(err, -EINVAL,
-                              "%s: columns.%s has no \"%s\": does this column hold numbers?", file,
+                              "%s: columns.%s has no \"%s\": choose a column of numbers", file,
                               name, key);
     kind = leat_json_kind(node);
     if (kind != LEAT_JSON_INT && kind != LEAT_JSON_UINT && kind != LEAT_JSON_DOUBLE)

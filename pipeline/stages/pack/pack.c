@@ -65,11 +65,10 @@ static const struct leat_arg args[] = {
              "padding after the last document: a number, or a token of the tokenizer, such as "
              "\"[PAD]\"; default: the tokenizer's padding token"),
     LEAT_ARG(pack, labels, FIELD,
-             "name of the field with the labels; this is one of `fields`, or a new name "
-             "for an int64 copy of the first of them; leat sets `ignore_index` in padding "
-             "and at the first element of each document, so no document predicts the next "
-             "one; labels from `causal_labels` need no such name: leat always does this "
-             "with them"),
+             "name of the labels: one of `fields`, or a new field, which becomes an int64 copy of "
+             "the first of `fields`; leat writes `ignore_index` into padding and the first element "
+             "of each document, so no document predicts the next one; for labels from "
+             "`causal_labels`, leat does this without `labels`"),
     LEAT_ARG(pack, ignore_index, INT,
              "the label of elements from which the model learns nothing; for labels from "
              "`causal_labels`, the default is the `ignore_index` of that stage",
@@ -84,10 +83,9 @@ static const struct leat_arg args[] = {
              "name of an int32 tensor with the shape of the rows: 1 in the first document "
              "of a row, 2 in the second, .., 0 in padding"),
     LEAT_ARG(pack, cu_seqlens, FIELD,
-             "name of an int32 tensor with the offsets of all documents in the batch, as "
-             "flash attention takes them; the offsets count through all rows, one after "
-             "the other; the padding of a row counts as a document; the last offset is "
-             "the end of the last row"),
+             "name of an int32 tensor with the offsets of all documents in the batch, as flash "
+             "attention expects them; the offsets continue from row to row; the padding of a row "
+             "counts as a document; the last offset is the end of the last row"),
     LEAT_ARGS_END,
 };
 
@@ -95,7 +93,8 @@ static int check(struct leat_config *config, struct leat_error *err) {
     const struct pack *self = (const struct pack *)config;
 
     if (self->how == LEAT_PACK_CONCAT && leat_config_given(config, "window"))
-        return leat_config_error(config, "window", err, "works only with first_fit and best_fit");
+        return leat_config_error(config, "window", err,
+                                 "works only with `how: first_fit` and `how: best_fit`");
     return 0;
 }
 
@@ -126,8 +125,8 @@ static int finish_field(struct pack *self, struct leat_field *field, bool are_la
         self->overrules |= own == own && own != field->pad_value;
     } else if (!field->has_pad_value) {
         return leat_config_error(&self->base, NULL, err,
-                                 "\"%s\" has no known padding: give `value`, a number or a token "
-                                 "such as \"[PAD]\" (0 is rarely right)",
+                                 "leat does not know the padding of \"%s\": set `value` to a "
+                                 "number, or to a token such as \"[PAD]\" (0 is rarely right)",
                                  field->name);
     }
     field->has_pad_value = true;
@@ -151,8 +150,8 @@ static int plan_fields(struct pack *self, struct leat_planner *planner, bool *re
         r = leat_parts_add(&self->parts, planner, &self->base, &self->fields, i, &field, err);
         if (r == 0 && are_labels && i == 0)
             r = leat_config_error(&self->base, "labels", err,
-                                  "\"%s\" is the first of `fields`: give another of them, or a new "
-                                  "name for a copy of \"%s\"",
+                                  "\"%s\" is the first of `fields`: name another field of "
+                                  "`fields`, or choose a new name for a copy of \"%s\"",
                                   self->labels, self->labels);
         if (r == 0)
             r = finish_field(self, field, are_labels || field->is_labels, err);
@@ -233,7 +232,7 @@ static int plan_lengths(struct pack *self, const struct leat_planner *planner,
         return 0;
     return leat_config_error(&self->base, "length", err,
                              "%lld is less than the %llu elements of a window of `chunk`: make "
-                             "both equal, or set `split`",
+                             "both lengths equal, or set `split: true`",
                              (long long)self->length, (unsigned long long)longest);
 }
 

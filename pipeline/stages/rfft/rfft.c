@@ -49,7 +49,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (self->numbers.nan == LEAT_NAN_DEFAULT && isinf(self->numbers.fallback))
         return leat_config_error(config, "default", err,
-                                 "has a number that is not finite, so it has no spectrum");
+                                 "must be finite: a list with an infinite number has no spectrum");
     return leat_numbers_check(config, &self->numbers, err);
 }
 
@@ -63,9 +63,9 @@ static int make_transform(struct rfft *self, const struct leat_field *from,
                                  self->numbers.input);
     if (n == 0 || n > LEAT_RFFT_POINTS_MAX)
         return leat_config_error(&self->base, n ? "input" : NULL, err,
-                                 "set `n`, from 1 to %u: the lists of \"%s\" have %s",
-                                 LEAT_RFFT_POINTS_MAX, self->numbers.input,
-                                 n ? "more points" : "no fixed width");
+                                 "the lists of \"%s\" have %s: set `n` to a number from 1 to %u",
+                                 self->numbers.input, n ? "too many points" : "no fixed width",
+                                 LEAT_RFFT_POINTS_MAX);
     next = leat_rfft_next_size((uint32_t)n);
     if (next != n)
         return leat_config_error(&self->base, "n", err,

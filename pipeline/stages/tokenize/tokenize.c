@@ -22,25 +22,24 @@ static const struct leat_arg args[] = {
              "name of the field that gets the token ids, a list of int32; default: "
              "input_ids"),
     LEAT_ARG(leat_tokenize, vocab, PATH,
-             "a file with the tokens; a text file has one token per line, and the token "
-             "on the first line has id 0; white space belongs to the token; a JSON file has "
-             "{token: id}; from a tokenizer.json, leat takes only the vocabulary; give either "
-             "`vocab` or `tokenizer`"),
+             "a file with the tokens; a text file has one token per line, and the token on the "
+             "first line has id 0; white space belongs to the token; a JSON file contains {token: "
+             "id}; from a tokenizer.json, leat reads only the vocabulary; give either `vocab` or "
+             "`tokenizer`"),
     LEAT_ARG_NAMED("tokenizer", leat_tokenize, tokenizer_path, PATH,
                    "a model's tokenizer: tokenizer.json, vocab.txt, vocab.json beside "
                    "merges.txt, or the folder of these files; the ids equal those of Hugging "
                    "Face tokenizers; give either `tokenizer` or `vocab`",
                    .is_positional = true),
     LEAT_ARG(leat_tokenize, vocab_encoding, CHOICE,
-             "with `vocab`: how the tokens represent bytes; `raw`: as they are; `byte_level`: "
-             "with GPT-2's alphabet (\"Ġthe\"); `metaspace`: U+2581 is a blank, and "
-             "<0xNN> is a byte",
+             "with `vocab`: how the tokens represent bytes; `raw`: as they are; `byte_level`: with "
+             "GPT-2's alphabet (\"Ġthe\"); `metaspace`: U+2581 stands for a blank, and <0xNN> for "
+             "a byte",
              .fallback = "raw", .choices = encodings),
     LEAT_ARG(leat_tokenize, mode, CHOICE,
-             "with `vocab`: how leat splits a text; `shortest`: into the fewest tokens "
-             "or, if the tokens have costs, with the least total cost; `greedy`: leat "
-             "takes the longest token at each place; `random`: leat draws a split for "
-             "each record",
+             "with `vocab`: how leat splits a text; `shortest`: into the fewest tokens or, if the "
+             "tokens have costs, with the least total cost; `greedy`: leat takes the longest token "
+             "at each place; `random`: leat splits each text at random",
              .fallback = "shortest", .choices = modes),
     LEAT_ARG(leat_tokenize, unknown, CHOICE,
              "with `vocab`: what happens to a character that no token covers; `error`: "
@@ -300,8 +299,8 @@ int leat_fill_number(const struct leat_config *config, const char *arg,
     if (!tokenize || !tokenize->tokenizer)
         return leat_config_error(
             config, arg, err,
-            "\"%.64s\" names a token, but no `tokenizer` made \"%s\": give a number", value->name,
-            field->name);
+            "\"%.64s\" is a token, but \"%s\" does not come from a `tokenizer`: give a number",
+            value->name, field->name);
     id = leat_tokenizer_id(tokenize->tokenizer, value->name, strlen(value->name));
     if (id < 0)
         return leat_config_error(config, arg, err, "the tokenizer of \"%s\" has no token \"%.64s\"",

@@ -115,7 +115,8 @@ static int make_trie(struct leat_tokenize *self, const struct leat_vocab *vocab,
     if (options.unknown == LEAT_CHARTRIE_UNK && options.unk_id < 0)
         return leat_config_error(
             config, "unknown", err,
-            "`unk` needs `unk_id`, since the vocabulary does not name its unknown token");
+            "`unk` needs the id of the unknown token, but the vocabulary does not give this id: "
+            "set `unk_id`");
     r = leat_chartrie_new(vocab, &options, &self->trie, err);
     if (r < 0 && r != -ENOMEM)
         leat_error_prefix(err, self->scores ? "scores" : "vocab");
@@ -194,7 +195,8 @@ static void reject(const struct leat_tokenize *self, struct leat_map *map, uint3
     char shown[LEAT_TOKEN_TEXT_MAX];
 
     leat_map_reject(map, i, self->input,
-                    "no token of the vocabulary covers \"%s\", at byte %u of %u of the text",
+                    "no token of the vocabulary covers \"%s\" (byte %u of %u of the text): set "
+                    "`unknown` to skip or unk",
                     leat_token_text(at, n_bytes, shown), row->unknown, row->n_bytes);
 }
 

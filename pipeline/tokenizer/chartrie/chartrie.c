@@ -29,7 +29,8 @@ static int set_costs(struct leat_chartrie *trie, const struct leat_vocab_token *
             continue;
         if (fabs(tokens[i]->cost) > LEAT_CHARTRIE_RANDOM_COST_MAX)
             return leat_error_set(err, -ERANGE,
-                                  "id %d costs %g: in random mode, costs must lie within -%g..%g",
+                                  "the cost of id %d is %g: with `mode: random`, costs must be "
+                                  "within -%g..%g",
                                   tokens[i]->id, tokens[i]->cost, LEAT_CHARTRIE_RANDOM_COST_MAX,
                                   LEAT_CHARTRIE_RANDOM_COST_MAX);
         trie->weights[i + 1] = exp(-tokens[i]->cost);

@@ -167,9 +167,9 @@ static int read_pieces(struct builder *builder, struct leat_json_node array,
         (void)leat_json_next(&pair, &piece);
         (void)leat_json_next(&pair, &score);
         if (leat_json_kind(piece) != LEAT_JSON_STRING)
-            return wrong_kind(err, "model.vocab", piece, "a piece, a string");
+            return wrong_kind(err, "model.vocab", piece, "a string (the piece)");
         if (leat_json_kind(score) < LEAT_JSON_INT || leat_json_kind(score) > LEAT_JSON_DOUBLE)
-            return wrong_kind(err, "model.vocab", score, "a score, a number");
+            return wrong_kind(err, "model.vocab", score, "a number (the score)");
         text = leat_json_string(piece, &n);
         r = add_token(builder, text, n, id, LEAT_VOCAB_MODEL, -leat_json_double(score), 0, err);
     }
@@ -488,8 +488,8 @@ static int read_costs(double *costs, size_t n_costs, const char *data, size_t n_
     if (*ret_line < n_costs)
         return leat_error_set(
             err, -EINVAL,
-            "there are %u costs, but the highest id is %zu: give %zu costs, one a line", *ret_line,
-            n_costs - 1, n_costs);
+            "there are %u costs, but the highest id is %zu: give %zu costs, one per line",
+            *ret_line, n_costs - 1, n_costs);
     return 0;
 }
 

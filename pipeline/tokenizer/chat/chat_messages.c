@@ -64,9 +64,11 @@ static int find_role(const struct leat_chat_format *format, size_t at, const cha
     if (*ret_role)
         return 0;
     list_roles(format->chat, list, sizeof(list));
-    return leat_error_set(err, -EINVAL, "message %zu has the role \"%s\"; the roles are %s in %s",
-                          at, leat_token_text((const uint8_t *)name, n, shown), list,
-                          format->chat->name);
+    return leat_error_set(err, -EINVAL,
+                          "message %zu has the role \"%s\", but %s has only the "
+                          "roles %s",
+                          at, leat_token_text((const uint8_t *)name, n, shown), format->chat->name,
+                          list);
 }
 
 /* A text of the message. */
@@ -168,8 +170,8 @@ static int open_array(struct leat_chat_messages *messages, const void *text, siz
         return leat_error_oom(err);
     if (r < 0)
         return leat_error_set(err, -EINVAL,
-                              "is not valid JSON: %s; expected an array of messages (from JSON "
-                              "Lines: `fields: {messages: json}`)",
+                              "is not valid JSON: %s; expected an array of messages (for JSON "
+                              "Lines, set `fields: {messages: json}`)",
                               fault.message);
     if (leat_json_kind(*ret_root) != LEAT_JSON_ARRAY)
         return leat_error_set(err, -EINVAL, "is %s, but must be an array of messages",

@@ -67,8 +67,7 @@ static int check_turns(const struct leat_chat_writer *writer,
     size_t first = begins_with_system(writer, messages);
 
     if (first == messages->n_items)
-        return leat_error_set(err, -EINVAL,
-                              "there is only a system message: add a message of the user");
+        return leat_error_set(err, -EINVAL, "there is only a system message: add a user message");
     for (size_t i = first; i < messages->n_items; i++) {
         const struct leat_chat_role *due = (i - first) % 2 ? writer->assistant : writer->user;
 

@@ -197,7 +197,7 @@ static int not_there(const struct reading *reading, const char *path) {
         leat_error_set(reading->err, -ENOENT,
                        "there is no file or folder \"%.128s\", and leat downloads nothing: if it "
                        "is a model of the Hugging Face hub, run `hf download %.128s tokenizer.json "
-                       "--local-dir DIR`, and give DIR",
+                       "--local-dir DIR`, and give the path DIR",
                        name, name);
         return -ENOENT;
     }

@@ -156,7 +156,7 @@ static int eval_condition(struct leat_jinja_render *render, const struct leat_ji
         return leat_jinja_eval(render, node->a, ret);
     if (node->c)
         return leat_jinja_eval(render, node->c, ret);
-    *ret = leat_jinja_undefined("an if expression without an else", 27);
+    *ret = leat_jinja_undefined("an if expression without an else", 32);
     return 0;
 }
 

@@ -97,7 +97,7 @@ static int indent_text(struct leat_jinja_render *render, const struct leat_jinja
         return leat_jinja_fail(render, "an indent must be an integer or a text, not %s",
                                leat_jinja_kind_name(width));
     if (n > (int64_t)sizeof(spaces) - 1)
-        return leat_jinja_fail(render, "an indent of more than %zu is not supported",
+        return leat_jinja_fail(render, "an indent of more than %zu spaces is not supported",
                                sizeof(spaces) - 1);
     *ret = leat_jinja_string(spaces, n > 0 ? (size_t)n : 0);
     return 0;

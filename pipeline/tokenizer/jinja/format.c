@@ -199,7 +199,8 @@ static int add_value(struct leat_jinja_render *render, struct leat_text *text,
         leat_text_add_bytes(text, "Undefined", 9);
         return 0;
     default:
-        return leat_jinja_fail(render, "%s cannot become text", leat_jinja_kind_name(value));
+        return leat_jinja_fail(render, "%s cannot be converted to text",
+                               leat_jinja_kind_name(value));
     }
 }
 
@@ -295,7 +296,7 @@ static int add_json_key(struct leat_jinja_render *render, struct leat_text *text
         return 0;
     }
     if (key->kind != LEAT_JINJA_NONE && !leat_jinja_is_number(key))
-        return leat_jinja_fail(render, "%s cannot be a key of JSON", leat_jinja_kind_name(key));
+        return leat_jinja_fail(render, "%s cannot be a key in JSON", leat_jinja_kind_name(key));
     leat_text_add_bytes(text, "\"", 1);
     add_json_scalar(text, key);
     leat_text_add_bytes(text, "\"", 1);
@@ -394,7 +395,8 @@ static int add_json(struct leat_jinja_render *render, struct leat_text *text,
     default:
         r = leat_jinja_check_defined(render, value);
         if (r == 0)
-            r = leat_jinja_fail(render, "%s cannot become JSON", leat_jinja_kind_name(value));
+            r = leat_jinja_fail(render, "%s cannot be converted to JSON",
+                                leat_jinja_kind_name(value));
     }
     leat_jinja_heap_leave(&render->heap);
     return r < 0 ? r : check_text(render, text);
@@ -419,7 +421,7 @@ static int next_value(struct percent *percent, struct leat_jinja_value *ret) {
     size_t n = is_tuple ? percent->value->list->n_items : 1;
 
     if (percent->n_used >= n)
-        return leat_jinja_fail(percent->render, "not enough values for the format");
+        return leat_jinja_fail(percent->render, "the format has more conversions than values");
     *ret = is_tuple ? percent->value->list->items[percent->n_used] : *percent->value;
     percent->n_used++;
     return 0;
@@ -513,10 +515,10 @@ static int add_percent(struct percent *percent, const struct leat_jinja_value *t
         return 0;
     }
     if (!read_flags(text, at, &flags) || *at == text->n_bytes)
-        return leat_jinja_fail(render, "this conversion of a format is not supported");
+        return leat_jinja_fail(render, "the format has a conversion that is not supported");
     kind = text->text[(*at)++];
     if (!kind || !strchr("srdifeg", kind) || (!is_plain && (kind == 's' || kind == 'r')))
-        return leat_jinja_fail(render, "this conversion of a format is not supported");
+        return leat_jinja_fail(render, "the format has a conversion that is not supported");
     r = next_value(percent, &value);
     if (r < 0)
         return r;
@@ -555,7 +557,7 @@ int leat_jinja_percent(struct leat_jinja_render *render, const struct leat_jinja
     if (r == 0 &&
         (value->kind == LEAT_JINJA_TUPLE ? percent.n_used < value->list->n_items
                                          : percent.n_used == 0 && !has_items_by_key(value)))
-        r = leat_jinja_fail(render, "the format does not use all its values");
+        r = leat_jinja_fail(render, "the format has fewer conversions than values");
     return r < 0 ? r : leat_jinja_take_scratch(render, n_before, ret);
 }
 
@@ -588,7 +590,7 @@ static int find_argument(struct leat_jinja_render *render,
     if (n_name == 0)
         index = fields->n_used++;
     if (fields->has_numbers && fields->n_used)
-        return leat_jinja_fail(render, "the format has fields with and without a number");
+        return leat_jinja_fail(render, "the format mixes fields with and without a number");
     if (index >= arguments->n_items)
         return leat_jinja_fail(render, "the format has more fields than values");
     *ret = arguments->items[index];

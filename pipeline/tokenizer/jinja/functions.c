@@ -77,7 +77,7 @@ static int make_dict(struct leat_jinja_render *render, const struct leat_jinja_a
     int r = dict ? 0 : leat_jinja_fail_memory(render);
 
     if (r == 0 && all->n_items > 1)
-        r = leat_jinja_fail(render, "at most one argument without a name is possible");
+        r = leat_jinja_fail(render, "at most one positional argument is possible");
     if (r == 0 && all->n_items == 1)
         r = add_pairs(render, &all->items[0], dict);
     for (size_t i = 0; r == 0 && i < all->n_keywords; i++)
@@ -187,9 +187,9 @@ FUNCTION(call_strftime) {
 
     (void)self, (void)all;
     if (!render->has_date)
-        return leat_jinja_fail(render, "strftime_now() needs a day: set `date`");
+        return leat_jinja_fail(render, "strftime_now() needs a date: set `date`");
     if (format->kind != LEAT_JINJA_STRING)
-        return leat_jinja_fail(render, "strftime_now() needs a text");
+        return leat_jinja_fail(render, "the format of strftime_now() must be a text");
     for (size_t i = 0; i < format->n_bytes; i++) {
         char c = format->text[i];
         size_t n = 1;

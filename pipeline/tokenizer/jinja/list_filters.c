@@ -243,7 +243,7 @@ static int extreme(struct leat_jinja_render *render, const struct leat_jinja_val
     struct leat_jinja_value best, key;
     int order = 0, r = leat_jinja_items(render, self, &items);
 
-    *ret = leat_jinja_undefined("the list is empty: it has no smallest or largest item", 24);
+    *ret = leat_jinja_undefined("an item of an empty list", 24);
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
         r = sort_key(render, &items->items[i], &arguments[1], leat_jinja_flag(&arguments[0], false),
                      &key);
@@ -344,7 +344,8 @@ FILTER(filter_map) {
 
     (void)arguments;
     if (r == 0 && all->n_items == 0 && all->n_keywords > 1 + (keyword_of(all, "default") != NULL))
-        r = leat_jinja_fail(render, "\"map\" takes only an attribute and a default by name");
+        r = leat_jinja_fail(render, "\"map\" without a filter takes only the arguments `attribute` "
+                                    "and `default`");
     if (r == 0 && all->n_items == 0 && !keyword_of(all, "attribute"))
         r = leat_jinja_fail(render, "\"map\" needs a filter or an attribute");
     if (r == 0 && all->n_items > 0) {

@@ -59,7 +59,9 @@ static int parse_argument(struct leat_jinja_parser *parser, struct leat_jinja_ca
                       parser->at[1].kind == LEAT_JINJA_T_OP && parser->at[1].op == '=';
 
     if (call->star_star || (call->star && leat_jinja_parse_is_op(parser, '*'))) {
-        (void)leat_jinja_parse_fail_at(parser, token, "no argument may be here");
+        (void)leat_jinja_parse_fail_at(parser, token,
+                                       "`*` may occur only once, and no argument "
+                                       "may follow `**`");
         return -EINVAL;
     }
     if (leat_jinja_parse_skip_op(parser, LEAT_JINJA_OP('*', '*'))) {
@@ -74,7 +76,7 @@ static int parse_argument(struct leat_jinja_parser *parser, struct leat_jinja_ca
         return parse_keyword(parser, call);
     if (call->keywords.n_items || call->star) {
         (void)leat_jinja_parse_fail_at(
-            parser, token, "an argument without a name must come before those with a name");
+            parser, token, "a positional argument must come before keyword arguments and `*`");
         return -EINVAL;
     }
     return leat_jinja_parse_nodes_add(parser, &call->positional,

@@ -16,7 +16,7 @@ static struct leat_jinja_node *parse_parameter(struct leat_jinja_parser *parser)
 
     for (size_t i = 0; i < sizeof(constants) / sizeof(*constants); i++)
         if (leat_jinja_parse_is_word(parser->at, constants[i]))
-            return leat_jinja_parse_fail_at(parser, parser->at, "`%s` cannot get a value",
+            return leat_jinja_parse_fail_at(parser, parser->at, "cannot assign a value to `%s`",
                                             constants[i]);
     return leat_jinja_parse_name_node(parser);
 }
@@ -24,7 +24,9 @@ static struct leat_jinja_node *parse_parameter(struct leat_jinja_parser *parser)
 /* A name that `for` or `set` gives a value. */
 static struct leat_jinja_node *parse_target(struct leat_jinja_parser *parser) {
     if (parser->n_fors && leat_jinja_parse_is_word(parser->at, "loop"))
-        return leat_jinja_parse_fail_at(parser, parser->at, "`loop` cannot get a value in a loop");
+        return leat_jinja_parse_fail_at(parser, parser->at,
+                                        "cannot assign a value to `loop` in a "
+                                        "loop");
     return parse_parameter(parser);
 }
 
@@ -212,7 +214,7 @@ static int parse_parameters(struct leat_jinja_parser *parser, struct leat_jinja_
         } else if (r == 0 && macro->defaults.n_items) {
             (void)leat_jinja_parse_fail_at(
                 parser, parser->at,
-                "a parameter without a default must come before those with a default");
+                "parameters without a default must come before parameters with a default");
             r = -EINVAL;
         }
         is_first = false;

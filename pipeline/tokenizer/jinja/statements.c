@@ -27,7 +27,7 @@ static int assign_to(struct leat_jinja_render *render, const struct leat_jinja_n
     if (target->kind == LEAT_JINJA_ATTRIBUTE) {
         leat_jinja_look_up(render, target->a, &object);
         if (object.kind != LEAT_JINJA_NAMESPACE)
-            return leat_jinja_fail(render, "only a namespace() can get an attribute, not %s",
+            return leat_jinja_fail(render, "cannot set an attribute of %s, only of a namespace()",
                                    leat_jinja_kind_name(&object));
         if (target->value.text[0] == '_')
             return leat_jinja_fail(render,
@@ -40,8 +40,8 @@ static int assign_to(struct leat_jinja_render *render, const struct leat_jinja_n
     if (r < 0)
         return r;
     if (items->n_items != target->list.n_items)
-        return leat_jinja_fail(render, "%zu names cannot take %zu values", target->list.n_items,
-                               items->n_items);
+        return leat_jinja_fail(render, "cannot assign %zu values to %zu names", items->n_items,
+                               target->list.n_items);
     for (size_t i = 0; r == 0 && i < items->n_items; i++)
         r = assign_to(render, target->list.items[i], &items->items[i]);
     return r;
@@ -329,7 +329,7 @@ static int run_filter_block(struct leat_jinja_render *render, const struct leat_
     if (r == 0)
         r = leat_jinja_eval_filters(render, node->b, &value, &value);
     if (r == 0 && value.kind != LEAT_JINJA_STRING)
-        r = leat_jinja_fail(render, "a filter block must give a text, not %s",
+        r = leat_jinja_fail(render, "the result of a filter block must be a text, not %s",
                             leat_jinja_kind_name(&value));
     return r != 0 ? r : print(render, &value);
 }

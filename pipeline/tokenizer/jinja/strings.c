@@ -80,7 +80,7 @@ static int insert_between(struct leat_jinja_render *render, const struct leat_ji
         leat_text_add_bytes(&render->scratch, new->text, new->n_bytes);
         leat_text_add_bytes(&render->scratch, text->text + at, length);
         if (render->scratch.n_bytes - n_before > LEAT_JINJA_OUTPUT_MAX)
-            return leat_jinja_fail(render, "the text would become too long by replacing");
+            return leat_jinja_fail(render, "the text would be too long after the replacement");
         at += length ? length : 1;
     }
     if (at < text->n_bytes)
@@ -110,7 +110,7 @@ int leat_jinja_replace(struct leat_jinja_render *render, const struct leat_jinja
         leat_text_add_bytes(&render->scratch, text->text + at, n);
         leat_text_add_bytes(&render->scratch, new->text, new->n_bytes);
         if (render->scratch.n_bytes - n_before > LEAT_JINJA_OUTPUT_MAX)
-            return leat_jinja_fail(render, "the text would become too long by replacing");
+            return leat_jinja_fail(render, "the text would be too long after the replacement");
         at += n + old->n_bytes;
     }
     if (at == 0) {

@@ -123,7 +123,8 @@ static int check_fallback(struct leat_bpe *bpe, const struct leat_component *com
     if (bpe->base.is_byte_level && !bpe->has_all_bytes)
         return leat_component_error(component, err,
                                     "byte_fallback works with a ByteLevel pre-tokenizer only if "
-                                    "the vocabulary has all 256 characters of its alphabet");
+                                    "the vocabulary has all 256 characters of the ByteLevel "
+                                    "alphabet");
     bpe->byte_fallback = !bpe->base.is_byte_level;
     return 0;
 }

@@ -318,7 +318,7 @@ static int load_into(struct replace *replace, const struct leat_component *compo
         r = compile(replace, &regex, err);
     if (r < 0)
         return r;
-    leat_normalize_step_describe(&replace->base, "Replace %s\"%.48s\" by \"%.48s\"",
+    leat_normalize_step_describe(&replace->base, "Replace %s\"%.48s\" with \"%.48s\"",
                                  is_regex ? "regex " : "", (const char *)replace->pattern,
                                  (const char *)replace->content);
     return 0;

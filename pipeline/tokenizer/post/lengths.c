@@ -64,12 +64,12 @@ static int take_from_one(const struct leat_truncation *truncation, size_t max, s
 
     if (target >= n_texts)
         return leat_error_set(err, -EINVAL,
-                              "truncation is OnlySecond, but there is no second text: give one, or "
-                              "another truncation");
+                              "truncation is OnlySecond, but there is no second text: give a "
+                              "second text, or another truncation");
     if (n_other >= max)
         return leat_error_set(err, -EINVAL,
                               "truncation is %s, but the %s text fills all %zu tokens that both "
-                              "texts may have: raise the length",
+                              "texts together may have: raise the length",
                               target ? "OnlySecond" : "OnlyFirst", target ? "first" : "second",
                               max);
     keep[target] = max - n_other;

@@ -197,8 +197,8 @@ static int fail(int code, uint32_t at, struct leat_error *err) {
     if (code == PCRE2_ERROR_NOMEMORY)
         return leat_error_oom(err);
     (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)message, sizeof(message));
-    return leat_error_set(err, -EINVAL, "a regex gives up after byte %u of a text: %s",
-                          (unsigned)at, message);
+    return leat_error_set(err, -EINVAL, "a regex failed after byte %u of a text: %s", (unsigned)at,
+                          message);
 }
 
 /* A match that is empty and stands at the end of the one before does not count: the search goes on

@@ -110,7 +110,8 @@ static int put_nested(struct leat_regex_reader *reader, struct bracket *bracket)
     if (r <= 0)
         return r;
     if (bracket->state == STATE_RANGE)
-        return leat_regex_fail(reader, "a range in brackets ends with a bracket");
+        return leat_regex_fail(reader, "a range in brackets must end with one character, and not "
+                                       "with a bracket");
     flush(bracket);
     bracket->state = STATE_DONE;
     r = leat_regex_take_bracket(reader, &set);
@@ -126,7 +127,8 @@ static int put_minus(struct leat_regex_reader *reader, struct bracket *bracket) 
     reader->at++;
     is_last = leat_regex_peek(reader, 0) == ']' || leat_regex_looks_at(reader, "&&");
     if (bracket->state == STATE_CLASS && !is_last)
-        return leat_regex_fail(reader, "a range in brackets begins with a class");
+        return leat_regex_fail(reader, "a range in brackets must begin with one character, and not "
+                                       "with a class");
     if (bracket->state == STATE_CODE && !is_last) {
         bracket->state = STATE_RANGE;
         return 0;
@@ -211,8 +213,8 @@ static int finish(struct leat_regex_reader *reader, struct bracket *bracket, boo
         if (odd)
             return leat_regex_fail(
                 reader,
-                "U+%04X in brackets under (?i) has several characters in its other "
-                "case; that is not supported",
+                "U+%04X in brackets with (?i) is not supported: in its other case, it is several "
+                "characters",
                 (unsigned)odd);
         leat_regex_add_cases(&bracket->set);
     }

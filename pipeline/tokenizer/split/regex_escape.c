@@ -58,7 +58,7 @@ static int take_braced(struct leat_regex_reader *reader, int base, uint32_t *ret
     reader->at++;
     n = take_digits(reader, base, base == 16 ? 8 : 11, ret_code);
     if (n == 0 || leat_regex_peek(reader, 0) != '}')
-        return leat_regex_fail(reader, "the braces must hold a single code point");
+        return leat_regex_fail(reader, "the braces must contain a single code point");
     reader->at++;
     if (*ret_code > LEAT_CODE_MAX || (*ret_code >= 0xd800 && *ret_code < 0xe000))
         return leat_regex_fail(reader, "U+%X is not a character", (unsigned)*ret_code);

@@ -59,7 +59,7 @@ static int add_reference(struct leat_regex_reader *reader, uint32_t group, uint3
     int r;
 
     if (reader->options.ignores_case)
-        return leat_regex_fail(reader, "backreferences under (?i) are not supported");
+        return leat_regex_fail(reader, "backreferences with (?i) are not supported");
     if (group < reader->n_groups && reader->groups[group].node == LEAT_REGEX_NO_NODE)
         return leat_regex_fail(reader, "a backreference within its own group is not supported");
     r = leat_regex_add_node(reader, LEAT_REGEX_REFERENCE, ret_node);

@@ -98,7 +98,7 @@ static int add_code(struct leat_regex_reader *reader, uint32_t code, struct item
         leat_code_set_deinit(&set);
         return leat_regex_fail(
             reader,
-            "U+%04X under (?i) has several characters in its other case; that is not supported",
+            "U+%04X with (?i) is not supported: in its other case, it is several characters",
             (unsigned)odd);
     }
     return add_set(reader, &set, &ret->node);
@@ -525,7 +525,7 @@ static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
             return leat_regex_fail(reader, "a repeated assertion is not supported");
         /* Matchers differ in how they end a loop whose rounds match nothing. */
         if (repeat.max > 1 && leat_regex_is_nullable(reader->tree, item->node))
-            return leat_regex_fail(reader, "the repeated part can be empty; that is not supported");
+            return leat_regex_fail(reader, "a repeat of a part that can be empty is not supported");
         if (++n > 8)
             return leat_regex_fail(reader, "repeats nest more than 8 levels");
         child = item->node;
@@ -561,8 +561,8 @@ static bool is_option(const struct leat_regex_reader *reader) {
 static int check_long_case(struct leat_regex_reader *reader, uint32_t before, uint32_t code) {
     if (before && code && leat_regex_is_long_case(before, code))
         return leat_regex_fail(reader,
-                               "U+%04X U+%04X under (?i) is a single character in another "
-                               "case; that is not supported",
+                               "U+%04X U+%04X with (?i) is not supported: in another case, it is a "
+                               "single character",
                                (unsigned)before, (unsigned)code);
     return 0;
 }

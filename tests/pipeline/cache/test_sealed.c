@@ -143,8 +143,7 @@ static void test_damaged(void **state) {
         n_other += strstr(driven.error.message, ": the source now gives other rows: ") != NULL;
         n_file += strstr(driven.error.message, "is not the file from which the set was") != NULL;
         assert_non_null(strstr(driven.error.message, "-of-3.leat: "));
-        assert_non_null(
-            strstr(driven.error.message, "remove the damaged file, and prepare it again"));
+        assert_non_null(strstr(driven.error.message, "remove the damaged file, and make it again"));
         assert_true(ids.n_values < whole.n_values);
         assert_memory_equal(ids.values, whole.values, ids.n_values * sizeof(*ids.values));
         collected_free(&ids);

@@ -313,7 +313,7 @@ static void json(void **state) {
          "m={\"t\":\"y\"}|i=|t=y|k=\nm=[[]]|i=|t=|k=\n"},
         {"fields: {\"\xc3\xa9\": json}", "{\"\\u00e9\":[1]}", "\xc3\xa9:text", "\xc3\xa9=[1]\n"},
         {"fields: {a: json}, missing: {a: '[]'}", "{}\n{\"a\":\n", "a:text",
-         "a=[]\n! 2:6 : the record is not valid JSON: expected a value, but it ends here\n"},
+         "a=[]\n! 2:6 : the record is not valid JSON: expected a value, but the text ends here\n"},
         {"fields: {a: list<json>}", "", NULL, "\"list<json>\" is not a type"},
     };
 

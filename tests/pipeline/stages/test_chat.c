@@ -261,7 +261,8 @@ static void test_bad_records(void **state) {
         {"[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}]",
          "message 0: \"content\" is an array, but must be a string", "40"},
         {"[{\"role\":\"narr\\n\\u0000ator\",\"content\":\"\"}]",
-         "message 0 has the role \"narr\\x0a\\x00ator\"; the roles are user, assistant in gemma",
+         "message 0 has the role \"narr\\x0a\\x00ator\", but gemma has only the roles user, "
+         "assistant",
          "23"},
         {"[{\"role\":\"user\",\"content\":\"\\ud800\"}]",
          "message 0: \"content\" is a string with an unpaired surrogate (\\ud800 to \\udfff), but "
@@ -286,11 +287,11 @@ static void test_bad_records(void **state) {
         check_chat("template: gemma", cases[i][0], expected);
     }
     check_chat("template: mistral", "[{\"role\":\"system\",\"content\":\"x\"}]",
-               "chat.messages: there is only a system message: add a message of the user");
+               "chat.messages: there is only a system message: add a user message");
     folder_print("in.jsonl", "{\"t\": \"[1,\"}\n");
     check_refused("{\"t\": 1}\n", "- chat: {messages: t, template: chatml}",
-                  "x.yaml:5:26: streams.x.stages[0].chat.messages: \"t\" is int64, not JSON text: "
-                  "read it with `fields: {t: json}` at the source");
+                  "x.yaml:5:26: streams.x.stages[0].chat.messages: \"t\" is int64, but `chat` "
+                  "needs JSON text: add `fields: {t: json}` to the source");
 }
 
 /* ---- the template of a model */
@@ -365,6 +366,14 @@ static void test_model_template_fails(void **state) {
     check_refused(
         "{\"messages\": []}\n", "- chat: {messages: messages, template: chatml, tokenizer: .}",
         "x.yaml:5:65: streams.x.stages[0].chat.tokenizer: works only with `template: auto`");
+    write_tokenizer("{{ (1 if messages).x }}");
+    check_chat("template: auto, tokenizer: .", "[]",
+               "chat.messages: 'an if expression without an else' is undefined (line 1 of the chat "
+               "template)");
+    write_tokenizer("{{ (messages | max).x }}");
+    check_chat("template: auto, tokenizer: .", "[]",
+               "chat.messages: 'an item of an empty list' is undefined (line 1 of the chat "
+               "template)");
     write_tokenizer("{% for m in messages %}{{ loop.previtem.role }}{% endfor %}");
     check_chat("template: auto, tokenizer: .", "[" A "]",
                "chat.messages: 'loop.previtem' is undefined (line 1 of the chat template)");
@@ -480,11 +489,11 @@ static void test_refused(void **state) {
     (void)state;
     write_messages("[" A "]");
     check_refused("{\"m\": [{}], \"n\": 1}\n", "- chat: {messages: m, template: chatml}",
-                  "x.yaml:5:26: streams.x.stages[0].chat.messages: there is no field \"m\" here: "
-                  "read arrays of objects with `fields: {m: json}` at the source");
+                  "x.yaml:5:26: streams.x.stages[0].chat.messages: there is no field \"m\": if it "
+                  "is an array of objects, add `fields: {m: json}` to the source");
     write_messages("[" A "]");
     check_wrong("template: chatml, completion: c",
-                "stages[0].chat.completion: there is no field \"c\" here");
+                "stages[0].chat.completion: there is no field \"c\"");
     check_wrong("output: t", "give exactly one of `template` and `prefixes`");
     check_wrong("template: chatml, prefixes: {user: x}",
                 "give exactly one of `template` and `prefixes`");

@@ -194,10 +194,9 @@ static void test_refused(void **state) {
     } cases[] = {
         {"- chunk: {fields: [x], length: 5, min_length: 6}",
          "x.yaml:5:53: streams.x.stages[0].chunk.min_length: 6 is more than the 5 elements of a "
-         "window"},
-        {"- chunk: {fields: [a], length: 5}",
-         "x.yaml:5:25: streams.x.stages[0].chunk.fields: \"a\" is one number a record, not a list "
-         "of numbers"},
+         "window: lower `min_length`"},
+        {"- chunk: {fields: [a], length: 5}", "x.yaml:5:25: streams.x.stages[0].chunk.fields: "
+                                              "\"a\" is one number, not a list of numbers"},
         {"- chunk: {fields: [t], length: 5}",
          "x.yaml:5:25: streams.x.stages[0].chunk.fields: \"t\" is text, not a list of numbers"},
         {"- chunk: {fields: [x, x], length: 5}",
@@ -215,7 +214,7 @@ static void test_refused(void **state) {
          "`chunk` or `pack`: put `filter` before that stage"},
         {"- chunk: {fields: [x], length: 5}\n- pad: {input: x, length: 4, value: 0}",
          "x.yaml:6:33: streams.x.stages[1].pad.length: 4 is less than the 5 elements that a row of "
-         "\"x\" may have"},
+         "\"x\" may have: raise `length`"},
         {"- chunk: {fields: [x], length: 5}\n- dedup",
          "x.yaml:6:9: streams.x.stages[1].dedup: compares whole records: put it before `chunk`"},
     };

@@ -56,7 +56,7 @@ static void test_refused(void **state) {
                   "x.yaml:5:43: streams.x.stages[0].clip.default: works only with `nan: default`");
     check_refused("{\"a\": 1}\n", "- clip: {input: a, min: 0, nan: default}",
                   "x.yaml:5:39: streams.x.stages[0].clip.nan: `nan: default` needs a number: set "
-                  "`default`, such as 0");
+                  "`default`, for example to 0");
     check_refused("{\"a\": 1}\n", "- clip: {input: a, min: 0, nan: default, default: nan}",
                   "x.yaml:5:57: streams.x.stages[0].clip.default: must not be NaN: give a number, "
                   "or set `nan: keep`");

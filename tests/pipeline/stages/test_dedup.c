@@ -107,7 +107,7 @@ static void test_when_full(void **state) {
     driven = run("input: key, max_records: 100", &ids);
     assert_int_equal(driven.error.code, -ENOSPC);
     assert_non_null(
-        strstr(driven.error.message, "there are more than max_records (100) distinct records"));
+        strstr(driven.error.message, "there are more than max_records (100) different records"));
     assert_true(driven.n_rows <= N_MAX);
     collected_free(&ids);
     assert_int_equal(run("input: key, max_records: 200", &ids).error.code, 0);

@@ -268,9 +268,9 @@ static void test_reasons(void **state) {
     check_error("leave", "", "");
     check_error("shout", "", "");
     check_error("untagged", "",
-                "streams.x: the program answers without \"_leat\": each answer must repeat it from "
-                "its record, as in {\"_leat\": record[\"_leat\"], ...}");
-    check_error("mistagged", "", "streams.x: the program answers a record that leat did not send");
+                "streams.x: the program's answer has no \"_leat\": each answer must repeat this "
+                "key of its record, as in {\"_leat\": record[\"_leat\"], ...}");
+    check_error("mistagged", "", "streams.x: the program answered a record that leat did not send");
 }
 
 /* Answers of threads in any order: it is told what is wrong, and no row is wrong. */
@@ -323,8 +323,8 @@ static void test_answers_out_of_order(void **state) {
                               "    if held: print(json.dumps(held)); held = None\n");
     driven = run_all("on_error: skip", EXEC(""), &(struct drive){.n_jobs = 1});
     assert_non_null(strstr(error_text(&driven),
-                           "the program answers a record that leat did not send: "
-                           "answer each record once, in order"));
+                           "the program answered a record that leat did not send: answer each "
+                           "record once, in order"));
 }
 
 static void test_gives_up(void **state) {
@@ -458,17 +458,18 @@ static void test_refused(void **state) {
                   "you mean \"a\"?");
     check_refused("a\n1\n", "- exec: {command: [cat], schema: {a: 'text[3]'}}",
                   "x.yaml:5:40: streams.x.stages[0].exec.schema: field \"a\": \"text[3]\" is not a "
-                  "type; write text, bool, int64, float32 or the like, float32[8] for lists of 8, "
-                  "int32[<=512] for up to 512, int32[] for any length");
+                  "type: write a type such as text, bool or float32, or a list such as float32[8] "
+                  "(8 items), int32[<=512] (at most 512) or int32[] (any number)");
     check_refused("a\n1\n", "- exec: {command: [cat], schema: {_leat: text}}",
-                  "x.yaml:5:40: streams.x.stages[0].exec.schema: \"_leat\" cannot be a field: it "
-                  "is the tag of an answer");
+                  "x.yaml:5:40: streams.x.stages[0].exec.schema: \"_leat\" cannot be a field: in "
+                  "an answer, it names the record");
     check_refused("_leat\n1\n", "- exec: {command: [cat], schema: {a: text}}",
-                  "x.yaml:5:9: streams.x.stages[0].exec.inputs: a field \"_leat\" would clash with "
-                  "the tag of a record: rename it");
+                  "x.yaml:5:9: streams.x.stages[0].exec.inputs: leat adds its own \"_leat\" to "
+                  "each record: rename the field");
     check_refused(
         "a\n1\n", "- exec: {command: [cat], environment: {a=b: c}, schema: {a: text}}",
-        "x.yaml:5:45: streams.x.stages[0].exec.environment: \"a=b\" is not the name of a variable");
+        "x.yaml:5:45: streams.x.stages[0].exec.environment: \"a=b\" is not a valid name for an "
+        "environment variable");
 }
 
 static void test_tags(void **state) {

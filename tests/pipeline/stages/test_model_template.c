@@ -290,13 +290,13 @@ static void files(void **state) {
         {NULL, NAMED("\"d\"", "\"t\""), NULL, true, "t"},
         {NULL, NAMED("\"d\"", "7"), NULL, true, "d"},
         {NULL, NAMED("7", "\"t\""), NULL, false,
-         "! has no chat template: it needs chat_template.jinja, or `chat_template` in "
+         "! has no chat template: add chat_template.jinja, or `chat_template` in "
          "tokenizer_config.json"},
         {NULL, "{\"chat_template\": 1}", "{\"bos_token\": \"b\"}", false,
-         "! has no chat template: it needs chat_template.jinja, or `chat_template` in "
+         "! has no chat template: add chat_template.jinja, or `chat_template` in "
          "tokenizer_config.json"},
         {NULL, NULL, NULL, false,
-         "! has no chat template: it needs chat_template.jinja, or `chat_template` in "
+         "! has no chat template: add chat_template.jinja, or `chat_template` in "
          "tokenizer_config.json"},
         {"{% if %}", NULL, NULL, false, "!chat_template.jinja"},
         {NULL, "{\"chat_template\": \"{% if %}\"}", NULL, false, "!tokenizer_config.json"},

@@ -33,7 +33,7 @@ static void test_stats(void **state) {
         const char *args, *error;
     } cases[] = {
         {"{input: b, stats: s.json}",
-         "s.json: columns.b has no \"std\": does this column hold numbers?"},
+         "s.json: columns.b has no \"std\": choose a column of numbers"},
         {"{input: c, stats: s.json}",
          "s.json: column \"c\" has mean 1 and std 0: leat cannot normalize with these values"},
         {"{input: d, stats: s.json}", "s.json: columns.d.mean is a string, not a number"},
@@ -41,7 +41,7 @@ static void test_stats(void **state) {
         {"{input: a, stats: cut.json}", "cut.json:2:3: streams.x.stages[0].normalize.stats: "},
         {"{input: a, stats: list.json}", "list.json: has no \"columns\": give the output of"},
         {"{input: a, stats: none.json}", "none.json: No such file"},
-        {"{input: a, stats: s.json, std: 2}", "normalize.std: `stats` gives this value already"},
+        {"{input: a, stats: s.json, std: 2}", "normalize.std: `stats` already gives this value"},
         {"{input: a, mean: inf}", "normalize.mean: inf is not finite: give a number"},
     };
 

@@ -317,21 +317,22 @@ static void test_refused(void **state) {
         const char *stages, *error;
     } cases[] = {
         {"- pack: {fields: [x], length: 5}",
-         "x.yaml:5:9: streams.x.stages[0].pack: \"x\" has no known padding: give `value`, a number "
-         "or a token such as \"[PAD]\" (0 is rarely right)"},
+         "x.yaml:5:9: streams.x.stages[0].pack: leat does not know the padding of \"x\": set "
+         "`value` to a number, or to a token such as \"[PAD]\" (0 is rarely right)"},
         {"- pack: {fields: [x], length: 5, value: '<pad>'}",
-         "x.yaml:5:47: streams.x.stages[0].pack.value: \"<pad>\" names a token, but no `tokenizer` "
-         "made \"x\": give a number"},
+         "x.yaml:5:47: streams.x.stages[0].pack.value: \"<pad>\" is a token, but \"x\" does not "
+         "come from a `tokenizer`: give a number"},
         {"- pack: {fields: [x], length: 5, value: 0.5}",
          "x.yaml:5:47: streams.x.stages[0].pack.value: 0.5 is not a value of type int64, the type "
          "of \"x\""},
         {"- pack: {fields: [x], length: 5, value: 0, how: concat, window: 5}",
-         "x.yaml:5:71: streams.x.stages[0].pack.window: works only with first_fit and best_fit"},
+         "x.yaml:5:71: streams.x.stages[0].pack.window: works only with `how: first_fit` and `how: "
+         "best_fit`"},
         {"- pack: {fields: [x], length: 5, value: 0, ignore_index: 1}",
          "x.yaml:5:64: streams.x.stages[0].pack.ignore_index: works only with `labels`"},
         {"- pack: {fields: [x], length: 5, value: 0, labels: x}",
-         "x.yaml:5:58: streams.x.stages[0].pack.labels: \"x\" is the first of `fields`: give "
-         "another of them, or a new name for a copy of \"x\""},
+         "x.yaml:5:58: streams.x.stages[0].pack.labels: \"x\" is the first of `fields`: name "
+         "another field of `fields`, or choose a new name for a copy of \"x\""},
         {"- pack: {fields: [x], length: 5, value: 0, mask: x}",
          "x.yaml:5:56: streams.x.stages[0].pack.mask: \"x\" is one of `fields`: choose another "
          "name"},
@@ -354,10 +355,10 @@ static void test_refused(void **state) {
          "remove `bucket`"},
         {"- chunk: {fields: [x], length: 5}\n- pack: {fields: [x, y], length: 5, value: 0}",
          "x.yaml:6:24: streams.x.stages[1].pack.fields: `chunk` cuts other lists, but not \"y\": "
-         "name it in `chunk` too"},
+         "add it to the `fields` of `chunk`"},
         {"- chunk: {fields: [x], length: 9}\n- pack: {fields: [x], length: 5, value: 0}",
          "x.yaml:6:37: streams.x.stages[1].pack.length: 5 is less than the 9 elements of a window "
-         "of `chunk`: make both equal, or set `split`"},
+         "of `chunk`: make both lengths equal, or set `split: true`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- chunk: {fields: [x], length: 9}",
          "x.yaml:6:25: streams.x.stages[1].chunk.fields: \"x\" is already padded: put `chunk` "
          "before `pad` or `pack`"},

@@ -79,13 +79,13 @@ static void test_refused(void **state) {
                   "`longest` and `multiple_of`");
     check_refused(data, "- pad: {input: x, length: 3}",
                   "x.yaml:5:9: streams.x.stages[0].pad: the tokenizer of \"x\" has no padding "
-                  "token: give `value`, a number or a token such as \"[PAD]\" (0 is rarely right)");
+                  "token: set `value` to a number, or to a token such as \"[PAD]\" (0 is rarely "
+                  "right)");
     check_refused(data, "- pad: {input: x, length: 3, value: '[PAD]'}",
-                  "x.yaml:5:43: streams.x.stages[0].pad.value: \"[PAD]\" names a token, but no "
-                  "`tokenizer` made \"x\": give a number");
+                  "x.yaml:5:43: streams.x.stages[0].pad.value: \"[PAD]\" is a token, but \"x\" "
+                  "does not come from a `tokenizer`: give a number");
     check_refused(data, "- pad: {input: a, length: 3, value: 0}",
-                  "x.yaml:5:22: streams.x.stages[0].pad.input: \"a\" is one number a record, not a "
-                  "list");
+                  "x.yaml:5:22: streams.x.stages[0].pad.input: \"a\" is one number, not a list");
     check_refused(data, "- pad: {input: t, length: 3, value: 0}",
                   "x.yaml:5:22: streams.x.stages[0].pad.input: \"t\" is text, not a list");
     check_refused(data, "- pad: {input: x, length: 3, value: 0.5}",

@@ -30,8 +30,8 @@ static void test_bad_records(void **state) {
                "{\"a\": \"\ufffd\"}\n");
     check_rows("a,b\nok,0\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!,1\n",
                "- regex_replace: {input: a, pattern: '(?:a|aa)+$'}" ONLY,
-               "{\"a\": \"ok\"}\nin.csv:3: regex_replace.a: a regex gives up after byte 0 of a "
-               "text: match limit exceeded\n");
+               "{\"a\": \"ok\"}\nin.csv:3: regex_replace.a: a regex failed after byte 0 of a text: "
+               "match limit exceeded\n");
 }
 
 static void test_refused(void **state) {

@@ -33,8 +33,8 @@ static void test_width(void **state) {
                "select: {fields: [x]}",
                "{\"x\": [10.0, 0.0, -2.0, 2.0, -2.0, 0.0]}\n");
     check_refused("{\"x\": [1]}\n", "- rfft: {input: x}",
-                  "x.yaml:5:9: streams.x.stages[0].rfft: set `n`, from 1 to 1048576: the lists of "
-                  "\"x\" have no fixed width");
+                  "x.yaml:5:9: streams.x.stages[0].rfft: the lists of \"x\" have no fixed width: "
+                  "set `n` to a number from 1 to 1048576");
     check_refused("{\"x\": 1}\n", "- rfft: {input: x, n: 2}",
                   "x.yaml:5:23: streams.x.stages[0].rfft.input: \"x\" is one number, not a list");
     check_refused("{\"x\": [1]}\n", "- rfft: {input: x, n: 0}",
@@ -43,8 +43,8 @@ static void test_width(void **state) {
                   "x.yaml:5:29: streams.x.stages[0].rfft.n: 997 has a prime factor above 127, "
                   "which is slow: use 999");
     check_refused("{\"x\": [1]}\n", "- rfft: {input: x, n: 2, nan: default, default: inf}",
-                  "x.yaml:5:55: streams.x.stages[0].rfft.default: has a number that is not finite, "
-                  "so it has no spectrum");
+                  "x.yaml:5:55: streams.x.stages[0].rfft.default: must be finite: a list with an "
+                  "infinite number has no spectrum");
 }
 
 /* Against the definition, in double. */

@@ -38,7 +38,7 @@ static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": [1]}\n", "- stack: {inputs: [a], output: m}",
                   "x.yaml:5:25: streams.x.stages[0].stack.inputs: the lists of \"a\" differ in "
-                  "length: a matrix takes only numbers and lists of fixed width");
+                  "length, but `stack` accepts only numbers and lists of fixed width");
     check_refused("{\"a\": 1}\n", "- stack: {inputs: [a, c], output: m}",
                   "x.yaml:5:25: streams.x.stages[0].stack.inputs: there is no field \"c\" here; "
                   "did you mean \"a\"?");

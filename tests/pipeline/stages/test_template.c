@@ -75,8 +75,8 @@ static void test_refused(void **state) {
                   "x.yaml:5:38: streams.x.stages[0].template.parts: the name of a field may have 1 "
                   "to 63 bytes; this one has 0");
     check_refused("{\"x\": [1]}\n", "- template: {output: t, parts: ['{x}']}",
-                  "x.yaml:5:38: streams.x.stages[0].template.parts: \"x\" is a list, but only "
-                  "texts and numbers fit into a text");
+                  "x.yaml:5:38: streams.x.stages[0].template.parts: \"x\" is a list, but a text "
+                  "can contain only texts and numbers");
 }
 
 int main(void) {

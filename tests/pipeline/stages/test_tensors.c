@@ -29,12 +29,11 @@ static void test_refused(void **state) {
     check_refused("a,a.utf8\n1,2\n", "- tensors: {text: bytes}",
                   "x.yaml:5:25: streams.x.stages[0].tensors.text: the field \"a.utf8\" already "
                   "exists: `rename` it first");
-    check_refused(
-        "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefgh\n1\n",
-        "- tensors: {text: bytes}",
-        "x.yaml:5:25: streams.x.stages[0].tensors.text: the name of "
-        "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefgh\" with \".utf8\" would be "
-        "longer than 63 bytes: `rename` it first");
+    check_refused("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefgh\n1\n",
+                  "- tensors: {text: bytes}",
+                  "x.yaml:5:25: streams.x.stages[0].tensors.text: the name "
+                  "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefgh.utf8\" would be "
+                  "longer than 63 bytes: `rename` the field first");
 }
 
 int main(void) {

@@ -97,7 +97,7 @@ static void test_bad_arguments(void **state) {
     check_error("output: ids, vocab: vocab.txt", "`input` is missing, and 2 fields are texts");
     check_error("input: txt, output: ids, vocab: vocab.txt", "text");
     check_error("input: text, output: ids, vocab: none.txt", "none.txt");
-    check_error("input: text, output: ids, vocab: vocab.txt, unknown: unk", "needs `unk_id`");
+    check_error("input: text, output: ids, vocab: vocab.txt, unknown: unk", "set `unk_id`");
     check_error("input: text, output: ids, vocab: vocab.txt, max_length: 1, bos_id: 1",
                 "leaves no room");
     check_error("input: text, output: ids, vocab: vocab.txt, scores: scores.txt, mode: greedy",
@@ -110,7 +110,7 @@ static void test_bad_arguments(void **state) {
         "double.txt:3: streams.x.stages[0].tokenize.vocab: the lines 1 and 3 have the same token");
     folder_print("costs.txt", "1\n1\n1\n1\n9\n900\n");
     check_error("input: text, output: ids, vocab: vocab.txt, scores: costs.txt, mode: random",
-                "costs must lie within -600..600");
+                "costs must be within -600..600");
 }
 
 static void test_input_must_be_text(void **state) {
@@ -181,8 +181,9 @@ static void test_unknown_is_bad_record(void **state) {
     driven = drive_stream(SOURCE, "", stages, &how);
     assert_true(driven.error.code < 0);
     assert_int_equal(driven.error.line, 3);
-    assert_non_null(strstr(driven.error.message, "no token of the vocabulary covers \" \", at byte "
-                                                 "1 of 3"));
+    assert_non_null(strstr(driven.error.message, "no token of the vocabulary covers \" \" (byte 1 "
+                                                 "of 3 of the text): set `unknown` to skip or "
+                                                 "unk"));
     driven = drive_stream(SOURCE, "on_error: skip", stages, &how);
     assert_int_equal(driven.error.code, 0);
     assert_int_equal(driven.n_rows, 3);

@@ -244,7 +244,7 @@ static void test_random_cost_range(void **state) {
                      0);
     assert_int_equal(leat_vocab_read_costs(vocab, "1\n700\n", 6, "scores", &err), 0);
     assert_true(leat_chartrie_new(vocab, &options, &trie, &err) < 0);
-    assert_non_null(strstr(err.message, "id 1 costs 700"));
+    assert_non_null(strstr(err.message, "the cost of id 1 is 700"));
     leat_vocab_free(vocab);
 }
 

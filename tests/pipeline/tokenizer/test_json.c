@@ -128,12 +128,12 @@ static void faults_have_a_place(void **state) {
         const char *text, *message;
         uint32_t line, column;
     } cases[] = {
-        {"", "expected a value, but it ends here", 1, 1},
+        {"", "expected a value, but the text ends here", 1, 1},
         {"{\"a\":1,}", "expected a key in double quotes, found '}'", 1, 8},
         {"{\"a\" 1}", "expected a ':' after the key, found '1'", 1, 6},
         {"{\n\"a\":1\n\"b\":2}", "expected a ',' or '}' after a member, found '\"'", 3, 1},
         {"[1 2]", "expected a ',' or ']' after an item, found '2'", 1, 4},
-        {"[1,2", "expected a ',' or ']' after an item, but it ends here", 1, 5},
+        {"[1,2", "expected a ',' or ']' after an item, but the text ends here", 1, 5},
         {"{\"a\":NaN}", "expected a value, found 'N'", 1, 6},
         {"null x", "expected the end of the document, found 'x'", 1, 6},
         {"\"abc", "the string is never closed", 1, 1},
@@ -144,8 +144,8 @@ static void faults_have_a_place(void **state) {
         {"[\"a\",\"\xff\"]", "the text is not valid UTF-8", 1, 7},
         {"18446744073709551616", "the number is too large", 1, 1},
         {"1e999", "the number is too large", 1, 1},
-        {"-", "expected a digit, but it ends here", 1, 2},
-        {"1.", "expected a digit after the decimal point, but it ends here", 1, 3},
+        {"-", "expected a digit, but the text ends here", 1, 2},
+        {"1.", "expected a digit after the decimal point, but the text ends here", 1, 3},
         {"'a'", "expected a value, found '''", 1, 1},
         {"\xef\xbb\xbf{}", "expected a value, found byte 0xef", 1, 1},
     };

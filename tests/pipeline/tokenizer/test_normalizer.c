@@ -316,7 +316,7 @@ static void test_describe(void **state) {
               "{\"normalizers\":[{\"prepend\":\"\xe2\x96\x81\"},{\"pattern\":{\"String\":\""
               " \"},\"content\":\"\xe2\x96\x81\"},{\"type\":\"NFC\"}]}");
     assert_string_equal(leat_normalizer_describe(fixture->normalizer),
-                        "Prepend \"\xe2\x96\x81\", Replace \" \" by \"\xe2\x96\x81\", NFC");
+                        "Prepend \"\xe2\x96\x81\", Replace \" \" with \"\xe2\x96\x81\", NFC");
     unload(fixture);
     load_text(fixture, "{\"normalizers\":[]}");
     assert_string_equal(leat_normalizer_describe(fixture->normalizer), "none");

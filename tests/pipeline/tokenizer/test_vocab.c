@@ -158,8 +158,8 @@ static void test_bad_tokenizer(void **state) {
     refuse("{\"model\": {}}", RAW, "`model` has no `vocab`");
     refuse("{\"model\": {\"vocab\": 5}}", RAW, "model.vocab: is an integer");
     refuse("{\"model\": {\"vocab\": [[\"a\"]]}}", RAW, "must be [piece, score]");
-    refuse("{\"model\": {\"vocab\": [[1, 2]]}}", RAW, "a piece, a string");
-    refuse("{\"model\": {\"vocab\": [[\"a\", \"b\"]]}}", RAW, "a score, a number");
+    refuse("{\"model\": {\"vocab\": [[1, 2]]}}", RAW, "a string (the piece)");
+    refuse("{\"model\": {\"vocab\": [[\"a\", \"b\"]]}}", RAW, "a number (the score)");
     refuse("{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": [5]}", RAW, "added_tokens");
     refuse("{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": [{\"id\": 1}]}", RAW, "content");
     refuse("{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": {}}", RAW, "an array");

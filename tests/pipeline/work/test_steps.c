@@ -123,7 +123,7 @@ static void test_unknown(void **state) {
     assert_unknown("",
                    CASTS "- select: {fields: [id]}\n- repeat: {count: 0}\n"
                          "- batch: {batch_size: 5}",
-                   "no end");
+                   "never ends");
     assert_unknown("",
                    CASTS "- select: {fields: [id]}\n- shuffle: {buffer_size: 5}\n"
                          "- filter: {input: id, min: 3}\n- batch: {batch_size: 5}",
@@ -136,7 +136,7 @@ static void test_unknown(void **state) {
                    CASTS "- select: {fields: [id]}\n- shuffle: {blocks: true, buffer_size: 5, "
                          "lanes: 2}\n- batch: {batch_size: 5}",
                    "from epoch to epoch, because of `lanes`");
-    assert_unknown("", plain, "a `cache` or an `index` keeps it");
+    assert_unknown("", plain, "a `cache` or an `index` stores it");
     assert_null(strstr(look("index: off", plain, 1).reason, "`index`"));
     remove_caches();
 }
@@ -266,7 +266,7 @@ static void test_starts(void **state) {
     (void)state;
     write_data("data.csv", 0, 101, 0);
     assert_start("", plain, true, "fast: leat counts the earlier records without processing them");
-    assert_start("", filtered, true, "fast with the index of an earlier epoch, which `filter`");
+    assert_start("", filtered, true, "fast if an earlier epoch made an index, which `filter`");
     assert_start("", filtered, false,
                  "slow: leat makes all earlier batches again, because of `filter`");
     assert_start("index: off", filtered, true, "slow: leat makes all earlier batches again");
