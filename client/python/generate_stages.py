@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Writes leat/_stages.py from the daemon's tables: a Pipeline's typed methods for stages and the functions for sources, with
-their help as docstrings.
+"""Writes leat/_stages.py from the daemon's tables of stages and sources. The file has a typed method of Pipeline for each
+stage, and a function for each source. Their docstrings are the help texts of the tables.
 
-    generate_stages.py OUTPUT LEATCTL...      LEATCTL may have an emulator before it
+    generate_stages.py OUTPUT LEATCTL...      LEATCTL is the path of leatctl; an emulator may come before it
 
-Positional arguments are marked in the tables; all others are keywords. None leaves an argument to the table's default. A
-keyword
-of Python gets an underscore: `global_`.
+The tables mark positional arguments; all others are keyword arguments. None means the default of the table. A name that is a
+keyword in Python gets an underscore: `global_`.
 """
 
 import json
@@ -58,7 +57,7 @@ Path = str | os.PathLike[str]
 Paths = Path | Sequence[Path]
 Names = str | Sequence[str]
 Scalars = str | float | Sequence[str | float]
-DType = Any  # a name, as "int64", or a dtype of torch, NumPy, JAX or MLX
+DType = Any  # a name, such as "int64", or a dtype of torch, NumPy, JAX or MLX
 '''
 
 BEGIN = '''
@@ -76,12 +75,12 @@ def _names(first: Names, more: tuple[str, ...]) -> Names:
 
 
 class Stages:
-    """A method for each stage, which returns a pipeline with that stage at the end."""
+    """Has a method for each stage. The method returns a new pipeline with this stage at its end."""
 
     __slots__ = ()
 
     def stage(self, kind: str, arguments: Mapping[str, Any]) -> Self:
-        """Adds a stage of that kind, with the arguments that are not None."""
+        """Adds a stage of this kind, with all arguments that are not None."""
         raise NotImplementedError
 
     def with_options(self, arguments: Mapping[str, Any]) -> Self:
@@ -113,13 +112,13 @@ def parameter(kind: str, argument: Entry) -> str:
 
 
 def is_list_alone(entry: Entry) -> bool:
-    """True if its only argument is a list of fields, which may be given one by one: select("a", "b")."""
+    """True if the only argument is a list of fields. The caller may give these fields one by one: select("a", "b")."""
     [first, *others] = entry["arguments"] or [{"type": ""}]
     return not others and first["type"] == "list of fields" and bool(first.get("positional"))
 
 
 def parameters(entry: Entry) -> list[str]:
-    """Positional ones in the order of the table, then keywords, with required ones first."""
+    """Returns the positional arguments in the order of the table, then the keyword arguments, the required ones first."""
     kind, arguments = entry["name"], entry["arguments"]
     places = [argument for argument in arguments if argument.get("positional")]
     names = [argument for argument in arguments if not argument.get("positional")]
@@ -139,7 +138,7 @@ def range_of(argument: Entry) -> str:
 
 
 def help_of(argument: Entry, prefix: str = "") -> list[str]:
-    """The lines for an argument and its group."""
+    """Returns the docstring's lines for an argument and for the arguments inside it."""
     default = f"default: {argument['default'] or repr('')}" if argument["default"] is not None else ""
     names = " or ".join(argument["choices"]) if argument["type"] == "dtype" and "choices" in argument else ""
     notes = "; ".join(note for note in (names, range_of(argument), default) if note)
@@ -202,7 +201,7 @@ def tables(entries: list[Entry]) -> list[str]:
     sources = [entry["name"] for entry in entries if entry["kind"] == "source"]
     # `pad` decides how batches are made, so it belongs to the whole stream
     per_record = [entry["name"] for entry in entries if entry["kind"] == "map" and entry["name"] != "pad"]
-    lines += ["}", "# Stages that a source within `concat` or `mix` may have of its own."]
+    lines += ["}", "# Stages that you may add to a single source within `concat` or `mix`."]
     text = ", ".join(json.dumps(name) for name in per_record)
     inner = textwrap.fill(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
     lines += ["PER_RECORD: frozenset[str] = frozenset(", "    {", f"{inner},", "    }", ")"]

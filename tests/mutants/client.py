@@ -71,7 +71,7 @@ MUTANTS = {
         ("labels of sentences are ids", 'elif name.endswith("labels") and tensor.ndim > 1:', 'elif name.endswith("labels"):'),
     ]),
     "client/python/leat/agreement.py": ("python.agreement python.ranks", [
-        ("ranks always agree", 'return f"the ranks differ ({self._what}): {differences}" if differences else _AGREED', "return _AGREED"),
+        ("ranks always agree", 'return f"the ranks differ (stream {self._what}): {differences}" if differences else _AGREED', "return _AGREED"),
         ("the first comparison is the last", "        self._is_due = True\n\n    def before_first", "        pass\n\n    def before_first"),
         ("a failed stream goes on", "            self._failure = error\n            raise\n", "            raise\n"),
         ("another order is none", "comparison.run(position + native.order)", "comparison.run(position)"),

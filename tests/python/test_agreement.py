@@ -300,7 +300,7 @@ def test_half_of_the_ranks(tmp_path: pathlib.Path, size: int, mute: list[int], m
         if rank in mute:
             assert told["one_without"] == "trained"
         else:
-            assert f"AgreementError: {missing} of {size} did not come to compare" in told["one_without"]
+            assert f"AgreementError: {missing} of {size} did not report what it reads" in told["one_without"]
 
 
 SHORT = ["equal", "other_data", "other_number"]
@@ -326,7 +326,7 @@ def test_mlx(tmp_path: pathlib.Path) -> None:
     hosts.write_text(json.dumps([[f"127.0.0.1:{free_port()}"] for _ in range(2)]))
     (tmp_path / "mlx").rename(tmp_path / "before")
     found = ranks_of("mlx", ["one_without"], tmp_path, MLX_HOSTFILE=str(hosts), TEST_MUTE="1")
-    assert "AgreementError: another rank of 2 did not come to compare" in found[0]["one_without"]
+    assert "AgreementError: another rank of 2 did not report what it reads" in found[0]["one_without"]
     assert found[1]["one_without"] == "trained"
 
 

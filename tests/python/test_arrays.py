@@ -93,7 +93,7 @@ def test_shared_memory() -> None:
     ):
         with pytest.raises(errors.SpecError, match=words):
             leat.convert(value, target, copy=False)
-    with pytest.raises(errors.SpecError, match="keeps an array where it is"):
+    with pytest.raises(errors.SpecError, match="shares the memory of an array"):
         leat.convert(array, "torch", device="cpu", copy=False)
     with pytest.raises(errors.SpecError, match="'tensorflow' is not one of"):
         leat.convert(array, "tensorflow")

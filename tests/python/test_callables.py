@@ -187,8 +187,8 @@ def test_refused() -> None:
             (7, "needs a function"),
             (lambda record: None, "must return a dict"),
             (lambda record: {}, "must return a dict"),
-            (lambda record: {"n": None}, "leat has no type for None"),
-            (lambda record: {"n": []}, "leat has no type for"),
+            (lambda record: {"n": None}, "leat cannot find a type for None"),
+            (lambda record: {"n": []}, "leat cannot find a type for"),
             (lambda record: {"n": big}, "put the function into a module"),
             (lambda record: {"n": lock.locked()}, "cannot be sent to another process"),
         ):
@@ -378,5 +378,5 @@ def test_batched(processes: int) -> None:
         n for n in everyone if n != 5
     ]
     lost = source.map(lambda batch: {"half": batch["id"][::2] + 1}, batched=True, schema={"half": "int64"}, warn=False)
-    with pytest.raises(errors.Error, match="not which ones: also return the column '_row'"):
+    with pytest.raises(errors.Error, match="cannot tell which ones: also return the column '_row'"):
         list(lost)

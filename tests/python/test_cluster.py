@@ -64,7 +64,7 @@ def test_worker_killed(gated: Data) -> None:
     with processes(2) as pool, ThreadPoolExecutor(1) as caller:
         called = caller.submit(prepare, gated, pool)
         leatctl = kill_worker(gated)
-        with pytest.raises(leat.Error, match=rf"shard \d/{N_SHARDS}: the executor: BrokenProcessPool: "):
+        with pytest.raises(leat.Error, match=rf"shard \d/{N_SHARDS}: the executor failed: BrokenProcessPool: "):
             called.result(HANG_S)
     gated.open_gate()
     wait_until_ended(leatctl)

@@ -166,9 +166,9 @@ def test_pandas_columns() -> None:
     coded = recognise.keep(found, ["kind"], {"kind": "codes"})
     assert [row["kind"] for row in rows_of(coded)] == [0, 1, 0]
     assert coded.columns is not None and coded.columns["kind"].classes == ("x", "y")
-    with pytest.raises(errors.DataError, match="'mixed' cannot be read, because it holds values that Arrow"):
+    with pytest.raises(errors.DataError, match="'mixed' cannot be read, because it contains values that Arrow"):
         recognise.keep(found, ["mixed"])
-    with pytest.raises(errors.DataError, match="'raw' cannot be read, because it holds bytes"):
+    with pytest.raises(errors.DataError, match="'raw' cannot be read, because it contains bytes"):
         recognise.keep(found, ["raw"])
     with pytest.raises(errors.DataError, match="cannot be read"):
         recognise.keep(found)
@@ -189,7 +189,7 @@ def test_polars_columns() -> None:
     assert second == {"c": "y", "l": [3], "a": [3.0, 4.0], "d": 2.0}
     assert [row["e"] for row in rows_of(kept(frame, ["e"], {"e": "codes"}))] == [1, 0]
     assert [row["s"] for row in rows_of(kept(frame, ["s"], {"s": "json"}))] == ['{"k":1}', '{"k":2}']
-    with pytest.raises(errors.DataError, match=r"'s' cannot be read, because it holds nested values \(struct"):
+    with pytest.raises(errors.DataError, match=r"'s' cannot be read, because it contains nested values \(struct"):
         kept(frame)
 
 
@@ -248,14 +248,14 @@ def test_datasets_classes_and_media(saved: Any) -> None:
     table = pa.table({"text": ["a"], "image": [{"bytes": b"x", "path": "x"}]})
     pictures = datasets.Dataset(table.cast(features.arrow_schema), info=datasets.DatasetInfo(features=features))
     assert rows_of(kept(pictures, ["text"])) == [{"text": "a"}]
-    with pytest.raises(errors.DataError, match="'image' cannot be read, because it holds image files"):
+    with pytest.raises(errors.DataError, match="'image' cannot be read, because it contains image files"):
         kept(pictures)
 
 
 def test_several_splits(saved: Any, tmp_path: pathlib.Path) -> None:
     datasets = pytest.importorskip("datasets")
     both = datasets.DatasetDict(train=saved, test=saved)
-    with pytest.raises(errors.SpecError, match=r"'train', 'test': name the one that you want, data\['train'\]"):
+    with pytest.raises(errors.SpecError, match=r"'train', 'test': pass one of them, for example data\['train'\]"):
         recognise.recognise(both)
     with pytest.raises(errors.SpecError, match=r"'train', 'test'"):
         recognise.recognise({"train": saved, "test": saved})
@@ -312,7 +312,7 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
         stream.write_table(days)
     assert kept(tmp_path / "d.arrow", ["text"]).paths == (str(tmp_path / "d.arrow"),)
     assert rows_of(kept(tmp_path / "d.arrow"))[1] == {"text": "b", "day": "1970-01-02", "kind": "y"}
-    with pytest.raises(errors.DataError, match="columns differ from those of the previous file"):
+    with pytest.raises(errors.DataError, match="columns differ from those of the first file"):
         recognise.recognise([tmp_path / "b.arrow", tmp_path / "d.arrow"])
     (tmp_path / "broken.arrow").write_bytes(b"ARROW1 no")
     with pytest.raises(errors.DataError, match="this is not a readable Arrow file"):
@@ -330,15 +330,15 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("thing", "text"),
     [
-        (3, "type builtins.int is not one that leat knows"),
-        (b"text", "type builtins.bytes is not one that leat knows"),
-        ({"a": 1}, "for a single row, give"),
+        (3, "leat cannot read data of the type builtins.int: give"),
+        (b"text", "leat cannot read data of the type builtins.bytes: give"),
+        ({"a": 1}, "for a single row, pass"),
         ([1, 2], "row 0 is a builtins.int"),
         ([{"a": 1}, {"a": "x"}], "values of different kinds: int64, text"),
         ([{"a": "\ud800"}], "row 0 is not Unicode text"),
-        ([{"a": 1 << 70}], "not a 64-bit integer"),
+        ([{"a": 1 << 70}], "does not fit into a 64-bit integer"),
         ([{"a": None}], "only nulls"),
-        ([{"a": b"x"}], "it holds bytes"),
+        ([{"a": b"x"}], "it contains bytes"),
         ([{"a": {"b": 1}}], "nested values"),
         ([{"a": object()}], "objects of the type builtins.object"),
         ([{"a": "x", "n" * 64: 1}], "must have 1 to 63 bytes"),
@@ -428,7 +428,7 @@ def test_two_writers_keep_one() -> None:
 def test_folder_that_cannot_be(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(errors.Error, match="the data cannot be kept in .*Not a directory"):
+    with pytest.raises(errors.Error, match="leat cannot store the data in .*Not a directory"):
         kept([{"text": "a"}])
 
 
@@ -482,7 +482,7 @@ def test_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20000, before[1]))
     try:
-        with pytest.raises(errors.Error, match="the data cannot be kept in .*File too large"):
+        with pytest.raises(errors.Error, match="leat cannot store the data in .*File too large"):
             kept(ROWS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -95,7 +95,7 @@ def test_files_are_those_of_datasets(layout: str, cache: Any, tmp_path: pathlib.
         rows = leat.hub(NAME, split=split)
         snapshot = next((tmp_path / "hub").rglob(COMMIT))
         assert [os.path.relpath(path, snapshot) for path in rows.spec["source"][1]["paths"]] == found, split
-    with pytest.raises(errors.NotFoundError, match="there are .*train"):
+    with pytest.raises(errors.NotFoundError, match="its splits are: .*train"):
         leat.hub(NAME, split="nothing")
 
 

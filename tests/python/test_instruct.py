@@ -285,7 +285,7 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     talks = write(tmp_path, [{"messages": talk} for talk in TALKS], "talks.jsonl")
     for match, data, options in (
         ("columns a, b are neither messages", other, {}),
-        ("no column 'q' for 'prompt'; there are prompt", path, {"columns": {"prompt": "q", "completion": "prompt"}}),
+        ("no column 'q' for 'prompt'; the data has prompt", path, {"columns": {"prompt": "q", "completion": "prompt"}}),
         ("make no known format: name messages", path, {"columns": {"prompt": "prompt"}}),
         ("give template, one of chatml", talks, {}),
         ("'mine' is not a template of leat; give one of chatml", talks, {"template": "mine"}),

@@ -331,17 +331,17 @@ def test_categoricals(fast: Any) -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "text"),
     [
-        ([{"a": "x", "b": "y"}], {}, "several columns of texts, a, b: choose one, text='a'"),
+        ([{"a": "x", "b": "y"}], {}, "several columns of texts, a, b: choose one of them, for example text='a'"),
         ([{"a": 1, "b": 0.5}], {}, r"no column of texts; it has a \(int64\), b \(float64\)"),
         ([{"a": "x"}], {"text": "b"}, "no column 'b'; the data has a"),
         ([{"a": "x"}], {"text": "{b}"}, "no column 'b'"),
-        ([{"a": "x"}], {"text": "{a!r}"}, "braces must hold only the name of a column, but they hold 'a'"),
+        ([{"a": "x"}], {"text": "{a!r}"}, "braces must contain only the name of a column, but they contain 'a'"),
         ([{"a": "x"}], {"text": "{a"}, "the text '{a' is malformed"),
         ([{"a": "x"}], {"text": "{}"}, "the text '{}' is malformed"),
         ([{"a": "x"}], {"text": ("a", "a", "a")}, "one or two columns, but you gave 3"),
         ([{"a": "x"}], {"labels": "b"}, "no column 'b'"),
-        ([{"a": "x", "label": "y"}], {"text": "a"}, "labels in 'label' are texts: give `classes`"),
-        ([{"a": "x", "b": "y"}], {"text": "a", "columns": ["b"]}, "'b' holds texts, which cannot be in a batch"),
+        ([{"a": "x", "label": "y"}], {"text": "a"}, "labels in 'label' are texts: set `classes`"),
+        ([{"a": "x", "b": "y"}], {"text": "a", "columns": ["b"]}, "'b' has texts, which cannot be in a batch"),
         ([{"a": "x"}], {"padding": "max_length"}, "needs `max_length`"),
         ([{"a": "x"}], {"padding": True}, "padding is True"),
         ([{"a": "x"}], {"epochs": 0}, "epochs is 0"),
@@ -351,7 +351,7 @@ def test_categoricals(fast: Any) -> None:
 def test_refused(tokenizer_json: str, rows: list[dict[str, Any]], options: dict[str, Any], text: str) -> None:
     with pytest.raises((errors.SpecError, ValueError), match=text):
         leat.dataloader(rows, tokenizer_json, **options)
-    with pytest.raises(errors.SpecError, match="with `text`, also give a tokenizer"):
+    with pytest.raises(errors.SpecError, match="`text` needs a tokenizer"):
         leat.dataloader(rows, None, text="a")
 
 

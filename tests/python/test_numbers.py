@@ -46,7 +46,7 @@ def test_numbers_of_csv_keep_their_values(csv: str) -> None:
     assert of(load(csv, columns={"id": np.float64, "price": "float64"})) == {
         "id": ("float64", [BIG, -HUGE + 1]), "price": ("float64", [0.5, 2.0]),
     }
-    with pytest.raises(errors.SpecError, match="'name' holds texts"):
+    with pytest.raises(errors.SpecError, match="'name' has texts"):
         load(csv, columns=["name"])
 
 
@@ -63,21 +63,21 @@ def test_what_would_be_rounded_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "huge.csv").write_text(f"x\n{2**63}\n")
     rows = [{"x": 0.5}, {"x": float(BIG)}]
     for source, line in ((tmp_path / "mixed.csv", 3), (rows, 2)):
-        with pytest.raises(errors.DataError, match=rf"float32 would round {BIG}\S*: to keep it, give columns=\{{'x': 'float64'\}}") as caught:
+        with pytest.raises(errors.DataError, match=rf"float32 would round {BIG}\S*: to keep the exact number, set columns=\{{'x': 'float64'\}}") as caught:
             load(source)
         assert caught.value.line == line
         assert of(load(source, columns={"x": "float64"})) == {"x": ("float64", [0.5, float(BIG)])}
         assert of(load(source, columns={"x": "float32"})) == {"x": ("float32", [0.5, float(BIG - 1)])}
     with pytest.raises(errors.DataError, match=r'late.csv:122: .*"0.5" is not a value of type int64: for fractions, give columns=\{\'x\': \'float32\'\}'):
         load(tmp_path / "late.csv", batch_size=200)
-    with pytest.raises(errors.SpecError, match="'x' holds texts.*float32"):
+    with pytest.raises(errors.SpecError, match="'x' has texts.*float32"):
         load(tmp_path / "huge.csv", columns=["x"])
 
 
 def test_integers_beside_fractions_of_python() -> None:
     with pytest.raises(errors.DataError, match=f"row 1 is {HUGE}, which float64 would round"):
         load([{"x": 0.5}, {"x": HUGE}])
-    with pytest.raises(errors.DataError, match=f"row 0 is {2**63}, which is not a 64-bit integer"):
+    with pytest.raises(errors.DataError, match=f"row 0 is {2**63}, which does not fit into a 64-bit integer"):
         load([{"x": [1, 2**63]}])
     assert of(load([{"x": decimal.Decimal(HUGE)}])) == {"x": ("int64", [HUGE])}
 

@@ -1,7 +1,7 @@
-"""Dask makes a prepared set in shards, and this program then trains on it.
+"""Dask's workers prepare a data set once, in shards. This program then reads its batches.
 
     python dask_prepare.py                           # two workers on this machine
-    python dask_prepare.py tcp://scheduler:8786      # the workers of a cluster, where all hosts see the file, its data and the set
+    python dask_prepare.py tcp://scheduler:8786      # a cluster whose hosts share the file, its data and the output folder
 
 You can use another executor in place of Dask's: concurrent.futures.ProcessPoolExecutor(),
 MPIPoolExecutor() of mpi4py.futures, submitit.AutoExecutor("jobs"), or executor="ray".

@@ -1,10 +1,10 @@
-"""Instruction tuning: a small, new Llama learns to answer. Only the answers have loss.
+"""Instruction tuning: trains a small Llama from scratch. Only the answers count in the loss.
 
     python instruction_tuning.py
 
-`leat.instructions` takes records with instruction, input and output (or prompt and completion, or
-chats). It writes the prompts, and makes labels that are -100 except on the answers. At the end, the
-program asks the model with the same prompt.
+`leat.instructions` reads records with instruction, input and output (or prompt and completion, or
+chats). It writes the prompts, and sets the labels to -100 everywhere except on the answers. At the
+end, the program gives the model the same prompts, and checks its answers.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def make_model(tokenizer: leat.Tokenizer) -> transformers.LlamaForCausalLM:
 
 
 def show(batch: dict[str, torch.Tensor], tokenizer: leat.Tokenizer) -> None:
-    """Prints the tokens of the first row that have loss, and those that have none."""
+    """Prints which tokens of the first row count in the loss, and which do not."""
     ids, labels = batch["input_ids"][0], batch["labels"][0]
     print("no loss on", repr(tokenizer.decode(ids[(labels == -100) & (batch["attention_mask"][0] == 1)])))
     print("loss on   ", repr(tokenizer.decode(ids[labels != -100])))
 
 
 def answer(model: transformers.LlamaForCausalLM, tokenizer: leat.Tokenizer, task: dict[str, str]) -> str:
-    """Returns the model's answer to the task, up to the token that ends an answer."""
+    """Returns the model's answer to the task, up to the end-of-sequence token."""
     prompt = tokenizer([PROMPT.format(**task)], return_tensors="pt")
     said = model.generate(**prompt, max_new_tokens=40, do_sample=False)
     return tokenizer.decode(said[0, prompt.input_ids.shape[1] :], skip_special_tokens=True).strip()

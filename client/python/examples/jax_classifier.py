@@ -1,10 +1,10 @@
-"""Predicts from texts who survived the Titanic: a classifier in JAX, on a table in memory.
+"""Predicts from texts who survived the Titanic: a classifier in JAX, on a CSV file.
 
     python jax_classifier.py
 
-`leat.dataloader` takes a data frame, a data set, a list of dicts, or paths, and a tokenizer of
-Hugging Face's kind. leat keeps the token ids in ~/.cache/leat, so a second run need not tokenize.
-All batches have one shape, so `jit` compiles only once.
+`leat.dataloader` takes your data (a data frame, a data set, a list of dicts, or paths) and a
+Hugging Face tokenizer. leat caches the token ids in ~/.cache/leat, so a second run does not
+tokenize again. All batches have the same shape, so `jit` compiles only once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def make_weights(key: jax.Array, n_tokens: int, n_classes: int = 2, width: int =
 
 
 def loss_of(weights: Weights, batch: Batch) -> jax.Array:
-    """The mean loss of a classifier: a mean of embeddings, and one layer."""
+    """The mean loss of a classifier that averages the embeddings and applies one linear layer."""
     mask = batch["attention_mask"][..., None]
     mean = (weights["embedding"][batch["input_ids"]] * mask).sum(1) / mask.sum(1)
     likelihood = jax.nn.log_softmax(mean @ weights["head"] + weights["bias"])

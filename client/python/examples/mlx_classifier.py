@@ -2,9 +2,9 @@
 
     python mlx_classifier.py
 
-`config/titanic.yaml` is a configuration of leatd. If an operator's daemon serves it,
-`leat.open("titanic")` gives you its batches. This program reads the file as a pipeline instead, so
-it needs no running daemon. The batches are exactly the same.
+`config/titanic.yaml` is a configuration file of the daemon leatd. If a daemon with this file is
+running, `leat.open("titanic")` connects to this daemon. This program instead reads the file as a
+pipeline, so you need not start a daemon. Both ways give the same batches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ N_EPOCHS = 10
 
 
 class Classifier(nn.Module):
-    """A mean of embeddings, and one layer."""
+    """Averages the embeddings, and applies one linear layer."""
 
     def __init__(self, n_tokens: int, n_classes: int = 2, width: int = 32) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Classifier(nn.Module):
 
 
 def loss_of(model: Classifier, batch: dict[str, mx.array]) -> tuple[mx.array, mx.array]:
-    """The mean loss of the batch, and the number of rows that the model predicts right."""
+    """The mean loss of the batch, and the number of rows that the model predicts correctly."""
     logits = model(batch["input_ids"], batch["attention_mask"])
     n_right = (logits.argmax(1) == batch["labels"]).sum()
     return nn.losses.cross_entropy(logits, batch["labels"], reduction="mean"), n_right
@@ -58,7 +58,7 @@ def main() -> None:
             n = len(batch["labels"])
             total, n_right, n_rows = total + loss.item() * n, n_right + right.item(), n_rows + n
         losses.append(total / n_rows)
-        print(f"epoch {epoch}: loss {losses[-1]:.4f}, {n_right / n_rows:.1%} of {n_rows} passengers right")
+        print(f"epoch {epoch}: loss {losses[-1]:.4f}, {n_right / n_rows:.1%} of {n_rows} passengers predicted correctly")
     assert losses[-1] < 0.9 * losses[0], losses
 
 

@@ -3,8 +3,9 @@
     python mlx_distributed.py
     mlx.launch -n 2 mlx_distributed.py                # does the same
 
-MLX and leat both take the rank from the environment variables of mlx.launch. Each process gets its
-own part of the steps, and all get the same number. No row comes twice; the program checks this.
+MLX and leat both read the rank from the environment variables that mlx.launch sets. Each process
+gets its own share of the steps, and all shares have the same size. The program checks that no row
+comes twice.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ N_EPOCHS = 8
 
 
 def passengers() -> leat.Pipeline:
-    """This rank's share: input_ids and attention_mask int32 [32, 64], labels int32 [32], and the
-    number of each passenger."""
+    """This rank's batches: input_ids and attention_mask int32 [32, 64], labels and passenger (the
+    passenger's number) int32 [32]."""
     return (
         leat.csv(CONFIG / "titanic.csv")
         .cast("PassengerId", "passenger", dtype="int32")
@@ -45,7 +46,7 @@ def passengers() -> leat.Pipeline:
 
 
 class Classifier(nn.Module):
-    """A mean of embeddings, and one layer."""
+    """Averages the embeddings, and applies one linear layer."""
 
     def __init__(self, n_tokens: int, n_classes: int = 2, width: int = 32) -> None:
         super().__init__()
@@ -99,8 +100,8 @@ def train(world: mx.distributed.Group) -> None:
 
 
 def launch() -> int:
-    """Starts this program once for each rank. mlx.launch does the same, but does not say if a rank
-    has failed."""
+    """Starts this program once for each rank. mlx.launch does the same, but does not report a
+    failed rank."""
     port = 20000 + os.getpid() % 5000 * N_PROCESSES  # and those behind it: another run takes others
     with tempfile.NamedTemporaryFile("w", suffix=".json") as hosts:
         json.dump([[f"127.0.0.1:{port + rank}"] for rank in range(N_PROCESSES)], hosts)

@@ -1,8 +1,8 @@
-"""Ray makes a prepared set, and Ray Data reads its epochs. Each task makes a range of steps. If Ray
-repeats a task on another node, it gives the same rows.
+"""Ray prepares a data set once, and Ray Data then reads epochs from it. Each task reads a range of
+steps. If Ray repeats a task on another node, the task returns the same rows.
 
     python ray_data.py                              # on this machine
-    RAY_ADDRESS=auto python ray_data.py             # on a cluster, where all nodes see the file, its data and the set
+    RAY_ADDRESS=auto python ray_data.py             # on a cluster whose nodes share the file, its data and the output folder
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Ray Train: leat takes the ranks from Ray, and checkpoints hold the position beside the model.
+"""Ray Train: leat gets the ranks from Ray. Checkpoints contain the model and the data position.
 
     python ray_train.py                             # two workers on this machine
-    RAY_ADDRESS=auto python ray_train.py            # on a cluster, where all nodes see the data and STORAGE
+    RAY_ADDRESS=auto python ray_train.py            # on a cluster whose nodes share the data and STORAGE
 
 If a worker or its node is lost, Ray starts all workers again. They continue with the batch after
 the last checkpoint, even if there are fewer workers.
@@ -28,7 +28,7 @@ SAVE_EVERY = 10  # batches of a rank
 
 
 def train() -> None:
-    """Runs in each worker."""
+    """Trains the model. Ray runs this function in each worker."""
     torch.manual_seed(0)
     model = prepare_model(nn.Sequential(nn.EmbeddingBag(3000, 16, padding_idx=0), nn.Linear(16, 2)))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -56,8 +56,8 @@ def train() -> None:
 
 
 def save(model: nn.Module, optimizer: torch.optim.Optimizer, batches: leat.Pipeline, metrics: dict[str, float]) -> None:
-    """All ranks call this, because state_dict() compares their positions. Rank 0 saves the
-    checkpoint."""
+    """All ranks must call this function, because state_dict() compares their positions. Only rank 0
+    saves the checkpoint."""
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "data": batches.state_dict()}
     is_first = ray.train.get_context().get_world_rank() == 0
     with tempfile.TemporaryDirectory() as folder:

@@ -2,9 +2,10 @@
 
     python torch_classifier.py
 
-leat makes a text of each row of the CSV file, "Passenger class: 3 Name: .. Sex: male ..", and token
-ids of the text. It does so in a daemon, which starts with the first batch and ends with this
-process. The model is a mean of embeddings and one layer. It trains in a few seconds on a CPU.
+leat turns each row of the CSV file into a text, such as "Passenger class: 3 Name: .. Sex: male ..",
+and tokenizes this text. This happens in a daemon, which starts with the first batch and ends with
+this process. The model averages the embeddings and applies one linear layer. It trains in a few
+seconds on a CPU.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ N_EPOCHS = 10
 
 
 def passengers(part: Literal["train", "validation"]) -> leat.Pipeline:
-    """Batches of this part of the rows: input_ids and attention_mask int32 [32, 64], labels int64
-    [32]."""
+    """The batches of the training or validation rows: input_ids and attention_mask int32 [32, 64],
+    labels int64 [32]."""
     return (
         leat.csv(CONFIG / "titanic.csv")
         # A passenger without a known age has no "Age: " in the text either.
@@ -63,7 +64,7 @@ def accuracy(model: nn.Module, batches: leat.Pipeline) -> float:
 
 
 def train_epoch(model: nn.Module, optimizer: torch.optim.Optimizer, batches: Any) -> float:
-    """Trains on all batches of an epoch, and returns their mean loss."""
+    """Trains for one epoch, and returns the mean loss of the batches."""
     losses = []
     for batch in batches:  # one epoch; the next loop is the next one, shuffled anew
         logits = model(batch["input_ids"], batch["attention_mask"])
@@ -90,7 +91,7 @@ def main() -> None:
         print(f"epoch {epoch}: loss {loss:.4f}")
     print(batches.summary())
     right = accuracy(model, validation)
-    print(f"{right:.1%} of the other passengers right")
+    print(f"{right:.1%} of the validation passengers predicted correctly")
     assert losses[-1] < 0.9 * losses[0], losses
     assert right > 0.65, right  # as many did not survive as would be right by saying so of all: 59 %
 

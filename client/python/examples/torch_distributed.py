@@ -1,12 +1,12 @@
-"""Data-parallel training without a framework: two processes of torch.distributed average their
-gradients with gloo.
+"""Data-parallel training with plain PyTorch: two processes average their gradients with
+torch.distributed and gloo.
 
     python torch_distributed.py
     torchrun --nproc-per-node 2 torch_distributed.py      # does the same
 
-leat takes the rank from torch.distributed. Each process gets its own part of the steps, and all
-get the same number. You need no sampler and no DataLoader. No row comes twice; the program checks
-this.
+leat gets the rank from torch.distributed. Each process gets its own share of the steps, and all
+shares have the same size. You need no sampler and no DataLoader. The program checks that no row
+comes twice.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ N_EPOCHS = 5
 
 
 def passengers() -> leat.Pipeline:
-    """This rank's share: features float32 [32, 6], labels int64 [32], and the number of each
-    passenger."""
+    """This rank's batches: features float32 [32, 6], labels and passenger (the passenger's number)
+    int64 [32]."""
     return (
         leat.csv(CONFIG / "titanic.csv")
         .cast("PassengerId", "passenger", dtype="int64")
@@ -56,7 +56,7 @@ def average_gradients(model: nn.Module) -> None:
 
 
 def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """Returns the objects of all ranks."""
+    """Returns the tensors of all ranks."""
     every = [torch.empty_like(tensor) for _ in range(dist.get_world_size())]
     dist.all_gather(every, tensor)
     return every
@@ -65,7 +65,7 @@ def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
 def train_epoch(
     model: nn.Module, optimizer: torch.optim.Optimizer, batches: leat.Pipeline
 ) -> tuple[float, torch.Tensor]:
-    """Returns the mean loss over all ranks, and the passengers that came to this rank."""
+    """Trains for one epoch. Returns the mean loss over all ranks, and this rank's passengers."""
     losses, seen = [], []
     for batch in batches.to("torch"):
         loss = nn.functional.cross_entropy(model(batch["features"]), batch["labels"])
@@ -91,7 +91,7 @@ def main() -> None:
         rows = torch.cat(gather(seen))
         assert len(rows.unique()) == len(rows), "a row came twice"
         if dist.get_rank() == 0:
-            print(f"epoch {epoch}: loss {loss:.4f}; {len(seen)} of {len(rows)} passengers came to rank 0")
+            print(f"epoch {epoch}: loss {loss:.4f}; rank 0 got {len(seen)} of {len(rows)} passengers")
     weights = gather(nn.utils.parameters_to_vector(model.parameters()).detach())
     assert all(torch.equal(weights[0], other) for other in weights), "the ranks have different weights"
     assert losses[-1] < 0.9 * losses[0], losses

@@ -3,9 +3,9 @@
     python trainer.py
     torchrun --nproc-per-node 2 trainer.py                # does the same
 
-`leat.TorchDataset` is an IterableDataset. Here it gives single rows. Trainer's DataLoader makes
-batches of them, and Accelerate divides these among the processes. leat knows how Accelerate does
-this, so no row comes twice; the program checks this.
+`leat.TorchDataset` is an IterableDataset. Here it yields single rows. Trainer's DataLoader makes
+batches of these rows, and Accelerate divides the batches among the processes. leat knows how
+Accelerate divides them, so no row comes twice. The program checks this.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ N_EPOCHS = 4
 
 
 def passengers() -> leat.Pipeline:
-    """input_ids and attention_mask int32 [32, 48], labels, and the number of each passenger, int64
-    [32]."""
+    """The batches: input_ids and attention_mask int32 [32, 48], labels and passenger (the
+    passenger's number) int64 [32]."""
     return (
         leat.csv(CONFIG / "titanic.csv")
         .cast("PassengerId", "passenger", dtype="int64")
@@ -45,7 +45,7 @@ def passengers() -> leat.Pipeline:
 
 
 class Classifier(transformers.BertForSequenceClassification):
-    """Keeps the numbers of the passengers that it has seen."""
+    """Records the numbers of all passengers that pass through the model."""
 
     def __init__(self, config: transformers.BertConfig) -> None:
         super().__init__(config)
@@ -79,13 +79,13 @@ def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
 
 
 def check(model: Classifier) -> None:
-    """Checks that no passenger came twice in an epoch, to one rank or to two, and that all ranks
-    have the same weights."""
+    """Checks that no passenger came twice in an epoch, on the same rank or on another. Also checks
+    that all ranks have the same weights."""
     for epoch, seen in enumerate(torch.cat(model.seen).chunk(N_EPOCHS)):
         rows = torch.cat(gather(seen))
         assert len(rows.unique()) == len(rows), "a row came twice"
         if dist.get_rank() == 0:
-            print(f"epoch {epoch}: {len(seen)} of {len(rows)} passengers came to rank 0")
+            print(f"epoch {epoch}: rank 0 got {len(seen)} of {len(rows)} passengers")
     weights = gather(torch.nn.utils.parameters_to_vector(model.parameters()).detach())
     assert all(torch.equal(weights[0], other) for other in weights), "the ranks have different weights"
 

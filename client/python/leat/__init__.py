@@ -14,8 +14,9 @@
     for batch in batches:               # each loop is one epoch
         tensors = batch.to("torch")     # {"input_ids": int32 [32, 128], "labels": int64 [32], ...}
 
-help(leat.Pipeline) lists all stages and their arguments. help(leat.Batch) shows what you can do with a batch. help(leat.errors)
-lists the errors. `import leat` is fast: it imports neither NumPy nor a framework before you use a function that needs it.
+help(leat.Pipeline) lists all stages and their arguments. help(leat.Batch) shows what you can do with a batch.
+help(leat.errors) lists the errors. `import leat` is fast: leat imports NumPy or a framework only when you call a function that
+needs this library.
 """
 
 from __future__ import annotations
@@ -86,10 +87,10 @@ def _import(place: str) -> object:
     except ModuleNotFoundError as error:
         if error.name not in ("leat._leat", "leat._stages"):
             raise
-        what = f"{__path__[0]} is the source of leat, where the compiled module {error.name} is missing"
+        what = f"{__path__[0]} is the source of leat, without the compiled module {error.name}"
         how = "run `pip install .` in the checkout, and start Python in another folder"
         raise ImportError(
-            f"{what}: {how}; or, after a build with cmake, set PYTHONPATH=build/release/python", name=error.name
+            f"{what}: {how}; or build with cmake, and set PYTHONPATH=build/release/python", name=error.name
         ) from None
 
 
@@ -105,7 +106,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The names for help() and completion. TorchDataset needs torch."""
+    """Returns the names for help() and completion. TorchDataset is one of them only if torch is installed."""
     import importlib.util
 
     has_torch = "torch" in sys.modules or importlib.util.find_spec("torch") is not None

@@ -1,12 +1,14 @@
-"""All ranks compare what they will read. If the data, spec, seed or place of one rank differs, all of them raise an error.
+"""All ranks compare what they are going to read. If the data, spec, seed or position of one rank differs, all ranks raise an
+error.
 
 They compare before the first batch of a stream, before the first batch after `load_state_dict`, `seek` or `set_epoch`, and at
-each `state_dict`. Messages go through the framework that the program has initialised: torch.distributed's store, JAX's
-coordination service, or MPI by mpi4py. These are not collectives, so no rank waits longer than `agree_timeout`. Rank 0 collects
-a fingerprint of each rank, and sends a verdict to each. MLX has only collectives, and does not say if it is initialised. So
-leat uses it only if you give its group.
+each `state_dict`. The ranks send messages through the framework that the program has initialised: torch.distributed's store,
+JAX's coordination service, or MPI (mpi4py). leat uses no collective operations there, so no rank waits longer than
+`agree_timeout`. Rank 0 collects a fingerprint from each rank, compares them, and sends the result to each rank. MLX has only
+collective operations, and a program cannot ask if MLX is initialised. So leat uses MLX only if you set `agree` to an MLX
+group.
 
-If a rank does not come, for example because it has `agree=False`, the other ranks fail after `agree_timeout`.
+If a rank does not take part, for example because it has `agree=False`, the other ranks fail after `agree_timeout`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _LATE_S = 1.0
 _POLL_S = 0.0005, 0.05  # the first pause, and the longest
 _N_FILES = 3  # that are named
 _N_HOSTS = 4
-_ADVICE = "All ranks must read the same streams and call state_dict() equally often, or all must have agree=False"
+_ADVICE = "Make all ranks read the same streams and call state_dict() equally often, or set agree=False on all ranks"
 _UNREADABLE = 2**64 - 1  # in place of the size of a file
 _AGREED, _TELL_FILES, _LATE = "agreed", "files", "late"
 
@@ -57,7 +59,7 @@ class Line(Protocol):
 
     def send(self, to: int, key: str, text: str) -> None: ...
     def poll(self, source: int, key: str) -> str | None:
-        """Returns the message of this rank, or None if it has not come yet."""
+        """Returns the message of this rank, or None if it has not arrived yet."""
 
 
 # ---- torch.distributed, JAX ----
@@ -84,8 +86,8 @@ class _Store:
 
 
 class _Torch(_Store):
-    """Uses the store of torch's default group. For threads and forked workers, it makes a copy of the store with a connection
-    of its own. This takes up to a second. The copy ends with the group."""
+    """Uses the store of torch's default group. For threads and forked workers, it clones the store, because each clone has its
+    own connection. This takes up to a second. The clone lives as long as the group."""
 
     _copies: weakref.WeakKeyDictionary[Any, tuple[int, Any]] = weakref.WeakKeyDictionary()  # with the process
 
@@ -116,7 +118,8 @@ class _Torch(_Store):
 
 
 def _worker() -> str:
-    """Returns a suffix for keys. So a forked worker of a DataLoader compares with the workers of the same number."""
+    """Returns a suffix for keys. With this suffix, a worker of a DataLoader compares only with workers of the same number on
+    other ranks."""
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
     return "" if info is None else f"/worker {info.id}"
@@ -149,7 +152,7 @@ class _Jax(_Store):
 
 
 class _Mpi:
-    """Passes messages of one tag through a communicator."""
+    """Passes messages through an MPI communicator, all with the same tag."""
 
     name = "mpi4py"
     _TAG = 0x1EA7
@@ -186,8 +189,8 @@ class _Mpi:
 
 
 class _Mlx:
-    """A group of MLX. MLX has only collectives, and they wait without limit. So they run in a thread. If a rank does not come,
-    leat abandons the thread. Each rank gets the texts of all ranks."""
+    """Passes messages through an MLX group. MLX has only collective operations, which wait without a time limit. So leat runs
+    them in a thread, and abandons the thread if a rank does not take part. Each rank gets the texts of all ranks."""
 
     name = "mlx"
 
@@ -196,7 +199,7 @@ class _Mlx:
         self._group = group
 
     def exchange(self, text: str, timeout: float) -> list[str] | None:
-        """Returns the texts of all ranks, or None if not all ranks came in time."""
+        """Returns the texts of all ranks, or None if a rank did not send its text in time."""
         found: list[list[str]] = []
         mx = sys.modules["mlx.core"]
         mx.synchronize()  # what the trainer has begun goes first
@@ -287,7 +290,7 @@ class Agreement:
         self._failure: AgreementError | None = None
 
     def expect(self) -> None:
-        """The stream moves to another place, so the ranks compare before the next batch."""
+        """Call this when the stream moves to another position. The ranks then compare before the next batch."""
         self._is_due = True
 
     def before_first(self, cursor: Cursor) -> None:
@@ -326,25 +329,27 @@ class Agreement:
             self._failure = error
             raise
         except Exception as error:  # of a store whose rank is gone
-            self._failure = AgreementError(f"the ranks could not compare the stream {what}, by {line.name}: {error}")
+            self._failure = AgreementError(
+                f"the ranks could not compare what they read (stream {what}, through {line.name}): {error}"
+            )
             raise self._failure from error
 
     def _tell_nothing(self) -> None:
         """Warns once that leat does not compare the ranks."""
         global _has_warned
         why = (
-            f"the {self._world_size} ranks cannot compare what they read, because torch.distributed, JAX or mpi4py is not "
-            "initialised with these ranks"
+            f"the {self._world_size} ranks cannot compare what they read, because neither torch.distributed nor JAX nor "
+            "mpi4py is initialised with these ranks"
         )
         if self._agree != "auto":
             raise SpecError(
-                f"{why}, but agree is {self._agree!r}: initialise one of these libraries first, or give agree=False", path="agree"
+                f"{why}, but agree is {self._agree!r}: initialise one of these libraries first, or set agree=False", path="agree"
             )
         if not _has_warned and self._rank == 0 and not _worker():
             _has_warned = True
             from .pipeline import outside
 
-            warnings.warn(f"{why}. To end this warning, give agree=False", RuntimeWarning, stacklevel=outside())
+            warnings.warn(f"{why}. To end this warning, set agree=False", RuntimeWarning, stacklevel=outside())
 
 
 def _new_key(stream: str) -> str:
@@ -355,7 +360,7 @@ def _new_key(stream: str) -> str:
 
 
 class _Comparison:
-    """One comparison. `what` names it in errors. `files` are the files of this rank."""
+    """One comparison. `what` describes the comparison in errors. `files` lists the files of this rank."""
 
     def __init__(self, line: Line | _Mlx, key: str, what: str, timeout: float, files: str) -> None:
         self._line = line
@@ -366,7 +371,7 @@ class _Comparison:
 
     def run(self, fingerprint: str) -> None:
         """Returns if all ranks reported the same values. Raises AgreementError if the values differ, or if a rank did not
-        come."""
+        report."""
         own = json.dumps({"host": socket.gethostname(), "comparison": self._key, "fingerprint": fingerprint})
         line = self._line
         if isinstance(line, _Mlx):
@@ -389,7 +394,7 @@ class _Comparison:
 
     def _judge(self, members: list[_Member]) -> str:
         differences = _differences(members)
-        return f"the ranks differ ({self._what}): {differences}" if differences else _AGREED
+        return f"the ranks differ (stream {self._what}): {differences}" if differences else _AGREED
 
     def _follow(self, line: Line, own: str) -> str:
         line.send(0, self._key, own)
@@ -428,7 +433,7 @@ class _Comparison:
             member.files = found.get(member.rank, "")
 
     def _wait(self, line: Line, sources: Iterable[int], kind: str, timeout: float) -> dict[int, str]:
-        """Returns the messages of these ranks that come in time."""
+        """Returns the messages of these ranks that arrive in time."""
         begin = time.monotonic()
         found: dict[int, str] = {}
         missing = set(sources)
@@ -446,7 +451,7 @@ class _Comparison:
                 return found
             if waited > _WARN_S and not has_warned and line.rank == 0:
                 has_warned = True
-                text = f"{self._here()} still waits for {_ranks(missing)} of {line.size} to compare the stream {self._what}, by {line.name}"
+                text = f"{self._here()} still waits for {_ranks(missing)} of {line.size} to report {self._subject()}"
                 warnings.warn(f"{text}. It gives up after {timeout:g} s. {_ADVICE}", RuntimeWarning, stacklevel=2)
             time.sleep(min(pause, timeout - waited))
             pause = min(2 * pause, longest)
@@ -456,9 +461,12 @@ class _Comparison:
 
     def _missing(self, missing: str) -> str:
         return (
-            f"{missing} of {self._line.size} did not come to compare the stream {self._what}, by {self._line.name}. "
+            f"{missing} of {self._line.size} did not report {self._subject()}. "
             f"{self._here()} waited {self._timeout:g} s. {_ADVICE}"
         )
+
+    def _subject(self) -> str:
+        return f"what it reads (stream {self._what}, through {self._line.name})"
 
 
 # ---- what differs ----
@@ -495,7 +503,7 @@ def _differ(members: list[_Member], name: str) -> bool:
 
 
 def _differences(members: list[_Member]) -> str:
-    """Returns the differences as text. It is empty if there are none."""
+    """Returns the differences as text, or an empty text if there are none."""
     found = []
     for name in members[0].fields:
         if _differ(members, name):
@@ -510,7 +518,7 @@ def _short(value: str) -> str:
 
 
 def _file_differences(members: list[_Member]) -> list[str]:
-    """Compares the files one by one, by their places in the lists, because a file may have another name on another rank."""
+    """Compares the files by their positions in the lists, because a file may have different names on different ranks."""
     lists = {member.rank: [line.split("\t", 2) for line in member.files.splitlines()] for member in members}
     if not all(lists.values()):
         return []

@@ -1,6 +1,6 @@
-"""Arrays of one framework as arrays of another.
+"""Converts arrays of one framework to arrays of another.
 
-A copy goes through NumPy, so each pair of frameworks works alike. Sharing memory goes through DLPack.
+Copies go through NumPy, so all pairs of frameworks behave alike. Arrays that share memory go through DLPack.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ _CLASSES = {"torch": ("torch", "Tensor"), "numpy": ("numpy", "ndarray"), "jax": 
 def convert(arrays: Any, framework: str, device: Any = None, copy: bool | None = None) -> Any:
     """Converts arrays of one framework to arrays of "torch", "jax", "mlx" or "numpy", also inside dicts, lists and tuples.
 
-    arrays: torch tensors, arrays of NumPy, JAX or MLX, tensors of leat. A batch becomes a dict. Other objects stay as they are.
+    arrays: torch tensors, arrays of NumPy, JAX or MLX, or tensors of leat. A batch becomes a dict. Other objects stay as they
+        are.
     device: the same as in Batch.to().
-    copy: None or True makes copies on the device, without gradients. False makes arrays that share the memory: if you write to
-        one, the other changes too. It raises SpecError if the two frameworks cannot share the array.
-    Shapes and dtypes stay the same, bfloat16 too. But unless jax_enable_x64 is set, JAX turns int64 into int32 and float64 into
-    float32. Raises DataError if a number does not fit.
+    copy: None or True makes copies on the device, without gradients. False makes arrays that share memory with the originals:
+        if you write to one array, the other changes, too. leat raises SpecError if the two frameworks cannot share the array.
+    Shapes and dtypes stay the same, including bfloat16. There is one exception: without jax_enable_x64, JAX turns int64 into
+    int32 and float64 into float32. Raises DataError if a number does not fit.
     """
     if isinstance(arrays, _leat.Batch):
         return frameworks.convert(arrays, framework, device, copy)
@@ -42,7 +43,8 @@ def convert(arrays: Any, framework: str, device: Any = None, copy: bool | None =
 
 
 def _origin(value: Any) -> str | None:
-    """Returns the framework of an array, "leat" for a Tensor, or None if it is not an array. It imports no framework."""
+    """Returns the framework of an array ("leat" for a leat.Tensor), or None if the value is not an array. Imports no
+    framework."""
     if isinstance(value, _leat.Tensor):
         return "leat"
     for framework, (name, kind) in _CLASSES.items():
@@ -57,7 +59,7 @@ def _shared(value: Any, origin: str, framework: str, device: Any) -> Any:
         return value
     if device is not None:
         raise SpecError(
-            "copy=False keeps an array where it is, so it cannot move to another device: leave out copy=False, or"
+            "copy=False shares the memory of an array, so the array cannot move to another device: leave out copy=False, or"
             f" device={device!r}"
         )
     if "mlx" in (origin, framework):
@@ -77,12 +79,12 @@ def _bfloat16() -> Any:
         return module("ml_dtypes").bfloat16
     except ImportError as error:
         raise SpecError(
-            "leat converts bfloat16 through NumPy, which needs ml_dtypes for it: install ml_dtypes, or convert to float32 first"
+            "leat cannot convert bfloat16 without the package ml_dtypes: install ml_dtypes, or convert to float32 first"
         ) from error
 
 
 def _to_numpy(value: Any, origin: str) -> Any:
-    """Returns a NumPy array, which may share the memory."""
+    """Returns a NumPy array, which may share memory with the value."""
     numpy = module("numpy")
 
     if origin == "leat":

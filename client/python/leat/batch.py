@@ -1,7 +1,7 @@
 """A batch: a mapping of names to tensors in shared memory.
 
-The extension has the mapping, its tensors and their lifetimes. The methods here load the modules that convert, save and check a
-batch at their first use.
+The C extension implements the mapping, its tensors and their lifetimes. The methods here convert, save and check a batch. Each
+of them imports its module at the first call.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Tensor = _leat.Tensor
 class Batch(_leat.Batch):
     """A mapping of names to Tensors, in the order of the stream.
 
-    It holds one slot of the window until you call release(), or until the batch and all arrays that view it are gone. `with
-    batch:` releases it at the end of the block.
+    A batch occupies one slot of shared memory until you call release(), or until the batch and all arrays that view it are
+    gone. `with batch:` releases the batch at the end of the block.
     """
 
     __slots__ = ("__weakref__",)
@@ -30,30 +30,30 @@ class Batch(_leat.Batch):
     def to(self, framework: str, device: Any = None, copy: bool | None = None) -> dict[str, Any]:
         """Returns the tensors as a dict of arrays of "torch", "jax", "mlx" or "numpy".
 
-        copy: None makes writable copies on the CPU, which do not hold the slot. For "cuda", the GPU makes the copy, and your
-            program does not wait for it. False makes arrays that view the slot, or raises SpecError if the framework cannot
-            have such arrays.
+        copy: None makes copies that are independent of the batch and, on the CPU, writable. With device="cuda", the GPU makes
+            the copies while your program continues. False makes arrays that view the memory of the batch, or raises SpecError
+            if the framework cannot do this.
         """
         from . import frameworks
 
         return frameworks.convert(self, framework, device=device, copy=copy)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("cannot pickle or copy a batch, because its memory belongs to the stream: take batch.to(..)")
+        raise TypeError("cannot pickle or copy a batch, because its memory belongs to the stream: use the arrays of batch.to(..)")
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Writes the batch as "safetensors", "npz" or "jsonl". If format is None, the suffix of the path decides.
 
-        The new file is complete, or the old file stays as it was. Raises SpecError for an unknown format, or a tensor name that the
-        format cannot hold, and OSError if the file system fails. `leat.saving.save` can also compress .npz.
+        If save() fails, an old file of this name stays unchanged. Raises SpecError if the format is unknown or does not allow
+        the name of a tensor, and OSError if the file system fails. `leat.saving.save` can also compress .npz.
         """
         from . import saving
 
         saving.save(self, path, format)
 
     def check(self, vocab_size: int | None = None, pad_id: int | None = None) -> Report:
-        """Looks for NaN, infinities, ids out of range, and rows that have only padding. The report counts as true if the
-        batch has no faults."""
+        """Looks for NaN, infinities, ids out of range, and rows that have only padding. The returned report is true in an `if`
+        when the batch has no faults."""
         from . import checking
 
         return checking.check(self, vocab_size=vocab_size, pad_id=pad_id)

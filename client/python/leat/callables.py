@@ -1,8 +1,8 @@
 """Python functions in a pipeline. `Pipeline.map` makes an `exec` stage, whose helper processes run this module.
 
-A helper is `python -m leat.callables PAYLOAD [--batched N]`. It reads a record as a line of JSON, and answers with a line. The
-payload is the function (see `carried`). With --batched the function gets all pending records, up to N. Timing decides which
-records come together, so the result of a row must depend on that row alone.
+A helper is `python -m leat.callables PAYLOAD [--batched N]`. It reads each record as a line of JSON, and answers with one
+line. PAYLOAD is the function as text (see `carried`). With --batched, the function gets all pending records at once, at most
+N. Which records come together depends on timing. So the result for a row must depend only on this row.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ _BATCH_MAX = 4096
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR")  # as `exec` does, beside LC_*
 _COST = (
     "a Python function takes 10 to 100 us per record, because each record goes to another process and back as JSON; a stage of "
-    "leat takes about 1 us. Use a stage if one does the same, or raise `processes`. (warn=False ends this warning)"
+    "leat takes about 1 us. Use a stage of leat if one does the same work, or increase `processes`. "
+    "To end this warning, set warn=False"
 )
 
 
 class CostWarning(UserWarning):
-    """Your pipeline works, but this part of it is slow."""
+    """Warns that a Python function in your pipeline is slow. The pipeline works, and its batches are correct."""
 
 
 # ---- types ----
@@ -52,7 +53,7 @@ def _type_of(name: str, value: Any) -> tuple[str, int | None]:
         dtype = {"uint32": "int64", "uint64": "int64"}.get(dtype, dtype)
         shape = tuple(getattr(value, "shape", ()))
         if len(shape) > 1:
-            hint = f"a field can only be a number or a flat list of numbers: give {name}.reshape(-1)"
+            hint = f"a field can only be a number or a flat list of numbers, so return {name}.reshape(-1)"
             raise SpecError(f"an array of {len(shape)} dimensions cannot be a field: {hint}", path=f"map.{name}")
         if dtype not in ("object",) and not dtype.startswith("str"):
             return dtype, shape[0] if shape else None
@@ -66,11 +67,12 @@ def _type_of(name: str, value: Any) -> tuple[str, int | None]:
         return "text", None
     if isinstance(value, (list, tuple)) and value and not isinstance(value[0], str):
         return _type_of(name, max(value, key=lambda item: isinstance(item, float)))[0], -1
-    raise SpecError(f"leat has no type for {value!r}: give `schema`, for example schema={{{name!r}: \"int64[]\"}}", path=f"map.{name}")
+    raise SpecError(f"leat cannot find a type for {value!r}: give `schema`, for example schema={{{name!r}: \"int64[]\"}}", path=f"map.{name}")
 
 
 def _type_of_all(name: str, values: list[Any]) -> str:
-    """Returns the type of a field from its values in some records. Arrays of equal length have that length."""
+    """Returns the type of a field from its values in some records. If all arrays have the same length, the type includes this
+    length."""
     found = [_type_of(name, value) for value in values]
     dtype = "float32" if {dtype for dtype, _ in found} == {"int64", "float32"} else found[0][0]
     lengths = [size for _, size in found if size is not None]
@@ -94,7 +96,7 @@ def _sample(pipeline: Pipeline, function: Function, inputs: list[str] | None, ba
     found = [answer for answer in answers if answer is not None]
     wrong = next((answer for answer in found if not isinstance(answer, Mapping) or not answer), None)
     if wrong is not None or not found:
-        raise SpecError(f"the function must return a dict of the fields that it makes, but it returned {wrong!r}", path="map")
+        raise SpecError(f"the function must return a dict with its new fields, but it returned {wrong!r}", path="map")
     return found
 
 
@@ -105,7 +107,7 @@ def _find_schema(pipeline: Pipeline, function: Function, inputs: list[str] | Non
 
 
 def _may_return_none(function: Any) -> bool:
-    """True if the function's bytecode has a way to return None."""
+    """True if the function may return None, as far as its bytecode shows."""
     if isinstance(function, functools.partial):
         return _may_return_none(function.func)
     if not hasattr(function, "__code__"):
@@ -164,7 +166,8 @@ def stage(
 
 
 def _try(command: list[str], path: str) -> None:
-    """Loads the function in another process, with the environment that `exec` gives it. Raises SpecError if this fails."""
+    """Tries to load the function in another process, with the same environment variables as in the stage `exec`. Raises
+    SpecError if this fails."""
     known = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
     done = subprocess.run(
         [*command, "--try"], env={**known, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -187,7 +190,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Column(list[Any]):
-    """A list of texts or lists. Like a NumPy array, it takes arrays of indices or booleans as keys."""
+    """A list of texts or lists. Like a NumPy array, it accepts arrays of indices or booleans as keys."""
 
     def __getitem__(self, key: Any) -> Any:
         if not hasattr(key, "tolist") or not getattr(key, "ndim", 0):
@@ -210,7 +213,8 @@ def _column(values: list[Any]) -> Any:
 
 
 def _rows_of(answer: Mapping[str, Any], given: dict[str, list[Any]], n: int) -> list[int]:
-    """Returns for each row of the answer which of the n rows it is. Raises ValueError if leat cannot find out."""
+    """Returns, for each row of the answer, the number of its row among the n given rows. Raises ValueError if leat cannot find
+    this out."""
     rows = [int(row) for row in answer.get(ROW, range(n))]
     sizes = {name: len(value) for name, value in answer.items()}
     if len(set(sizes.values())) > 1:
@@ -218,7 +222,7 @@ def _rows_of(answer: Mapping[str, Any], given: dict[str, list[Any]], n: int) -> 
     m = next(iter(sizes.values()), 0)
     if ROW in answer or m == n:
         if len(set(rows)) != len(rows) or not all(0 <= row < n for row in rows):
-            raise ValueError(f"the returned column {ROW!r} has a row twice, or a row that the function did not get")
+            raise ValueError(f"the returned column {ROW!r} has a number twice, or a number that the function did not get")
         return rows
     if m > n:
         raise ValueError(f"the function got {n} rows and returned {m}: it may return {n} or fewer")
@@ -234,7 +238,7 @@ def _rows_by_value(answer: Mapping[str, Any], given: dict[str, list[Any]], m: in
     rows = [row for row in range(n) if ours[row] in kept]
     if not shared or [ours[row] for row in rows] != theirs:
         raise ValueError(
-            f"the function returned {m} rows of {n}, but not which ones: also return the column {ROW!r} of the rows that stay"
+            f"the function returned {m} of {n} rows, and leat cannot tell which ones: also return the column {ROW!r}"
         )
     return rows
 

@@ -1,4 +1,5 @@
-"""Functions and objects as text, for another process of the same Python. `Pipeline.map` sends them in this form.
+"""Packs functions and objects as text, for another process that runs the same Python. `Pipeline.map` sends functions in this
+form.
 
 Importable objects are sent by name, as pickle does. Functions and classes of `__main__`, lambdas and nested functions are sent
 by value: a function as its code, its closure and the globals that it uses; a class as its bases and members.
@@ -43,8 +44,8 @@ def pack(thing: Any) -> str:
     text = base64.urlsafe_b64encode(zlib.compress(file.getvalue())).decode()
     if len(text) > TEXT_MAX:
         raise SpecError(
-            f"{thing!r} and the objects that it uses have {len(text)} bytes, but the limit is {TEXT_MAX}: put the function "
-            "into a module that loads the large data",
+            f"{thing!r} and the objects that it uses take {len(text)} bytes, but the limit is {TEXT_MAX}: put the function "
+            "into a module that loads the large data itself",
             path="map",
         )
     return text
@@ -55,7 +56,8 @@ def unpack(text: str) -> Any:
 
 
 def _digest(thing: Any) -> str:
-    """Digests the source of the object's module, so that a change there makes another stream."""
+    """Returns a digest of the source code of the object's module. So if this code changes, the stream becomes a different
+    one."""
     named = thing if hasattr(thing, "__qualname__") else type(thing)
     if not _is_importable(named):
         return ""
@@ -99,7 +101,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _names_of(code: types.CodeType) -> set[str]:
-    """The globals that code uses. (co_names also has attributes.)"""
+    """The globals that code uses. (co_names would also include the names of attributes.)"""
     names = {str(each.argval) for each in dis.get_instructions(code) if each.opname in _LOADS}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -148,7 +150,7 @@ def _fill_function(function: types.FunctionType, state: dict[str, Any]) -> None:
 
 def _reduce_class(kind: type) -> tuple[Any, ...]:
     if issubclass(kind, enum.Enum):
-        raise SpecError(f"the enum {kind.__qualname__} cannot be sent to another process: put it into a module", path="map")
+        raise SpecError(f"the enum {kind.__qualname__} cannot be sent to another process: define it in an importable module", path="map")
     first = {name: kind.__dict__[name] for name in ("__slots__", "__doc__") if name in kind.__dict__}
     members = {
         name: member

@@ -1,7 +1,7 @@
-"""Conversations as texts, by leat's chat templates, or by the Jinja template of a model.
+"""Writes conversations as texts, with one of leat's chat templates or with the Jinja template of a model.
 
-The code of the stage `chat` (pipeline/tokenizer/chat/ and jinja/) writes them, so a model is asked in the form that it was
-trained on.
+The texts come from the same code as in the stage `chat` (pipeline/tokenizer/chat/ and jinja/). So at inference, a model gets
+its prompts in the same form as in training.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _THOUGHTS = ("reasoning_content", "thinking", "reasoning")
 
 
 def choose(name: str | None, jinja: Any = None, argument: str = "chat_template") -> str:
-    """Returns the name if it is the name of a template. Raises SpecError if it is not, or is None. The message suggests a
-    template that is like `jinja`, the model's own.
+    """Returns `name` if one of leat's templates has this name. Raises SpecError if none has it, or if `name` is None. For
+    None, the message suggests the template that is most like `jinja`, the model's own template.
     """
     if name in TEMPLATES:
         return name
@@ -45,8 +45,8 @@ def choose(name: str | None, jinja: Any = None, argument: str = "chat_template")
 
 
 def guess_of(jinja: Any) -> str | None:
-    """Guesses which of leat's templates a Jinja template is most like. The model's template may add system messages, dates and
-    tools."""
+    """Guesses which of leat's templates a model's Jinja template is most like. The two may still differ: the model's template
+    may add system messages, dates and tools."""
     if not isinstance(jinja, str):
         return None
     return next((name for name, sign in _SIGNS.items() if sign in jinja and name in TEMPLATES), None)
@@ -62,8 +62,9 @@ def own_template(config: Mapping[str, Any]) -> str | dict[str, str] | None:
 
 
 def find_template(asked: str | None, own: str | Mapping[str, str] | None, has_tools: bool) -> str:
-    """Returns the name of one of leat's templates, or a Jinja text. This is `asked`, which may also name one of the model's
-    `own` templates. Without `asked`, it is the model's own template. Raises SpecError if there is none."""
+    """Returns the name of one of leat's templates, or a Jinja text. The result is `asked`, or the template that `asked` names
+    among the model's `own` templates. If `asked` is None, the result is the model's own template. Raises SpecError if there is
+    no such template."""
     if isinstance(own, Mapping) and (asked is None or asked in own):
         usual = "tool_use" if has_tools and "tool_use" in own else "default"
         if asked is None and usual not in own:
@@ -90,14 +91,14 @@ def render(
     try:
         text = json.dumps(every, allow_nan=False).encode()
     except TypeError as error:
-        raise SpecError(f"a chat template reads texts, numbers, lists and dicts: {error}") from None
+        raise SpecError(f"a chat template accepts only texts, numbers, lists and dicts: {error}") from None
     pages, marks = _leat.render_chats(template.encode(), text, now.tm_year, now.tm_mon, now.tm_mday)
     return pages, bool(marks)
 
 
 def _messages_of(conversation: Sequence[Mapping[str, Any]], system: str | None) -> list[dict[str, Any]]:
-    """Returns the messages in the form of transformers 5: without members that are None, and with thoughts under two more
-    names."""
+    """Returns the messages in the form of transformers 5: without members that are None, and with the model's reasoning also
+    under "thinking" and "reasoning_content"."""
     messages = []
     for i, given in enumerate(conversation):
         if not isinstance(given, Mapping) or "role" not in given:
@@ -132,7 +133,8 @@ def write(
 ) -> tuple[str, bytes]:
     """Returns the text of a conversation, and the parts that the assistant says, as marks for _leat.Tokenizer.encode.
 
-    Raises DataError or SpecError (both are ValueErrors) if a message is malformed, or if the template has no such turn.
+    Raises DataError or SpecError (both are ValueErrors) if a message is malformed, or if the template has no turn for its
+    role.
     """
     kept = [{key: value for key, value in message.items() if value is not None} for message in messages]
     return _leat.chat(json.dumps(kept).encode(), template, bos, eos, system, add_generation_prompt)

@@ -1,7 +1,7 @@
 """Finds faults in a batch before they spoil a model: NaN and infinities, ids out of range, rows of padding only.
 
-NumPy checks the values in place, in about 40 us for 32 rows of 64 tokens with mask and labels. Without NumPy, Python's numbers
-take about seven times as long.
+With NumPy, leat checks 32 rows of 64 tokens with mask and labels in about 40 us, without a copy. Without NumPy, plain Python
+takes about seven times as long.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Problem:
     """One kind of fault in one tensor.
 
     kind: "nan", "inf", "range" (of ids) or "padding" (of rows).
-    count: the number of faulty values, or of rows.
-    first: the index of the first one, so that `tensor[first]` gives it; (row,) for rows.
+    count: the number of faulty values or rows.
+    first: the index of the first faulty value, which is `tensor[first]`. For "padding", it is (row,).
     """
 
     kind: Kind
@@ -44,7 +44,7 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The faults of a batch. The report counts as true if there are none. It prints one line per fault."""
+    """The faults of a batch. The report is true in an `if` when there are no faults. str(report) has one line per fault."""
 
     epoch: int
     step: int
@@ -81,10 +81,10 @@ class Report:
 def check(batch: _leat.Batch, vocab_size: int | None = None, pad_id: int | None = None) -> Report:
     """Checks all values of the batch.
 
-    In tensors of floats it looks for NaN and infinities. The integers in `input_ids`, in `.._input_ids`, and in `labels` with
-    two dimensions or more are ids (except -100 in labels). Ids must be in 0..vocab_size - 1. If vocab_size is None, ids
-    must be 0 or more. A row of ids is padding if its row of `attention_mask` is all 0. Without a mask, it is padding if all
-    its ids are pad_id.
+    In tensors of floats, check() looks for NaN and infinities. Token ids are the integers in `input_ids`, in `.._input_ids`,
+    and in `labels` with two or more dimensions, except -100 in labels. Ids must be in 0..vocab_size - 1. If vocab_size is
+    None, ids must be 0 or more. A row has only padding if its row of `attention_mask` is all 0, or, without a mask, if all its
+    ids are pad_id.
 
     Raises ValueError if you have released the batch, and SpecError if vocab_size is below 1.
     """
@@ -160,7 +160,7 @@ class _Values(Protocol):
     def nan(self) -> _Found | None: ...
     def inf(self) -> _Found | None: ...
     def outside(self, end: int | None, ignored: int | None) -> _Found | None:
-        """Finds the values below 0, or at or above `end` if it is given. It leaves out the value `ignored`."""
+        """Finds the values below 0 and, if `end` is given, the values at or above `end`. Skips the value `ignored`."""
     def rows_of(self, value: int) -> Sequence[int]:
         """Returns the rows (of the first dimension) in which every element is `value`."""
 
@@ -222,7 +222,7 @@ class _PlainValues:
         self._flat = values
 
     def _found(self, marked: list[int]) -> _Found | None:
-        """`marked` are indices in the flat list."""
+        """`marked` lists indices into the flat list."""
         if not marked:
             return None
         at, first = marked[0], list[int]()

@@ -1,10 +1,12 @@
-"""Prepared sets that many machines make together: `leat.cluster.prepare`.
+"""Prepares a data set on many machines at once: `leat.cluster.prepare`.
 
     with ProcessPoolExecutor() as pool:
         leat.cluster.prepare("train.yaml", "/shared/set", shards=64, executor=pool)
 
-After that, `cache: {prepared: /shared/set}` reads the set without the source, with the same batches and positions. A shard gets
-its name only when it is complete. So you may repeat an attempt at a shard at any time, and complete shards stay.
+The result is a prepared set: a folder of shards with the output of the source and the per-record stages. With
+`cache: {prepared: /shared/set}`, a stream reads this folder instead of the source. The batches and positions stay the same. A
+shard gets its final name only when it is complete. So you may make a shard again at any time, and complete shards stay as they
+are.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Executor(Protocol):
 
 
 class PreparedSet(NamedTuple):
-    """A sealed set. `n_bytes` is the size of its shards."""
+    """A prepared set that is complete and sealed. `n_bytes` is the size of its shards."""
 
     folder: str
     n_shards: int
@@ -65,22 +67,22 @@ def prepare(
     attempts: int = 5,
     workers: int = 1,
 ) -> PreparedSet:
-    """Prepares a stream of a file in shards, with one task for each shard, and then seals the set.
+    """Prepares a stream of a YAML file in shards, with one task for each shard. Then leat checks and seals the set.
 
-    Each host of the executor needs leat. `file`, its data and the folder `output` must have the same paths on all hosts.
-    `output` may also be s3://bucket/folder/; then each host needs the credentials.
+    leat must be installed on each host of the executor. `file`, its data and the folder `output` must have the same paths on
+    all hosts. `output` may also be s3://bucket/folder/; then each host needs the credentials.
 
     executor: an executor of concurrent.futures, Dask's `client.get_executor()`, mpi4py's `MPIPoolExecutor`, or an executor of
-        submitit, which makes a job array. "ray" runs tasks of Ray with `workers` CPUs each. leat does not shut the executor
+        submitit, which makes a job array. "ray" runs Ray tasks that use `workers` CPUs each. leat does not shut the executor
         down.
     stream: the name of the stream in the file (default: the only one).
-    attempts: how many times leat tries a shard. Each attempt may run on another host. If the stream or the data is wrong, leat
-        does not try again.
+    attempts: how many times leat tries each shard at most. Each attempt may run on another host. If the stream or the data is
+        wrong, leat does not try again.
     workers: the number of threads for a shard.
 
-    The error of a shard that fails is the error of its first attempt; it names the shard and the host. leat then cancels the
-    other tasks, and does not seal the set. It does the same after an exception such as Ctrl-C. leat ends a task
-    that already runs if the executor can do so. Otherwise the task completes its shard.
+    If a shard fails, leat raises the error of its first attempt, which names the shard and the host. leat then cancels the
+    other tasks, and does not seal the set. After an exception such as KeyboardInterrupt, leat does the same. If the executor
+    cannot end a task that already runs, this task completes its shard.
     """
     n_shards, n_attempts = _number("shards", shards, 2, 100000), _number("attempts", attempts, 1, 1000)
     words = ["-o", _place(output), os.path.abspath(file), *([stream] if stream else [])]
@@ -152,7 +154,7 @@ class _Task:
         try:
             report = _Report(*job.result())
         except Exception as error:  # of any class: the executor lost the job, or could not start it
-            self._fail(Error(f"{self.name}: the executor: {type(error).__name__}: {error}"))
+            self._fail(Error(f"{self.name}: the executor failed: {type(error).__name__}: {error}"))
             return None
         if report.error is None:
             return report.answer

@@ -1,11 +1,12 @@
 """Copies batches to an NVIDIA GPU, straight from shared memory, while the GPU computes.
 
-leat registers the ring's read-only mapping with CUDA once. The GPU then reads it at the full speed of the bus, without a copy
-on the CPU. `Torch(batch, device)` and `Jax(batch, device)` begin a transfer on a CUDA stream of its own. finish() makes the
-framework's stream wait for the transfer; the CPU does not wait. When a CUDA event shows that the GPU has read the slot, the
-slot goes back.
+leat registers the read-only mapping of the shared memory with CUDA once. The GPU then reads this memory at the full speed of
+the bus, without a copy on the CPU. `Torch(batch, device)` and `Jax(batch, device)` begin a transfer on leat's own CUDA stream.
+finish() makes the framework's stream wait for the transfer; the CPU does not wait. When a CUDA event shows that the GPU has
+read a batch, leat frees the batch's slot in shared memory.
 
-The first use loads CUDA's driver (libcuda.so.1). leat is not linked with CUDA. Like CUDA, it does not work in forked children.
+leat is not linked with CUDA: it loads CUDA's driver (libcuda.so.1) at the first use. Like CUDA, this module does not work in
+forked children.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Feeder:
         return copy
 
     def settle(self, n_left: int) -> None:
-        """Gives back the slots that the GPU has read. Waits until it has yet to read at most `n_left` slots."""
+        """Frees the slots that the GPU has read. Waits until at most `n_left` slots are still unread."""
         with contextlib.suppress(IndexError):  # another thread was quicker
             while self._under_way and (len(self._under_way) > n_left or self._under_way[0].is_done):
                 self._under_way.popleft().wait()
@@ -72,14 +73,14 @@ def feeder(ordinal: int) -> Feeder:
 
 
 def settle(is_waiting: bool) -> None:
-    """Gives back the slots that the devices have read. With is_waiting, it also waits for the other slots."""
+    """Frees the slots that the devices have read. With is_waiting, it waits until they have read all slots."""
     for (pid, _), sender in list(_feeders.items()):
         if pid == os.getpid():
             sender.settle(0 if is_waiting else MAX_UNDER_WAY)
 
 
 class Torch:
-    """A batch on its way to `device` (a torch.device of type cuda), into torch's memory."""
+    """Copies a batch to `device` (a torch.device of type cuda), into torch's memory."""
 
     def __init__(self, batch: _leat.Batch, device: Any) -> None:
         torch = frameworks.module("torch")
@@ -97,7 +98,7 @@ class Torch:
         self._copy = sender.send(batch, {name: array.data_ptr() for name, array in self._arrays.items()})
 
     def finish(self) -> dict[str, Any]:
-        """Returns the tensors. Work that is queued on torch's current stream from now on waits for them."""
+        """Returns the tensors. Work that is queued on torch's current stream from now on waits for the copy."""
         stream = self._torch.cuda.current_stream(self._device)
         self._copy.precede(stream.cuda_stream)
         for array in self._arrays.values():
@@ -106,10 +107,10 @@ class Torch:
 
 
 class Jax:
-    """A batch on its way to `device` (a jax.Device of platform gpu).
+    """Copies a batch to `device` (a jax.Device of platform gpu).
 
-    leat cannot write into memory of JAX. So it copies the batch into its own memory on the device, and JAX copies it from
-    there. leat uses this memory again when JAX has copied it."""
+    leat cannot write into memory of JAX. So leat copies the batch into its own memory on the device, and JAX copies the batch
+    from there. leat reuses this memory after JAX's copy is complete."""
 
     def __init__(self, batch: _leat.Batch, device: Any) -> None:
         self._device = device
@@ -132,7 +133,7 @@ class Jax:
 
 
 class _Lent:
-    """Memory of a device as a producer of DLPack capsules."""
+    """Exports memory of a device as DLPack capsules."""
 
     def __init__(
         self, memory: _leat.CudaMemory, copy: _leat.CudaCopy, dtype: str, shape: tuple[int, ...], ordinal: int
@@ -152,14 +153,14 @@ class _Lent:
 
 
 class _Memories:
-    """Lends memory of a device, and takes it back with the array that was copied from it."""
+    """A pool of device memory. take() gets memory from the pool. give() returns it, with the array that was copied from it."""
 
     def __init__(self, device: _leat.CudaDevice) -> None:
         self._device = device
         self._returned: deque[tuple[_leat.CudaMemory, Any]] = deque()
 
     def take(self, n_bytes: int) -> _leat.CudaMemory:
-        """Lends memory of at least this size. Nothing reads this memory any more."""
+        """Returns memory of at least this size, which no earlier copy still reads."""
         for i, (memory, array) in enumerate(self._returned):
             if n_bytes <= memory.nbytes <= 2 * n_bytes and (array.is_deleted() or array.is_ready()):
                 del self._returned[i]
@@ -169,8 +170,8 @@ class _Memories:
         return self._device.alloc(n_bytes)
 
     def give(self, memory: _leat.CudaMemory, array: Any) -> None:
-        """Takes memory back. leat may lend it again when its copy `array` is ready. If there is much memory, leat frees the
-        oldest."""
+        """Puts memory back into the pool. take() may return it again as soon as its copy, `array`, is ready. If the pool is
+        full, leat frees the oldest memory."""
         self._returned.append((memory, array))
         while len(self._returned) > 64:
             old, copy = self._returned.popleft()

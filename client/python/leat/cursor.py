@@ -1,4 +1,4 @@
-"""The position of a loop in a stream, and the session that gives it batches."""
+"""Cursors: the position of a loop in a stream, and the session with the daemon that delivers its batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Limits(NamedTuple):
     steps: int | None = None
 
     def less(self, n_epochs: int, n_steps: int) -> Limits:
-        """What is left after so many epochs and steps."""
+        """Returns the limits that are left after this number of epochs and steps."""
         return Limits(
             None if self.epochs is None else self.epochs - n_epochs, None if self.steps is None else self.steps - n_steps
         )
@@ -45,11 +45,11 @@ Opener = Callable[[str, Limits, bool], _leat.Stream]
 
 
 class LeftError(Exception):
-    """The cursor was abandoned during a wait, because its stream has moved."""
+    """The stream moved to another position while a thread waited for a batch. So the cursor of this thread was abandoned."""
 
 
 class Waiting:
-    """The tasks of event loops that wait for a batch of a session, without a thread. The first task loads asyncio (4 MiB, 40
+    """The asyncio tasks that wait for a batch of a session. Waiting needs no thread. The first task imports asyncio (4 MiB, 40
     ms)."""
 
     def __init__(self, native: _leat.Stream) -> None:
@@ -113,10 +113,11 @@ class Session:
 
 
 class Cursor:
-    """A place in an epoch of a stream, and the session that is there.
+    """A position in an epoch of a stream, and the session that reads from there.
 
-    The first use opens the session. A cursor that gave its session away keeps its position. If it is used again, it opens
-    another session there. Threads may share a cursor: each batch goes to one of them, and the end of the epoch to all.
+    The first use opens the session. A cursor that has passed its session on keeps its position. At its next use, it opens
+    another session at this position. Threads may share a cursor: each batch goes to one thread, and the end of the epoch to
+    all threads.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class Cursor:
 
     @property
     def native(self) -> _leat.Stream:
-        """The native stream of the session. If there is no session, this opens one."""
+        """The native stream of the session. Opens a session if there is none."""
         return self._opened().native
 
     def _opened(self) -> Session:
@@ -174,7 +175,7 @@ class Cursor:
         self.session = session
 
     def give(self) -> Session | None:
-        """Gives the session away. Returns None if there is none, or if the stream is closed."""
+        """Gives up the session, and returns it. Returns None if there is no session, or if the stream is closed."""
         with self._lock:
             session = self.session
             if session is None or self._is_closed:
@@ -192,7 +193,7 @@ class Cursor:
             session.close()
 
     def reopen(self) -> None:
-        """Ends the session, and opens another one at its place. Raises ForkedError in a forked child."""
+        """Ends the session, and opens another one at the same position. Raises ForkedError in a forked child."""
         position = self.position
         self.leave()
         self._position = position
@@ -209,7 +210,8 @@ class Cursor:
             self.leave()
 
     def abandon(self) -> Session | None:
-        """Like give(), but forever. A thread that waits for a batch gets LeftError when the session is used."""
+        """Like give(), but the cursor will not be used again. A thread that waits for a batch of this cursor gets
+        LeftError."""
         self._is_abandoned = True
         return self.give()
 
@@ -222,8 +224,8 @@ class Cursor:
             session.close()
 
     def follow(self, has_reader: bool) -> Cursor:
-        """Makes the cursor of the next epoch. It gets this session, unless `has_reader`: then a reader still uses this cursor,
-        which keeps its session until the epoch is over."""
+        """Makes the cursor of the next epoch. The new cursor takes over the session of this one. If `has_reader` is true, a
+        reader still uses this cursor, which then keeps its session until the epoch is over."""
         with self._lock:
             limits = _NO_LIMITS if self.limits == _NO_LIMITS else self.limits.less(1, self._n_all)
             session = self.give() if self.is_over or not has_reader or self.is_interrupted else None
@@ -239,8 +241,8 @@ class Cursor:
         return self._n_taken + (self.session.native.n_batches - self._n_batches if self.session is not None else 0)
 
     def _passes_over(self, session: Session) -> bool:
-        """Moves the session to the start of the next epoch, unless it has ended. Returns False if it had to close the
-        session."""
+        """Moves the session to the start of the next epoch, if it is not there yet. If this fails, closes the session and
+        returns False."""
         if self.is_ended:
             return True
         try:
@@ -300,7 +302,7 @@ class Cursor:
         return None
 
     def _next_elsewhere(self, timeout: float | None) -> Batch | None:
-        """Continues after the session was given away during a wait."""
+        """Continues after another cursor took over the session during a wait."""
         if self._is_abandoned:
             raise LeftError
         return self.next(timeout)
@@ -346,16 +348,16 @@ class Cursor:
         return self.given or (self._position if session is None else session.native.position)
 
     def hold_position(self) -> None:
-        """Keeps `position` unchanged until release_position(), even if batches are taken."""
+        """Keeps `position` unchanged until release_position(), even if more batches are read."""
         self.given = self.position
 
     def release_position(self) -> None:
-        """Moves `position` to the place after all batches that were taken."""
+        """Moves `position` behind all batches that were read."""
         self.given = None
 
 
 def steps_of(native: _leat.Stream) -> int | None:
-    """Returns the steps of an epoch over all ranks, or None if this process has not read an epoch to its end."""
+    """Returns the number of steps in an epoch over all ranks, or None if this process has not read an epoch to its end."""
     return _known_steps.get(_identity(native)) if native.n_steps is None else native.n_steps
 
 
@@ -364,12 +366,13 @@ def _identity(native: _leat.Stream) -> tuple[str, int]:
 
 
 def bound_part(position: str) -> str:
-    """Returns the part of a position that must be equal to continue there: all except epoch, step and world size."""
+    """Returns the part of a position that must match before a stream can continue there: all except epoch, step and world
+    size."""
     return ":".join(part for part in position.split(":") if not part.startswith(("epoch", "step", "world")))
 
 
 def elsewhere(position: str, epoch: int, step: int) -> str:
-    """Returns the position of another epoch and step. Raises SpecError if there is no such epoch or step."""
+    """Returns the same position, but with another epoch and step. Raises SpecError if one of them is out of range."""
     numbers = {"epoch": operator.index(epoch), "step": operator.index(step)}
     for name, number in numbers.items():
         if not 0 <= number < 2**64:
@@ -379,7 +382,7 @@ def elsewhere(position: str, epoch: int, step: int) -> str:
 
 
 def settle_copies(is_waiting: bool) -> None:
-    """Gives back the slots that a GPU has read. With is_waiting, it waits until the GPU has read all slots."""
+    """Frees the slots that a GPU has read. With is_waiting, it waits until the GPU has read all slots."""
     cuda = sys.modules.get(f"{__package__}.cuda")
     if cuda is not None:
         cuda.settle(is_waiting)

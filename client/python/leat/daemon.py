@@ -1,10 +1,11 @@
 """The daemon that makes the batches of this process's pipelines.
 
-If a daemon of this user is running, leat uses it: at $LEAT_SOCKET, or else in $XDG_RUNTIME_DIR/leat. Otherwise the first use
-starts a daemon for this process and its forked children, with sockets in a private folder. This daemon watches the process
-(`leatd --end-with`). So it always ends with the process, and removes its sockets and the folder.
+leat looks for a daemon of this user at $LEAT_SOCKET or, if this variable is not set, in $XDG_RUNTIME_DIR/leat. If no daemon
+answers there, the first use starts a daemon for this process and its forked children, with sockets in a private folder. This
+daemon watches the process (`leatd --end-with`). So when the process ends, the daemon ends, too, and removes its sockets and
+the folder.
 
-Any thread may call these functions. A lock prevents a second daemon.
+Any thread may call these functions. A lock ensures that only one daemon starts.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _user_daemon() -> str | None:
     if place and _own_user_answers(place):
         return place
     if given:
-        _log.warning("none of your daemons answers at LEAT_SOCKET=%s, so leat starts one for this process", given)
+        _log.warning("no daemon of your user answers at LEAT_SOCKET=%s, so leat starts a daemon for this process", given)
     return None
 
 
@@ -82,7 +83,8 @@ def _make_folder() -> str:
         if parent and len(os.fsencode(parent)) < 60 and os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
             return tempfile.mkdtemp(prefix=f"leat-{os.getpid()}-", dir=parent)
     raise DaemonError(
-        "cannot make a folder for sockets, because XDG_RUNTIME_DIR, TMPDIR and /tmp are not writable: make one of them writable"
+        "cannot make a folder for sockets, because XDG_RUNTIME_DIR, TMPDIR and /tmp are not writable or too long: "
+        "set TMPDIR to a writable folder with a short path"
     )
 
 
@@ -108,7 +110,7 @@ def _has_bytes(fd: int) -> bool:
 
 
 def _follow_log(read_end: int) -> None:
-    """Reads until the daemon closes the other end. Runs in a thread of its own."""
+    """Reads the daemon's log until the daemon closes it. Runs in its own thread."""
     with open(read_end, "rb") as lines:
         for line in lines:
             _log_line(line)
@@ -241,8 +243,8 @@ def embedded() -> Embedded:
 
 
 class Place:
-    """A daemon that opens streams. `address` is its folder of sockets. If it is None, libleat searches for a daemon with
-    declared streams."""
+    """A daemon that opens streams. `address` is the folder of its sockets. If `address` is None, libleat searches for a daemon
+    with declared streams."""
 
     def __init__(self, address: str | None, daemon: Embedded | None = None) -> None:
         self.address = address
@@ -250,7 +252,8 @@ class Place:
         self._daemon = daemon
 
     def reconnect(self, then: Callable[[str, int, float, str], object] | None) -> Callable[[str, int, float, str], None]:
-        """Makes a callback for lost connections: it revives an embedded daemon, logs, and calls `then`."""
+        """Makes a callback for lost connections. The callback restarts an embedded daemon that has ended, writes to the log,
+        and calls `then`."""
 
         def on_reconnect(kind: str, attempt: int, waited_s: float, reason: str) -> None:
             if kind == "trying" and self._daemon is not None:
@@ -265,8 +268,8 @@ class Place:
 
 
 def for_built(needs_own: bool = False) -> Place:
-    """The daemon for pipelines built in Python. needs_own: True if they start programs, which a shared daemon does not
-    allow."""
+    """Returns the daemon for pipelines that Python code builds. needs_own: True if the pipelines start programs, because a
+    shared daemon does not allow this."""
     if _address is not None:
         return Place(_address)
     address = None if needs_own else _user_daemon()
@@ -277,14 +280,14 @@ def for_built(needs_own: bool = False) -> Place:
 
 
 def for_declared() -> Place:
-    """The daemon for streams that the operator declared."""
+    """Returns the daemon for streams that its operator declared in a file."""
     return Place(_address)
 
 
 def connect(address: str | os.PathLike[str] | None = None) -> str | None:
     """Sets the daemon for all streams that this process opens from now on. `address` is the folder of its sockets, or one of
-    these sockets. None sets the default again. Open streams stay as they are; leat connects when the next one is opened. Returns the
-    address that was set before.
+    these sockets. None restores the default. Streams that are already open do not change. leat connects when you open the next
+    stream. Returns the address that was set before.
     """
     global _address
     new = None if address is None else os.fspath(address)
@@ -296,7 +299,7 @@ def connect(address: str | os.PathLike[str] | None = None) -> str | None:
 
 def shutdown() -> None:
     """Ends the daemon that leat started for this process, if there is one. Its open streams then fail, and the next pipeline
-    starts a new daemon. The daemon also ends with the process.
+    starts a new daemon. You need not call this at the end: the daemon ends with the process.
     """
     global _embedded
     with _lock:

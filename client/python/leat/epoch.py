@@ -1,11 +1,12 @@
 """One loop over a stream. These rules hold for all objects of leat that you can iterate:
 
-- `iter(x)` begins a new epoch of x, even if you left an earlier loop in the middle. Each `iter()` takes the next epoch number.
-  `set_epoch(n)` makes the next number n. After `load_state_dict`, the next `iter()` continues in the middle of an epoch. An
-  iterator that you drop before its first batch does not use up its epoch. So a framework may test if it can iterate.
+- `iter(x)` begins a new epoch of x, even if you left an earlier loop in the middle. Each `iter()` gets the next epoch number,
+  and `set_epoch(n)` sets the next number to n. After `load_state_dict`, the next `iter()` continues at the loaded position,
+  which may be in the middle of an epoch. If you drop an iterator before its first batch, the next iterator gets the same
+  epoch. So a framework may call `iter()` just to test if an object is iterable.
 - Each iterator has its own position and its own session, so two iterators do not disturb each other.
-- After its end, the session of an iterator continues with the next epoch and its prefetched batches. If you leave a loop in the
-  middle, its session ends with the iterator.
+- At the end of an epoch, the iterator passes its session on to the next iterator, with the batches that are already
+  prefetched. If you leave a loop in the middle, its session ends with the iterator.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ logger = logging.getLogger("leat")
 
 
 class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
-    """The batches of one epoch, for `for` or `async for`. Threads and tasks may share it: each batch goes to one of them, and
-    all their loops end with the epoch."""
+    """Iterates over the batches of one epoch, with `for` or `async for`. Threads and tasks may share an Epoch: each batch goes
+    to one of them, and all their loops end with the epoch."""
 
     def __init__(self, stream: Stream, cursor: Cursor) -> None:
         self._stream = stream
@@ -47,8 +48,8 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
         return batch
 
     def next(self, timeout: float | None = None) -> Batch | None:
-        """Returns the next batch, or None at the end of the epoch. `timeout` is in seconds. With 0, it raises TimedOutError at
-        once if no batch is ready."""
+        """Returns the next batch, or None at the end of the epoch. `timeout` is in seconds. With 0, next() raises
+        TimedOutError at once if no batch is ready."""
         return self._pass_on(self.cursor.next(timeout))
 
     def __aiter__(self) -> Epoch:
@@ -62,12 +63,12 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
 
     @property
     def native(self) -> _leat.Stream:
-        """The native stream of its session."""
+        """The native stream of this iterator's session."""
         return self.cursor.native
 
     @property
     def position(self) -> str:
-        """The position after the last batch that it returned."""
+        """The position after the last batch that this iterator returned."""
         return self.cursor.position
 
     def state_dict(self) -> dict[str, Any]:
@@ -75,11 +76,11 @@ class Epoch(Iterator["Batch"], AsyncIterator["Batch"]):
         return self._stream.state_at(self.position)
 
     def hold_position(self) -> None:
-        """Keeps the position unchanged until release_position(), while batches are taken ahead."""
+        """Keeps the position unchanged until release_position(), while the program reads batches ahead."""
         self.cursor.hold_position()
 
     def release_position(self) -> None:
-        """Moves the position to the place after all batches that were taken."""
+        """Moves the position behind all batches that were read."""
         self.cursor.release_position()
 
     def _pass_on(self, batch: Batch | None) -> Batch | None:

@@ -1,8 +1,8 @@
 """The exceptions of leat.
 
-An error says where it happened: in `file`, `line`, `column` (in bytes, from 1) and `path`, the place in the configuration
-("stages[5].shuffle.buffer_size"). An attribute is None if it is not known. `str(error)` is "file:line:column: path: message".
-Each class is also a subclass of one of Python's own exceptions.
+The attributes of an error say where it happened: `file`, `line`, `column` (in bytes, from 1) and `path`, which is the place in
+the configuration, such as "stages[5].shuffle.buffer_size". Unknown attributes are None. `str(error)` is "file:line:column:
+path: message". Each class is also a subclass of one of Python's own exceptions.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class DataError(Error, ValueError):
 
 
 class NotFoundError(Error, LookupError):
-    """The stream, file or tensor does not exist. The message suggests the nearest name."""
+    """The stream, file or tensor does not exist. The message suggests the most similar name."""
 
 
 class DaemonError(Error, ConnectionError):
-    """No daemon answers, no daemon came back before the timeout, or its answer is malformed."""
+    """No daemon answers, a lost daemon did not come back before the timeout, or the daemon's answer is malformed."""
 
 
 class PermissionDeniedError(Error, PermissionError):
@@ -66,7 +66,8 @@ class PositionError(Error, ValueError):
 
 
 class AgreementError(Error, RuntimeError):
-    """The ranks do not read the same data, or a rank did not come to compare. The message names ranks, hosts and files."""
+    """The ranks do not read the same data, or a rank did not report what it reads. The message names ranks, hosts and
+    files."""
 
 
 class HeldError(Error, BufferError):
@@ -78,7 +79,7 @@ class TimedOutError(Error, TimeoutError):
 
 
 class ForkedError(Error, RuntimeError):
-    """A forked child used a stream, a batch or a device of its parent. Open it again in the child."""
+    """A forked child used a stream, a batch or a device of its parent. Open a new stream in the child."""
 
 
 _OF_CODE: dict[int, type[Error]] = {
@@ -110,13 +111,13 @@ _WRONG_VALUES = frozenset((errno.EINVAL, errno.E2BIG, errno.ERANGE, errno.EOVERF
 def from_code(
     code: int, message: str, file: str | None, line: int | None, column: int | None, path: str | None
 ) -> Error:
-    """Makes the exception for a negative errno of libleat. The extension calls it."""
+    """Makes the exception for a negative errno of libleat. The C extension calls this function."""
     kind = _OF_CODE.get(-code, Error)
     return in_data(kind(message, code=code, file=file, line=line, column=column, path=path))
 
 
 def in_data(error: Error) -> Error:
-    """Moves the name of a data file from the message to `file`, if a path of the pipeline names no file."""
+    """If a path of the pipeline does not name an existing file, moves the file's name from the message to `file`."""
     found = re.fullmatch(r"(.+): (No such file or directory|no file matches .*|the directory has no file.*)", error.message, re.DOTALL)
     if found and error.file is None and re.search(r"\bpaths\[\d+\]$", error.path or ""):
         error.file, error.message = found.groups()
@@ -126,7 +127,7 @@ def in_data(error: Error) -> Error:
 def from_run(
     code: int, message: str, file: str | None, line: int | None, column: int | None, path: str | None
 ) -> Error:
-    """Makes the exception for an error that ended a running stream. If a file is faulty, it is a DataError."""
+    """Makes the exception for an error that ended a running stream. If a data file is faulty, this is a DataError."""
     kind = DataError if file and -code in _WRONG_VALUES else _OF_CODE.get(-code, Error)
     return kind(message, code=code, file=file, line=line, column=column, path=path)
 

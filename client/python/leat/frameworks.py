@@ -1,10 +1,11 @@
-"""Batches as arrays of PyTorch, JAX, MLX and NumPy.
+"""Converts batches to arrays of PyTorch, JAX, MLX and NumPy.
 
-`convert` is Batch.to(). On the CPU it copies once, into memory of the framework. So the arrays are writable, and the slot goes
-back. With copy=False they view the slot. For a CUDA device it makes one asynchronous copy from shared memory (see `cuda`). `Converted`
-and `to_device` do this for a whole stream. On a GPU they copy one batch ahead of the step.
+`convert` implements Batch.to(). On the CPU, it copies each tensor once, into memory of the framework. So the arrays are
+writable, and stay valid after the batch is released. With copy=False, the arrays view the batch in shared memory. For a CUDA
+device, `convert` makes one asynchronous copy from shared memory (see `cuda`). `Converted` and `to_device` convert a whole
+stream. On a GPU, they copy the next batch while your step computes.
 
-A framework is imported at its first use.
+leat imports a framework only at its first use.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ def convert(batch: _leat.Batch, framework: str, device: Any = None, copy: bool |
     device: None for the CPU (for JAX, its default device), "cpu", "cuda", "cuda:1", or an object of the framework
         (torch.device, jax.Device or Sharding).
     copy: None or True makes copies, which are writable if the framework has writable arrays. False makes arrays that view the
-        slot and hold it; only this process sees what you write to them. Raises SpecError if the framework cannot do this.
+        batch in shared memory, which stays occupied as long as the arrays exist. Only this process sees what you write to
+        these arrays. Raises SpecError if the framework cannot do this.
     """
     return begin(batch, framework, device, copy)()
 
 
 def begin(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> Callable[[], dict[str, Any]]:
-    """Begins a conversion, and returns a function that finishes it. A copy to CUDA runs in between."""
+    """Begins a conversion, and returns a function that finishes it. Until then, a copy to CUDA runs in the background."""
     check(framework)
     if framework == "torch":
         return _begin_torch(batch, device, copy)
@@ -72,7 +74,7 @@ def _to_numpy(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, A
 def check_numpy_device(device: Any) -> None:
     """Raises SpecError if NumPy has no such device."""
     if device not in (None, "cpu"):
-        raise SpecError(f"NumPy's arrays are on the CPU: leave out device={device!r}")
+        raise SpecError(f"NumPy arrays are always on the CPU: leave out device={device!r}")
 
 
 def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
@@ -81,11 +83,11 @@ def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
     if tensor.dtype != "bfloat16":
         return numpy.asarray(tensor) if copy is False else numpy.array(tensor)
     if copy is False:
-        raise SpecError(f"{tensor.name}: NumPy has no bfloat16: leave out copy=False, or cast it to float32 first")
+        raise SpecError(f"{tensor.name}: NumPy has no bfloat16: leave out copy=False, or cast the tensor to float32 in the pipeline")
     try:
         ml_dtypes = module("ml_dtypes")
     except ImportError as error:
-        why = f"{tensor.name}: NumPy has no bfloat16: install ml_dtypes, or cast to float32 in the pipeline"
+        why = f"{tensor.name}: NumPy has no bfloat16: install ml_dtypes, or cast the tensor to float32 in the pipeline"
         raise SpecError(why) from error
     array = numpy.empty(tensor.shape, ml_dtypes.bfloat16)
     _copy_to(array.ctypes.data, tensor)
@@ -93,8 +95,8 @@ def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
 
 
 def array_of(tensor: _leat.Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """Returns the array of Tensor.numpy(), tensor[..] and tensor.__array__(). It views the slot if possible. Raises ValueError
-    if it needs a copy, but copy=False."""
+    """Returns the array for Tensor.numpy(), tensor[..] and tensor.__array__(). The array views the batch in shared memory if
+    possible. Raises ValueError if a copy is necessary, but copy=False."""
     needs_copy = tensor.dtype == "bfloat16" or dtype is not None and module("numpy").dtype(dtype).name != tensor.dtype
     if needs_copy and copy is False:
         raise ValueError(
@@ -105,7 +107,7 @@ def array_of(tensor: _leat.Tensor, dtype: Any = None, copy: bool | None = None) 
 
 
 def _copy_to(address: int, tensor: _leat.Tensor) -> None:
-    """Copies the tensor's bytes. The slot does not go back before the copy is complete."""
+    """Copies the tensor's bytes. The batch stays in shared memory until the copy is complete."""
     hold = tensor.__dlpack__() if tensor.dtype == "bfloat16" else memoryview(tensor)
     ctypes.memmove(address, tensor.data_ptr, tensor.nbytes)
     del hold
@@ -118,7 +120,7 @@ def torch_dtype(name: str) -> Any:
     """Returns torch.int32 for "int32". Raises SpecError if this torch has no such type."""
     torch = module("torch")
     if not hasattr(torch, name):
-        raise SpecError(f"torch {torch.__version__} has no {name}: cast it to another type, or use a newer torch")
+        raise SpecError(f"torch {torch.__version__} has no {name}: cast the tensor to another type in the pipeline, or use a newer torch")
     return getattr(torch, name)
 
 
@@ -168,7 +170,7 @@ def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[
 
 
 def jax_array_of(tensor: _leat.Tensor) -> Any:
-    """The array of Tensor.__jax_array__(): a copy, on JAX's default device."""
+    """Returns the array for Tensor.__jax_array__(): a copy on JAX's default device."""
     _check_narrowed([tensor])
     return _jax_array(tensor, jax_place(None), None)
 
@@ -183,7 +185,7 @@ def _check_narrowed(tensors: Iterable[_leat.Tensor]) -> None:
 
 
 def check_narrowed(name: str, numbers: Any) -> None:
-    """Raises DataError if JAX makes 32-bit integers of an array of NumPy, and one of its numbers does not fit."""
+    """Raises DataError if JAX converts a NumPy array to 32-bit integers, and one of its numbers does not fit."""
     narrow = {"int64": "int32", "uint64": "uint32"}.get(numbers.dtype.name)
     if narrow is None or not numbers.size:
         return
@@ -191,11 +193,11 @@ def check_narrowed(name: str, numbers: Any) -> None:
     worst = max(int(numbers.max()), int(numbers.min()), key=abs)
     if not limits.min <= worst <= limits.max:
         wide = numbers.dtype.name
-        raise DataError(f"{name}: {worst} does not fit into {narrow}, to which JAX converts {wide}: set jax_enable_x64")
+        raise DataError(f"{name}: {worst} does not fit into {narrow}, and JAX converts {wide} to {narrow}: set jax_enable_x64")
 
 
 def jax_place(device: Any) -> Any:
-    """The jax.Device that `device` names, or the given Sharding."""
+    """Returns the jax.Device that `device` names, or the given Sharding."""
     jax = module("jax")
 
     if device is None:
@@ -206,7 +208,7 @@ def jax_place(device: Any) -> Any:
     platform, _, number = device.partition(":")
     devices = jax.local_devices(backend=platform)
     if number and not (number.isdigit() and int(number) < len(devices)):
-        raise SpecError(f"there is no device {device!r}: JAX has {len(devices)} of the platform {platform}, numbered from 0")
+        raise SpecError(f"there is no device {device!r}: JAX numbers the {platform} devices from 0, and has {len(devices)}")
     return devices[int(number or 0)]
 
 
@@ -219,8 +221,8 @@ def _jax_array(tensor: _leat.Tensor, place: Any, copy: bool | None) -> Any:
         raise SpecError(f"leat copies batches to {place}: leave out copy=False, which works only on the CPU")
     if tensor.itemsize == 8 and not jax.config.jax_enable_x64:
         raise SpecError(
-            f"{tensor.name}: JAX has {tensor.dtype} only with jax_enable_x64: set it, leave out copy=False, or cast the tensor"
-            " in the pipeline"
+            f"{tensor.name}: JAX has {tensor.dtype} only with jax_enable_x64: set jax_enable_x64, leave out copy=False, or cast"
+            " the tensor in the pipeline"
         )
     return jax.dlpack.from_dlpack(tensor)
 
@@ -238,10 +240,10 @@ def _to_mlx(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any
 
 
 def check_mlx_device(device: Any) -> None:
-    """Raises SpecError for a device, because MLX's arrays belong to none."""
+    """Raises SpecError for a GPU or a device of another framework, because MLX arrays belong to no device."""
     if device not in (None, "cpu") and not isinstance(device, module("mlx.core").Device):
         raise SpecError(
-            f"MLX's arrays belong to no device: leave out device={device!r}, and name the device in your computation"
+            f"MLX arrays belong to no device: leave out device={device!r}, and choose the device in your computation"
         )
 
 
@@ -259,11 +261,11 @@ def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
 
 
 class Converted(Generic[B]):
-    """The epochs of a stream or a pipeline as dicts of arrays. Stream.to() returns it.
+    """Iterates over a stream or a pipeline, and yields each batch as a dict of arrays. Stream.to() returns such an object.
 
-    Each `iter()` begins the next epoch of the source. On CUDA, leat copies one batch ahead while your step computes.
-    state_dict() gives the position after the last batch that you got, without the batch ahead. leat releases the batches
-    itself."""
+    Each `iter()` begins the next epoch of the source. On CUDA, leat copies the next batch while your step computes.
+    state_dict() returns the position after the last batch that you got, not after the batch that leat copies ahead. You need
+    not release the batches."""
 
     def __init__(
         self,
@@ -281,9 +283,9 @@ class Converted(Generic[B]):
         self._kind = kind
 
     def into(self, kind: type[T]) -> Converted[T]:
-        """Gives the same batches as objects of a type: a TypedDict, a dataclass or a NamedTuple, whose fields are names of
-        tensors. Leaves out tensors that the type does not name. Raises SpecError if the type names a tensor that the batches do
-        not have."""
+        """Returns an iterable of the same batches as objects of the type `kind`: a TypedDict, a dataclass or a NamedTuple. Its
+        fields must have the names of tensors. Leaves out tensors that the type does not name. Raises SpecError if the type
+        names a tensor that the batches do not have."""
         made = typed.Kind(kind)
         made.check(self.source.schema)
         return Converted(self.source, self.framework, self.device, self.copy, made)
@@ -292,7 +294,7 @@ class Converted(Generic[B]):
         return _Ahead(iter(self.source), self._begin, self._is_ahead())
 
     def __getitem__(self, index: SupportsIndex) -> B:
-        """Returns this batch of the first epoch, as a loop gives it. It does not affect your loops. See
+        """Returns the batch with this number in the first epoch, as in a loop. Does not affect your loops. See
         `Stream.__getitem__`."""
         refuse_loaders(index, "a stream", "pipeline")
         made: B = self._begin(self.source[index])()
@@ -329,7 +331,7 @@ class Converted(Generic[B]):
 
 
 class _Ahead(Iterator[B]):
-    """Begins the conversion of a batch when it reads it, finishes it when it returns it, and reads one batch ahead."""
+    """Reads one batch ahead. The conversion of a batch begins when the batch is read, and ends when the batch is returned."""
 
     def __init__(self, source: Any, begin_one: Callable[[Any], Callable[[], B]], is_ahead: bool) -> None:
         self.source = source
@@ -381,7 +383,7 @@ class _Ahead(Iterator[B]):
         return True
 
     def _look_ahead(self) -> None:
-        """Reads the next batch if it is ready, because the step must not wait. It keeps an exception until the next call."""
+        """Reads the next batch only if it is ready, so that the step does not wait. Keeps an exception until the next call."""
         try:
             self._read_ahead()
         except (TimedOutError, HeldError):
@@ -403,9 +405,10 @@ class _Ahead(Iterator[B]):
 def to_device(data: Any, device: Any, framework: str | None = None) -> Any:
     """Moves a batch, or each batch of an iterable, to a device.
 
-    A leat.Batch becomes a dict of arrays of `framework` (None: the framework of the device, or else "torch"). A stream or a
-    pipeline becomes a `Converted`. For other data, such as the batches of a DataLoader, leat moves the torch tensors in dicts,
-    lists and tuples. It moves an iterable to CUDA one batch ahead.
+    A leat.Batch becomes a dict of arrays of `framework`. With None, this is the framework of the device object, or "torch". A
+    stream or a pipeline becomes a `Converted`. In other data, such as the batches of a DataLoader, leat moves the torch
+    tensors in dicts, lists and tuples. If `data` is an iterable and the device is CUDA, leat moves the next batch while your
+    step computes.
     """
     framework = framework or _framework_of(device)
     if isinstance(data, _leat.Batch):
@@ -413,7 +416,7 @@ def to_device(data: Any, device: Any, framework: str | None = None) -> Any:
     if hasattr(type(data), "native") or hasattr(data, "spec"):
         return Converted(data, framework, device)
     if framework != "torch":
-        raise SpecError(f"for {framework}, give a leat.Batch, a stream or a pipeline, not {type(data).__name__}")
+        raise SpecError(f"to_device() for {framework} needs a leat.Batch, a stream or a pipeline, not {type(data).__name__}")
     if isinstance(data, Mapping) or not isinstance(data, Iterable) or hasattr(data, "data_ptr"):
         return _map_tensors(data, lambda tensor: tensor.to(device))
     return _Moved(data, device)
@@ -440,7 +443,7 @@ def map_leaves(data: Any, do: Callable[[Any], Any]) -> Any:
 
 
 class _Moved:
-    """An iterable of torch tensors on a device."""
+    """Iterates over `source`, and moves the torch tensors of each item to a device."""
 
     def __init__(self, source: Iterable[Any], device: Any) -> None:
         self._source = source
@@ -460,7 +463,7 @@ class _Moved:
 
 
 def _begin_move(item: Any, device: Any, side: Any) -> Callable[[], Any]:
-    """Begins to copy on this stream. If the memory is pinned, the CPU does not wait."""
+    """Begins to copy on the CUDA stream `side`. If the memory is pinned, the CPU does not wait."""
     torch = module("torch")
 
     with torch.cuda.stream(side):

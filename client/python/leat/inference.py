@@ -14,7 +14,7 @@ from .spec import Arguments, Stage
 
 
 class TokenList(NamedTuple):
-    """A list with one or two elements for each token of the ids `of`."""
+    """A list with one or two elements for each token id in the list `of`."""
 
     name: str
     of: str
@@ -66,7 +66,7 @@ def token_lists(stages: Sequence[Stage]) -> list[TokenList]:
 
 
 def _none_there(kind: str, argument: str) -> SpecError:
-    text = f"no earlier stage makes a list of tokens: give the name of the list, {kind}(.., {argument}=..)"
+    text = f"no earlier stage makes a list of tokens: name the list yourself, {kind}(.., {argument}=..)"
     return SpecError(text, path=f"{kind}.{argument}")
 
 
@@ -92,7 +92,8 @@ def _expand_pad(stages: Sequence[Stage], given: Arguments) -> list[Stage]:
 
 
 def _expand_fields(stages: Sequence[Stage], kind: str, given: Arguments) -> list[Stage]:
-    """Gives `chunk` or `pack` all lists with one element for each of the last token ids, so that it cuts them together."""
+    """Passes to `chunk` or `pack` all lists that have one element for each of the last token ids. So the stage cuts these
+    lists at the same places."""
     lists = token_lists(stages)
     if not lists:
         raise _none_there(kind, "fields")

@@ -1,4 +1,5 @@
-"""Batches for instruction tuning: prompts with their answers, or conversations. Labels are -100 for tokens without loss.
+"""Batches for instruction tuning: prompts with their answers, or conversations. Labels are -100 for tokens that do not count
+in the loss.
 
     for batch in leat.instructions("alpaca.jsonl", "./model", max_length=512, batch_size=8, shuffle=True):
         model(**batch.to("torch"))      # input_ids, labels, attention_mask
@@ -56,7 +57,8 @@ _KEYS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 @dataclass(frozen=True)
 class _Format:
-    """The format "chat", "dialogue", "alpaca" or "completion", and the column of each name in _NAMES. tools: their column."""
+    """The format "chat", "dialogue", "alpaca" or "completion", and the column of each name in _NAMES. tools: the column with
+    tools, if there is one."""
 
     kind: str
     columns: Mapping[str, str]
@@ -89,33 +91,37 @@ def instructions(
     padding: Literal["longest", "max_length"] = "longest",
     pad_to_multiple_of: int | None = None,
 ) -> Pipeline:
-    """Makes a pipeline for instruction tuning. It has input_ids (int32), labels (int64; -100 for tokens without loss) and, in
-    batches, attention_mask (int32).
+    """Makes a pipeline for instruction tuning. It has input_ids (int32), labels (int64; -100 for tokens that do not count in
+    the loss) and, in batches, attention_mask (int32).
 
-    data: paths, a Pipeline, a data set of Hugging Face, a data frame or a list of dicts. It has the columns of one of these
-        formats. (1) instruction, input (optional) and output: leat writes Alpaca's text. (2) prompt and completion: two texts
-        that leat joins, or two lists of messages, as in TRL. (3) messages: a conversation [{"role": "user", "content": "Hi"},
-        ..], or one of ShareGPT.
+    data: paths, a Pipeline, a data set of Hugging Face, a data frame or a list of dicts. The data must have the columns of one
+        of these formats. (1) instruction, input (optional) and output: leat writes the prompts of Alpaca. (2) prompt and
+        completion: two texts that leat joins, or two lists of messages, as in TRL. (3) messages: a conversation
+        [{"role": "user", "content": "Hi"}, ..], or a conversation in the format of ShareGPT.
     tokenizer: a path, a name in the local Hugging Face cache, a leat.Tokenizer, or a fast tokenizer of transformers.
-    columns: the names of these columns in your data, {"instruction": "question", "output": "answer"} (default: usual names).
-    template: the chat template of conversations. "auto" is the model's own Jinja template, which is the default if its folder
-        has one. Otherwise give one of leat.chats.TEMPLATES; the model must have been trained with it.
-    prompt, response: texts with {columns} instead of Alpaca's text: prompt="Q: {question}\nA:", response=" {answer}".
+    columns: the names of these columns in your data, such as {"instruction": "question", "output": "answer"}. By default, leat
+        looks for usual names.
+    template: the chat template of conversations. "auto" is the model's own Jinja template, and is the default if the model's
+        folder has a template. Otherwise, choose one of leat.chats.TEMPLATES: the template that the model was trained with.
+    prompt, response: texts with columns in braces, in place of Alpaca's prompt, such as
+        prompt="Q: {question}\nA:", response=" {answer}".
     system: a system message for conversations that have none.
-    roles: the names of the roles in your data.
-    eos: the token after a response, which the model learns too (default: the tokenizer's eos_token). "" means no token.
-    loss_on: the tokens with loss. "assistant" means everything that the assistant says, and is the default for conversations.
-        "completion" means only the last answer of a conversation. "all" means all tokens. If prompt and completion are lists of
-        messages, only the completion has loss.
-    without_loss: "fail" makes a text a bad record if truncation leaves no token with loss.
-    max_length: the greatest number of tokens. Longer texts are cut at their end, or at the side where the tokenizer cuts.
-    batch_size: None ends the pipeline with the labels, so that you can add stages such as `pack(2048).batch(4)`.
+    roles: the names of the roles in your data, such as {"human": "user", "gpt": "assistant"}.
+    eos: the token that leat adds after each response, so that the model learns to stop (default: the tokenizer's eos_token).
+        "" means no token.
+    loss_on: the tokens that count in the loss. "assistant" means everything that the assistant says, and is the default for
+        conversations. "completion" means only the last answer of a conversation. "all" means all tokens. If prompt and
+        completion are lists of messages, only the completion counts.
+    without_loss: with "fail", a text is a bad record if truncation removes all tokens that count in the loss.
+    max_length: the maximum number of tokens in a text. leat cuts longer texts at their end, or at the truncation_side of the
+        tokenizer.
+    batch_size: with None, the pipeline has no `pad` and no `batch`, so that you can add stages such as `pack(2048).batch(4)`.
     shuffle: True shuffles within a buffer of 10,000 records. A number sets the size of the buffer. `seed` chooses the order.
     padding: "longest" pads to the longest row of a batch, and rounds up to a multiple of pad_to_multiple_of. "max_length" pads
         all rows to max_length.
 
-    Raises SpecError if the columns have no known format, or if an argument does not fit. Raises DataError or NotFoundError if
-    there is no data.
+    Raises SpecError if the columns have no known format, or if an argument does not fit the data. Raises DataError or
+    NotFoundError if there is no data.
     """
     model = Tokenizer.of(tokenizer)
     is_own = template == "auto" or template is None and _has_template(model)
@@ -131,7 +137,7 @@ def instructions(
         _warn_of_blank(model, prompt, response or "")
     if not form.has_messages and (template or system or roles):
         raise SpecError(
-            f"template, system and roles are only for conversations, but this data has {', '.join(form.columns.values())}"
+            f"template, system and roles are only for conversations, but this data has the columns {', '.join(form.columns.values())}"
         )
     ids = texts.tokenize(
         path_of(tokenizer),
@@ -212,7 +218,7 @@ def _with_chat(
 
 
 def _has_template(model: Tokenizer) -> bool:
-    """True if the model has a template of its own, and no other was set in its place."""
+    """True if the model has its own template, and the caller did not set another one."""
     return model.chat_template is not None and model.chat_template == chats.own_template(model.config)
 
 
@@ -223,8 +229,8 @@ def _with_own_template(
     column = form.columns["prompt" if form.kind == "dialogue" else "messages"]
     if roles or _keys_of(source, column) != _KEYS[0]:
         raise SpecError(
-            "the model's own template reads messages with role and content: rename the keys and roles of yours, or give "
-            f"template, one of {', '.join(chats.TEMPLATES)}"
+            "the model's own template reads messages with role and content: rename the keys and roles of your messages, or set "
+            f"template to one of {', '.join(chats.TEMPLATES)}"
         )
     return source.chat(
         column,
@@ -276,7 +282,7 @@ def _padded(
 def _find(
     data: Any, columns: Mapping[str, str] | None, prompt: str | None, response: str | None
 ) -> tuple[Pipeline, _Format]:
-    """The source, with the needed columns, and its format."""
+    """Returns the source with the needed columns, and the format of the data."""
     if prompt is not None or response is not None:
         if columns:
             raise SpecError("give either columns=, or prompt= and response= with the names of the columns in braces")
@@ -308,7 +314,7 @@ def _chosen(thing: Any, form: _Format) -> tuple[Pipeline, _Format]:
 
 
 def _completion(columns: Mapping[str, str], are_lists: Sequence[bool]) -> _Format:
-    """Prompt and completion, both texts or both lists of messages."""
+    """Returns the format of prompt and completion, which must be two texts or two lists of messages."""
     if any(are_lists) and not all(are_lists):
         told = " and ".join(f"{name!r} is {'a list' if is_list else 'text'}" for name, is_list in zip(columns.values(), are_lists))
         raise SpecError(f"{told}, but prompt and completion must be two texts, or two lists of messages")
@@ -373,7 +379,7 @@ def _with_json(files: Files, are_texts: Mapping[str, bool]) -> Pipeline:
 
 
 def _list_of(files: Files, name: str, is_text: bool) -> str | None:
-    """The field of the first record as JSON, if it is a list."""
+    """Returns the field of the first record as JSON text if it is a list, or else None."""
     try:
         value = _first(_with_json(files, {name: is_text})).get(name)
     except (SpecError, DataError):
@@ -391,11 +397,15 @@ def _has_tools(files: Files, name: str, is_text: bool) -> bool:
 
 
 def _check_tools(form: _Format, is_own: bool) -> None:
-    """Raises SpecError if the template would not write the tools."""
+    """Raises SpecError if the template would leave out the tools."""
     if form.tools is None or not form.has_messages or is_own and form.tools == "tools":
         return
     why = "leat's chat templates write no tools" if not is_own else 'a model\'s own template reads the column "tools"'
-    remedy = "take the model's own template (template=\"auto\")" if not is_own else "rename it, if it has JSON schemas of tools"
+    remedy = (
+        "use the model's own template (template=\"auto\")"
+        if not is_own
+        else 'rename the column to "tools" if it has JSON schemas of tools'
+    )
     raise SpecError(f"the column {form.tools!r} would be lost, because {why}: {remedy}, or leave the column out")
 
 
@@ -414,15 +424,15 @@ def _choose(names: Sequence[str], columns: Mapping[str, str] | None) -> _Format:
         if all(name is not None or meaning in _OPTIONAL for meaning, name in found.items()):
             return _Format(kind, {meaning: name for meaning, name in found.items() if name is not None})
     raise SpecError(
-        f"columns {', '.join(names)} are neither messages, nor instruction and output, nor prompt and completion: "
-        'name yours with columns={"prompt": .., "completion": ..}, or give prompt and response'
+        f"the columns {', '.join(names)} are neither messages, nor instruction and output, nor prompt and completion: "
+        'name your columns with columns={"prompt": .., "completion": ..}, or give prompt and response'
     )
 
 
 def _named(names: Sequence[str], columns: Mapping[str, str]) -> _Format:
     for meaning, name in columns.items():
         if name not in names:
-            raise SpecError(f"columns: there is no column {name!r} for {meaning!r}; there are {', '.join(names)}")
+            raise SpecError(f"columns: there is no column {name!r} for {meaning!r}; the data has {', '.join(names)}")
     for kind, wanted in _NAMES.items():
         if set(columns) <= set(wanted) and set(wanted) <= set(columns) | _OPTIONAL:
             return _Format(kind, dict(columns))

@@ -1,7 +1,7 @@
 """leat.dataloader(): batches of token ids from your data, in one call.
 
-leat makes a source from the data (see `data`), and a pipeline that you could also write yourself: tokenize, pad, cast, shuffle,
-batch. A token cache keeps the ids for the next epoch and the next process. `DataLoader.pipeline` is this pipeline.
+leat makes a source from the data (see `data`), and a pipeline that you could also write yourself: tokenize, pad, cast,
+shuffle, batch. `DataLoader.pipeline` is this pipeline. A token cache keeps the ids for the next epoch and the next process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _IGNORED = -100  # no label, in lists of labels
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The columns of the data that batches are made of."""
+    """The columns of the data that go into the batches."""
 
     texts: tuple[str, ...]  # one or a pair; empty: numbers alone
     template: tuple[tuple[str, bool], ...]  # parts of the text: (text, False) or (column, True); empty: a column
@@ -79,33 +79,37 @@ def dataloader(
 
     data: a data set, a data frame, a list or paths; see leat.data.as_source.
     tokenizer: a path (a tokenizer.json, or the folder of a model), a leat.Tokenizer, or a fast tokenizer of transformers. With
-        None, batches have all columns of numbers and no texts. `columns` can choose some of them.
-    text: the column of texts; a pair of columns, which are tokenized as a pair; or a text with columns in braces, "{question}
-        {answer}". The default is the column "text", or the only column of texts. A missing text becomes an empty text.
-    labels: a column, several columns, or {column: name in the batch}. The default is the column "labels" or "label" if there is
-        one, under the name "labels". False means no labels. Integers and booleans become int64, other numbers float32, or
-        `labels_dtype`. A categorical column gives its codes. For texts, give `classes`: their names in the order of their
-        numbers. Lists are padded to the longest of the batch, on the tokenizer's padding_side, with -100 for integers.
-    columns: further columns of numbers, which become int64, float32 or bool. {"price": "float64"} sets the dtype. Lists are
+        None, batches have no texts. They have the columns of numbers in `columns`, or all columns of numbers.
+    text: the column of texts; or two columns, which leat tokenizes as a pair; or a text with columns in braces, such as
+        "{question} {answer}". The default is the column "text", or the only column of texts. A missing text becomes an empty
+        text.
+    labels: a column, several columns, or {column: name in the batch}. By default, leat looks for a column "labels" or "label",
+        and names it "labels". False means no labels. Integers and booleans become int64, and other numbers float32, unless you
+        set `labels_dtype`. A categorical column gives its codes. If the labels are texts, set `classes` to the list of these
+        texts; their order gives the class numbers. Lists are padded to the longest list of the batch, on the tokenizer's
+        padding_side, with -100 for integers.
+    columns: other columns of numbers, which become int64, float32 or bool. {"price": "float64"} sets the dtype. Lists are
         padded with 0. An integer that float32 would round is an error, unless you give the dtype. The first 100 rows of a CSV
         file decide whether a column holds integers, fractions or texts.
-    max_length: the greatest length of a row, with special tokens. The default is the tokenizer's model_max_length, or else the
-        limit in its file.
-    padding: "longest" pads to the longest row of the batch (to a multiple of `pad_to_multiple_of`), "max_length" to max_length.
-    token_type_ids: by default, batches have them if you give a tokenizer of transformers that makes them.
+    max_length: the maximum number of tokens in a row, including special tokens. The default is the tokenizer's
+        model_max_length, or else the limit in the tokenizer's file.
+    padding: "longest" pads to the longest row of the batch, rounded up to a multiple of `pad_to_multiple_of`. "max_length"
+        pads to max_length.
+    token_type_ids: True adds token_type_ids to the batches. By default, batches have them if you give a transformers tokenizer
+        that makes them.
     shuffle: True shuffles all rows, in a new order each epoch. A number shuffles within a buffer of this many rows. `seed`
         chooses the order.
     drop_last: drops the last batch of an epoch if it is smaller than the others.
-    framework: the framework of the arrays. They are writable, and you may keep them. The default is "torch" if it is imported,
-        or else "numpy".
+    framework: the framework of the arrays. The arrays are copies, so you may keep them. The default is "torch" if your program
+        has imported torch, or else "numpy".
     device: the same as in batch.to().
     epochs: the number of epochs in one `for` loop.
     cache: True keeps the token ids below $XDG_CACHE_HOME/leat/tokens. You may also give a folder, or a dict for the option
-        `cache`. False keeps nothing.
+        `cache`. False turns the cache off.
     options: options of the stream, such as {"on_error": "skip"}.
 
-    Raises SpecError, NotFoundError or DataError before it reads all data. If a record is faulty, it raises the error with the
-    batch.
+    Raises SpecError, NotFoundError or DataError if the arguments do not fit the data. This check does not read all data. If a
+    record is faulty, your loop raises DataError at the batch of this record.
     """
     thing = recognise.find_columns(recognise.recognise(data))
     recognise.require_rows(thing)
@@ -154,7 +158,7 @@ def _choose(
     named = _labels_of(columns, labels)
     if not has_texts:
         if text is not None:
-            raise SpecError("with `text`, also give a tokenizer")
+            raise SpecError("`text` needs a tokenizer: set the argument `tokenizer`, too")
         every = [column.name for column in columns.values() if column.is_number or column.is_list]
         return _Wanted((), (), named, tuple(numbers or (name for name in every if name not in named)))
     if isinstance(text, str) and text not in columns and "{" in text:
@@ -162,7 +166,9 @@ def _choose(
         return _Wanted(tuple(part for part, is_column in parts if is_column), tuple(parts), named, tuple(numbers))
     if isinstance(text, (tuple, list)):
         if len(text) != 2:
-            raise SpecError(f"`text` takes one or two columns, but you gave {len(text)}: for more, give a text with the columns in braces")
+            raise SpecError(
+                f"`text` can be one or two columns, but you gave {len(text)}: for more, write a text with the columns in braces"
+            )
         return _Wanted(tuple(text), (), named, tuple(numbers))
     return _Wanted((text or _only_text(columns, named, is_untyped),), (), named, tuple(numbers))
 
@@ -185,7 +191,7 @@ def _has_values(column: Column) -> bool:
     if column.kind or column.refusal == kinds.NO_VALUES:
         return bool(column.kind)
     raise SpecError(
-        f"leat cannot read the labels in {column.name!r}, because they are {column.refusal}: give another column, or labels=False"
+        f"leat cannot read the labels in {column.name!r}, because they are {column.refusal}: choose another column, or set labels=False"
     )
 
 
@@ -198,7 +204,7 @@ def _only_text(columns: Mapping[str, Column], labels: Mapping[str, str], is_unty
         return texts[0] if len(texts) == 1 else "text"
     if not texts:
         raise SpecError(f"the data has no column of texts; it has {', '.join(map(str, columns.values())) or 'no columns'}")
-    raise SpecError(f"the data has several columns of texts, {', '.join(texts)}: choose one, text={texts[0]!r}")
+    raise SpecError(f"the data has several columns of texts, {', '.join(texts)}: choose one of them, for example text={texts[0]!r}")
 
 
 def _parts_of(template: str) -> list[tuple[str, bool]]:
@@ -207,7 +213,7 @@ def _parts_of(template: str) -> list[tuple[str, bool]]:
     try:
         for text, column, spec, conversion in string.Formatter().parse(template):
             if spec or conversion or column == "":
-                raise ValueError(f"braces must hold only the name of a column, but they hold {column!r}")
+                raise ValueError(f"braces must contain only the name of a column, but they contain {column!r}")
             parts += [(text, False)] if text else []
             parts += [(column, True)] if column else []
     except ValueError as error:
@@ -216,7 +222,7 @@ def _parts_of(template: str) -> list[tuple[str, bool]]:
 
 
 def _described(files: Files, thing: held.Held, names: Sequence[str]) -> list[Column]:
-    """Returns the columns in the files. Raises SpecError if there is no such column."""
+    """Returns the columns in the files. Raises SpecError if a column does not exist."""
     return kinds.wanted({**(thing.columns or {}), **(files.columns or {})}, names)
 
 
@@ -245,13 +251,13 @@ def _escaped(text: str) -> str:
 
 
 def _width(padding: str, max_length: int | None, multiple: int | None) -> dict[str, Any]:
-    """The arguments of `pad` for the width of rows."""
+    """Returns the arguments of `pad` that set the length of the rows."""
     if padding == "longest":
         return {"multiple_of": multiple} if multiple else {"longest": True}
     if padding != "max_length":
         raise SpecError(f"padding is {padding!r}, but it must be 'longest' or 'max_length'")
     if max_length is None:
-        raise SpecError("padding to 'max_length' needs `max_length`: the tokenizer has no model_max_length")
+        raise SpecError("padding='max_length' needs `max_length`, because the tokenizer has no model_max_length: set max_length")
     return {"length": -(-max_length // (multiple or 1)) * (multiple or 1)}
 
 
@@ -275,13 +281,13 @@ def _labelled(
     is_untyped: bool,
     side: str,
 ) -> Pipeline:
-    """Lists are padded on this side, the same as token ids, so that each label stays beside its token."""
+    """Adds the stages for the labels. Pads lists on `side`, like the token ids, so that each label stays beside its token."""
     given = None if dtype is None else specs.dtype_name(dtype)
     are_texts = column.is_text or is_untyped and all(kinds.spells_number(text) for text in classes or ())
     texts = {text: str(number) for number, text in enumerate(classes or ())} if are_texts else {}
     if column.is_text and not texts and not is_untyped:
         raise SpecError(
-            f"the labels in {column.name!r} are texts: give `classes`, a list of the names in the order of their numbers"
+            f"the labels in {column.name!r} are texts: set `classes` to the list of these texts, in the order of the class numbers"
         )
     if is_untyped and column.kind == "bool" and not texts:
         pipeline = pipeline.stage("cast", {"input": column.name, "dtype": "bool"})
@@ -295,10 +301,10 @@ def _labelled(
 
 
 def _numbered(pipeline: Pipeline, column: Column, given: str | None, is_untyped: bool) -> Pipeline:
-    """`given` is the dtype that the caller gave."""
+    """Adds the stages for a column of numbers. `given` is the dtype that the caller chose."""
     if column.is_text and not (is_untyped and given):
-        hint = f"; if only its first rows have no numbers, give columns={{{column.name!r}: 'float32'}}" if is_untyped else ""
-        raise SpecError(f"the column {column.name!r} holds texts, which cannot be in a batch{hint}")
+        hint = f"; if only the first rows are not numbers, set columns={{{column.name!r}: 'float32'}}" if is_untyped else ""
+        raise SpecError(f"the column {column.name!r} has texts, which cannot be in a batch{hint}")
     dtype = given or ("float32" if "float64" in column.kind else column.kind if is_untyped else None)
     if dtype:
         exact = given is None and dtype == "float32" or None
@@ -330,9 +336,12 @@ def _advised(error: DataError) -> DataError:
     """Rewrites the hint of an error for dataloader(), which has no stages."""
     name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
     if "float32 would round" in error.message:
-        error.message += f": to keep it, give columns={{{name!r}: 'float64'}}; to round it, give 'float32' there (for labels: labels_dtype)"
+        error.message += (
+            f": to keep the exact number, set columns={{{name!r}: 'float64'}}; to round it, set 'float32' there "
+            "(for labels, set labels_dtype)"
+        )
     elif "is not a value of type int64" in error.message or "is not a whole number, but int64 needs one" in error.message:
-        error.message += f": for fractions, give columns={{{name!r}: 'float32'}}; for labels, give labels_dtype or `classes`"
+        error.message += f": for fractions, set columns={{{name!r}: 'float32'}}; for labels, set `labels_dtype` or `classes`"
     elif "is empty: give `default`" in error.message or "the value is missing or null" in error.message:
         error.message = (
             f"the column {name!r} has no value in this row: fill the column first (with pandas: data[{name!r}].fillna(0)), or "
@@ -369,7 +378,7 @@ class _Loop(Iterator[dict[str, Any]]):
 
 @dataclass
 class _Epochs:
-    """The epochs that are left of a loop, with the present one."""
+    """The number of epochs that a loop has still to read, including the current epoch."""
 
     n_left: int
     of_a_loop: int  # of a whole one
@@ -377,18 +386,19 @@ class _Epochs:
 
     @property
     def to_read(self) -> int:
-        """The epochs that a loop from the present position has to read: those of a whole one at the end."""
+        """The number of epochs that a loop from the current position reads. At the end of a loop, this is the number for a new
+        loop."""
         return self.n_left or self.of_a_loop
 
 
 class DataLoader:
-    """Batches as dicts of arrays. Each `iter()` begins the next epoch, or the next `epochs` epochs.
+    """Yields batches as dicts of arrays. Each `for` loop reads the next epoch, or the next `epochs` epochs.
 
     pipeline: the leat.Pipeline that makes the batches.
-    framework, device: those of the arrays.
+    framework, device: the framework and the device of the arrays.
     n_rows: the number of rows of the data, or None if it is not known.
     classes: the names of the labels in the order of their numbers, if they are known.
-    The first use opens the stream. close() or the end of the process ends it. With several ranks, each rank gets its share.
+    The first use opens the stream. close() or the end of the process closes it. With several ranks, each rank gets its share.
     """
 
     def __init__(
@@ -401,7 +411,7 @@ class DataLoader:
         batch_size: int | None = None,
         drop_last: bool = False,
     ) -> None:
-        """batch_size and drop_last are those of the pipeline. len() needs them."""
+        """batch_size and drop_last must be the same as in the pipeline. len() needs them."""
         if epochs < 1:
             raise SpecError(f"epochs is {epochs}, but it must be at least 1")
         if framework not in (None, *_FRAMEWORKS):
@@ -426,14 +436,15 @@ class DataLoader:
         return _Loop(self.stream.to(self.framework, device=self.device), self._epochs)
 
     def __getitem__(self, index: SupportsIndex) -> dict[str, Any]:
-        """Returns this batch of the first epoch, as a loop gives it. It does not affect your loops. See `Stream.__getitem__`."""
+        """Returns the batch with this number in the first epoch, as in a loop. Does not affect your loops. See
+        `Stream.__getitem__`."""
         refuse_loaders(index, "a leat.DataLoader", "loader.pipeline")
         with self.stream.lookup.find(index) as batch:
             return batch.to(self.framework, device=self.device)
 
     def __len__(self) -> int:
-        """The number of batches of one `for` loop, for this rank. Raises TypeError with the reason if leat does not know it
-        before it has read an epoch."""
+        """Returns the number of batches in one `for` loop on this rank. For some pipelines, leat does not know this number
+        before it has read an epoch. Then len() raises TypeError with the reason."""
         try:
             return self.epochs * len(self.stream)
         except TypeError:
@@ -445,14 +456,14 @@ class DataLoader:
         return self.epochs * (-(-n_steps // world_size) if is_filled_up else n_steps // world_size)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` loop begins with this epoch, counted from 0. If you have loaded a position in this epoch, it continues
-        there."""
+        """The next `for` loop begins with this epoch, counted from 0. If you have loaded a position in this epoch, the loop
+        continues there."""
         if not self.stream.continues(epoch):
             self.stream.set_epoch(epoch)
             self._epochs = _Epochs(self.epochs, self.epochs)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the last loop, before its next batch."""
+        """Returns the position of the last loop, before the batch that it would read next."""
         return {**self.pipeline.state_dict(), "epochs_left": self._epochs.to_read}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

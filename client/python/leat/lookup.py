@@ -1,7 +1,8 @@
 """Batches by their number: `batches[5]`.
 
-The number counts the batches of this rank in the first epoch, as a loop gives them. The batch comes through a session of its
-own, so loops are not affected. Numbers in sequence continue in this session. Any other number seeks.
+`batches[i]` is the batch that a loop on this rank gets as number i in the first epoch, counted from 0. leat reads it in a
+separate session, so your loops are not affected. Consecutive numbers simply continue in this session. For any other number,
+leat seeks first.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ _LOADERS = ("torch.utils.data", "torchdata")
 
 
 def refuse_loaders(index: object, what: str, dataset: str) -> None:
-    """Raises TypeError if a loader of torch asks for an item. It takes any object with numbered items for a data set, so it
-    would read the stream's first epoch again and again."""
+    """Raises TypeError if a loader of torch asks for an item. Such a loader treats any object with numbered items as a data
+    set. So it would read the stream's first epoch again and again."""
     caller = str(sys._getframe(2).f_globals.get("__name__"))
     if any(caller == loader or caller.startswith(f"{loader}.") for loader in _LOADERS):
         raise TypeError(
-            f"a loader asks for item {index!r}, but {what} makes its own epochs and batches. Give"
+            f"a DataLoader of torch asks for item {index!r}, but {what} makes its own epochs and batches: pass"
             f" leat.TorchDataset({dataset}) to the DataLoader or Trainer"
         )
 
 
 class Lookup:
-    """The session of a stream that finds batches by their numbers."""
+    """Finds the batches of a stream by their numbers, in a separate session."""
 
     def __init__(self, stream: Stream) -> None:
         """`stream` serves this rank, and is used only for look-ups."""
@@ -45,12 +46,13 @@ class Lookup:
         self._lock = threading.Lock()
 
     def serves(self, native: _leat.Stream) -> bool:
-        """True if it finds the batches of the same rank."""
+        """True if this object finds the batches of the same rank."""
         return (self.stream.rank, self.stream.world_size) == (native.rank, native.world_size)
 
     def find(self, index: object) -> Batch:
-        """Returns the batch of this number. A negative number counts from the end. Raises IndexError if there is no such batch.
-        Raises TypeError if it is not an integer, or if leat does not know where the end is; the message says why."""
+        """Returns the batch with this number. A negative number counts from the end. Raises IndexError if there is no such
+        batch. Raises TypeError if the index is not an integer, or if it is negative and leat does not know the number of
+        batches."""
         number = self._number(index)
         with self._lock:
             if number != self._next:
@@ -77,10 +79,10 @@ class Lookup:
 
     def _beyond(self, index: object) -> IndexError:
         known = self.stream.known_steps
-        n = "" if known is None else f" {len(self.stream)}"
-        return IndexError(f"there is no item {index!r} in an epoch of {self.stream.name}, which has{n or ' fewer'}")
+        n = "fewer" if known is None else len(self.stream)
+        return IndexError(f"there is no item {index!r} in an epoch of {self.stream.name}, which has {n} batches")
 
 
 def place(position: str) -> str:
-    """Returns the start of the epoch in which the numbers count."""
+    """Returns the position at the start of the first epoch, from which the numbers count."""
     return elsewhere(position, _FIRST_EPOCH, 0)

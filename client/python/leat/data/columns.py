@@ -1,9 +1,9 @@
-"""The kinds of columns, found from Arrow's types or Python's values, and the conversion of values to them.
+"""Finds the kind of each column from Arrow's types or Python's values, and converts values to this kind.
 
 Kinds are "text", "bool", "int64", "float32", "float64", lists of numbers ("list<int64>"), and "json" for nested values as JSON
 text. leat writes data only in these kinds. So the same rows in pandas, polars, Arrow or dicts become the same bytes, and have
-the same key in the token cache. If a column holds anything else (images, bytes, structs), it keeps the reason why leat cannot
-read it. It is an error only if you use it.
+the same key in the token cache. If a column contains anything else (images, bytes, structs), its `refusal` says why leat
+cannot read it. This is an error only if you use the column.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ NAME_MAX = 63  # bytes of a field's name
 class Column:
     """One column.
 
-    kind: "" if leat cannot read the column; `refusal` says why.
+    kind: the kind, or "" if leat cannot read the column; then `refusal` says why.
     classes: the names of a categorical column's values, in the order of its codes.
     is_coded: the values are codes (ClassLabel), not names (Categorical).
-    is_converted: the type of the column in its files is one that leat cannot read.
+    is_converted: leat must convert the column first, because it cannot read the type that the column has in its files.
     """
 
     name: str
@@ -57,13 +57,14 @@ class Column:
 
 
 def _shown(kind: str) -> str:
-    """The notation for messages. Specs keep "list<int64>", as do positions and caches of older versions."""
+    """Returns the kind as messages write it: "int64[]". Specs still have "list<int64>", like positions and caches of older
+    versions."""
     return f"{kind[5:-1]}[]" if kind.startswith("list<") else kind
 
 
 def wanted(columns: Mapping[str, Column], names: Iterable[str], forms: Mapping[str, str] | None = None) -> list[Column]:
-    """Returns the named columns, in this order. forms: "json" for a column to be read as JSON text, "codes" for a categorical
-    column. Raises SpecError if there is no such column, and DataError if leat cannot read it."""
+    """Returns the named columns, in this order. forms: "json" for a column that leat reads as JSON text, "codes" for a
+    categorical column. Raises SpecError if a column does not exist, and DataError if leat cannot read it."""
     chosen = []
     for name in dict.fromkeys(names):
         column = columns.get(name)
@@ -72,11 +73,11 @@ def wanted(columns: Mapping[str, Column], names: Iterable[str], forms: Mapping[s
         column = _in_form(column, (forms or {}).get(name))
         if not column.kind:
             raise DataError(
-                f"the column {name!r} cannot be read, because it holds {column.refusal}: leave it out, and give the columns"
-                " that you want"
+                f"the column {name!r} cannot be read, because it contains {column.refusal}: leave this column out, and name"
+                " the columns that you want"
             )
         if not 0 < len(name.encode("utf-8", "replace")) <= NAME_MAX:
-            raise DataError(f"the name of the column {name!r} must have 1 to {NAME_MAX} bytes")
+            raise DataError(f"the name of the column {name!r} must have 1 to {NAME_MAX} bytes: rename the column")
         chosen.append(column)
     return chosen
 
@@ -150,7 +151,7 @@ def _arrow_refusal(kind: Any) -> str:
 
 
 def arrow_type(kind: str) -> Any:
-    """The Arrow type of a kind, in written files."""
+    """Returns the Arrow type that leat writes for this kind."""
     import pyarrow as pa
 
     if kind.startswith("list<"):
@@ -184,7 +185,7 @@ _SCALARS: dict[type, str] = {str: "text", bool: "bool", int: "int64", float: "fl
 
 
 def plain(value: Any) -> Any:
-    """Converts a value to one of JSON: scalars and arrays of NumPy, torch and others to numbers and lists, dates to text."""
+    """Converts a value to a JSON value: scalars and arrays of NumPy, torch and others to numbers and lists, dates to text."""
     if value is None or type(value) in _SCALARS:
         return value
     if isinstance(value, (datetime.date, datetime.time)) and type(value).__name__ != "NaTType":
@@ -211,7 +212,7 @@ def kind_of(value: Any) -> tuple[str, str]:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "", "bytes"
     if isinstance(value, (list, dict)):
-        return "", "nested values (lists or dicts of something else than numbers)"
+        return "", "nested values (dicts, or lists with elements that are not numbers)"
     return "", f"objects of the type {type(value).__module__}.{type(value).__qualname__}"
 
 
@@ -253,7 +254,7 @@ _BOOLS = frozenset(["true", "false", "True", "False", "TRUE", "FALSE"])
 
 
 def _kind_of_text(text: str) -> str:
-    """The kind of a field of CSV, by its spelling."""
+    """Finds the kind of a CSV field from its text."""
     if _INT.fullmatch(text) and len(text) <= 20:
         return "int64" if INT64_MIN <= int(text) <= INT64_MAX else "text"
     if _NUMBER.fullmatch(text):
@@ -266,7 +267,7 @@ def spells_number(text: str) -> bool:
 
 
 def of_spelled(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
-    """The columns of some rows of CSV. A column whose values all spell numbers holds numbers."""
+    """Returns the columns of some CSV rows. If all values of a column look like numbers, it is a column of numbers."""
     seen: dict[str, set[str]] = {}
     for row in rows:
         for name, text in row.items():
@@ -322,7 +323,7 @@ def _converted(column: Column, value: Any, row: int) -> Any:
 
 def _int(column: Column, value: Any, row: int) -> int:
     if not INT64_MIN <= value <= INT64_MAX:
-        raise DataError(f"the column {column.name!r} of row {row:,} is {value}, which is not a 64-bit integer")
+        raise DataError(f"the column {column.name!r} of row {row:,} is {value}, which does not fit into a 64-bit integer")
     return int(value)
 
 
@@ -330,7 +331,9 @@ def _float(column: Column, value: Any, row: int) -> float:
     """Raises DataError for an integer beyond 2^53 that a float would round."""
     if isinstance(value, int) and abs(value) > 1 << 53 and int(float(value)) != value:
         where = f"the column {column.name!r} of row {row:,}"
-        raise DataError(f"{where} is {value}, which float64 would round; but other rows of this column are fractions, which need float64")
+        raise DataError(
+            f"{where} is {value}, which float64 would round; but the column needs float64, because other rows have fractions"
+        )
     return float(value)
 
 

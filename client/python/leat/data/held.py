@@ -1,8 +1,9 @@
-"""Data in three forms. Each has columns, a number of rows, and a way to become files that leat reads.
+"""The three forms of data. Each has columns, a number of rows, and a method that makes files for leat.
 
-`Tables` are rows of Arrow: pandas, polars, pyarrow, Parquet, data sets of Hugging Face. `Rows` are Python's own: lists of
-dicts, data sets of PyTorch, generators. leat reads `Files` as they are. It writes tables and rows in batches of 1,000 rows, for
-pieces of any size: as an Arrow stream, or as JSON Lines if pyarrow is not installed.
+`Files` are files that leat reads as they are. `Tables` are Arrow data: pandas, polars, pyarrow, Parquet, data sets of Hugging
+Face. `Rows` are Python objects: lists of dicts, data sets of PyTorch, generators. leat writes tables and rows to a file: an
+Arrow stream, or JSON Lines if pyarrow is not installed. It always writes batches of 1,000 rows, whatever the sizes of the
+input's chunks.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ class Files:
 
 @dataclass(frozen=True)
 class Tables:
-    """Rows of Arrow.
+    """Rows of Arrow data.
 
     read(names): yields pyarrow tables of up to 1,000 rows. files: the Arrow files that hold exactly these rows, or none.
-    is_cheap: read() may be called twice.
+    is_cheap: True if read() may be called twice.
     """
 
     columns: Mapping[str, Column]
@@ -133,12 +134,12 @@ def has_pyarrow() -> bool:
 
 
 def importable(name: str) -> bool:
-    """True if there is such a package. It is not imported."""
+    """True if this package is installed. Does not import the package."""
     return importlib.util.find_spec(name) is not None
 
 
 def in_pieces(rows: Iterator[Any]) -> Iterator[tuple[int, list[Any]]]:
-    """Yields (number of the first row, up to 1,000 rows)."""
+    """Yields pairs: the number of the first row, and a list of up to 1,000 rows."""
     piece: list[Any] = []
     first = 0
     for row in rows:
@@ -177,7 +178,7 @@ class _ArrowWriter:
 
 
 class _JsonWriter:
-    """Writes columns as JSON Lines. The source gets their types as its argument `fields`."""
+    """Writes columns as JSON Lines. The source gets the types of the columns as its argument `fields`."""
 
     suffix, source = ".jsonl", "jsonl"
 
@@ -203,7 +204,8 @@ class _JsonWriter:
 
 
 def _fields(wanted: Iterable[Column]) -> dict[str, str]:
-    """The argument `fields` of a source for these columns. Dots in names are escaped, since they would begin paths."""
+    """The argument `fields` of a source for these columns. Escapes dots in names, because a dot without an escape separates
+    the parts of a path."""
     found = {}
     for column in wanted:
         path = column.name.replace("\\", "\\\\").replace(".", "\\.")
@@ -236,7 +238,7 @@ def of_table(table: Any, columns: Mapping[str, Column] | None = None) -> Tables:
 
 
 def _with_classes(column: Column, values: Any) -> Column:
-    """Adds the classes of a dictionary of texts, if all chunks have the same."""
+    """Adds the names of the classes to a dictionary-encoded column of texts, if all chunks have the same dictionary."""
     import pyarrow.types as types  # type: ignore[import-untyped]
 
     if not types.is_dictionary(values.type) or not column.is_text or not values.num_chunks:
@@ -259,7 +261,7 @@ def of_parquet(paths: Sequence[str]) -> Tables:
     schema = files[0].schema_arrow
     for path, file in zip(paths, files):
         if not file.schema_arrow.equals(schema):
-            raise DataError("the columns differ from those of the previous file", file=path)
+            raise DataError("the columns differ from those of the first file", file=path)
 
     def read(names: Sequence[str]) -> Iterator[Any]:
         for file in files:
@@ -280,7 +282,7 @@ def of_arrow(paths: Sequence[str]) -> Tables:
         raise DataError(f"this is not a readable Arrow file: {error}", file=", ".join(paths)) from error
     for path, schema in zip(paths, schemas):
         if not schema.equals(schemas[0]):
-            raise DataError("the columns differ from those of the previous file", file=path)
+            raise DataError("the columns differ from those of the first file", file=path)
 
     def read(names: Sequence[str]) -> Iterator[Any]:
         for path in paths:
@@ -293,7 +295,7 @@ def of_arrow(paths: Sequence[str]) -> Tables:
 
 
 def arrow_rows(path: str) -> int:
-    """Counts the rows of an Arrow file or stream, by the heads of its batches."""
+    """Counts the rows of an Arrow file or stream. Reads only the headers of its batches."""
     return int(_read_arrow(path, lambda reader: sum(batch.num_rows for batch in _batches(reader))))
 
 

@@ -1,8 +1,8 @@
-"""Data sets of the Hugging Face Hub. An installed `huggingface_hub` finds them in its cache, or downloads them if there is a
+"""Data sets of the Hugging Face Hub. The package `huggingface_hub` finds them in its cache, or downloads them if there is a
 network.
 
-The files of a split are those that `datasets` would take: by `configs` in the README's metadata, or else by the names of files
-and folders. `split="train[10%:]"` means the same rows as in `datasets`.
+leat chooses the files of a split in the same way as `datasets`: by `configs` in the README's metadata, or else by the names of
+files and folders. `split="train[10%:]"` selects the same rows as in `datasets`.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ def hub(
     revision: str | None = None,
     data_files: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
 ) -> Pipeline:
-    """The rows of a data set of the Hugging Face Hub, as a pipeline with only a source. It reads Parquet, JSON, CSV, Arrow and
-    text files.
+    """Makes a pipeline that reads a data set of the Hugging Face Hub. The pipeline has only a source, which reads Parquet,
+    JSON, CSV, Arrow or text files.
 
-    name: "org/name". huggingface_hub downloads it into its cache. Without a network, leat takes it from this cache.
+    name: "org/name". huggingface_hub downloads it into its cache. Without a network, leat reads the data set from this cache.
     config: a configuration in the metadata of the README, or None for the default one.
     split: "train", or a part of it, with the same rows as in `datasets`: "train[:1000]", "train[10%:20%]", "train[-5%:]".
         "train+test" and "all" join whole splits.
     revision: a branch, a tag or a commit. The default is main.
     data_files: patterns of files, such as "data/*.parquet", or {split: patterns}. They replace the files that the data set
         declares.
-    Raises NotFoundError if there is no such data set, config, split or file, and SpecError if an argument or the README is
+    Raises NotFoundError if the data set, config, split or file does not exist, and SpecError if an argument or the README is
     wrong.
     """
     wanted = _wanted(split)
@@ -80,7 +80,7 @@ def hub(
     for part in names:
         if not splits.get(part):
             there = ", ".join(key for key, files in splits.items() if files) or "none"
-            raise NotFoundError(f"{name} has no files for the split {part!r}; there are {there}")
+            raise NotFoundError(f"{name} has no files for the split {part!r}; its splits are: {there}")
     kind, files = _of_one_kind([file for part in names for file in splits[part]], name)
     if not data_files:
         _check_shards(name, files)
@@ -89,7 +89,7 @@ def hub(
 
 
 def paths(given: Sequence[Any]) -> list[Any]:
-    """Replaces each `hf://datasets/ORG/NAME[@REVISION]/PATTERN` by the files that it names, on this machine."""
+    """Replaces each `hf://datasets/ORG/NAME[@REVISION]/PATTERN` by the local paths of the files that it names."""
     return [path for item in given for path in (_files_of_url(item) if str(item).startswith("hf://") else [item])]
 
 
@@ -122,12 +122,12 @@ class _Repository(NamedTuple):
 
     @classmethod
     def find(cls, name: str, revision: str | None, needed: Sequence[str]) -> _Repository:
-        """Finds the commit, and gets the files that are needed first."""
+        """Finds the commit, and downloads the files in `needed`."""
         folder = _download(name, revision, needed)
         return cls(name, revision, folder, sorted(_listing(name, folder)))
 
     def get(self, files: Sequence[str]) -> list[str]:
-        """Gets these files, and returns their paths."""
+        """Downloads these files if the cache does not have them, and returns their paths."""
         strange = [file for file in files if set(file) & set("*?[{") or ".." in PurePosixPath(file).parts or file.startswith("/")]
         if strange:
             raise SpecError(f"{self.name} has a file whose name leat does not accept: {strange[0]!r}")
@@ -154,7 +154,7 @@ def _download(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
 
 
 def _how(name: str) -> str:
-    return f"download it on a machine with a network: `hf download {name} --repo-type dataset`"
+    return f"download the data set on a machine with a network: `hf download {name} --repo-type dataset`"
 
 
 def _listing(name: str, folder: Path) -> Iterable[str]:
@@ -188,8 +188,8 @@ def _check_shards(name: str, files: Iterable[str]) -> None:
 
 
 def _config(repository: _Repository, wanted: str | None) -> dict[str, Any]:
-    """Returns the config of this name in the README's metadata, or the default config. It is empty if the README declares
-    none."""
+    """Returns the config of this name in the README's metadata, or the default config. Returns an empty dict if the README
+    declares no configs."""
     configs = _metadata(repository).get("configs") or []
     if not isinstance(configs, list) or not all(isinstance(item, dict) and "config_name" in item for item in configs):
         raise SpecError(f"the README of {repository.name} has wrong `configs`: they must be a list of items with `config_name`")
@@ -197,7 +197,7 @@ def _config(repository: _Repository, wanted: str | None) -> dict[str, Any]:
     defaults = [name for name, item in named.items() if len(named) == 1 or name == "default" or item.get("default")]
     name = wanted or (defaults[0] if len(defaults) == 1 else None)
     if name is None and named:
-        raise SpecError(f"{repository.name} has several configs; give one of them: {', '.join(named)}")
+        raise SpecError(f"{repository.name} has several configs: set config to one of {', '.join(named)}")
     if name is not None and name not in named and (named or name != "default"):
         raise NotFoundError(f"{repository.name} has no config {name!r}; there are {', '.join(named) or 'none'}")
     chosen: dict[str, Any] = named.get(name or "", {})
@@ -217,7 +217,7 @@ def _metadata(repository: _Repository) -> dict[str, Any]:
 
 
 def _patterns_of(given: Any) -> Patterns | None:
-    """`data_files` of a config or a caller, in any of its forms, as patterns by split."""
+    """Converts `data_files` of a config or a caller to patterns by split. `data_files` may have any of its forms."""
     if given is None:
         return None
     if isinstance(given, list) and any(isinstance(item, dict) for item in given):
@@ -229,12 +229,12 @@ def _patterns_of(given: Any) -> Patterns | None:
     found = {str(key): [item] if isinstance(item, str) else list(item or ()) for key, item in by_split.items()}
     for pattern in (pattern for patterns in found.values() for pattern in patterns):
         if not isinstance(pattern, str) or "://" in pattern or pattern.startswith("/"):
-            raise SpecError(f"`data_files` names {pattern!r}, which is not a file of the data set")
+            raise SpecError(f"`data_files` names {pattern!r}, but it must name files inside the data set")
     return found
 
 
 def _usual(files: Sequence[str], base: str) -> Patterns:
-    """The splits of files that are not declared, by their names."""
+    """Finds the splits by the names of the files, if the README does not declare them."""
     shards = "data/{}-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]*.*"
     found = {name["name"] for file in _matching(files, [shards.format("*")], base) if (name := _SHARD.match(PurePosixPath(file).name))}
     if found:
@@ -249,7 +249,8 @@ def _usual(files: Sequence[str], base: str) -> Patterns:
 
 
 def _matching(files: Sequence[str], patterns: Sequence[str], base: str = "") -> list[str]:
-    """The files that match, in the order of the patterns. Hidden ones do so only if a pattern says so."""
+    """Returns the files that match, in the order of the patterns. Hidden files match only a pattern that names hidden
+    files."""
     from fsspec.utils import glob_translate  # type: ignore[import-untyped]  # huggingface_hub needs it, too
 
     found = []
@@ -272,7 +273,7 @@ def _n_hidden(path: PurePosixPath) -> tuple[int, int]:
 
 
 def _of_one_kind(files: Sequence[str], name: str) -> tuple[str, list[str]]:
-    """Returns the kind of most files, and the files of this kind."""
+    """Returns the most frequent kind of file, and the files of this kind."""
     suffixes = Counter(suffix.lower() for file in files for suffix in PurePosixPath(file).suffixes)
     for compression in recognise._COMPRESSED:
         del suffixes[compression]
@@ -293,7 +294,7 @@ def _arguments(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
     others = set(config) - _OF_CONFIG - set(known)
     if others:
         raise SpecError(
-            f"the config {config['config_name']!r} has {', '.join(sorted(others))}, which leat does not know: "
+            f"the config {config['config_name']!r} has parameters that leat does not support, {', '.join(sorted(others))}: "
             "choose the files with data_files=[..]"
         )
     return {known[name]: value for name, value in config.items() if name in known}
@@ -311,7 +312,7 @@ def _pipeline(kind: str, files: list[str], arguments: Mapping[str, Any]) -> Pipe
 
 
 def _wanted(split: str) -> list[re.Match[str]]:
-    """The splits, or the one part of a split, that are wanted."""
+    """Parses `split`, which names whole splits or one part of a split."""
     found = [_SLICE.fullmatch(part) for part in re.split(r"\s*\+\s*", str(split))]
     parts = [part for part in found if part]
     if len(parts) < len(found):
@@ -329,8 +330,8 @@ def _wanted(split: str) -> list[re.Match[str]]:
 
 
 def _bounds(part: Mapping[str, Any] | re.Match[str], n_rows: Callable[[], int]) -> tuple[int, int | None]:
-    """Returns the first row, and the row after the last one, or None for the end. Asks for the number of rows only if they
-    depend on it."""
+    """Returns the number of the first row, and the number after the last row, or None for the end. Calls n_rows() only if the
+    result depends on it."""
     start, stop = (int(part[name]) if part[name] else None for name in ("start", "stop"))
     if part["start_pct"] or part["stop_pct"]:
         n = n_rows()

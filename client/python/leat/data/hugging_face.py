@@ -1,8 +1,9 @@
 """Data sets of Hugging Face's `datasets`.
 
-If the rows are in Arrow files of the cache of `datasets`, leat reads them there. `cache_files` alone does not show this: for a
-slice of a file, or for renamed columns, it names the whole file. So leat compares: each piece of the table must be one mapped
-file, with the same number of rows, the same types, and no mapping of indices. Only some columns may be missing.
+If the rows are in Arrow files in the cache of `datasets`, leat reads these files directly. The attribute `cache_files` alone
+does not prove this: for a slice of a file, or for renamed columns, it still names the whole file. So leat compares: each block
+of the table must be one memory-mapped file with the same number of rows and the same types, without an indices mapping. The
+table may have fewer columns than the file.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def recognise(data: Any) -> Held | None:
     if name in ("DatasetDict", "IterableDatasetDict"):
         splits = ", ".join(map(repr, data))
         first = next(iter(data), "train")
-        raise SpecError(f"a {name} holds several data sets, {splits}: name the one that you want, data[{first!r}]")
+        raise SpecError(f"a {name} holds several data sets, {splits}: pass one of them, for example data[{first!r}]")
     if name == "IterableDataset" or hasattr(data, "_ex_iterable"):
         return _of_iterable(data)
     if not hasattr(data, "with_format") or not hasattr(data, "features"):
@@ -73,13 +74,14 @@ def _mapped_files(data: Any) -> tuple[str, ...]:
 
 
 def _is_whole(block: Any) -> bool:
-    """True for a whole file. One cast is harmless too: if it changed a type, _holds_the_same() sees that."""
+    """True if the block is a whole file. A single cast is harmless, too: if the cast changed a type, _holds_the_same() notices
+    this."""
     done = [replay[0] for replay in getattr(block, "replays", [("?",)])]
     return hasattr(block, "path") and done.count("cast") <= 1 and set(done) <= _HARMLESS | {"cast"}
 
 
 def _holds_the_same(block: Any, schema: Any) -> bool:
-    """True if the block's file has as many rows, and the table's columns with their types."""
+    """True if the file has the same number of rows as the block, and all columns of the table with the same types."""
     types = held.arrow_types(block.path)
     return held.arrow_rows(block.path) == block.num_rows and all(types.get(field.name) == field.type for field in schema)
 
@@ -95,7 +97,7 @@ def _of_custom(data: Any) -> Rows:
 
 
 def _of_iterable(data: Any) -> Tables | Rows:
-    """Its rows may come from the network, so they are read once and kept."""
+    """Reads the rows only once and keeps them, because they may come from the network."""
     from . import recognise as recogniser
 
     if data.features is None:

@@ -1,9 +1,10 @@
 """Recognises the data that your program holds, and makes the source of a pipeline from it.
 
-leat goes by the class of an object and the module of this class. It imports nothing for this, because a program that holds a
-data frame has imported its library. leat reads files as they are, also those in the cache of `datasets`, unless a mapping of
-indices, a cast or a function changes their rows. It writes other data once, below `$XDG_CACHE_HOME/leat/data`, under a digest
-of its content. The next epoch and the next process find it there.
+leat recognises an object by its class and by the module of this class. This needs no imports, because a program that holds a
+data frame has imported its library. leat reads files as they are. It also reads files in the cache of `datasets` as they are,
+unless an indices mapping, a cast or a function changes their rows. leat writes other data to a file once, below
+`$XDG_CACHE_HOME/leat/data`. The name of the file is a digest of its content, so the next epoch and the next process find the
+file again.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ _GLOB = ("*", "?", "[", "{")
 
 
 def as_source(data: Any, columns: Sequence[str] | None = None, *, json: Sequence[str] = ()) -> Pipeline:
-    """Makes a pipeline that reads `data`. It has only a source.
+    """Makes a pipeline that reads `data`. The pipeline has only a source.
 
     data: a data set of Hugging Face or PyTorch, a pandas or polars data frame, a pyarrow table, a list of dicts or of texts, a
         dict of lists, an iterable of rows, or paths of CSV, JSONL, text, Arrow and Parquet files.
     columns: the columns to read, in this order (default: all columns). It is an error if leat cannot read one of them.
-    json: columns whose values become JSON text, also if they are nested. The stage `chat` takes its `messages` in this form.
+    json: columns whose values become JSON text, even if they are nested. The stage `chat` expects its `messages` in this form.
     Raises SpecError if leat does not know the type of the data, or if a column does not exist. Raises DataError if values do
     not fit, or if the data is too large.
     """
@@ -50,7 +51,7 @@ def as_source(data: Any, columns: Sequence[str] | None = None, *, json: Sequence
 
 
 def find_columns(thing: Held) -> Held:
-    """Finds the columns of files by their first 100 records. A field of CSV that spells numbers counts as a number."""
+    """Finds the columns of files by their first 100 records. A CSV field that looks like a number counts as a number."""
     if not isinstance(thing, Files) or thing.columns is not None:
         return thing
     rows = thing.pipeline().head(N_SAMPLE_ROWS)
@@ -67,7 +68,7 @@ def require_rows(thing: Held) -> None:
 
 
 def keep(thing: Held, names: Sequence[str] | None = None, forms: Mapping[str, str] | None = None) -> Files:
-    """Makes files of these columns."""
+    """Makes files with these columns."""
     if isinstance(thing, Files):
         return thing.with_json(names, [name for name, form in (forms or {}).items() if form == "json"])
     return thing.keep([*thing.columns, *(forms or {})] if names is None else [*names, *(forms or {})], forms)
@@ -102,7 +103,7 @@ def recognise(data: Any) -> Held:
 
 def _unknown(data: Any) -> SpecError:
     known = "a data set, a data frame, a list of dicts, or paths"
-    return SpecError(f"data of the type {_type_name(data)} is not one that leat knows: give {known}")
+    return SpecError(f"leat cannot read data of the type {_type_name(data)}: give {known}")
 
 
 def _comes_from(data: Any, origin: str) -> bool:
@@ -133,7 +134,7 @@ def _of_pandas(data: Any) -> Held | None:
         try:
             arrays[name] = pa.chunked_array(_chunks(pa.Array.from_pandas(data.iloc[:, at])))
         except (pa.ArrowException, TypeError, ValueError) as error:
-            refused[name] = Column(name, "", f"values that Arrow cannot hold in one column ({error})")
+            refused[name] = Column(name, "", f"values that Arrow cannot store in one column ({error})")
     tables = held.of_table(pa.table(arrays))
     return held.Tables({name: {**tables.columns, **refused}[name] for name in names}, len(data), tables.read)
 
@@ -145,7 +146,8 @@ def _chunks(array: Any) -> list[Any]:
 
 
 def _values_of(series: Any) -> list[Any]:
-    """Returns the values of a column, with None for missing values. In a column of texts, these may be NaN."""
+    """Returns the values of a column, with None for missing values. (In a column of texts, pandas may use NaN for a missing
+    value.)"""
     values: list[Any] = series.tolist()
     if series.dtype.kind == "f":
         return values
@@ -174,7 +176,7 @@ def _of_pyarrow(data: Any) -> Held | None:
 
 def _of_torch(data: Any) -> Held | None:
     if type(data).__name__.endswith("DataLoader"):
-        raise SpecError("this is a DataLoader, which gives batches: give its data set (`loader.dataset`)")
+        raise SpecError("this is a DataLoader, which yields batches: give its data set, `loader.dataset`")
     return None
 
 
@@ -196,13 +198,13 @@ def _of_mapping(data: Mapping[Any, Any]) -> Held:
         if any(isinstance(value, Mapping) or _comes_from(value, "datasets") for value in values):
             names = ", ".join(map(repr, data))
             first = next(iter(data))
-            raise SpecError(f"these are several data sets, {names}: name the one that you want, data[{first!r}]")
+            raise SpecError(f"this dict contains several data sets, {names}: pass one of them, for example data[{first!r}]")
         return _of_columns({str(name): value for name, value in data.items()})
-    raise SpecError("a dict must have a list for each column: {column: [value, ..]}; for a single row, give [row]")
+    raise SpecError("a dict must have a list for each column: {column: [value, ..]}; for a single row, pass [row]")
 
 
 def _of_columns(data: Mapping[str, Any]) -> Rows:
-    """Takes lists of values, by the names of columns."""
+    """Makes rows from columns: `data` has a list of values for each name."""
     lists = {name: value if isinstance(value, list) else list(kinds.plain(value)) for name, value in data.items()}
     sizes = {name: len(value) for name, value in lists.items()}
     if len(set(sizes.values())) > 1:
@@ -216,7 +218,7 @@ def _of_columns(data: Mapping[str, Any]) -> Rows:
 
 
 def _of_sequence(data: Sequence[Any]) -> Rows:
-    """A list of rows. Every row counts for the kinds of its columns."""
+    """Makes rows from a list of rows. All rows together decide the kinds of the columns."""
     def read() -> Iterator[Mapping[str, Any]]:
         return (as_row(row, at) for at, row in enumerate(data))
 
@@ -224,7 +226,8 @@ def _of_sequence(data: Sequence[Any]) -> Rows:
 
 
 def _of_indexed(data: Any) -> Rows:
-    """A data set of PyTorch, with a length and items. Its first 1,000 items tell the columns, and are read once."""
+    """Makes rows from a PyTorch data set, which has a length and items. leat finds the columns in the first 1,000 items, and
+    reads each item only once."""
     n_rows = len(data)
     first = [as_row(data[at], at) for at in range(min(n_rows, held.N_BATCH_ROWS))]
 
@@ -235,7 +238,7 @@ def _of_indexed(data: Any) -> Rows:
 
 
 def _of_iterable(data: Iterable[Any]) -> Rows:
-    """An iterable. Its first 1,000 items tell the columns, and are read once."""
+    """Makes rows from an iterable. leat finds the columns in the first 1,000 items, and reads each item only once."""
     source = iter(data)
     first = [as_row(row, at) for at, row in enumerate(itertools.islice(source, held.N_BATCH_ROWS))]
     rest: list[Iterator[Any]] = [source]
@@ -249,7 +252,8 @@ def _of_iterable(data: Iterable[Any]) -> Rows:
 
 
 def as_row(item: Any, row: int) -> Mapping[str, Any]:
-    """Makes a mapping of a row: a dict, a text, a named tuple, a dataclass, or a tuple of one text and one number."""
+    """Converts a row to a mapping. A row is a dict, a text, a named tuple, a dataclass, or a tuple of one text and one
+    number."""
     if isinstance(item, Mapping):
         return item
     if isinstance(item, str):
@@ -279,7 +283,7 @@ def _are_paths(data: Sequence[Any]) -> bool:
 
 
 def source_of(path: str | os.PathLike[str]) -> str:
-    """The source that reads files of that name, or ""."""
+    """Returns the source that reads a file of this name, or ""."""
     name = os.fspath(path).lower()
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
@@ -299,7 +303,7 @@ def _of_paths(data: Sequence[str | os.PathLike[str]]) -> Held:
     sources = {source_of(path) for path in files}
     if len(sources) > 1 or "" in sources:
         names = ", ".join(sorted({os.path.splitext(path)[1] or os.path.basename(path) for path in files}))
-        raise SpecError(f"all files must have one type of .csv, .tsv, .jsonl, .txt, .arrow and .parquet, but these are {names}")
+        raise SpecError(f"all files must have the same type, one of .csv, .tsv, .jsonl, .txt, .arrow and .parquet, but these are {names}")
     return _of_files(sources.pop(), paths)
 
 
@@ -309,7 +313,7 @@ def _hint(path: str) -> str:
 
 
 def _expanded(path: str | os.PathLike[str]) -> list[str]:
-    """The files of a path or glob. Ranges ({000..127}) stay: leat expands them."""
+    """Returns the files of a path or glob. Does not expand ranges ({000..127}), because leat expands them later."""
     path = held.absolute(path)
     if "{" in path:
         return [path]
@@ -332,7 +336,7 @@ def _of_files(source: str, paths: Sequence[str]) -> Held:
 
 
 def _of_json(paths: Sequence[str]) -> Held:
-    """A file .json is an array of rows, or JSON Lines."""
+    """Reads .json files. Each contains an array of rows, or JSON Lines."""
     files = [file for path in paths for file in _expanded(path)]
     if any(file.lower().endswith(_COMPRESSED) or not _is_array(file) for file in files):
         return Files("jsonl", tuple(files))
@@ -342,7 +346,7 @@ def _of_json(paths: Sequence[str]) -> Held:
             try:
                 rows += json.load(stream)
             except ValueError as error:
-                raise DataError(f"this is not JSON: {error}", file=file) from error
+                raise DataError(f"this file is not JSON: {error}", file=file) from error
     return _of_sequence(rows)
 
 
@@ -352,23 +356,24 @@ def _is_array(path: str) -> bool:
 
 
 def _of_folder(path: str) -> Held:
-    """A folder of `save_to_disk()`, or of files of one kind."""
+    """Reads a folder that `save_to_disk()` wrote, or a folder with files of one kind."""
     if os.path.exists(os.path.join(path, "dataset_dict.json")):
         splits = sorted(entry.name for entry in os.scandir(path) if entry.is_dir())
-        raise SpecError(f"{path} holds several sets of data, {', '.join(splits)}: give the path of one")
+        raise SpecError(f"{path} contains several data sets, {', '.join(splits)}: give the path of one of them")
     if os.path.exists(os.path.join(path, "state.json")):
         return _of_saved(path)
     names = [os.path.join(root, name) for root, _, files in os.walk(path) for name in files if not name.startswith(".")]
     sources = {source_of(name) for name in names} - {""}
     if len(sources) != 1:
         several = f"files of several kinds, {', '.join(sorted(sources))}: give the files of one kind"
-        raise SpecError(f"{path} holds {several if sources else 'no files that leat can read'}")
+        raise SpecError(f"{path} contains {several if sources else 'no files that leat can read'}")
     source = sources.pop()
     return _of_files(source, sorted((name for name in names if source_of(name) == source), key=os.fsencode))
 
 
 def _of_saved(path: str) -> Held:
-    """Reads the folder with `datasets`, which knows the columns, if it is installed. Otherwise it reads Arrow files."""
+    """Reads the folder with `datasets`, which knows the columns, if it is installed. Otherwise it reads the Arrow files
+    directly."""
     if held.importable("datasets"):
         import datasets  # type: ignore[import-untyped]
 

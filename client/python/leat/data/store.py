@@ -1,10 +1,10 @@
 """The folder `$XDG_CACHE_HOME/leat/data`, which keeps data of Python programs as files. A file's name is a digest of its
 content.
 
-leat writes a file under a temporary name, and then links it, so that it is complete or absent. The first file stays unchanged,
-because its inode and times are part of the token cache's key. A process holds a shared lock on each file that it uses, until it
-ends. Above `max_bytes`, leat removes the least recently used files without a lock. Their atime, which leat sets, says when they
-were used.
+leat writes a file under a temporary name, and then links it to its final name. So a file under its final name is complete. If
+the file already exists, leat keeps it unchanged, because its inode and times are part of the token cache's key. A process
+locks each file that it uses (a shared lock), until the process ends. If the folder exceeds `max_bytes`, leat removes files
+without a lock, the least recently used first. At each use, leat sets the atime of the file.
 
 Only this user can read the folder. `$LEAT_DATA_SIZE` limits its size (default: 50GiB).
 """
@@ -50,13 +50,13 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Sink(Protocol):
-    """Takes the bytes of a writer."""
+    """Receives the bytes of a writer."""
 
     def write(self, data: bytes, /) -> int: ...
 
 
 class Digester:
-    """A sink that digests the bytes, and writes up to `max_bytes` of them to a file if there is one."""
+    """A sink that computes a digest of the bytes. If there is a file, it also writes up to `max_bytes` bytes to the file."""
 
     closed = False  # pyarrow asks
 
@@ -73,8 +73,8 @@ class Digester:
         if self._file:
             if self.n_bytes > self._max_bytes:
                 raise DataError(
-                    f"the data is larger than {self._max_bytes:,} bytes, which is the limit of the folder: "
-                    "use less data, or raise LEAT_DATA_SIZE"
+                    f"the data is larger than {self._max_bytes:,} bytes, the limit for data that leat stores on disk: "
+                    "use less data, or raise the limit with LEAT_DATA_SIZE"
                 )
             with _keeping():
                 self._file.write(data)
@@ -106,7 +106,7 @@ def max_bytes() -> int:
 
 
 def keep(suffix: str, write: Callable[[Sink], None], *, is_cheap: bool) -> str:
-    """Returns the path of a file with the bytes of `write`, and locks the file until this process ends.
+    """Returns the path of a file with the bytes that `write` writes, and locks the file until this process ends.
 
     is_cheap means that `write` may be called twice. leat then first calls it for the digest, so that it does not write existing
     data again. Raises DataError if the data is too large, and Error if leat cannot write to the folder.
@@ -123,12 +123,13 @@ def keep(suffix: str, write: Callable[[Sink], None], *, is_cheap: bool) -> str:
 
 @contextlib.contextmanager
 def _keeping() -> Iterator[None]:
-    """Turns an OSError of the folder into an Error. Reading the data stays outside, since its errors are not the folder's."""
+    """Turns an OSError of the folder into an Error. Do not read the data in this block, because an error in the data is not
+    an error of the folder."""
     try:
         yield
     except OSError as error:
         code = -(error.errno or errno.EIO)
-        raise Error(f"the data cannot be kept in {folder()}: {error.strerror or error}", code=code) from error
+        raise Error(f"leat cannot store the data in {folder()}: {error.strerror or error}", code=code) from error
 
 
 def _write(suffix: str, write: Callable[[Sink], None]) -> str:
@@ -159,7 +160,7 @@ def _write(suffix: str, write: Callable[[Sink], None]) -> str:
 
 @contextlib.contextmanager
 def _closing(file: BinaryIO) -> Iterator[None]:
-    """Ignores errors of close(): on a full disk it would write again, and hide the first error."""
+    """Ignores errors of close(). On a full disk, close() tries to write again, and its error would hide the first error."""
     try:
         yield
     finally:
@@ -172,7 +173,7 @@ def _open_private(path: str, flags: int) -> int:
 
 
 def _publish(temporary: str, path: str) -> None:
-    """Links the file to its name, unless there is one of that name, and takes a lease."""
+    """Links the file to its final name, unless a file of this name exists, and locks the file."""
     for _ in range(100):
         try:
             os.link(temporary, path)
@@ -220,7 +221,8 @@ def _remove(path: str) -> None:
 
 
 def _evict(limit: int) -> None:
-    """Removes unused files, the least recently used first, until the rest fits, and temporary files of killed processes."""
+    """Removes unused files, the least recently used first, until the rest fits. Also removes temporary files of killed
+    processes."""
     found = list(_files())
     found.sort(key=lambda item: item[0].st_atime_ns)
     total = sum(status.st_size for status, _, _ in found)

@@ -1,7 +1,7 @@
 """The time of a function's calls. The compilation in the first call is measured separately.
 
-A function of JAX, torch.compile or MLX compiles in its first call with arguments of new shapes or types. Its result may be
-computed later, so a call lasts until its result is complete.
+A function of JAX, torch.compile or MLX compiles in its first call with arguments of new shapes or types. A call may return
+before its result is computed. So leat counts the time until the result is complete.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .table import seconds
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The times of the calls of one function, in seconds. It prints as a line."""
+    """The times of the calls of one function, in seconds. As text, it is one line."""
 
     name: str
     first_s: float  # the first call: it compiles and computes
@@ -45,8 +45,8 @@ def profile(function: Callable[..., Any], *arguments: Any, calls: int = 20) -> P
     """Calls the function once, and then `calls` times more, with the same arguments. A call ends when the arrays of JAX, MLX
     and torch on CUDA that it returns are computed.
 
-    print(leat.profile(step, params, batch)) shows how long compiling and computing take. Do not call the function with such
-    arguments before, because it is then compiled already.
+    print(leat.profile(step, params, batch)) shows how long compiling and computing take. Do not call the function before with
+    arguments of the same shapes and types, because then it is already compiled.
     """
     if calls < 1:
         raise SpecError(f"calls is {calls}, but it must be at least 1")
