@@ -68,7 +68,7 @@ def test_what_would_be_rounded_is_refused(tmp_path: pathlib.Path) -> None:
         assert caught.value.line == line
         assert of(load(source, columns={"x": "float64"})) == {"x": ("float64", [0.5, float(BIG)])}
         assert of(load(source, columns={"x": "float32"})) == {"x": ("float32", [0.5, float(BIG - 1)])}
-    with pytest.raises(errors.DataError, match=r'late.csv:122: .*"0.5" is not a value of type int64: for fractions, give columns=\{\'x\': \'float32\'\}'):
+    with pytest.raises(errors.DataError, match=r'late.csv:122: .*"0.5" is not a value of type int64: for fractions, set columns=\{\'x\': \'float32\'\}'):
         load(tmp_path / "late.csv", batch_size=200)
     with pytest.raises(errors.SpecError, match="'x' has texts.*float32"):
         load(tmp_path / "huge.csv", columns=["x"])

@@ -508,7 +508,7 @@ def test_templates_with_names(model_with_chat: Any) -> None:
         ("{{ messages[0].content }}", {"return_assistant_tokens_mask": True}, "does not mark the assistant's text"),
         ("{{ 1", {}, "of the chat template"),
         ("{{ raise_exception('no') }}", {}, r"no \(line 1 of the chat template\)"),
-        ("{{ messages }}", {"x": object()}, "reads texts, numbers, lists and dicts"),
+        ("{{ messages }}", {"x": object()}, "accepts only texts, numbers, lists and dicts"),
         ("{{ messages }}", {"continue_final_message": True}, "continue_final_message is not supported"),
         ("{{ messages }}", {"x": float("nan")}, "not JSON compliant"),
     ],
