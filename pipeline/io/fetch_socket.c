@@ -111,8 +111,8 @@ static int start_private(struct leat_error *err) {
     }
     if (r == -ENOENT)
         return leat_error_set(err, -ENOENT,
-                              PROGRAM " reads objects of stores and web servers, and is not "
-                                      "installed: install Debian's package " PROGRAM);
+                              PROGRAM ", which reads data from object stores and web servers, is "
+                                      "not installed: install the Debian package " PROGRAM);
     if (r < 0)
         return leat_error_set(err, r, PROGRAM " cannot be started: %s", strerror(-r));
     private_control = ends[0];
@@ -191,8 +191,8 @@ int leat_fetch_connect(bool is_private, struct leat_error *err) {
     if (named && named[0])
         return leat_error_set(err, fd,
                               "%s: cannot connect to " PROGRAM
-                              ", which reads objects of stores and web servers: %s: start it with "
-                              "`systemctl enable --now leat-fetch.socket`",
+                              ", which reads data from object stores and web servers: %s: start "
+                              "leat-fetch with `systemctl enable --now leat-fetch.socket`",
                               named, strerror(-fd));
     return connect_private(err);
 }
@@ -207,14 +207,14 @@ int leat_fetch_ask(int socket, const struct leat_fetch_request *request, int fd,
     if (r == -EPIPE || r == -ECONNRESET)
         return -ECONNRESET;
     if (r < 0)
-        return leat_error_set(err, r, "cannot ask " PROGRAM ": %s", strerror(-r));
+        return leat_error_set(err, r, "cannot send a request to " PROGRAM ": %s", strerror(-r));
     n_reply = receive_packet(socket, ret_reply, sizeof(*ret_reply), ret_fd);
     if (n_reply == 0 || n_reply == -ECONNRESET)
         return -ECONNRESET;
     if (n_reply != (ssize_t)sizeof(*ret_reply) || ret_reply->code > 0)
         r = leat_error_set(err, -EPROTO,
                            PROGRAM
-                           " is of another version of leat: install the same version of both");
+                           " and leat have different versions: install the same version of both");
     else if (ret_reply->code < 0)
         r = leat_error_set(err, ret_reply->code, "%.*s", LEAT_FETCH_MESSAGE_MAX - 1,
                            ret_reply->message);

@@ -399,7 +399,7 @@ static int expand_path(struct walk *walk, const char *entry) {
         r = add_below(walk, path, 1);
         if (r == 0 && walk->n_matches == 0)
             r = leat_error_set(walk->err, -ENOENT, "%s: the directory has no file%s", path,
-                               walk->suffixes && walk->suffixes->n_items ? " with that suffix"
+                               walk->suffixes && walk->suffixes->n_items ? " that matches `suffix`"
                                                                          : "");
     }
     free(path);
@@ -480,8 +480,8 @@ static int expand_objects(struct walk *walk, const char *entry) {
         r = leat_error_set(walk->err, -ENOENT, "%s: %s", entry,
                            is_pattern(entry) ? "no object matches this pattern"
                            : walk->suffixes && walk->suffixes->n_items
-                               ? "no object there has that suffix"
-                               : "there is no object");
+                               ? "no object with this prefix matches `suffix`"
+                               : "no object with this prefix exists");
     free(urls);
     free(prefix);
     return r;

@@ -244,7 +244,7 @@ size_t leat_input_memory(const struct leat_input *input) {
 
 static int fail_damaged(const struct leat_input *input, const char *reason,
                         struct leat_error *err) {
-    return leat_error_set(err, -EBADMSG, "%s: the file is damaged near its byte %llu: %s",
+    return leat_error_set(err, -EBADMSG, "%s: the file is damaged near byte %llu: %s",
                           input->codec->name, (unsigned long long)input->offset, reason);
 }
 
@@ -256,10 +256,12 @@ static int fail_cut_short(const struct leat_input *input, struct leat_error *err
 
 static int fail_too_wide(const struct leat_input *input, const char *reason,
                          struct leat_error *err) {
-    return leat_error_set(
-        err, -EBADMSG, "%s: the %s at byte %llu needs more memory than max_window_bytes (%llu): %s",
-        input->codec->name, input->codec->frame, (unsigned long long)input->frame_start,
-        (unsigned long long)input->limits.max_window_bytes, reason);
+    return leat_error_set(err, -EBADMSG,
+                          "%s: the %s at byte %llu needs more memory than max_window_bytes (%llu): "
+                          "%s: raise max_window_bytes if you trust the file",
+                          input->codec->name, input->codec->frame,
+                          (unsigned long long)input->frame_start,
+                          (unsigned long long)input->limits.max_window_bytes, reason);
 }
 
 int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct leat_error *err) {
@@ -273,8 +275,8 @@ int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct 
     *n_made -= (size_t)(input->n_decoded - limit);
     return leat_error_set(
         err, -EBADMSG,
-        "%s: the file of %llu bytes holds more than %llu bytes of text: it "
-        "expands by more than max_expansion (%llu): raise max_expansion if you trust the file",
+        "%s: the file of %llu bytes expands to more than %llu bytes, which max_expansion (%llu) "
+        "does not allow: raise max_expansion if you trust the file",
         input->codec->name, (unsigned long long)input->file_bytes, (unsigned long long)limit,
         (unsigned long long)ratio);
 }

@@ -70,7 +70,7 @@ const struct leat_kernel_need leat_kernel_needs[LEAT_KERNEL_NEEDS_MAX] = {
          "leat confines trainers to `roots` without openat2: it opens directories one by one",
      .try = try_openat2},
     {.name = "SO_PEERGROUPS",
-     .what = "SO_PEERGROUPS, to read the groups of a client and so its rights",
+     .what = "SO_PEERGROUPS, to read the groups of a client, which decide its rights",
      .since = "4.13",
      .try = try_groups},
 };

@@ -60,7 +60,9 @@ static int ask(int *socket, bool is_private, const struct leat_fetch_request *re
     if (r < 0)
         *err = why;
     return r < 0 && !why.code
-               ? leat_error_set(err, r, "leat-fetch keeps ending unexpectedly: its log says why")
+               ? leat_error_set(
+                     err, r,
+                     "leat-fetch repeatedly ended unexpectedly: its log contains the reason")
                : r;
 }
 
@@ -150,10 +152,11 @@ int leat_object_expect(const struct leat_opener *opener, const char *urls, size_
         return r;
     fd = memfd_create("leat-urls", MFD_CLOEXEC);
     if (fd < 0)
-        return leat_error_set(err, -errno, "no memory for names of objects: %s", strerror(errno));
+        return leat_error_set(err, -errno, "no memory for the names of objects: %s",
+                              strerror(errno));
     r = leat_file_write(fd, urls, n, 0);
     if (r < 0)
-        leat_error_set(err, r, "no memory for names of objects: %s", strerror(-r));
+        leat_error_set(err, r, "no memory for the names of objects: %s", strerror(-r));
     else
         r = ask_once(&request, fd, &reply, &ignored, err);
     leat_file_close(&fd);
@@ -289,7 +292,7 @@ static int take_block(struct leat_object *object, uint64_t first, uint64_t n,
         r = ask(&object->socket, false, &object->request, -1, &reply, &object->fd, err);
     }
     if (r == 0 && (object->fd < 0 || reply.n_bytes != n))
-        r = leat_error_set(err, -EPROTO, "leat-fetch sent another block than the one at byte %llu",
+        r = leat_error_set(err, -EPROTO, "leat-fetch did not send the expected block, at byte %llu",
                            (unsigned long long)first);
     if (r < 0)
         leat_file_close(&object->fd);

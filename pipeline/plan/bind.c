@@ -23,7 +23,7 @@ int leat_plan_unknown_kind(const struct leat_spec *spec, const char *kind, uint3
         leat_error_set(err, -EINVAL, "unknown %s \"%.64s\"; did you mean \"%s\"?", what, kind,
                        nearest);
     else
-        leat_error_set(err, -EINVAL, "unknown %s \"%.64s\"; `leatctl stages` lists all", what,
+        leat_error_set(err, -EINVAL, "unknown %s \"%.64s\"; run `leatctl stages` for a list", what,
                        kind);
     leat_error_locate(err, spec->file, line, column);
     return -EINVAL;
@@ -181,8 +181,8 @@ static int take_cache(struct leat_plan *plan, struct leat_error *err) {
             "the cache needs a folder: give `path` for a cache, or `prepared` for a prepared set");
     if (cache->path && leat_elsewhere_is_object(cache->path))
         return leat_config_error(&plan->options.base, "cache", err,
-                                 "`path` must be a folder of this machine, since runs write to it; "
-                                 "give a set in a store as `prepared`");
+                                 "`path` must be a folder of this machine, since leat writes to "
+                                 "this folder; for a set in a store, use `prepared`");
     if (cache->prepared && leat_elsewhere_is_object(cache->prepared)) {
         plan->cache_path = strdup(cache->prepared);
         return plan->cache_path ? 0 : leat_error_oom(err);
@@ -203,7 +203,7 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
     if (plan->options.on_error == LEAT_ON_ERROR_QUARANTINE && !plan->options.quarantine)
         return leat_config_error(
             config, "on_error", err,
-            "`on_error: quarantine` needs a file: set `quarantine`, such as bad.jsonl");
+            "`on_error: quarantine` needs a file: set `quarantine` to a path such as bad.jsonl");
     if (plan->options.on_error != LEAT_ON_ERROR_QUARANTINE && plan->options.quarantine)
         return leat_config_error(config, "quarantine", err,
                                  "works only with `on_error: quarantine`");
@@ -228,7 +228,7 @@ static int fail_misplaced(const struct leat_plan *plan, const struct leat_plan_s
     if (strcmp(stage->ops->name, behind) == 0)
         leat_config_error(stage->config, NULL, err, "a stream can have only one `%s`", behind);
     else
-        leat_config_error(stage->config, NULL, err, "put it before `%s`", behind);
+        leat_config_error(stage->config, NULL, err, "must come before `%s`", behind);
     leat_plan_prefix_stage(plan, stage, err);
     return -EINVAL;
 }

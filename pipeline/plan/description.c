@@ -182,7 +182,7 @@ int leat_descriptions_check(const struct leat_descriptions *descriptions,
     if (text.failed)
         leat_error_oom(err);
     else
-        leat_error_set(err, -ESTALE, "has changed since the position was taken: %s", text.data);
+        leat_error_set(err, -ESTALE, "has changed since the position was saved: %s", text.data);
     free(text.data);
     leat_error_prefix(err, "streams.%s", plan->spec->name);
     return err->code;

@@ -377,7 +377,7 @@ static int check_source(const struct leat_plan *plan, const struct leat_plan_sta
     if (plan->blocks.n_lanes > 0 && !plan->cache_path && !plan->index_path) {
         leat_config_error(stage->config, "lanes", err,
                           "needs to know the number of records: give the stream a `cache`, or a "
-                          "folder for its `index`, and build it with `leatctl cache warm %s`",
+                          "folder for its `index`, and then run `leatctl cache warm %s`",
                           plan->spec->file ? plan->spec->file : "FILE");
         return fail_at_stage(plan, stage, err);
     }
@@ -416,8 +416,8 @@ static int check_lanes(const struct leat_plan *plan, size_t at, struct leat_erro
             continue;
         leat_config_error(
             stage->config, is_full ? "global" : NULL, err,
-            "follows `shuffle: {lanes}`, so it would see the rows of only one lane: %s",
-            is_full ? "shuffle with `buffer_size`" : "remove it, or remove `lanes`");
+            "comes after `shuffle: {lanes}`, so it would see the rows of only one lane: %s",
+            is_full ? "shuffle with `buffer_size`" : "remove this stage, or remove `lanes`");
         return fail_at_stage(plan, stage, err);
     }
     return 0;

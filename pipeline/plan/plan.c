@@ -33,12 +33,12 @@ static int check_set(const struct leat_plan *plan, struct leat_error *err) {
         return leat_error_set(
             err, -ESTALE,
             "%.300s: the set was made with another source, per-record stage, tokenizer or version "
-            "of leat: prepare a new one with `leatctl prepare %.200s --shard I/N -o DIR`",
+            "of leat: prepare a new set with `leatctl prepare %.200s --shard I/N -o DIR`",
             plan->set->folder, file);
     if (plan->set->is_full != (plan->options.verify == LEAT_VERIFY_FULL))
         return leat_error_set(err, -ESTALE,
-                              "%.300s: the set was sealed with another `verify`: seal it again "
-                              "with `leatctl prepare %.200s --seal -o %.300s`",
+                              "%.300s: the set was sealed with another value of `verify`: seal it "
+                              "again with `leatctl prepare %.200s --seal -o %.300s`",
                               plan->set->folder, file, plan->set->folder);
     return 0;
 }
@@ -61,8 +61,8 @@ static int load_files(struct leat_plan *plan, const struct leat_opener *opener,
 
 static int waited_in_vain(const char *path, struct leat_error *err) {
     return leat_error_set(err, -ETIMEDOUT,
-                          "%s: the FIFO sent too little within %d s to find the fields: start its "
-                          "writer first, or declare the fields",
+                          "%s: the FIFO sent too little data within %d s, so leat cannot find the "
+                          "fields: start the writer first, or declare the fields",
                           path, PROBE_WAITS / 50);
 }
 
@@ -241,8 +241,8 @@ static int plan_stage(struct leat_plan *plan, struct leat_plan_stage *stage,
     planner->kind_index = stage->kind_index;
     r = planner->is_packed && leat_stage_filters(stage->config)
             ? leat_config_error(stage->config, NULL, err,
-                                "works on single records, but a row of `pack` holds several: put "
-                                "this stage before `pack`")
+                                "works on single records, but a row of `pack` contains several: "
+                                "put this stage before `pack`")
             : 0;
     if (r == 0 && stage->ops->plan)
         r = stage->ops->plan(stage->config, planner, err);
@@ -311,9 +311,10 @@ static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
     }
     stage = plan->cache_path ? leat_plan_find_varying(plan) : NULL;
     if (stage) {
-        leat_config_error(stage->config, NULL, err,
-                          "gives other values in each epoch, but a cache would repeat the values "
-                          "of the first epoch: remove `cache`, or the randomness of this stage");
+        leat_config_error(
+            stage->config, NULL, err,
+            "makes different values in each epoch, but a cache would repeat the values of the "
+            "first epoch: remove `cache`, or turn off the randomness of this stage");
         leat_plan_prefix_stage(plan, stage, err);
         return -EINVAL;
     }

@@ -203,7 +203,7 @@ static int check_counts(const struct parsing *parsing) {
     for (size_t i = 0; i < set->n_heads; i++)
         n_files += set->heads[i].n_files;
     if (n_files != set->n_files)
-        return fail(parsing, "files", "has another number of entries than there are sources");
+        return fail(parsing, "files", "must have one entry for each file of the sources");
     for (size_t i = 0; i < set->n_shards; i++) {
         const struct leat_set_shard *shard = &set->shards[i];
 
@@ -225,7 +225,7 @@ static int read_root(const struct parsing *parsing, struct leat_json_node root) 
     int r = get_uint(parsing, root, "leat_set", &version);
 
     if (r == 0 && version != VERSION)
-        return fail(parsing, "leat_set", "must be 2: seal the set again");
+        return fail(parsing, "leat_set", "must be 2 in this version of leat: seal the set again");
     if (r == 0)
         r = get_digest(parsing, root, "spec", sizeof(set->spec), set->spec);
     if (r == 0)

@@ -267,10 +267,11 @@ static int fail_partial_rounds(const struct leat_skips *skips, uint64_t world_si
     free(right.ranges);
     if (r < 0)
         return leat_error_oom(err);
-    return leat_error_set(err, -EINVAL,
-                          "skip_steps leaves out parts of rounds, so %llu ranks would have "
-                          "different numbers of steps; skip whole rounds: skip_steps: [%s]",
-                          (unsigned long long)world_size, text);
+    return leat_error_set(
+        err, -EINVAL,
+        "skip_steps leaves out parts of rounds, so %llu ranks would have different numbers of "
+        "steps (a round has one step for each rank): skip whole rounds with skip_steps: [%s]",
+        (unsigned long long)world_size, text);
 }
 
 int leat_skips_check_rounds(const struct leat_skips *skips, uint64_t world_size, uint64_t epoch,

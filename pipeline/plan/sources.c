@@ -68,7 +68,7 @@ static int bind_child(struct leat_plan *plan, const struct leat_composite *list,
                            err);
     if (r == 0 && ops->is_composite && (!list->is_mix || ((struct leat_composite *)config)->is_mix))
         r = leat_config_error(config, NULL, err,
-                              "cannot be a source in %s: only a `concat` in a `mix` can be nested",
+                              "cannot be a source in %s: you can nest only a `concat` in a `mix`",
                               list->source.base.ops->name);
     if (r == 0 && ops->is_composite)
         r = bind_list(plan, (struct leat_composite *)config, lane, stages, err);
@@ -133,8 +133,8 @@ int leat_plan_bind_sources(struct leat_plan *plan, struct leat_error *err) {
 
 static int fail_at_hand(const struct leat_plan *plan, const char *path, struct leat_error *err) {
     return leat_error_set(err, -ESTALE,
-                          "%.300s: the set was made from other data than %.300s: prepare one from "
-                          "this data with `leatctl prepare %.200s --shard I/N -o DIR`",
+                          "%.300s: the set was made from other data than %.300s: prepare a new set "
+                          "from this data with `leatctl prepare %.200s --shard I/N -o DIR`",
                           plan->set->folder, path, plan->spec->file ? plan->spec->file : "FILE");
 }
 

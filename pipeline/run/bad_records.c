@@ -32,7 +32,8 @@ int leat_bad_records_meet(struct leat_bad_records *bad, uint32_t file,
     if (options->max_errors > 0 && bad->n_epoch > (uint64_t)options->max_errors) {
         (void)leat_error_print(&bad->last, text, sizeof(text));
         return leat_error_set(
-            err, -EBADMSG, "more records are bad than max_errors (%lld) allows; the last is %.300s",
+            err, -EBADMSG,
+            "more than max_errors (%lld) records are bad; the last bad record is %.300s",
             (long long)options->max_errors, text);
     }
     if (is_written && options->on_error == LEAT_ON_ERROR_QUARANTINE)

@@ -74,7 +74,9 @@ static int fail_without_batches(const struct leat_pass *pass, const struct leat_
         "kept %llu%s%s%.300s",
         (unsigned long long)pass->epoch, (unsigned long long)pass->n_epoch_records,
         (unsigned long long)bad->n_epoch, (unsigned long long)pass->n_epoch_rows,
-        pass->n_epoch_rows ? ", but `skip`, other filters or `drop_last` dropped these too" : "",
+        pass->n_epoch_rows
+            ? ", but `skip`, other filters or `drop_last` then dropped all of these rows"
+            : "",
         text[0] ? "; the last bad record is " : "", text);
 }
 

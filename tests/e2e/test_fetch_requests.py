@@ -272,7 +272,7 @@ def test_where_the_program_is(folder):
                                   capture_output=True, text=True, timeout=leat_harness.HANG_S, check=False)
 
         done = head("/nonexistent")
-        assert done.returncode != 0 and "is not installed: install Debian's package leat-fetch" in done.stderr, done
+        assert done.returncode != 0 and "is not installed: install the Debian package leat-fetch" in done.stderr, done
         assert head(f"/nonexistent:{BIN}").returncode == 0
         (place / "leat-fetch").write_text("#!/nonexistent/interpreter\n")
         done = head("/nonexistent")

@@ -249,7 +249,7 @@ def test_refused(folder):
     assert "shuffle.lanes: 0 is outside 1..4096" in error_of(file), error_of(file)
     for stage in ({"take": {"count": 5}}, {"skip": {"count": 5}}, {"dedup": {"input": "id"}}, {"shuffle": {"global": True}}):
         error = error_of(write(folder, stages=[*IDS, LANES, stage, PAD, BATCH]))
-        assert "follows `shuffle: {lanes}`, so it would see the rows of only one lane" in error, error
+        assert "comes after `shuffle: {lanes}`, so it would see the rows of only one lane" in error, error
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def test_arguments(folder):
         changed = stream(place)
         change(changed)
         write(place, changed)
-        expect(place, "streams.s: has changed since the position was taken: ", said)
+        expect(place, "streams.s: has changed since the position was saved: ", said)
     write(place, stream(place, block_bytes=4096, jobs_in_flight=3), name="other_name")
     found = ctl("run", place / "s.yaml", "--position", f"@{place / 'position'}", "--digest").stdout
     assert find_digest(found) == digest, "settings that change only speed were taken for another stream"

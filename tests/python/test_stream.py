@@ -240,7 +240,7 @@ class TestPositions:
 
     def test_of_other_streams(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream, numbers.open("wide") as other, numbers.open("rows", seed=9) as seeded:
-            with pytest.raises(leat.PositionError, match="has changed since the position was taken"):
+            with pytest.raises(leat.PositionError, match="has changed since the position was saved"):
                 other.load_state_dict(stream.state_dict())
             with pytest.raises(leat.PositionError, match="seed"):
                 seeded.load_state_dict(stream.state_dict())

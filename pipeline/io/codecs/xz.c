@@ -109,7 +109,7 @@ static int convert_result(lzma_ret r, const char **ret_reason) {
     case LZMA_MEM_ERROR:
         return -ENOMEM;
     case LZMA_FORMAT_ERROR:
-        return fail_damaged("the header is not that of an xz file", ret_reason);
+        return fail_damaged("the xz header is invalid", ret_reason);
     case LZMA_OPTIONS_ERROR:
     case LZMA_UNSUPPORTED_CHECK:
         return fail_damaged(

@@ -303,11 +303,12 @@ static void start_reading(struct leat_intake *intake, struct leat_lane *lane) {
 static int fail_uncounted(const struct leat_intake *intake, struct leat_error *err) {
     const char *file = intake->plan->spec->file;
 
-    return leat_error_set(
-        err, -ENODATA,
-        "shuffle.lanes needs to know the number of records, but %s has no complete %s for this "
-        "data and these stages: make it with `leatctl cache warm %s`, or prepare the data",
-        intake->cache.folder, intake->cache.is_index ? "index" : "cache", file ? file : "FILE");
+    return leat_error_set(err, -ENODATA,
+                          "shuffle.lanes needs to know the number of records, but %s has no "
+                          "complete %s for this data and these stages: make it with `leatctl cache "
+                          "warm %s`, or prepare the data with `leatctl prepare`",
+                          intake->cache.folder, intake->cache.is_index ? "index" : "cache",
+                          file ? file : "FILE");
 }
 
 /* An index whose frames have several blocks would cost more than it saves; lanes have no choice. */

@@ -242,11 +242,11 @@ bool leat_lane_memory_tick(struct leat_lane_memory *memory, bool is_needed) {
 /* Names what the lane waits for. */
 static const char *reason(const struct leat_lane_memory *memory) {
     if (memory->map_wants > 0)
-        return "to process a record that is larger than block_bytes: lower max_record_bytes, so "
-               "that the record is bad, or raise memory_limit";
+        return "to process a record that is larger than block_bytes: raise memory_limit, or lower "
+               "max_record_bytes to reject the record as bad";
     if (memory->scan_wants > 0)
-        return "to read a record that is larger than block_bytes: lower max_record_bytes, so that "
-               "the record is bad, or raise memory_limit";
+        return "to read a record that is larger than block_bytes: raise memory_limit, or lower "
+               "max_record_bytes to reject the record as bad";
     return "to continue: use smaller buffers in stages such as `shuffle`, or raise memory_limit";
 }
 

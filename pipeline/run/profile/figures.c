@@ -3,8 +3,8 @@
 #include <string.h>
 
 #define LEAT_FAILURES_HELP                                                                         \
-    "The number of failures of the stream. The label reason is spec, data, file, changed, "        \
-    "memory, program or other."
+    "The number of failures of the stream. The label reason has the value spec, data, file, "      \
+    "changed, memory, program or other."
 #define NOWHERE LEAT_FIGURE_NOWHERE
 #define STATS   LEAT_FIGURE_STATS
 #define PAGE    LEAT_FIGURE_PAGE

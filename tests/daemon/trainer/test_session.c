@@ -259,7 +259,7 @@ static void test_bad_open(void **state) {
     start.spec_digest = (ProtobufCBinaryData){.len = 5, .data = digest};
     expect_refusal(&request, "a digest has 5 bytes");
     start.spec_digest.len = sizeof(digest);
-    expect_refusal(&request, "has changed since the position was taken");
+    expect_refusal(&request, "has changed since the position was saved");
     request.start = NULL;
     request.spec = &spec;
     expect_refusal(&request, "OPEN has the name of a stream and also a description of one");

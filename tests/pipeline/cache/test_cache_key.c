@@ -254,9 +254,9 @@ static void test_refused(void **state) {
     check_error(CACHE,
                 "- tokenize: {input: name, output: ids, vocab: v.txt, mode: random}\n"
                 "- select: {fields: [ids]}",
-                "x.yaml:6:9: streams.x.stages[0].tokenize: gives other values in each epoch, but a "
-                "cache would repeat the values of the first epoch: remove `cache`, or the "
-                "randomness of this stage");
+                "x.yaml:6:9: streams.x.stages[0].tokenize: makes different values in each epoch, "
+                "but a cache would repeat the values of the first epoch: remove `cache`, or turn "
+                "off the randomness of this stage");
 }
 
 static void test_describe(void **state) {

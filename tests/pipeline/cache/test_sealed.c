@@ -162,11 +162,12 @@ static void test_refused(void **state) {
         {"concat: {sources: [{" FILES "}, {" FILES "}]}", SET,
          "/set: the set has 1 sources, but the stream has 2: prepare a new set"},
         {"csv: {paths: [a.csv, b.csv]}", SET,
-         "/set: the set was made from other data than a.csv: prepare one from this data with "
+         "/set: the set was made from other data than a.csv: prepare a new set from this data with "
          "`leatctl prepare "},
-        {"csv: {paths: [b.csv]}", SET, "/b.csv: prepare one from this data with "},
+        {"csv: {paths: [b.csv]}", SET, "/b.csv: prepare a new set from this data with "},
         {FILES, "verify: full\n    " SET,
-         "/set: the set was sealed with another `verify`: seal it again with `leatctl prepare "},
+         "/set: the set was sealed with another value of `verify`: seal it again with `leatctl "
+         "prepare "},
     };
 
     struct drive all = {.options = {.n_epochs = 1}};
@@ -184,7 +185,8 @@ static void test_refused(void **state) {
     seal_shards("verify: full\n    " OPTIONS); /* as the error says */
     assert_string_equal(drive_stream(FILES, "verify: full\n    " SET, STAGES, &all).digest,
                         drive_stream(FILES, OPTIONS, STAGES, &all).digest);
-    assert_non_null(strstr(stream_error(FILES, SET, STAGES), "sealed with another `verify`"));
+    assert_non_null(
+        strstr(stream_error(FILES, SET, STAGES), "sealed with another value of `verify`"));
     remove_set();
 }
 

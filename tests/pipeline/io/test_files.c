@@ -246,8 +246,8 @@ static void says_what_is_wrong_with_an_entry(void **state) {
     size_t n_folder;
 
     (void)state;
-    check_error("t/b", ".txt", -ENOENT, "t/b: the directory has no file with that suffix");
-    check_error("t/a/", ".csv", -ENOENT, "the directory has no file with that suffix");
+    check_error("t/b", ".txt", -ENOENT, "t/b: the directory has no file that matches `suffix`");
+    check_error("t/a/", ".csv", -ENOENT, "the directory has no file that matches `suffix`");
     check_error("t/b", NULL, -ENOENT, "t/b: the directory has no file");
     memset(name, 'x', sizeof(name));
     memcpy(name + 295, "*", 2);

@@ -67,22 +67,22 @@ static void damaged_heads_are_told(void **state) {
         uint8_t byte;
         const char *message;
     } rows[] = {
-        {GZIP, 3, 0xe0, "gzip: the file is damaged near its byte "},
-        {GZIP, 10, 0x07, "gzip: the file is damaged near its byte "},
+        {GZIP, 3, 0xe0, "gzip: the file is damaged near byte "},
+        {GZIP, 10, 0x07, "gzip: the file is damaged near byte "},
         {GZIP, -1, 0x7f, "incorrect length check"},
         {GZIP, -5, 0x7f, "incorrect data check"},
-        {ZSTD, 4, 0x28, "zstd: the file is damaged near its byte 0: "},
-        {ZSTD, 4, 0x23, "zstd: the file is damaged near its byte "}, /* a dictionary */
-        {LZ4, 4, 0x82, "lz4: the file is damaged near its byte "},
-        {LZ4, 5, 0xff, "lz4: the file is damaged near its byte "},
-        {LZ4, 6, 0x01, "lz4: the file is damaged near its byte "},
-        {BZIP2, 12, 0x01, "bzip2: the file is damaged near its byte "},
-        {BZIP2, -2, 0x55, "bzip2: the file is damaged near its byte "},
-        {XZ, 6, 0x01, "xz: the file is damaged near its byte "},
-        {XZ, 8, 0x01, "xz: the file is damaged near its byte "},
-        {XZ, 13, 0x3c, "xz: the file is damaged near its byte "},
-        {XZ, -1, 'X', "the header is not that of an xz file"},
-        {XZ, -6, 0x7f, "xz: the file is damaged near its byte "}, /* the size of the index */
+        {ZSTD, 4, 0x28, "zstd: the file is damaged near byte 0: "},
+        {ZSTD, 4, 0x23, "zstd: the file is damaged near byte "}, /* a dictionary */
+        {LZ4, 4, 0x82, "lz4: the file is damaged near byte "},
+        {LZ4, 5, 0xff, "lz4: the file is damaged near byte "},
+        {LZ4, 6, 0x01, "lz4: the file is damaged near byte "},
+        {BZIP2, 12, 0x01, "bzip2: the file is damaged near byte "},
+        {BZIP2, -2, 0x55, "bzip2: the file is damaged near byte "},
+        {XZ, 6, 0x01, "xz: the file is damaged near byte "},
+        {XZ, 8, 0x01, "xz: the file is damaged near byte "},
+        {XZ, 13, 0x3c, "xz: the file is damaged near byte "},
+        {XZ, -1, 'X', "the xz header is invalid"},
+        {XZ, -6, 0x7f, "xz: the file is damaged near byte "}, /* the size of the index */
     };
     struct blob text = make_text(12, 3000);
 
@@ -190,7 +190,7 @@ static void what_follows_frames_without_data(void **state) {
         if (rows[k].code == 0)
             check_text(&result, &text);
         else
-            assert_non_null(strstr(result.err.message, ": the file is damaged near its byte "));
+            assert_non_null(strstr(result.err.message, ": the file is damaged near byte "));
         check_after_seek(rows[k].code, &text);
         result_free(&result);
         blob_free(&nothing);

@@ -285,13 +285,18 @@ static void what_leat_fetch_says(void **state) {
          0,
          "7"},
         {"a look that fails", look, {FAILS(-EIO)}, 1, -EIO, "said so"},
-        {"another version", look, {{.code = 5}}, 1, -EPROTO, "is of another version of leat"},
+        {"another version",
+         look,
+         {{.code = 5}},
+         1,
+         -EPROTO,
+         "leat-fetch and leat have different versions"},
         {"half a reply",
          look,
          {{.how = REPLIES_SHORT}},
          1,
          -EPROTO,
-         "is of another version of leat"},
+         "leat-fetch and leat have different versions"},
         {"an end, then a look", look, {{.how = ENDS}, LOOKS}, 2, 0, "20"},
         {"two ends, then a look", look, {{.how = ENDS}, {.how = ENDS}, LOOKS}, 3, 0, "20"},
         {"a block", read_some, {LOOKS, GIVES(8, "89abcdef")}, 2, 0, "abcde"},
@@ -331,13 +336,13 @@ static void what_leat_fetch_says(void **state) {
          {LOOKS, GIVES(7, "89abcde")},
          2,
          -EPROTO,
-         "sent another block than the one at byte 8"},
+         "did not send the expected block, at byte 8"},
         {"a block that nobody sent",
          read_some,
          {LOOKS, {.n_bytes = 8}},
          2,
          -EPROTO,
-         "sent another block than the one at byte 8"},
+         "did not send the expected block, at byte 8"},
         {"a block that is cut off",
          read_some,
          {LOOKS, GIVES(8, "89abc")},
@@ -437,8 +442,9 @@ static void what_an_entry_means(void **state) {
         {"s3://b/web/*.csv", NULL, 0, "a.csv b.csv "},
         {"s3://b/web/*/*", NULL, 0, "a/y.csv a/z.csv a-b/c.csv.gz "},
         {"s3://b/web/[bc].*", NULL, 0, "b.csv c.txt "},
-        {"s3://b/web/", ".parquet", -ENOENT, "s3://b/web/: no object there has that suffix"},
-        {"s3://b/other/", NULL, -ENOENT, "s3://b/other/: there is no object"},
+        {"s3://b/web/", ".parquet", -ENOENT,
+         "s3://b/web/: no object with this prefix matches `suffix`"},
+        {"s3://b/other/", NULL, -ENOENT, "s3://b/other/: no object with this prefix exists"},
         {"s3://b/web/*.parquet", NULL, -ENOENT, "no object matches this pattern"},
     };
 
@@ -477,7 +483,7 @@ static void a_service_that_is_not_there(void **state) {
     assert_int_equal(setenv(LEAT_FETCH_SOCKET_NAME, folder_path("none.sock"), 1), 0);
     assert_int_equal(look(got, &err), -ENOENT);
     assert_non_null(
-        strstr(err.message, "start it with `systemctl enable --now leat-fetch.socket`"));
+        strstr(err.message, "start leat-fetch with `systemctl enable --now leat-fetch.socket`"));
     memset(long_path, 'x', sizeof(long_path));
     long_path[299] = '\0';
     assert_int_equal(setenv(LEAT_FETCH_SOCKET_NAME, long_path, 1), 0);
@@ -494,7 +500,7 @@ static void a_service_that_always_ends(void **state) {
     (void)state;
     start(&fetch, ends, 1);
     assert_int_equal(look(got, &err), -ECONNRESET);
-    assert_non_null(strstr(err.message, "leat-fetch keeps ending unexpectedly"));
+    assert_non_null(strstr(err.message, "leat-fetch repeatedly ended unexpectedly"));
     stop(&fetch);
     assert_in_range(fetch.n_said, 5, 50);
 }

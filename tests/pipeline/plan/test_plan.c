@@ -132,9 +132,8 @@ static void test_errors(void **state) {
         {"- shufle: {buffer_size: 3}",
          "x.yaml:5:9: streams.x.stages[0].shufle: unknown stage \"shufle\"; did you mean "
          "\"shuffle\"?"},
-        {"- frobnicate",
-         "x.yaml:5:9: streams.x.stages[0].frobnicate: unknown stage \"frobnicate\"; `leatctl "
-         "stages` lists all"},
+        {"- frobnicate", "x.yaml:5:9: streams.x.stages[0].frobnicate: unknown stage "
+                         "\"frobnicate\"; run `leatctl stages` for a list"},
         {"- take: {count: 1}\n- batch: {size: 3}",
          "x.yaml:6:17: streams.x.stages[1].batch: unknown key \"size\"; a possible key is "
          "\"batch_size\""},
@@ -163,7 +162,7 @@ static void test_errors(void **state) {
                         "\"on_error\"?");
     assert_string_equal(stream_error(DATA, "on_error: quarantine", ""),
                         "x.yaml:4:15: streams.x.on_error: `on_error: quarantine` needs a file: set "
-                        "`quarantine`, such as bad.jsonl");
+                        "`quarantine` to a path such as bad.jsonl");
     assert_string_equal(
         stream_error(DATA, "quarantine: bad", ""),
         "x.yaml:4:17: streams.x.quarantine: works only with `on_error: quarantine`");

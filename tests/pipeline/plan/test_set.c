@@ -77,7 +77,7 @@ static void test_refused(void **state) {
     check_refused(SET(SOURCES, FILES, "[" SHARD ", 3]", "6"), "\"n_records\" is missing");
     check_refused(SET("[{\"n_files\": 2, \"record_bytes\": 2, \"head\": \"\"}]", FILES,
                       "[" SHARD "," SHARD "]", "6"),
-                  "has another number of entries than there are sources");
+                  "must have one entry for each file of the sources");
     check_refused(SET("[{\"n_files\": 1, \"record_bytes\": 2, \"head\": \"x0\"}]", FILES,
                       "[" SHARD "," SHARD "]", "6"),
                   "has digits that are not hexadecimal");

@@ -570,9 +570,10 @@ static void test_refused(void **state) {
     check_options("skip_records: [\"ata.csv:7\"]", "names no file");
     check_options("skip_records: [\"data.csv:1\"]", "is a line without a record");
     check_options("skip_records: [\"data.csv:5000-6000\"]", "is a line without a record");
-    assert_string_equal(drive_stream(CSV, "skip_steps: [\"0:5-9\"]", ONE, &how).error.message,
-                        "skip_steps leaves out parts of rounds, so 4 ranks would have different "
-                        "numbers of steps; skip whole rounds: skip_steps: [\"0:4-11\"]");
+    assert_string_equal(
+        drive_stream(CSV, "skip_steps: [\"0:5-9\"]", ONE, &how).error.message,
+        "skip_steps leaves out parts of rounds, so 4 ranks would have different numbers of steps "
+        "(a round has one step for each rank): skip whole rounds with skip_steps: [\"0:4-11\"]");
     assert_int_equal(drive_stream(CSV, "skip_steps: [\"0:4-11\"]", ONE, &how).error.code, 0);
 }
 

@@ -410,7 +410,7 @@ static void test_lanes_refused(void **state) {
                    CSV, "on_error: skip",
                    "- shuffle: {blocks: true, buffer_size: 5, lanes: 2}\n- batch: {batch_size: 1}"),
                "stages[0].shuffle.lanes: needs to know the number of records: give the stream a "
-               "`cache`, or a folder for its `index`, and build it with `leatctl cache warm "));
+               "`cache`, or a folder for its `index`, and then run `leatctl cache warm "));
     check_refused("{\"a\": 1}\n", "- shuffle: {buffer_size: 5, lanes: 2}\n- batch: {batch_size: 1}",
                   "x.yaml:5:42: streams.x.stages[0].shuffle.lanes: works only with `blocks`");
     driven = drive_stream(CSV, "on_error: skip\n    " CACHE, LANED(3), &how);

@@ -169,8 +169,8 @@ static void test_refused(void **state) {
     assert_string_equal(
         stream_error("concat: {sources: [{concat: {sources: [{csv: {paths: data.csv}}]}}]}", "",
                      STAGES),
-        "x.yaml:3:34: streams.x.source.concat.sources[0].concat: cannot be a source in concat: "
-        "only a `concat` in a `mix` can be nested");
+        "x.yaml:3:34: streams.x.source.concat.sources[0].concat: cannot be a source in concat: you "
+        "can nest only a `concat` in a `mix`");
 }
 
 /* ---- what is known of a common field ---- */

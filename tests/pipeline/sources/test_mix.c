@@ -367,8 +367,8 @@ static void test_refused(void **state) {
     check_error("mix: {sources: [{mix: {sources: [{jsonl: {paths: m0.jsonl}}], weights: [1]}}], "
                 "weights: [1]}",
                 "", IDS,
-                "x.yaml:3:31: streams.x.source.mix.sources[0].mix: cannot be a source in mix: only "
-                "a `concat` in a `mix` can be nested");
+                "x.yaml:3:31: streams.x.source.mix.sources[0].mix: cannot be a source in mix: you "
+                "can nest only a `concat` in a `mix`");
     check_error(MIX("weights: [1, 1, 1]"), "", "- cast: {input: only1, dtype: int32}",
                 "x.yaml:5:23: streams.x.stages[0].cast.input: \"only1\" is not a field here: "
                 "sources[0] does not have this field");

@@ -157,11 +157,11 @@ static void test_refused(void **state) {
         const char *stages, *error;
     } cases[] = {
         {"- batch: {batch_size: 2}\n- take: {count: 1}",
-         "x.yaml:6:9: streams.x.stages[1].take: put it before `batch`"},
+         "x.yaml:6:9: streams.x.stages[1].take: must come before `batch`"},
         {"- batch: {batch_size: 2}\n- batch: {batch_size: 3}",
          "x.yaml:6:9: streams.x.stages[1].batch: a stream can have only one `batch`"},
         {"- prefetch: {prefetch_size: 2}\n- batch: {batch_size: 3}",
-         "x.yaml:6:9: streams.x.stages[1].batch: put it before `prefetch`"},
+         "x.yaml:6:9: streams.x.stages[1].batch: must come before `prefetch`"},
         {"- batch: {batch_size: 2}\n- prefetch: {prefetch_size: 2}\n- prefetch: {prefetch_size: 2}",
          "x.yaml:7:9: streams.x.stages[2].prefetch: a stream can have only one `prefetch`"},
         {"- batch: {batch_size: 0}",

@@ -131,7 +131,7 @@ static void test_refused(void **state) {
          "x.yaml:5:25: streams.x.stages[0].bucket.input: \"a\" has one number per record and is "
          "not a list: `bucket` needs a list"},
         {"- bucket: {input: x, window: 5}\n- shuffle: {buffer_size: 5}",
-         "x.yaml:6:9: streams.x.stages[1].shuffle: put it before `bucket`"},
+         "x.yaml:6:9: streams.x.stages[1].shuffle: must come before `bucket`"},
         {"- bucket: {input: x, boundaries: [1], seed: 5}",
          "x.yaml:5:51: streams.x.stages[0].bucket.seed: works only with `window`"},
     };

@@ -343,7 +343,7 @@ static void test_refused(void **state) {
          "mean \"x\"?"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- sample: {fraction: 0.5}",
          "x.yaml:6:9: streams.x.stages[1].sample: works on single records, but a row of `pack` "
-         "holds several: put this stage before `pack`"},
+         "contains several: put this stage before `pack`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- dedup",
          "x.yaml:6:9: streams.x.stages[1].dedup: compares whole records: put it before `pack`"},
         {"- pack: {fields: [x], length: 5, value: 0}\n- pack: {fields: [x], length: 5, value: 0}",

@@ -77,7 +77,7 @@ static void test_each_epoch_with_cache(void **state) {
     (void)state;
     write_data("data.csv", 0, 20, 0);
     assert_non_null(strstr(stream_error(CSV, "cache: {path: .}", stages),
-                           "gives other values in each epoch, but a cache would repeat"));
+                           "makes different values in each epoch, but a cache would repeat"));
 }
 
 static void test_is_nested(void **state) {
