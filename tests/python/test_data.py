@@ -173,6 +173,8 @@ def test_pandas_columns() -> None:
     with pytest.raises(errors.DataError, match="cannot be read"):
         recognise.keep(found)
     assert [row["text"] for row in rows_of(kept(frame["text"].dropna()))] == ["a", "b"]
+    with pytest.raises(errors.DataError, match="several columns of the data frame have the same name, a: rename them"):
+        kept(pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]))
 
 
 def test_polars_columns() -> None:

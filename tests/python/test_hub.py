@@ -110,7 +110,7 @@ def test_configs(cache: Any) -> None:
     assert numbers(leat.hub(NAME, data_files={"train": "english/t*.jsonl"})) == [8, 7]
     assert numbers(leat.hub(NAME, "en", split="train + test")) == [7, 8]
     assert numbers(leat.hub(NAME, "en", split="all")) == [7, 8]
-    with pytest.raises(errors.NotFoundError, match="no config 'de'; there are en, fr, odd"):
+    with pytest.raises(errors.NotFoundError, match="no config 'de'; its configs are: en, fr, odd"):
         leat.hub(NAME, "de")
     with pytest.raises(errors.SpecError, match="skiprows"):
         leat.hub(NAME, "odd")

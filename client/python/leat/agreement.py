@@ -451,7 +451,7 @@ class _Comparison:
                 return found
             if waited > _WARN_S and not has_warned and line.rank == 0:
                 has_warned = True
-                text = f"{self._here()} still waits for {_ranks(missing)} of {line.size} to report {self._subject()}"
+                text = f"{self._here()} still waits for {_ranks(missing)} of {line.size} to report {self._subject(_ranks(missing))}"
                 warnings.warn(f"{text}. It gives up after {timeout:g} s. {_ADVICE}", RuntimeWarning, stacklevel=2)
             time.sleep(min(pause, timeout - waited))
             pause = min(2 * pause, longest)
@@ -461,12 +461,13 @@ class _Comparison:
 
     def _missing(self, missing: str) -> str:
         return (
-            f"{missing} of {self._line.size} did not report {self._subject()}. "
+            f"{missing} of {self._line.size} did not report {self._subject(missing)}. "
             f"{self._here()} waited {self._timeout:g} s. {_ADVICE}"
         )
 
-    def _subject(self) -> str:
-        return f"what it reads (stream {self._what}, through {self._line.name})"
+    def _subject(self, missing: str) -> str:
+        read = "they read" if missing.startswith("ranks") else "it reads"
+        return f"what {read} (stream {self._what}, through {self._line.name})"
 
 
 # ---- what differs ----

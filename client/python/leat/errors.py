@@ -1,8 +1,8 @@
 """The exceptions of leat.
 
 The attributes of an error say where it happened: `file`, `line`, `column` (in bytes, from 1) and `path`, which is the place in
-the configuration, such as "stages[5].shuffle.buffer_size". Unknown attributes are None. `str(error)` is "file:line:column:
-path: message". Each class is also a subclass of one of Python's own exceptions.
+the configuration, such as "stages[5].shuffle.buffer_size". Unknown attributes are None. `str(error)` is
+"file:line:column: path: message". Each class is also a subclass of one of Python's own exceptions.
 """
 
 from __future__ import annotations

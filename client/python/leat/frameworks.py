@@ -129,7 +129,7 @@ def _begin_torch(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable
 
     place = torch.device("cpu" if device is None else device)
     if place.type != "cpu" and copy is False:
-        raise SpecError(f"leat copies batches to {place}: leave out copy=False, which works only on the CPU")
+        raise SpecError(f"copy=False works only on the CPU, not on {place}: leave out copy=False")
     if place.type == "cuda":
         from .cuda import Torch
 
@@ -161,7 +161,7 @@ def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[
     _check_narrowed(batch.values())
     if getattr(place, "platform", None) in ("gpu", "cuda"):
         if copy is False:
-            raise SpecError(f"leat copies batches to {place}: leave out copy=False, which works only on the CPU")
+            raise SpecError(f"copy=False works only on the CPU, not on {place}: leave out copy=False")
         from .cuda import Jax
 
         return Jax(batch, place).finish
@@ -218,7 +218,7 @@ def _jax_array(tensor: _leat.Tensor, place: Any, copy: bool | None) -> Any:
     if copy is not False:
         return jax.device_put(_numpy_array(tensor, True), place)
     if getattr(place, "platform", None) != "cpu":
-        raise SpecError(f"leat copies batches to {place}: leave out copy=False, which works only on the CPU")
+        raise SpecError(f"copy=False works only on the CPU, not on {place}: leave out copy=False")
     if tensor.itemsize == 8 and not jax.config.jax_enable_x64:
         raise SpecError(
             f"{tensor.name}: JAX has {tensor.dtype} only with jax_enable_x64: set jax_enable_x64, leave out copy=False, or cast"

@@ -83,11 +83,11 @@ def dataloader(
     text: the column of texts; or two columns, which leat tokenizes as a pair; or a text with columns in braces, such as
         "{question} {answer}". The default is the column "text", or the only column of texts. A missing text becomes an empty
         text.
-    labels: a column, several columns, or {column: name in the batch}. By default, leat looks for a column "labels" or "label",
-        and names it "labels". False means no labels. Integers and booleans become int64, and other numbers float32, unless you
-        set `labels_dtype`. A categorical column gives its codes. If the labels are texts, set `classes` to the list of these
-        texts; their order gives the class numbers. Lists are padded to the longest list of the batch, on the tokenizer's
-        padding_side, with -100 for integers.
+    labels: a column, several columns, or {column: name in the batch}. By default, leat uses the column "labels" or "label", if
+        there is one, and names it "labels". False means no labels. Integers and booleans become int64, and other numbers
+        float32, unless you set `labels_dtype`. A categorical column gives its codes. If the labels are texts, set `classes` to
+        the list of these texts; their order gives the class numbers. Lists are padded to the longest list of the batch, on the
+        tokenizer's padding_side, with -100 for integers.
     columns: other columns of numbers, which become int64, float32 or bool. {"price": "float64"} sets the dtype. Lists are
         padded with 0. An integer that float32 would round is an error, unless you give the dtype. The first 100 rows of a CSV
         file decide whether a column holds integers, fractions or texts.

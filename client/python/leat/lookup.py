@@ -1,8 +1,8 @@
 """Batches by their number: `batches[5]`.
 
-`batches[i]` is the batch that a loop on this rank gets as number i in the first epoch, counted from 0. leat reads it in a
-separate session, so your loops are not affected. Consecutive numbers simply continue in this session. For any other number,
-leat seeks first.
+`batches[i]` is the batch with the number i, counted from 0, that a loop on this rank gets in the first epoch. leat reads this
+batch in a separate session, so your loops are not affected. Consecutive numbers simply continue in this session. For any other
+number, leat seeks first.
 """
 
 from __future__ import annotations

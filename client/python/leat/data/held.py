@@ -217,7 +217,7 @@ def _fields(wanted: Iterable[Column]) -> dict[str, str]:
 
 
 def of_table(table: Any, columns: Mapping[str, Column] | None = None) -> Tables:
-    """Takes a pyarrow.Table, a RecordBatch, or an object with `__arrow_c_stream__`."""
+    """Makes Tables from a pyarrow.Table, a RecordBatch, or an object with `__arrow_c_stream__`."""
     import pyarrow as pa
 
     if isinstance(table, pa.RecordBatch):

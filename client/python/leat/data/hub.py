@@ -199,7 +199,7 @@ def _config(repository: _Repository, wanted: str | None) -> dict[str, Any]:
     if name is None and named:
         raise SpecError(f"{repository.name} has several configs: set config to one of {', '.join(named)}")
     if name is not None and name not in named and (named or name != "default"):
-        raise NotFoundError(f"{repository.name} has no config {name!r}; there are {', '.join(named) or 'none'}")
+        raise NotFoundError(f"{repository.name} has no config {name!r}; its configs are: {', '.join(named) or 'none'}")
     chosen: dict[str, Any] = named.get(name or "", {})
     return chosen
 

@@ -1,4 +1,4 @@
-"""Data sets of Hugging Face's `datasets`.
+"""Reads data sets of Hugging Face's library `datasets`.
 
 If the rows are in Arrow files in the cache of `datasets`, leat reads these files directly. The attribute `cache_files` alone
 does not prove this: for a slice of a file, or for renamed columns, it still names the whole file. So leat compares: each block

@@ -124,7 +124,8 @@ def _of_pandas(data: Any) -> Held | None:
         return None
     names = [str(name) for name in data.columns]
     if len(set(names)) < len(names):
-        raise DataError(f"two columns of the data frame have the same name: {', '.join(sorted(names))}")
+        same = ", ".join(sorted({name for name in names if names.count(name) > 1}))
+        raise DataError(f"several columns of the data frame have the same name, {same}: rename them")
     if not held.has_pyarrow():
         return _of_columns({name: _values_of(data.iloc[:, at]) for at, name in enumerate(names)})
     import pyarrow as pa  # type: ignore[import-untyped]
