@@ -168,7 +168,7 @@ static const struct leat_cli_option explain_options[] = {
                     .choices = drawings),
     LEAT_CLI_OPTION_NO_FUSE,
     LEAT_CLI_OPTION(FLAG, "measure", measure,
-                    "predict times even if this starts programs (stage `exec`)",
+                    "predict times even if the prediction starts programs (stage `exec`)",
                     .is_of_file = true),
     LEAT_CLI_OPTION(FLAG, "no-measure", no_measure,
                     "read only the beginning of the data, and predict no times",

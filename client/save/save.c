@@ -115,7 +115,8 @@ static int check_batch(const struct leat_batch *batch, struct leat_error *err) {
     if (leat_connection_is_own(batch->connection))
         return 0;
     return leat_error_set(
-        err, -EPERM, "this batch belongs to process %d, from before fork(): a child cannot read it",
+        err, -EPERM,
+        "this batch belongs to process %d, which called fork(): a child process cannot read it",
         (int)batch->connection->pid);
 }
 

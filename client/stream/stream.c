@@ -87,10 +87,10 @@ int leat_stream_check_process(struct leat_stream *stream) {
     if (leat_connection_is_own(&stream->connection))
         return 0;
     stream->error = LEAT_ERROR_INIT;
-    return leat_error_set(
-        &stream->error, -EPERM,
-        "this stream belongs to process %d, from before fork(): open it again in the child",
-        (int)stream->connection.pid);
+    return leat_error_set(&stream->error, -EPERM,
+                          "this stream belongs to process %d, which called fork(): open the stream "
+                          "again in the child process",
+                          (int)stream->connection.pid);
 }
 
 /* ---- packets ---- */
@@ -250,7 +250,7 @@ static int check_next(struct leat_stream *stream) {
         stream->error = LEAT_ERROR_INIT;
     if (stream->n_held >= window)
         return leat_error_set(&stream->error, -ENOBUFS,
-                              "you hold %u batches, which is the whole window: release one first",
+                              "you hold %u batches, and `window` allows no more: release one first",
                               window);
     return 0;
 }

@@ -174,8 +174,8 @@ static int open_in_roots(const struct leat_roots *roots, const char *path, int f
 static int refuse(struct leat_error *err, const char *path, int r) {
     if (r == -EXDEV)
         return leat_error_set(err, -EACCES,
-                              "%s is outside the directories that trainers may read: ask the "
-                              "operator to add it to `roots` in the daemon's settings",
+                              "%s is outside the folders that trainers may read: ask the operator "
+                              "to add it to `roots` in the daemon's settings",
                               path);
     if (r == -ELOOP)
         return leat_error_set(err, -EACCES,

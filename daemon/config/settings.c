@@ -187,9 +187,9 @@ static int check_keys(const struct leat_settings *settings, struct leat_error *e
         if (j < n_names)
             continue;
         nearest = leat_nearest(key->name, names, n_names);
-        leat_error_set(err, -EINVAL, "unknown key \"%.64s\"; %s \"%s\"%s", key->name,
-                       nearest ? "did you mean" : "the first setting is",
-                       nearest ? nearest : names[1], nearest ? "?" : "");
+        leat_error_set(err, -EINVAL, "unknown key \"%.64s\"; %s%s%s", key->name,
+                       nearest ? "did you mean \"" : "see leatd.yaml(5) for all settings",
+                       nearest ? nearest : "", nearest ? "\"?" : "");
         leat_error_locate(err, settings->file, key->line, key->column);
         return -EINVAL;
     }

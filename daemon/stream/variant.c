@@ -26,10 +26,11 @@ static int set_part(struct leat_spec *spec, const char *split, struct leat_error
         if (strcmp(spec->stages[i].kind, SPLIT) == 0)
             part = leat_value_get(&spec->stages[i].args, PART);
     if (!part || part->kind != LEAT_VALUE_SCALAR)
-        return leat_error_set(err, -EINVAL,
-                              "the stream %s has no stage `split` for the part \"%.32s\", and "
-                              "there is no stream \"%s.%.32s\"",
-                              spec->name, split, spec->name, split);
+        return leat_error_set(
+            err, -EINVAL,
+            "the stream %s has no stage `split` for the part \"%.32s\", and there is no stream "
+            "\"%s.%.32s\": ask the operator to add one of them",
+            spec->name, split, spec->name, split);
     if (leat_value_get(&spec->options, "skip_steps") &&
         strcmp(part->text, split) != 0) /* steps are counted in the declared part */
         return leat_error_set(err, -EINVAL,

@@ -69,7 +69,7 @@ def test_file_and_stream(folder):
     for words in (["head"], ["describe"], ["spec"], ["explain", "--no-measure"], ["where", "--step", 0], ["run"], ["dump", "-o", out],
                   ["bench", "--batches", 2, "--repeat", 1], ["trace", "-o", folder / "t.json", "--batches", 2]):
         command, *more = words
-        assert "write the name of one after the file: one, two" in message(command, file, *more, status=3), words
+        assert "add the name of one stream after the file: one, two" in message(command, file, *more, status=3), words
         assert 'the file has no stream "three"' in message(command, file, "three", *more, status=3), words
         ctl(command, file, "two", *more)
         assert "after its FILE" in message(command, file, *more, "--stream", "two", status=2), words

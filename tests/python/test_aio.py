@@ -193,5 +193,5 @@ def test_errors_come_out_of_the_loop(stream: Any) -> None:
         async for batch in stream:
             held.append(batch)
 
-    with pytest.raises(leat.HeldError, match="which is the whole window"):
+    with pytest.raises(leat.HeldError, match="and `window` allows no more"):
         asyncio.run(hold_all())

@@ -182,7 +182,7 @@ class TestSlots:
             batches = [take(stream) for _ in range(window)]
             views = [memoryview(batch["int32"]) for batch in batches]
             batches.pop(0).release()
-            with pytest.raises(leat.HeldError, match=f"you hold {window} batches, which is the whole window. You have released 1 of them, but arrays") as caught:
+            with pytest.raises(leat.HeldError, match=f"you hold {window} batches, and `window` allows no more. You have released 1 of them, but arrays") as caught:
                 take(stream)
             assert isinstance(caught.value, BufferError)
             views.pop(0).release()

@@ -68,7 +68,7 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     ),
     # batches
     (f'next(iter({LABELS}.batch(2)))["label"]', KeyError, ["no tensor 'label'", "'labels'"]),
-    (f"list({LABELS}.batch(2))", leat.HeldError, ["batches, which is the whole window: release() some, make copies"]),
+    (f"list({LABELS}.batch(2))", leat.HeldError, ["batches, and `window` allows no more: release() some, make copies"]),
     (f'{LABELS}.batch(2).to("tensorflow")', leat.SpecError, ["'tensorflow' is not one of numpy, torch, jax, mlx"]),
     # other processes and loaders
     (f"pickle.dumps({LABELS}.batch(2).open())", TypeError, ["cannot pickle or copy a stream", "take its pipeline"]),

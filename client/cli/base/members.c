@@ -88,6 +88,6 @@ void leat_cli_failure_text(struct leat_text *text, const Leat__Failure *failure)
     (void)strftime(when, sizeof(when), "%F %T", &parts);
     leat_text_add_shown(text, failure->reason);
     leat_text_add(text, ", %s (%s ago)%s: ", when, leat_cli_duration(age_ns, age),
-                  failure->is_over ? ", but works again since" : "");
+                  failure->is_over ? ", but the stream works again" : "");
     leat_text_add_shown(text, failure->error);
 }

@@ -77,7 +77,7 @@ const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *str
         leat_error_set(err, -ENOENT, "the file has no stream \"%.64s\"; it has: %s", name, names);
     else
         leat_error_set(err, -EINVAL,
-                       "the file has %zu streams; write the name of one after the file: %s",
+                       "the file has %zu streams; add the name of one stream after the file: %s",
                        streams->n_specs, names);
     leat_error_locate(err, file, 0, 0);
     return NULL;

@@ -72,10 +72,10 @@ static int add_combinations(struct leat_bench *bench, const struct leat_cli_argu
     for (size_t i = 0; i < n_axes; i++) {
         n *= axes[i].n_values;
         if (n > LEAT_BENCH_MAX_CASES)
-            return leat_error_set(
-                err, -E2BIG,
-                "--vary: these are %zu combinations, but at most %d are allowed; give fewer values",
-                n, LEAT_BENCH_MAX_CASES);
+            return leat_error_set(err, -E2BIG,
+                                  "--vary: the values make %zu combinations, but at most %d are "
+                                  "allowed; give fewer values",
+                                  n, LEAT_BENCH_MAX_CASES);
     }
     for (size_t c = 0; c < n; c++) {
         int r = add_case(bench, arguments, "", bench->file, stream);

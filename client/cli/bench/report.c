@@ -176,7 +176,7 @@ static void add_head(const struct leat_bench *bench, struct leat_text *text) {
     }
     leat_text_add(text, "%" PRIu64 " run%s of ", bench->n_repeat, bench->n_repeat == 1 ? "" : "s");
     if (bench->n_batches > 0)
-        leat_text_add(text, "%" PRIu64 " batches, after a warm-up of a tenth of that",
+        leat_text_add(text, "%" PRIu64 " batches, after a warm-up with a tenth of this number",
                       bench->n_batches);
     else if (bench->n_epochs > 0)
         leat_text_add(text, "%" PRIu64 " epoch%s, measured from the first batch on",

@@ -18,7 +18,7 @@ struct range {
 /* Returns the error; NULL: none. */
 static const char *add_value(struct leat_bench_axis *axis, const char *value, size_t n) {
     if (axis->n_values == LEAT_BENCH_MAX_CASES)
-        return "these are more than 256 values";
+        return "there are more than 256 values";
     axis->values[axis->n_values] = strndup(value, n);
     if (!axis->values[axis->n_values])
         return "out of memory";

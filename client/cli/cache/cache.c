@@ -383,8 +383,8 @@ static int cache_rm_main(const struct leat_cli_arguments *arguments, struct leat
 }
 
 #define CACHE_TEXT                                                                                 \
-    "Looks for caches in the folder DIR. For a FILE, the command looks in the folder that each\n"  \
-    "stream of the file names in `cache: {path: ..}`."
+    "Looks for caches in the folder DIR. For a FILE, the command looks in the cache folders of\n"  \
+    "its streams (option `cache: {path: ..}`)."
 
 #define KEY                                                                                        \
     LEAT_CLI_OPTION(LIST, "key", keys,                                                             \
@@ -396,8 +396,8 @@ const struct leat_cli_command leat_cli_cache_ls_command = {
     .name = "cache ls",
     .group = LEAT_CLI_GROUP_CACHES,
     .summary = "list the caches of a folder, or of the daemon",
-    .description = CACHE_TEXT " Without an argument, it asks the\n"
-                              "running daemon for the caches of its streams.",
+    .description = CACHE_TEXT " Without an argument, it asks the running\n"
+                              "daemon for the caches of the daemon's streams.",
     .operand = "[FILE|DIR]",
     .more = "[STREAM]",
     .examples = "  leatctl cache ls\n"

@@ -259,7 +259,7 @@ static void test_window(void **state) {
     second = fake_session_next(&session);
     assert_int_equal(leat_stream_next(session.stream, -1, &third), -ENOBUFS);
     assert_non_null(strstr(leat_error_text(leat_stream_error(session.stream)),
-                           "which is the whole window: release one first"));
+                           "and `window` allows no more: release one first"));
     leat_batch_release(first);
     assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &third), LEAT_END_EPOCH);
     check_batch(second, 0, 1);

@@ -55,7 +55,7 @@ static int make_directory(struct leat_cli_daemon *daemon, struct leat_error *err
     if (mkdtemp(daemon->directory))
         return 0;
     daemon->directory[0] = '\0';
-    return leat_error_set(err, -errno, "cannot create a directory for sockets in %s: %s",
+    return leat_error_set(err, -errno, "cannot create a folder for sockets in %s: %s",
                           has_runtime ? runtime : "/tmp", strerror(errno));
 }
 

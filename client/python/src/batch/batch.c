@@ -102,7 +102,8 @@ struct leat_py_lease *leat_py_batch_lease(PyObject *object) {
     if (self->lease->link->pid == getpid())
         return self->lease;
     leat_py_raise_text(
-        -EPERM, "this batch belongs to process %d, from before fork(): a child cannot read it",
+        -EPERM,
+        "this batch belongs to process %d, which called fork(): a child process cannot read it",
         (int)self->lease->link->pid);
     return NULL;
 }

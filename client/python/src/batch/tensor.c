@@ -75,8 +75,8 @@ int leat_py_tensor_check(const struct leat_py_tensor *self) {
     }
     if (self->lease->link->pid != getpid()) {
         leat_py_raise_text(-EPERM,
-                           "this batch belongs to process %d, from before fork(): open the stream "
-                           "again in the child",
+                           "this batch belongs to process %d, which called fork(): open the stream "
+                           "again in the child process",
                            (int)self->lease->link->pid);
         return -1;
     }

@@ -11,10 +11,10 @@
 
 int leat_cuda_device_enter(const struct leat_cuda_device *device) {
     if (device->pid != getpid()) {
-        leat_py_raise_text(
-            -EPERM,
-            "this CUDA device belongs to process %d, from before fork(): a child cannot use CUDA",
-            (int)device->pid);
+        leat_py_raise_text(-EPERM,
+                           "this CUDA device belongs to process %d, which called fork(): a child "
+                           "process cannot use CUDA",
+                           (int)device->pid);
         return -1;
     }
     return leat_cuda_check(device->driver->push(device->context), "cuCtxPushCurrent");

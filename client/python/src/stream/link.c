@@ -97,9 +97,10 @@ void leat_py_link_open(struct leat_py_link *link, struct leat_stream *take_strea
 static int check_process(const struct leat_py_link *link) {
     if (link->pid == getpid())
         return 0;
-    leat_py_raise_text(
-        -EPERM, "this stream belongs to process %d, from before fork(): open it again in the child",
-        (int)link->pid);
+    leat_py_raise_text(-EPERM,
+                       "this stream belongs to process %d, which called fork(): open the stream "
+                       "again in the child process",
+                       (int)link->pid);
     return -1;
 }
 

@@ -254,13 +254,13 @@ static PyObject *raise_all_held(const struct stream *self) {
     if (n_lingering == 0)
         return leat_py_raise_text(
             -ENOBUFS,
-            "you hold %u batches, which is the whole window: release() some, make copies with "
+            "you hold %u batches, and `window` allows no more: release() some, make copies with "
             "to(..), or open the stream with a larger window",
             n_held);
     return leat_py_raise_text(-ENOBUFS,
-                              "you hold %u batches, which is the whole window. You have released "
-                              "%u of them, but arrays still view these: delete the arrays, make "
-                              "copies with to(..), or open the stream with a larger window",
+                              "you hold %u batches, and `window` allows no more. You have released "
+                              "%u of them, but arrays still use their memory: delete the arrays, "
+                              "make copies with to(..), or open the stream with a larger window",
                               n_held, n_lingering);
 }
 
