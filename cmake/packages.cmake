@@ -77,9 +77,9 @@ This package installs the service. /etc/leat/leatd.yaml is its configuration.
 Members of the group leat-clients may train, and members of leat-admin may
 operate the daemon.")
 leat_package(leatctl science "makes batches for trainers: the operator's tool"
-    "leatctl shows the streams and trainers of the daemon leatd, and stops or reloads
-the daemon. It also checks, explains and measures streams before you train, and
-can run a stream with a private daemon.")
+    "leatctl shows the streams and trainers of the daemon leatd, and stops or
+reloads the daemon. It also checks, explains and measures streams before you
+train, and can run a stream with a private daemon.")
 leat_package(libleat0 libs "makes batches for trainers: the libraries"
     "With libleat, a trainer in C reads batches from the daemon leatd.
 libleat-tokenizer turns texts into token ids. It reads the files of Hugging

@@ -270,7 +270,7 @@ def test_refused(folder):
     wait_until(lambda: machine.n_sessions() == 1, "a session")
     machine.write("/etc/leat/leatd.yaml", CONFIG.replace("workers", "worker"))
     expect_refused(machine, pid, 2, packages.other, '/etc/leat/leatd.yaml:1:1: unknown key "worker"',
-                   "then: systemctl restart leatd.socket ")
+                   "then run: systemctl restart leatd.socket ")
     machine.write("/etc/leat/leatd.yaml", CONFIG)
     machine.run("chmod", "600", "/etc/leat/leatd.yaml")  # the daemon's user may not read it
     expect_refused(machine, pid, 1, packages.first["leatd"], "/etc/leat/leatd.yaml: Permission denied")
