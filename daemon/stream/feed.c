@@ -419,10 +419,7 @@ void leat_feed_free_item(struct leat_feed_item *item) {
     feed->free_items = item;
     if (!ring)
         return;
-    if (ring->slots[item->base.slot].state == LEAT_SLOT_READY)
-        leat_slot_ring_take_back(ring, item->base.slot);
-    else
-        (void)leat_slot_ring_release(ring, item->base.slot);
+    leat_slot_ring_take_back(ring, item->base.slot);
     slot_is_free(feed, ring);
 }
 

@@ -85,9 +85,9 @@ static int map_and_seal(struct leat_slot_ring *ring) {
 }
 
 static int make_slots(struct leat_slot_ring *ring) {
-    ring->slots = calloc(ring->n_slots, sizeof(*ring->slots));
+    ring->states = calloc(ring->n_slots, sizeof(*ring->states));
     ring->free_slots = calloc(ring->n_slots, sizeof(*ring->free_slots));
-    if (!ring->slots || !ring->free_slots)
+    if (!ring->states || !ring->free_slots)
         return -ENOMEM;
     for (uint32_t i = 0; i < ring->n_slots; i++)
         ring->free_slots[i] = ring->n_slots - 1 - i;
@@ -135,7 +135,7 @@ struct leat_slot_ring *leat_slot_ring_free(struct leat_slot_ring *ring) {
         (void)munmap(ring->memory, ring->size_bytes);
     if (ring->fd >= 0)
         (void)close(ring->fd);
-    free(ring->slots);
+    free(ring->states);
     free(ring->free_slots);
     free(ring);
     return NULL;
@@ -147,20 +147,21 @@ static void set_state(struct leat_slot_ring *ring, uint32_t index, enum leat_slo
         [LEAT_SLOT_FREE] = 1 << LEAT_SLOT_GIVEN,
         [LEAT_SLOT_GIVEN] = 1 << LEAT_SLOT_READY | 1 << LEAT_SLOT_FREE,
         [LEAT_SLOT_READY] = 1 << LEAT_SLOT_HELD | 1 << LEAT_SLOT_FREE,
-        [LEAT_SLOT_HELD] = 1 << LEAT_SLOT_QUARANTINED | 1 << LEAT_SLOT_FREE,
-        [LEAT_SLOT_QUARANTINED] = 1 << LEAT_SLOT_FREE,
+        [LEAT_SLOT_HELD] = 1 << LEAT_SLOT_FREE,
     };
-    struct leat_slot_ring_item *slot = &ring->slots[index];
+    uint8_t before;
 
-    assert(index < ring->n_slots && moves[slot->state] & (1 << state));
+    assert(index < ring->n_slots);
+    before = ring->states[index];
+    assert(moves[before] & (1 << state));
     (void)moves;
-    if (slot->state == LEAT_SLOT_FREE)
+    if (before == LEAT_SLOT_FREE)
         assert(ring->free_slots[ring->n_in_state[LEAT_SLOT_FREE] - 1] == index);
-    ring->n_in_state[slot->state]--;
+    ring->n_in_state[before]--;
     if (state == LEAT_SLOT_FREE)
         ring->free_slots[ring->n_in_state[LEAT_SLOT_FREE]] = index;
     ring->n_in_state[state]++;
-    slot->state = (uint8_t)state;
+    ring->states[index] = (uint8_t)state;
 }
 
 uint32_t leat_slot_ring_next_free(const struct leat_slot_ring *ring) {
@@ -172,31 +173,17 @@ void leat_slot_ring_give(struct leat_slot_ring *ring, uint32_t slot) {
     set_state(ring, slot, LEAT_SLOT_GIVEN);
 }
 
-void leat_slot_ring_take_back(struct leat_slot_ring *ring, uint32_t slot) {
-    set_state(ring, slot, LEAT_SLOT_FREE);
-}
-
 void leat_slot_ring_ready(struct leat_slot_ring *ring, uint32_t slot) {
     set_state(ring, slot, LEAT_SLOT_READY);
 }
 
 void leat_slot_ring_hold(struct leat_slot_ring *ring, uint32_t slot) {
-    if (ring->slots[slot].state != LEAT_SLOT_HELD)
+    if (ring->states[slot] != LEAT_SLOT_HELD)
         set_state(ring, slot, LEAT_SLOT_HELD);
-    ring->slots[slot].n_holds++;
 }
 
-void leat_slot_ring_quarantine(struct leat_slot_ring *ring, uint32_t slot) {
-    if (ring->slots[slot].state != LEAT_SLOT_QUARANTINED)
-        set_state(ring, slot, LEAT_SLOT_QUARANTINED);
-}
-
-bool leat_slot_ring_release(struct leat_slot_ring *ring, uint32_t slot) {
-    assert(ring->slots[slot].n_holds > 0);
-    if (--ring->slots[slot].n_holds > 0)
-        return false;
+void leat_slot_ring_take_back(struct leat_slot_ring *ring, uint32_t slot) {
     set_state(ring, slot, LEAT_SLOT_FREE);
-    return true;
 }
 
 bool leat_slot_ring_is_idle(const struct leat_slot_ring *ring) {

@@ -5,11 +5,12 @@
  * maps and further seals: no other process can do more than read, root's included. Only the
  * daemon's own memory says which slot is held.
  *
- * FREE -> GIVEN (to the run) -> READY (a batch, not yet announced) -> HELD (by trainers, counted)
- *   ^                                                                   |          |
- *   +-------------------------------------------------------------------+   QUARANTINED (a holder
- *   +---------------------------------------------------------------------- lost its connection but
- *                                                                           may still read)
+ * FREE -> GIVEN (to the run) -> READY (a batch, not yet announced) -> HELD (by trainers)
+ *   ^           |                          |                             |
+ *   +-----------+--------------------------+-----------------------------+
+ *
+ * The broadcast counts who holds a slot. A holder that lost its connection, but may still read,
+ * counts as one.
  *
  * Owner: loop; but leat_slot_ring_new() and leat_slot_ring_free() take milliseconds and are for any
  * thread.
@@ -29,13 +30,7 @@ enum leat_slot_state {
     LEAT_SLOT_GIVEN,
     LEAT_SLOT_READY,
     LEAT_SLOT_HELD,
-    LEAT_SLOT_QUARANTINED,
     LEAT_N_SLOT_STATES,
-};
-
-struct leat_slot_ring_item {
-    uint8_t state; /* enum leat_slot_state */
-    uint32_t n_holds;
 };
 
 struct leat_slot_ring {
@@ -48,7 +43,7 @@ struct leat_slot_ring {
     uint32_t n_slots;
     uint32_t n_in_state[LEAT_N_SLOT_STATES];
     uint32_t *free_slots; /* [n_in_state[FREE]], last in first out: the warmest slot first */
-    struct leat_slot_ring_item *slots;
+    uint8_t *states;      /* [n_slots], enum leat_slot_state */
 };
 
 /* The size of a ring with slots of at least min_slot_bytes: 0, or -EOVERFLOW. */
@@ -65,14 +60,10 @@ static inline void *leat_slot_ring_memory(const struct leat_slot_ring *ring, uin
 
 /* The free slot that is to be given next; there must be one. */
 uint32_t leat_slot_ring_next_free(const struct leat_slot_ring *ring);
-/* FREE -> GIVEN; GIVEN or READY -> FREE; GIVEN -> READY; READY or HELD -> HELD; HELD or QUARANTINED
- * -> QUARANTINED. */
+/* FREE -> GIVEN; GIVEN -> READY; READY or HELD -> HELD; GIVEN, READY or HELD -> FREE. */
 void leat_slot_ring_give(struct leat_slot_ring *ring, uint32_t slot);
-void leat_slot_ring_take_back(struct leat_slot_ring *ring, uint32_t slot);
 void leat_slot_ring_ready(struct leat_slot_ring *ring, uint32_t slot);
 void leat_slot_ring_hold(struct leat_slot_ring *ring, uint32_t slot);
-void leat_slot_ring_quarantine(struct leat_slot_ring *ring, uint32_t slot);
-/* Ends one hold. True: it was the last, and the slot is FREE. */
-bool leat_slot_ring_release(struct leat_slot_ring *ring, uint32_t slot);
+void leat_slot_ring_take_back(struct leat_slot_ring *ring, uint32_t slot);
 /* True if all slots are free. */
 bool leat_slot_ring_is_idle(const struct leat_slot_ring *ring);

@@ -23,11 +23,6 @@ void leat_session_keep_holds(struct leat_session *session) {
     if (!session->consumer.share)
         return;
     leat_broadcast_release_copies(&session->consumer.reader);
-    for (uint32_t i = 0; i < session->consumer.reader.n_holds; i++) {
-        struct leat_feed_item *item = (struct leat_feed_item *)session->holds[i].item;
-
-        leat_slot_ring_quarantine(item->ring, item->base.slot);
-    }
     if (session->consumer.reader.n_holds > 0)
         leat_session_log(session, LEAT_EVENT_QUARANTINED, NULL);
 }
@@ -113,7 +108,7 @@ static void put_into_outbox(struct leat_session *session, enum leat_broadcast_ta
         .epoch = taken->epoch,
         .step = taken->step,
     };
-    if (item && item->ring->slots[item->base.slot].state == LEAT_SLOT_READY)
+    if (item)
         leat_slot_ring_hold(item->ring, item->base.slot);
 }
 

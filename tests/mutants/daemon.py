@@ -1,7 +1,7 @@
 """Bugs in daemon: see run.py. Those of the broadcast stand in tests/daemon/broadcast_mutants.py."""
 
 MUTANTS = {
-    "daemon/stream/share.c": ("e2e.share e2e.reload", [
+    "daemon/stream/share.c": ("e2e.share e2e.reload e2e.changes", [
         ("trainers of two seeds share a run", "share->user == other->user && share->seed == other->seed &&", "share->user == other->user &&"),
         ("trainers of two users share a run", "share->user == other->user && share->seed", "share->seed"),
         ("trainers of two worlds share a run", "a->world_size == b->world_size && a->opener", "a->opener"),
@@ -82,7 +82,7 @@ MUTANTS = {
         ("a paused channel reads", "return channel->n_pauses == 0 && !channel->has_ended", "return !channel->has_ended"),
         ("a pause that ends does not go on", "    if (channel->n_pauses == 0 && leat_frame_decoder_has_bytes(&channel->decoder))\n        do_later(channel);\n", ""),
     ]),
-    "daemon/trainer/session.c": ("daemon.test_session hostile.sessions", [
+    "daemon/trainer/session.c": ("daemon.test_session daemon.test_daemon hostile.sessions e2e.ahead", [
         ("a silent client is never turned away", "    session->deadline_ns = 0;\n    if (session->state == LEAT_SESSION_LEAVING) {", "    return;\n    if (session->state == LEAT_SESSION_LEAVING) {"),
         ("a client that says HELLO may be silent", "    session->deadline_ns = leat_now_ns() + HELLO_NS;\n    return", "    session->deadline_ns = 0;\n    return"),
         ("a client of another protocol is welcome", "if (packet->hello.major != LEAT_PROTOCOL_MAJOR)", "if (false)"),
@@ -109,7 +109,6 @@ MUTANTS = {
         ("the time of trainers is not counted", "        session->stream->totals.counts.figures.trainer_ns += now_ns - session->serve_ns;\n", "        ;\n"),
         ("a window too wide", "has_credit = reader->n_holds < session->window;\n\n    while", "has_credit = reader->n_holds <= session->window;\n\n    while",
          "leat_broadcast_take() gives no batch beyond the window"),
-        ("held slots are reused after a lost connection", "        leat_slot_ring_quarantine(item->ring, item->base.slot);\n", "        (void)item;\n"),
         ("the next step is the rank's last", "session->next_step = output->step + session->world_size;", "session->next_step = output->step;"),
         ("the next epoch begins with rank 0", "        session->next_step = session->rank;\n", "        session->next_step = 0;\n"),
         ("an error overtakes batches", "    if (ops->is_idle && !ops->is_idle(session->delivery))\n        return;\n", ""),
