@@ -42,8 +42,8 @@ const struct leat_cli_command leat_cli_why_command = {
         "The daemon samples its counters once a second. The answer covers the last S seconds,\n"
         "or less if the stream's first trainer came later. The estimates assume that the\n"
         "busiest part limits the speed. leat leaves out an estimate that makes no sense for\n"
-        "the stream: for a FIFO, it does not estimate files in memory. If the stream stalls or\n"
-        "has failed, the error comes last.",
+        "the stream. For a FIFO, for example, it does not estimate the gain of files in\n"
+        "memory. If the stream stalls or has failed, the error comes last.",
     .operand = "STREAM",
     .examples = "  leatctl why titanic\n"
                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.low\n",

@@ -55,15 +55,15 @@ static int check_names(const struct leat_view *view, struct leat_error *err) {
         const char *name = view->tensors[i].name;
 
         if (!leat_utf8_is_valid(name, strlen(name)))
-            return leat_error_set(
-                err, -EILSEQ,
-                "the name of tensor %zu is not UTF-8: give it another name with the stage `rename`",
-                i);
+            return leat_error_set(err, -EILSEQ,
+                                  "the name of tensor %zu is not UTF-8: give the tensor another "
+                                  "name with the stage `rename`",
+                                  i);
         for (size_t k = 0; k < i; k++)
             if (strcmp(view->tensors[k].name, name) == 0)
                 return leat_error_set(err, -EINVAL,
-                                      "two tensors have the name \"%s\": give one of them another "
-                                      "name with the stage `rename`",
+                                      "two tensors have the name \"%s\": give one of these tensors "
+                                      "another name with the stage `rename`",
                                       name);
     }
     return 0;

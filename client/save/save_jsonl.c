@@ -242,7 +242,8 @@ static int check_sizes(const struct leat_view *view, struct leat_error *err) {
     }
     if (is_bounded)
         return 0;
-    return leat_error_set(err, -EINVAL, "a batch of %u rows has fewer bytes than rows",
+    return leat_error_set(err, -EINVAL,
+                          "the batch is damaged: it has %u rows, but fewer bytes than rows",
                           view->header.n_rows);
 }
 

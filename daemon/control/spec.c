@@ -46,9 +46,9 @@ static int answer(struct leat_control *control, const char *name, struct leat_er
         return -ENOENT;
     if (control->right < LEAT_RIGHT_OPERATE && has_secrets(stream->spec)) {
         leat_streams_unref(&controls->feeds->streams, stream);
-        return leat_rights_refuse(
-            &controls->rights, LEAT_RIGHT_OPERATE, control->peer.uid,
-            "the stream sets environment variables for its program, which may be secret", err);
+        return leat_rights_refuse(&controls->rights, LEAT_RIGHT_OPERATE, control->peer.uid,
+                                  "the environment variables of the stream's program may be secret",
+                                  err);
     }
     r = leat_spec_pack(stream->spec, &reply.spec);
     leat_streams_unref(&controls->feeds->streams, stream);

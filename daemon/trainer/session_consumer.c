@@ -152,7 +152,7 @@ static bool has_waited_enough(struct leat_session *session, uint64_t now_ns) {
 
 static void fail_for_room(struct leat_session *session) {
     static const char behind[] = "the trainer fell too far behind the other trainers of its "
-                                 "stream, and needs separate memory: ";
+                                 "stream, so it needs separate memory: ";
     struct leat_error err = LEAT_ERROR_INIT;
 
     _Static_assert(sizeof(behind) - 1 + LEAT_ADMISSION_ADVICE_MAX < sizeof(err.message),

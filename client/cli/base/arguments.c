@@ -135,7 +135,7 @@ static int set_number(struct parser *parser, const struct leat_cli_option *optio
         number->value <= option->max)
         return 0;
     if (option->max == UINT64_MAX)
-        (void)snprintf(wanted, sizeof(wanted), "a whole number from %llu",
+        (void)snprintf(wanted, sizeof(wanted), "a whole number of at least %llu",
                        (unsigned long long)option->min);
     else
         (void)snprintf(wanted, sizeof(wanted), "a whole number in %llu..%llu",

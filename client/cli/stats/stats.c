@@ -234,11 +234,11 @@ const struct leat_cli_command leat_cli_stats_command = {
         "--since prints one line per second for the last ten minutes, and one line per ten\n"
         "seconds for the six hours before. If many streams are busy, the daemon keeps a\n"
         "shorter history. The figures are batches, rows, tokens and bytes per second, and\n"
-        "percentages of the time. The percentage `waited` is the time in which trainers waited\n"
-        "for a batch. The percentage `no slot` is the time in which no memory for a batch\n"
-        "(slot) was free. With STREAM, these figures describe this stream, and without STREAM\n"
-        "all streams together. The figures of busy workers and memory always describe the\n"
-        "whole daemon. --json also prints the figures of each stage.",
+        "percentages of the time. `waited` is the percentage of the time in which trainers\n"
+        "waited for a batch. `no slot` is the percentage of the time in which no memory for a\n"
+        "batch (slot) was free. With STREAM, these figures describe this stream, and without\n"
+        "STREAM all streams together. The figures of busy workers and memory always describe\n"
+        "the whole daemon. --json also prints the figures of each stage.",
     .operand = "[STREAM]",
     .examples = "  leatctl stats titanic\n"
                 "  leatctl stats --watch --interval 5\n"
