@@ -4,11 +4,10 @@
 
 static const struct leat_arg args[] = {
     LEAT_ARG(leat_composite, sources, SOURCES,
-             "the sources, which leat reads in the order of this list, such as `[{csv: "
-             "{paths: a.csv}}, {jsonl: {paths: b.jsonl}}]`; a source may have stages of "
-             "its own, which you write beside the source as `stages: [..]`; the stream "
-             "has only the fields that every source has after its own stages, with the "
-             "same type in all sources",
+             "the sources, which leat reads in the order of this list, such as `[{csv: {paths: "
+             "a.csv}}, {jsonl: {paths: b.jsonl}}]`; a source can have its own stages, which you "
+             "write beside the source as `stages: [..]`; the stream has only the fields that every "
+             "source has after its own stages, with the same type in all sources",
              .is_required = true, .min = 1, .max = LEAT_SOURCES_MAX),
     LEAT_ARGS_END,
 };

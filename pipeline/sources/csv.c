@@ -30,10 +30,11 @@ static const struct leat_arg args[] = {
     LEAT_ARG(csv, delimiter, TEXT, "the byte between two fields; write \"\\t\" for tabs",
              .fallback = ","),
     LEAT_ARG(csv, quote, TEXT,
-             "the quote character; a quoted field writes this character twice to mean "
-             "one; \"\": the files have no quotes",
+             "the quote character; in a quoted field, two of these characters stand for one; \"\": "
+             "the files have no quotes",
              .fallback = "\""),
-    LEAT_ARG(csv, header, BOOL, "true: the first record of each file holds the names of the fields",
+    LEAT_ARG(csv, header, BOOL,
+             "true: the first record of each file contains the names of the fields",
              .fallback = "true"),
     LEAT_ARG(csv, names, TEXTS,
              "the names of the fields, in place of the names in the header; required if "

@@ -30,16 +30,16 @@ struct jsonl {
 
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("fail"),
-    LEAT_ARG_NAMED("fields", jsonl, declared, MAP,
-                   "the fields to read with their types, such as `label: int64`, `meta.lang: "
-                   "text` or `vec: float32[]`; the type `json` reads any value as JSON text, "
-                   "such as `messages: json`; to read a field under another name, write `lang: "
-                   "\"meta.lang text\"`: the field `lang` is then the value of `meta.lang` as "
-                   "text; in a key, write `\\.` for a dot; default: the fields of the first 100 "
-                   "records; an object then becomes fields such as `outer.inner`; strings "
-                   "become text, whole numbers int64, other numbers float64, and arrays of "
-                   "numbers become lists",
-                   .min = 1, .max = LEAT_FIELDS_MAX),
+    LEAT_ARG_NAMED(
+        "fields", jsonl, declared, MAP,
+        "the fields to read with their types, such as `label: int64`, `meta.lang: text` or `vec: "
+        "float32[]`; the type `json` reads any value as JSON text, such as `messages: json`; to "
+        "read a field under another name, write `lang: \"meta.lang text\"`: the field `lang` is "
+        "then the value of `meta.lang` as text; if a key contains a dot, write `\\.` for this dot; "
+        "default: the fields of the first 100 records; an object then becomes fields such as "
+        "`outer.inner`; strings become text, whole numbers int64, other numbers float64, and "
+        "arrays of numbers become lists",
+        .min = 1, .max = LEAT_FIELDS_MAX),
     LEAT_ARG(jsonl, missing, MAP,
              "the values that replace missing fields and nulls; for example, `stars: 0` "
              "puts 0 into each record without the field `stars`; without such a value, a "
@@ -127,15 +127,15 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
         return r;
     if (fault.code) {
         r = leat_error_set(err, -EBADMSG,
-                           "%s, and no valid line comes before it in which leat could find the "
-                           "fields: correct the line, or declare `fields`",
+                           "%s, and no earlier line is valid, so leat cannot find the fields: "
+                           "correct this line, or declare `fields`",
                            fault.message);
         leat_error_locate(err, file, fault_line, fault.column);
         return r;
     }
     return leat_error_set(err, -EBADMSG,
                           "%s: the file is empty, so leat cannot find the fields: declare "
-                          "`fields`, or give a file with a record",
+                          "`fields`, or use a file with at least one record",
                           file);
 }
 
@@ -167,10 +167,10 @@ static int infer(struct jsonl *self, const uint8_t *head, size_t n_bytes, bool i
 static int tell_left_out(struct leat_planner *planner, const struct leat_jsonl_field *field) {
     char why[LEAT_PLANNER_WHY_MAX];
 
-    (void)snprintf(
-        why, sizeof(why),
-        "it holds lists of %s, which leat leaves out: declare it as json to get it as text",
-        field->has_texts ? "texts" : "objects or lists");
+    (void)snprintf(why, sizeof(why),
+                   "it contains lists of %s, which leat leaves out: declare this field as json to "
+                   "read it as text",
+                   field->has_texts ? "texts" : "objects or lists");
     return leat_planner_add_unread(planner, field->name, why);
 }
 
@@ -193,8 +193,8 @@ static int declare(struct jsonl *self, struct leat_planner *planner, struct leat
             if (!fields->fields[k].is_unusable && strcmp(fields->fields[k].name, field->name) == 0)
                 return leat_config_error(
                     config, "fields", err,
-                    "two fields have the name \"%s\": a key with a dot, and a key of an inner "
-                    "object: declare the fields that you want in `fields`",
+                    "two fields have the name \"%s\": one is a key with a dot, the other a key of "
+                    "an inner object: in `fields`, declare the fields that you want",
                     field->name);
         is_text = field->dtype == LEAT_DTYPE_TEXT;
         r = leat_planner_add(planner, config, "fields", field->name, field->dtype,
@@ -329,7 +329,7 @@ static int make_buffers(struct rows *rows, struct leat_error *err) {
         if (text_bytes[i] > UINT32_MAX)
             return leat_error_set(
                 err, -EOVERFLOW,
-                "the texts of one block may take %zu bytes, which is too much: lower block_bytes",
+                "the texts of one block may need %zu bytes, which is too much: lower block_bytes",
                 text_bytes[i]);
         rows->texts[i].data = leat_arena_alloc(arena, text_bytes[i]);
         rows->lists[i].data = leat_arena_alloc(arena, list_bytes[i]);
@@ -400,7 +400,7 @@ static bool reject_odd(struct rows *rows, uint32_t row, uint32_t i) {
                               leat_dtype_name(field->dtype));
     else
         leat_map_reject_value(rows->map, row, field->name, column,
-                              "%s; `invalid_utf8: replace` puts U+FFFD in its place",
+                              "%s: to read U+FFFD instead, set `invalid_utf8: replace`",
                               fault.message);
     return true;
 }

@@ -17,13 +17,13 @@ struct mix {
 static const char *const exhausted_choices[] = {"stop", "repeat", "drop", NULL};
 
 static const struct leat_arg args[] = {
-    LEAT_ARG_NAMED("sources", mix, composite.sources, SOURCES,
-                   "the sources to mix, such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: "
-                   "web.jsonl}}]`; one of them may be a `concat`; a source may have stages of "
-                   "its own, which you write beside the source as `stages: [..]`; the stream "
-                   "has only the fields that every source has after its own stages, with the "
-                   "same type in all sources",
-                   .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
+    LEAT_ARG_NAMED(
+        "sources", mix, composite.sources, SOURCES,
+        "the sources to mix, such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: "
+        "web.jsonl}}]`; one of them may be a `concat`; a source can have its own stages, which you "
+        "write beside the source as `stages: [..]`; the stream has only the fields that every "
+        "source has after its own stages, with the same type in all sources",
+        .is_required = true, .min = 1, .max = LEAT_LANES_MAX),
     LEAT_ARG(mix, weights, TEXTS,
              "one positive number for each source, in the order of `sources`; leat draws "
              "the source of each record at random; with the weights 1 and 3, the second "

@@ -143,8 +143,8 @@ static int declare(struct leat_jsonl_fields *fields, const struct leat_config *c
         return leat_error_oom(err);
     if (r < 0)
         return leat_config_error(config, arg, err,
-                                 "field \"%s\": the path needs 1..%d keys, separated by dots", name,
-                                 LEAT_JSONL_PATH_MAX);
+                                 "field \"%s\": the path must have 1 to %d keys, separated by dots",
+                                 name, LEAT_JSONL_PATH_MAX);
     if (!parse_type(space ? space + 1 : text, &parsed))
         return leat_config_error(
             config, arg, err,
@@ -255,7 +255,7 @@ int leat_jsonl_fields_set_missing(struct leat_jsonl_fields *fields,
         if (field->is_list)
             return leat_config_error(
                 config, arg, err,
-                "\"%s\" is a list, and a missing list is always empty: remove it here",
+                "\"%s\" is a list, and a missing list is always empty: remove this key",
                 field->name);
         field->fallback = missing->values[i];
         if (field->dtype != LEAT_DTYPE_TEXT && !leat_jsonl_field_fallback(field, &value))
@@ -325,10 +325,10 @@ static const char *former(const struct leat_jsonl_field *field, char *buffer, si
 static int varies(const struct leat_jsonl_field *field, const char *what, struct leat_error *err) {
     char buffer[32];
 
-    return leat_error_set(
-        err, -EINVAL,
-        "field \"%s\" is %s here but %s before: declare the fields that you want in `fields`",
-        field->name, what, former(field, buffer, sizeof(buffer)));
+    return leat_error_set(err, -EINVAL,
+                          "field \"%s\" is %s here, but %s in an earlier record: in `fields`, "
+                          "declare the fields that you want",
+                          field->name, what, former(field, buffer, sizeof(buffer)));
 }
 
 static bool begins_with_text(struct leat_json_node array) {
@@ -349,7 +349,7 @@ static int infer_list(struct leat_jsonl_field *field, struct leat_json_node arra
         return varies(field, "an array", err);
     if (!widen_items(&dtype, array)) {
         if (field->dtype != LEAT_DTYPE_NONE)
-            return varies(field, "an array of something else", err);
+            return varies(field, "an array of other values", err);
         field->is_unusable = field->is_left_out = true;
         field->has_texts = begins_with_text(array);
         return 0;
@@ -385,7 +385,8 @@ static int infer_member(struct leat_jsonl_fields *fields, uint32_t parent, const
 
     if (fields->n_fields > LEAT_FIELDS_MAX)
         return leat_error_set(
-            err, -E2BIG, "there are more than %d fields: declare those that you want in `fields`",
+            err, -E2BIG,
+            "there are more than %d fields: in `fields`, declare the fields that you want",
             LEAT_FIELDS_MAX);
     if (ensure_child(fields, parent, key, n_key, &node) < 0)
         return leat_error_oom(err);

@@ -25,17 +25,16 @@ static const char *const documents[] = {"line", "file", "separator", NULL};
 static const struct leat_arg args[] = {
     LEAT_SOURCE_ARGS("replace"),
     LEAT_ARG(text, document, CHOICE,
-             "what a document is; each document becomes a record; `line`: each line; "
-             "`file`: each whole file; `separator`: the text between two separators; leat "
-             "skips a document that holds only line ends",
+             "what a document is; each document becomes a record; `line`: each line; `file`: each "
+             "whole file; `separator`: the text between two separators; leat skips a document that "
+             "contains only line ends",
              .fallback = "line", .choices = documents),
     LEAT_ARG(text, separator, TEXT,
              "the bytes between two documents, such as \"\\n\\n\"; leat leaves them out "
              "of the documents"),
-    LEAT_ARG(text, field, FIELD, "name of the field that gets the document", .fallback = "text"),
+    LEAT_ARG(text, field, FIELD, "name of the field for the document", .fallback = "text"),
     LEAT_ARG(text, file_field, FIELD,
-             "name of a field that gets the name of the document's file, as `paths` gives "
-             "this name"),
+             "name of a field for the path of the document's file, in the form that `paths` uses"),
     LEAT_ARGS_END,
 };
 

@@ -69,8 +69,8 @@ static int fail_outside(const struct leat_arg *arg, const char *text, struct lea
 static int check_count(const struct leat_arg *arg, const char *what, size_t n,
                        struct leat_error *err) {
     return is_outside(arg, (double)n)
-               ? leat_error_set(err, -EINVAL, "a %s of %zu is outside %.0f..%.0f", what, n,
-                                arg->min, arg->max)
+               ? leat_error_set(err, -EINVAL, "the %s has %zu items, which is outside %.0f..%.0f",
+                                what, n, arg->min, arg->max)
                : 0;
 }
 
@@ -122,8 +122,8 @@ static int check_text(enum leat_arg_type type, const char *text, struct leat_err
     if (is_path && n == 0)
         return leat_error_set(err, -EINVAL, "is empty: expected a path");
     if (is_name && (n == 0 || n > LEAT_NAME_MAX))
-        return leat_error_set(err, -EINVAL, "a name of %zu bytes is outside 1..%d", n,
-                              LEAT_NAME_MAX);
+        return leat_error_set(err, -EINVAL, "the name has %zu bytes; a name may have 1 to %d bytes",
+                              n, LEAT_NAME_MAX);
     return 0;
 }
 
@@ -215,8 +215,8 @@ static int bind_sources(const struct leat_arg *arg, const struct leat_value *val
         if (leat_value_named_args(item, true, &unused))
             continue;
         fail_expected(item,
-                      "one source with its arguments, such as `csv: {paths: [..]}`, and at most "
-                      "`stages: [..]` beside it",
+                      "one source with its arguments, such as `csv: {paths: [..]}`, and optionally "
+                      "`stages: [..]`",
                       err);
         leat_error_locate(err, NULL, item->line, item->column);
         leat_error_prefix(err, "[%zu]", i);

@@ -5,7 +5,7 @@ static const char *const verifies[] = {"sample", "full", NULL};
 
 const struct leat_arg leat_cache_args[] = {
     LEAT_ARG(leat_cache_options, path, PATH,
-             "folder of the caches; any number of streams and daemons may share it"),
+             "the folder of the caches; any number of streams and daemons may share this folder"),
     LEAT_ARG(leat_cache_options, prepared, PATH,
              "in place of `path`: the folder of a prepared set, which `leatctl prepare` made and "
              "sealed; the stream then reads the set, not the source; instead of a folder, you may "
@@ -17,12 +17,12 @@ const struct leat_arg leat_cache_args[] = {
     LEAT_ARG(leat_cache_options, max_age, SECONDS,
              "the time after which leat removes an unused cache, such as 12h or 30d; 0: never",
              .fallback = "0", .max = 1e10),
-    LEAT_ARG(leat_cache_options, compression, CHOICE,
-             "how leat compresses blocks; with raw, leat does not compress them, which is "
-             "fastest; with auto, leat uses LZ4 for a block if this saves at least a "
-             "quarter of its size, and needs about twice the CPU time; with lz4, leat "
-             "compresses all blocks that shrink",
-             .fallback = "raw", .choices = compressions),
+    LEAT_ARG(
+        leat_cache_options, compression, CHOICE,
+        "how leat compresses blocks; with raw, leat does not compress them, which is fastest; with "
+        "auto, leat uses LZ4 for each block that this makes at least a quarter smaller; auto needs "
+        "about twice the CPU time of raw; with lz4, leat compresses all blocks that shrink",
+        .fallback = "raw", .choices = compressions),
     LEAT_ARG(leat_cache_options, verify, CHOICE,
              "how leat checks that the data has not changed; with sample, leat compares size, "
              "time, inode and a sample of each file's bytes; with full, leat compares all bytes",

@@ -111,7 +111,8 @@ static int enter_arguments(struct override *override, struct leat_value *item) {
             return leat_error_oom(override->err);
     }
     if (item->kind != LEAT_VALUE_MAP || item->n_items != 1)
-        return fail_override(override, "\"%.200s\": it has no arguments", override->path);
+        return fail_override(override, "\"%.200s\": this stage or source has no arguments",
+                             override->path);
     override->map = &item->items[0];
     return 0;
 }
@@ -185,9 +186,10 @@ static int enter_part(struct override *override) {
     int r;
 
     if (strncmp(override->rest, "stages", 6) == 0 || strcmp(override->rest, "source") == 0)
-        return fail_override(
-            override, "\"%.200s\": name an argument, as source.ARG, STAGE.ARG or STAGE[2].ARG",
-            override->path);
+        return fail_override(override,
+                             "\"%.200s\" is not the name of an argument: write source.ARG, "
+                             "STAGE.ARG or STAGE[2].ARG",
+                             override->path);
     if (n == 0) /* an option */
         return 0;
     if (n == strlen("source") && strncmp(override->rest, "source.", n + 1) == 0) {
@@ -247,7 +249,8 @@ static int enter_name(struct override *override, const char *name, struct leat_v
 
     if (map->kind != LEAT_VALUE_MAP && map->kind != LEAT_VALUE_NULL)
         return fail_override(
-            override, "\"%.200s\": \"%.64s\" must be in a map, but the value there is not a map",
+            override,
+            "\"%.200s\": \"%.64s\" must be a key of a map, but the value before it is not a map",
             override->path, name);
     *ret_item = leat_value_get(map, name);
     if (*ret_item)
@@ -286,7 +289,10 @@ static int apply_override(struct override *override, struct leat_value *document
     override->map = document;
     override->rest = override->path;
     if (strcmp(override->path, STREAMS) == 0)
-        return fail_override(override, "\"" STREAMS "\" cannot be replaced as a whole");
+        return fail_override(
+            override,
+            "\"" STREAMS
+            "\" cannot be replaced as a whole: set its parts, such as streams.NAME.seed=1");
     if (strncmp(override->path, STREAMS ".", n) == 0) {
         override->rest += n;
         r = enter_stream(override, leat_value_get(document, STREAMS));
@@ -305,7 +311,8 @@ static int split_text(struct override *override, struct leat_value *ret_value) {
         return fail_override(override, "the text has %zu bytes; at most %d are possible", n,
                              LEAT_OVERRIDE_MAX_BYTES);
     if (!equals || equals == override->text)
-        return fail_override(override, "\"%.200s\" is not PATH=VALUE, such as workers=4",
+        return fail_override(override,
+                             "\"%.200s\" does not have the form PATH=VALUE, such as workers=4",
                              override->text);
     override->path = strndup(override->text, (size_t)(equals - override->text));
     if (!override->path)

@@ -14,8 +14,8 @@ const struct leat_arg leat_stream_args[] = {
              "of the option `quarantine`",
              .fallback = "fail", .choices = on_error_choices),
     LEAT_ARG(leat_stream_options, quarantine, PATH,
-             "the stream's own file for bad records; each bad record becomes a line of "
-             "JSON with file, line, column, offset, stage, field, reason and raw bytes",
+             "the file for the bad records of this stream; each bad record becomes a line of JSON "
+             "with file, line, column, offset, stage, field, reason and raw bytes",
              .is_aside = true),
     LEAT_ARG(leat_stream_options, max_errors, INT,
              "the maximum number of bad records per epoch; one more bad record ends the stream, "
@@ -34,22 +34,22 @@ const struct leat_arg leat_stream_args[] = {
              "finish_epoch, they finish their epoch and continue with the new stream; with tell, "
              "they get an error at once",
              .is_aside = true, .fallback = "finish_epoch", .choices = on_reload_choices),
-    LEAT_ARG(leat_stream_options, on_change, CHOICE,
-             "what happens when a file changes while leat reads the stream; with fail, "
-             "the stream ends with an error; with follow, the stream continues, and leat "
-             "counts and logs the change; with warn, leat also warns the trainers; with "
-             "auto, a trainer that opened at a position or is one of several ranks gets "
-             "fail, and all other trainers get warn",
-             .is_aside = true, .fallback = "auto", .choices = on_change_choices),
+    LEAT_ARG(
+        leat_stream_options, on_change, CHOICE,
+        "what happens when a file changes while leat reads the stream; with fail, the stream ends "
+        "with an error; with follow, the stream continues, and leat counts and logs the change; "
+        "with warn, leat also warns the trainers; with auto, a trainer that opened the stream at a "
+        "saved position, or that is one of several ranks, gets fail; all other trainers get warn",
+        .is_aside = true, .fallback = "auto", .choices = on_change_choices),
     LEAT_ARG(leat_stream_options, skip_steps, TEXTS,
              "steps to leave out, such as 0:17 (epoch:step), 0:100-120, or 17 for step 17 of every "
              "epoch; all other steps keep their numbers and contents",
              .is_aside = true, .max = LEAT_SKIPS_MAX),
-    LEAT_ARG(
-        leat_stream_options, skip_records, TEXTS,
-        "records to take out of their batches, such as data.csv:17 (file:line), data.csv:100-120, "
-        "or the number of a record, which `leatctl where` shows; all other rows stay in place",
-        .is_aside = true, .max = LEAT_SKIPS_MAX),
+    LEAT_ARG(leat_stream_options, skip_records, TEXTS,
+             "records to remove from their batches, such as data.csv:17 (file:line), "
+             "data.csv:100-120, or the number of a record, which `leatctl where` shows; all other "
+             "rows stay in their batches",
+             .is_aside = true, .max = LEAT_SKIPS_MAX),
     LEAT_ARG(leat_stream_options, block_bytes, BYTES,
              "the size of a block, the piece of the source that a worker processes at once; this "
              "option changes speed and memory, never the batches",
@@ -96,8 +96,8 @@ const struct leat_arg leat_stream_args[] = {
         .fallback = "1000", .max = 1e9),
     LEAT_ARG(
         leat_stream_options, decode_ahead, BYTES,
-        "the maximum number of bytes of compressed files that leat decompresses ahead; 0: leat "
-        "decodes nothing ahead; this option changes speed and memory, never the batches",
+        "the maximum number of bytes that leat decompresses before the reader needs them; 0: leat "
+        "decompresses nothing ahead; this option changes speed and memory, never the batches",
         .is_aside = true, .fallback = "128MiB", .max = 1LL << 34),
     LEAT_ARG(
         leat_stream_options, verify, CHOICE,
@@ -105,8 +105,8 @@ const struct leat_arg leat_stream_args[] = {
         "compares sizes and a sample of each file's bytes; with full, leat compares all bytes",
         .is_aside = true, .fallback = "sample", .choices = verify_choices),
     LEAT_ARG(leat_stream_options, index, TEXT,
-             "the place of the index, with which a stream resumes at once in the middle of an "
-             "epoch: auto (the daemon's state_directory), off, or a folder; if the stream has a "
+             "the place of the index: auto (the daemon's state_directory), off, or a folder; with "
+             "an index, a stream resumes quickly in the middle of an epoch; if the stream has a "
              "`cache`, the index is in the cache; this option changes speed, never the batches",
              .is_aside = true, .fallback = "auto"),
     LEAT_ARG(leat_stream_options, cache, GROUP,

@@ -101,7 +101,7 @@ static int build_pair(struct builder *builder, const yaml_event_t *key, int dept
     int r;
 
     if (key->type != YAML_SCALAR_EVENT)
-        return fail_at(builder, &key->start_mark, "a key must be a plain text");
+        return fail_at(builder, &key->start_mark, "a key must be a text, not a list or a map");
     if (has_extras(key))
         return fail_at(builder, &key->start_mark,
                        "anchors, aliases and tags are not allowed: write the value itself");
@@ -150,7 +150,7 @@ static int build_value(struct builder *builder, const yaml_event_t *event, int d
                        "anchors, aliases and tags are not allowed: write the value itself");
     if (depth > LEAT_VALUE_MAX_DEPTH || ++builder->n_nodes > LEAT_VALUE_MAX_NODES)
         return fail_at(builder, &event->start_mark,
-                       "the file is nested too deep, or has too many values");
+                       "the values are nested too deeply, or are too many");
     switch (event->type) {
     case YAML_SCALAR_EVENT:
         return build_scalar(builder, event, value);
@@ -175,7 +175,7 @@ static int build_document(struct builder *builder, struct leat_value *value) {
         if (r < 0)
             return r;
         if (event.type == YAML_DOCUMENT_START_EVENT && has_value)
-            r = fail_at(builder, &event.start_mark, "a file may have only one document");
+            r = fail_at(builder, &event.start_mark, "the file may contain only one YAML document");
         else if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_START_EVENT &&
                  event.type != YAML_DOCUMENT_END_EVENT && !is_end) {
             has_value = true;

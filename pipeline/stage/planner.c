@@ -324,11 +324,11 @@ int leat_planner_default_text(const struct leat_planner *planner, const struct l
         return leat_config_default(name, made ? made->name : given->name, err);
     if (n_given == 0)
         return leat_config_error(
-            config, NULL, err, "`%s` is missing, and no field is a text: make one with `template`",
-            arg);
+            config, NULL, err,
+            "`%s` is missing, and no field is a text: make a text with `template`", arg);
     list_names(planner, true, list, sizeof(list));
     return leat_config_error(config, NULL, err,
-                             "`%s` is missing, and %zu fields are texts: name one of %s", arg,
+                             "`%s` is missing, and %zu fields are texts: choose one of %s", arg,
                              n_given, list);
 }
 

@@ -38,8 +38,8 @@ static const struct leat_arg args[] = {
              "fixed width",
              .min = 1, .max = LEAT_SLOT_MAX_TENSORS),
     LEAT_ARG(batch, drop_last, BOOL,
-             "true: leat drops the last batch of an epoch if this batch is smaller than "
-             "the others; with `bucket`, leat drops such a batch of each bucket",
+             "true: leat drops the last batch of an epoch if this batch is smaller than the "
+             "others; with `bucket`, leat drops the smaller last batch of each bucket",
              .fallback = "false"),
     LEAT_ARGS_END,
 };
@@ -48,12 +48,13 @@ static int check(struct leat_config *config, struct leat_error *err) {
     const struct batch *self = (const struct batch *)config;
 
     if (self->batch_size == 0 && self->max_tokens == 0)
-        return leat_config_error(config, NULL, err,
-                                 "batch_size is missing: give the rows per batch, or `max_tokens`");
+        return leat_config_error(
+            config, NULL, err,
+            "batch_size is missing: give the number of rows per batch, or `max_tokens`");
     if (self->batch_size > 0 && self->max_tokens > 0)
         return leat_config_error(config, "max_tokens", err,
-                                 "give `batch_size` or `max_tokens`, not both; to limit rows "
-                                 "beside `max_tokens`, give `max_rows`");
+                                 "give `batch_size` or `max_tokens`, not both; to limit the rows "
+                                 "too, give `max_rows` with `max_tokens`");
     if (self->max_tokens == 0 && (self->max_rows > 0 || self->tokens_of.n_items > 0))
         return leat_config_error(config, self->max_rows > 0 ? "max_rows" : "tokens_of", err,
                                  "works only with `max_tokens`");
@@ -107,9 +108,9 @@ static int count_all(struct batch *self, struct leat_planner *planner, struct le
             return r;
     }
     if (self->n_counted == 0)
-        return leat_config_error(
-            &self->base, "max_tokens", err,
-            "the records have no list whose elements could count as tokens: give `batch_size`");
+        return leat_config_error(&self->base, "max_tokens", err,
+                                 "the records have no list whose elements could count as tokens: "
+                                 "give `batch_size`, not `max_tokens`");
     return 0;
 }
 
@@ -164,7 +165,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
 
 const struct leat_stage_ops leat_stage_batch = {
     LEAT_STAGE_BASE("batch", batch, COLLATE),
-    .summary = "groups rows into batches, by the number of rows or of tokens",
+    .summary = "groups rows into batches, by the number of rows or tokens",
     .example = "{ batch_size: 32, drop_last: false }",
     .check = check,
     .plan = plan,

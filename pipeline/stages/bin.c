@@ -18,7 +18,7 @@ struct bin {
 
 static const struct leat_arg args[] = {
     LEAT_NUMBERS_FIELD_ARGS(bin, numbers),
-    LEAT_ARG(bin, edges, TEXTS, "the edges between bins: numbers in rising order",
+    LEAT_ARG(bin, edges, TEXTS, "the edges between bins: numbers in increasing order",
              .is_required = true, .min = 1, .max = 65535),
     LEAT_ARG(bin, right, BOOL,
              "true: a value on an edge belongs to the bin before the edge; false: it "
@@ -37,7 +37,7 @@ static int parse_edges(struct bin *self, struct leat_error *err) {
             return leat_config_error(&self->base, "edges", err, "\"%.64s\" is not a number", text);
         if (i > 0 && self->values[i] <= self->values[i - 1])
             return leat_config_error(&self->base, "edges", err,
-                                     "%.64s follows %.64s, but the edges must rise", text,
+                                     "%.64s follows %.64s, but the edges must increase", text,
                                      self->edges.items[i - 1]);
     }
     return 0;

@@ -21,11 +21,11 @@ struct bucket {
 
 static const struct leat_arg args[] = {
     LEAT_ARG(bucket, input, FIELD, "the list whose length decides the bucket", .is_required = true),
-    LEAT_ARG(bucket, boundaries, TEXTS,
-             "lengths in rising order; for example, [64, 128] makes three buckets: rows "
-             "of at most 64 elements, of 65 to 128, and of more than 128; a batch holds "
-             "rows of one bucket",
-             .is_positional = true, .min = 1, .max = BOUNDARIES_MAX),
+    LEAT_ARG(
+        bucket, boundaries, TEXTS,
+        "lengths in increasing order; for example, [64, 128] makes three buckets: rows of at most "
+        "64 elements, of 65 to 128, and of more than 128; a batch holds rows of one bucket",
+        .is_positional = true, .min = 1, .max = BOUNDARIES_MAX),
     LEAT_ARG(
         bucket, window, INT,
         "in place of `boundaries`: leat sorts this many rows by length and cuts them into batches",
@@ -70,9 +70,10 @@ static int read_boundaries(struct bucket *self, struct leat_error *err) {
                                      texts->items[i]);
         self->lengths[i] = (uint64_t)length;
         if (i > 0 && self->lengths[i] <= self->lengths[i - 1])
-            return leat_config_error(
-                &self->base, "boundaries", err, "%llu follows %llu, but the boundaries must rise",
-                (unsigned long long)self->lengths[i], (unsigned long long)self->lengths[i - 1]);
+            return leat_config_error(&self->base, "boundaries", err,
+                                     "%llu follows %llu, but the boundaries must increase",
+                                     (unsigned long long)self->lengths[i],
+                                     (unsigned long long)self->lengths[i - 1]);
     }
     return 0;
 }

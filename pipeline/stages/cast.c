@@ -147,7 +147,7 @@ static int plan_padding(const struct leat_config *config, const struct leat_fiel
     to->pad_left = from->pad_left;
     if (from->is_padded && leat_scalar_store_double(&element, to->dtype, 0, from->pad_value) < 0)
         return leat_config_error(config, "dtype", err,
-                                 "its padding is %g, which is not a value of type %s",
+                                 "the padding of the field is %g, which is not a value of type %s",
                                  from->pad_value, dtype);
     return 0;
 }

@@ -36,10 +36,10 @@ static const struct leat_arg args[] = {
     LEAT_ARG(causal_labels, ignore_index, INT, "the label of padding, and of tokens without loss",
              .fallback = "-100", .min = INT32_MIN, .max = INT32_MAX),
     LEAT_ARG(causal_labels, loss_on, CHOICE,
-             "the tokens from which the model learns: the tokens with loss; `all`: every "
-             "token; `completion`: the assistant's last message; `assistant`: all of the "
-             "assistant's messages; for `completion` and `assistant`, the text must come "
-             "directly from `chat` or `instruction`",
+             "the tokens from which the model learns (the tokens with loss); `all`: every token; "
+             "`completion`: the assistant's last message; `assistant`: all of the assistant's "
+             "messages; for `completion` and `assistant`, the text must come directly from `chat` "
+             "or `instruction`",
              .fallback = "all", .choices = places),
     LEAT_ARG(causal_labels, dtype, DTYPE, "dtype of the labels", .fallback = "int64",
              .choices = dtypes),

@@ -51,7 +51,7 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     # stages
     (f'{LABELS}.batch("2").check()', leat.SpecError, ["batch_size: expected a whole number", '"2"']),
     (f"{LABELS}.batch(0).check()", leat.SpecError, ["batch_size: 0 is outside 1.."]),
-    (f"{LABELS}.batch(2).shuffle(9).check()", leat.SpecError, ["shuffle: put it before `batch`"]),
+    (f"{LABELS}.batch(2).shuffle(9).check()", leat.SpecError, ["shuffle: must come before `batch`"]),
     (f"{LABELS}.shuffle().batch(2).check()", leat.SpecError, ["buffer_size is missing"]),
     ('leat.csv("titanic.csv").cast("Pclass", dtype="long").check()', leat.SpecError, ['"long" is not one of float32, float64']),
     ('next(iter(leat.csv("titanic.csv").batch(2)))', leat.SpecError, ["all fields are texts, which a batch cannot hold: `tokenize` or `cast`"]),

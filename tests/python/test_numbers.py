@@ -240,8 +240,8 @@ def test_what_is_left_out_is_told(tmp_path: pathlib.Path, recwarn: pytest.Warnin
 
     assert names(leat.jsonl(path).pad(input="v", length=2, value=0)) == {"n", "v", "meta.a"}
     (words,) = told()
-    assert '"tags": it holds lists of texts' in words and '"messages": it holds lists of objects' in words
-    with pytest.raises(errors.SpecError, match='"tags" is not a field here: it holds lists of texts.*declare it as json'):
+    assert '"tags": it contains lists of texts' in words and '"messages": it contains lists of objects' in words
+    with pytest.raises(errors.SpecError, match='"tags" is not a field here: it contains lists of texts.*declare this field as json'):
         leat.jsonl(path).select("tags").batch(1).check()
     assert names(leat.jsonl(path, fields={"n": "int64", "v": "int64[2]"})) == {"n", "v"}
     assert told() == []

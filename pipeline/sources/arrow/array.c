@@ -408,7 +408,7 @@ static int too_large(const struct leat_arrow_dictionary *dictionary, uint64_t ma
     return leat_error_set(
         err, -EBADMSG,
         "the dictionary of column \"%.64s\" needs more memory than max_window_bytes (%llu), or has "
-        "more than %d parts: raise max_window_bytes",
+        "more than %d parts: raise max_window_bytes, or write the file again with fewer parts",
         dictionary->field->name, (unsigned long long)max_memory, LEAT_ARROW_CHUNKS_MAX);
 }
 

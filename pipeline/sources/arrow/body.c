@@ -108,7 +108,7 @@ static int expand(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body,
         r = expand_zstd(stored, n_stored, bytes->memory, n_bytes);
     if (r == -EBADMSG)
         return leat_error_set(err, r,
-                              "a buffer does not hold the expected %s with %llu bytes of data",
+                              "a buffer does not contain the expected %s with %llu bytes of data",
                               body->codec == LEAT_ARROW_LZ4 ? "LZ4 frame" : "zstd frame",
                               (unsigned long long)n_bytes);
     if (r < 0)
@@ -128,7 +128,8 @@ static int decompress(struct leat_arrow_bytes *bytes, struct leat_arrow_body *bo
     if (n_stored == 0)
         return 0;
     if (n_stored < LENGTH_BYTES)
-        return leat_error_set(err, -EBADMSG, "a compressed buffer is shorter than it says");
+        return leat_error_set(err, -EBADMSG,
+                              "a compressed buffer is too short to contain its length");
     if (n_stored > body->max_memory)
         return too_much(body, n_stored, err);
     r = get_stored(body, bytes->at, n_stored, &stored, &copy, err);

@@ -91,9 +91,9 @@ static int add_column(struct leat_arrow_columns *columns, const char *name, bool
     struct leat_text type = {.data = NULL};
 
     if (n == LEAT_ARROW_COLUMNS_MAX)
-        return leat_error_set(err, -EINVAL,
-                              "has more than %d columns: name those that you want in `fields`",
-                              LEAT_ARROW_COLUMNS_MAX);
+        return leat_error_set(
+            err, -EINVAL, "has more than %d columns: in `fields`, list the columns that you want",
+            LEAT_ARROW_COLUMNS_MAX);
     if (!layout->slots)
         layout->slots = calloc(LEAT_ARROW_COLUMNS_MAX, sizeof(*layout->slots));
     if (!columns->columns)

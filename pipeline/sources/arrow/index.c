@@ -129,7 +129,7 @@ static int put_dictionary(struct leat_arrow_stream *stream,
     if (n_bytes > stream->max_memory)
         return leat_error_set(err, -EBADMSG,
                               "the dictionary of column \"%.64s\" is larger than max_window_bytes "
-                              "(%llu)",
+                              "(%llu): raise max_window_bytes",
                               dictionary->field->name, (unsigned long long)stream->max_memory);
     body = malloc((size_t)n_bytes + 1);
     if (!body)

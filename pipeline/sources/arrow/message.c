@@ -92,7 +92,7 @@ int leat_arrow_message_parse(const void *metadata, size_t n_bytes,
     ret_message->body_bytes = (uint64_t)body;
     r = parse_header(&root, ret_message, err);
     if (r == 0 && ret_message->metadata.is_bad)
-        r = fault(err, "it refers to bytes outside it");
+        r = fault(err, "it refers to bytes beyond its end");
     return r;
 }
 
@@ -147,7 +147,7 @@ int leat_arrow_footer_parse(const void *footer, size_t n_bytes,
         return fault(err, "the footer is not a flatbuffer");
     (void)leat_flat_vector(&root, FOOTER_DICTIONARIES, BLOCK_BYTES, &ret_footer->dictionaries);
     (void)leat_flat_vector(&root, FOOTER_BATCHES, BLOCK_BYTES, &ret_footer->batches);
-    return ret_footer->bytes.is_bad ? fault(err, "the footer refers to bytes outside it") : 0;
+    return ret_footer->bytes.is_bad ? fault(err, "the footer refers to bytes beyond its end") : 0;
 }
 
 struct leat_arrow_block leat_arrow_footer_block(const struct leat_flat_vector *blocks,

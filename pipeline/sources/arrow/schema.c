@@ -289,7 +289,7 @@ int leat_arrow_schema_parse(const struct leat_flat_table *message, int version,
     else
         r = fault(&parsing, "it has no fields");
     if (r == 0 && message->buffer->is_bad)
-        r = fault(&parsing, "it refers to bytes outside it");
+        r = fault(&parsing, "it refers to bytes beyond its end");
     if (r == 0)
         r = leat_arrow_schema_set_keys(ret_schema, err);
     if (r < 0)

@@ -100,11 +100,11 @@ static int no_arrow(const struct leat_arrow_stream *stream, struct leat_error *e
     if (memcmp(head, "FEA1", 4) == 0)
         return leat_error_set(err, -EBADMSG,
                               "is a Feather file of version 1: write it again as version 2");
-    return leat_error_set(err, -EBADMSG,
-                          "is not an Arrow file: an Arrow stream begins with ff ff ff ff, an Arrow "
-                          "file begins with \"ARROW1\", but this one begins with %02x %02x %02x "
-                          "%02x",
-                          head[0], head[1], head[2], head[3]);
+    return leat_error_set(
+        err, -EBADMSG,
+        "is not an Arrow file: an Arrow stream begins with ff ff ff ff, an Arrow file begins with "
+        "\"ARROW1\", but this file begins with %02x %02x %02x %02x",
+        head[0], head[1], head[2], head[3]);
 }
 
 int leat_arrow_stream_begin(struct leat_arrow_stream *stream, struct leat_error *err) {
@@ -154,13 +154,11 @@ static int need_body(struct leat_arrow_stream *stream, size_t n_prefix, uint32_t
     int r;
 
     if (n_body > stream->max_memory)
-        return leat_error_set(
-            err, -EBADMSG,
-            "a batch has %llu bytes, more than max_window_bytes (%llu). A pipe or compressed file "
-            "can be read only once, so each batch must fit: raise max_window_bytes, or write "
-            "smaller "
-            "batches",
-            (unsigned long long)n_body, (unsigned long long)stream->max_memory);
+        return leat_error_set(err, -EBADMSG,
+                              "a batch has %llu bytes, more than max_window_bytes (%llu). A pipe "
+                              "or compressed file can be read only once, so each batch must fit "
+                              "within this limit: raise max_window_bytes, or write smaller batches",
+                              (unsigned long long)n_body, (unsigned long long)stream->max_memory);
     r = need(stream, n_prefix + n_metadata + (size_t)n_body, err);
     if (r == 0)
         r = parse(stream, n_prefix, n_metadata, err); /* the metadata may have been moved */

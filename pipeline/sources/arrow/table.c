@@ -118,14 +118,14 @@ static int declare_found(struct leat_table *self, uint32_t i, struct leat_planne
 
     if (!slot->name[0] || strlen(slot->name) > LEAT_NAME_MAX)
         return leat_config_error(config, "fields", err,
-                                 "column %u, \"%.64s\", has a name of %zu bytes; 1 to %d are "
-                                 "possible: name the columns that you want in `fields`",
+                                 "the name of column %u, \"%.64s\", has %zu bytes; a name may have "
+                                 "1 to %d bytes: in `fields`, list the columns that you want",
                                  i + 1, slot->name, strlen(slot->name), LEAT_NAME_MAX);
     for (uint32_t k = 0; k < i; k++)
         if (strcmp(self->layout.slots[k].name, slot->name) == 0)
             return leat_config_error(config, "fields", err,
-                                     "columns %u and %u have the same name \"%.64s\": name the "
-                                     "columns that you want in `fields`",
+                                     "columns %u and %u have the same name \"%.64s\": in `fields`, "
+                                     "list the columns that you want",
                                      k + 1, i + 1, slot->name);
     if (leat_jsonl_fields_add(&self->fields, slot->name, &field) < 0)
         return leat_error_oom(err);
@@ -172,8 +172,8 @@ static int compare(const struct leat_table *self, const struct leat_arrow_layout
 
         if (strcmp(a->name, b->name) != 0)
             return leat_error_set(err, -EINVAL,
-                                  "%s: column %u is \"%.64s\" here but \"%.64s\" in %s: name the "
-                                  "columns that you want in `fields`",
+                                  "%s: column %u is \"%.64s\" here but \"%.64s\" in %s: in "
+                                  "`fields`, list the columns that you want",
                                   file, i + 1, a->name, b->name, first_file);
         if (a->cell != b->cell || a->number != b->number)
             return leat_error_set(err, -EINVAL,

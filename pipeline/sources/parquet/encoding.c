@@ -235,7 +235,8 @@ static int read_prefixed(struct leat_parquet_values *values, uint8_t *out, size_
 
         if (prefixes[i] > n_before || suffixes[i] > (uint64_t)(values->end - values->at))
             return fault(
-                err, "a text is longer than its page, or shares too much with the text before it");
+                err,
+                "a text is longer than its page, or its prefix is longer than the previous text");
         if (values->leaf->n_bytes > 0 && view.n_bytes != values->leaf->n_bytes)
             return fault(err, "a value has a wrong length");
         if (prefixes[i] > 0)

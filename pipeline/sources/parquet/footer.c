@@ -245,7 +245,7 @@ int leat_parquet_footer_chunks(const struct leat_parquet_footer *footer, uint32_
         }
         n = leat_thrift_structs(&thrift, &field);
         if (n != footer->schema.n_leaves)
-            return fault(err, "it has another number of columns than the schema");
+            return fault(err, "a row group has more or fewer columns than the schema");
         for (uint32_t i = 0; i < n; i++)
             read_chunk(&thrift, footer->file_bytes, &chunks[i]);
     }

@@ -229,7 +229,7 @@ static int read_dictionary(struct leat_parquet_leaf_reader *reader,
         return fault(err, "it has more than one dictionary");
     if (page->encoding != LEAT_PARQUET_ENCODING_PLAIN &&
         page->encoding != LEAT_PARQUET_ENCODING_PLAIN_DICTIONARY)
-        return fault(err, "its dictionary has an encoding that only other pages may have");
+        return fault(err, "its dictionary has an encoding that only data pages may have");
     block = read_page(reader, source, page, err);
     return block
                ? leat_parquet_dictionary_init(&reader->dictionary, reader->leaf,
@@ -483,7 +483,7 @@ static int count_entries(struct leat_parquet_leaf_reader *reader, uint32_t n_row
         if (reader->ahead[i] > reader->leaf->max_repetition)
             return fault(err, "a repetition level is too large");
         if (reader->ahead[i] > 0 && reader->n_rows == 0)
-            return fault(err, "it does not begin with the start of a row");
+            return fault(err, "it does not begin at the start of a row");
         if (reader->ahead[i] > 0)
             continue;
         if (reader->n_rows == n_rows ||

@@ -63,12 +63,12 @@ static int find_footer(struct reader *self, struct leat_error *err) {
         return r;
     if (leat_input_is_one_pass(self->source.file))
         return leat_error_set(err, -ESPIPE,
-                              "comes through a FIFO, but a Parquet file has its footer at the end: "
-                              "write it to a file first");
+                              "comes through a FIFO, but leat must read the end of a Parquet file "
+                              "first: write the data to a regular file");
     if (leat_input_format(self->source.file))
         return leat_error_set(
             err, -EINVAL,
-            "is compressed as a whole (%s): decompress it; Parquet compresses its own pages",
+            "is compressed as a whole (%s): decompress the file (Parquet compresses its own pages)",
             leat_input_format(self->source.file));
     return leat_parquet_footer_read(&self->footer, self->source.file, self->source.memory.max_bytes,
                                     err);
@@ -146,7 +146,7 @@ static const char *check_chunk(const struct leat_parquet_chunk *chunk,
     if (!chunk->is_there)
         return "is damaged: it lies outside the file, or its type or codec is unknown";
     if (chunk->type != leaf->type)
-        return "is damaged: its type is not that of the schema";
+        return "is damaged: its type differs from the type in the schema";
     return NULL;
 }
 

@@ -58,7 +58,7 @@ static const struct leat_arg args[] = {
              "`messages`; the completion is then only what the assistant says in this "
              "second field"),
     LEAT_ARG(chat, template, CHOICE,
-             "the template that writes the messages; `auto`: the template of the model in "
+             "the template that formats the messages; `auto`: the template of the model in "
              "`tokenizer`; give either `template` or `prefixes`",
              .choices = templates),
     LEAT_ARG(chat, tokenizer, PATH,
@@ -77,15 +77,15 @@ static const struct leat_arg args[] = {
              "if it is not JSON",
              .min = 1, .max = 64),
     LEAT_ARG(chat, date, TEXT,
-             "if `template` is `auto`: the day that the function strftime_now() uses in "
-             "the template, such as 2025-03-09"),
+             "if `template` is `auto`: the date that the function strftime_now() uses in the "
+             "template, such as 2025-03-09"),
     LEAT_ARG(chat, prefixes, MAP,
-             "for a template of your own: the text before the messages of each role, such "
-             "as `{user: \"User: \", assistant: \"Assistant: \"}`",
+             "for a template of your own: the text before each message of a role, such as `{user: "
+             "\"User: \", assistant: \"Assistant: \"}`",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(chat, suffixes, MAP,
-             "only with `prefixes`: the text after the messages of each role; the model "
-             "also learns to write the text after an assistant's message",
+             "only with `prefixes`: the text after each message of a role; the model also learns "
+             "to write the text after an assistant's message",
              .min = 1, .max = LEAT_CHAT_ROLES_MAX),
     LEAT_ARG(chat, separator, TEXT,
              "only with `prefixes`: a text after each message; the model does not learn "
@@ -143,9 +143,10 @@ static int compose(struct chat *self, struct leat_error *err) {
     }
     for (size_t i = 0; i < self->suffixes.n_items; i++)
         if (!value_of(&self->prefixes, self->suffixes.keys[i]))
-            return leat_config_error(&self->base, "suffixes", err,
-                                     "the role \"%.64s\" has no prefix: give one; \"\" is possible",
-                                     self->suffixes.keys[i]);
+            return leat_config_error(
+                &self->base, "suffixes", err,
+                "the role \"%.64s\" has no prefix: add one to `prefixes`, or \"\" for no text",
+                self->suffixes.keys[i]);
     return 0;
 }
 
@@ -176,7 +177,7 @@ static int check_date(struct chat *self, struct leat_error *err) {
     date->tm_hour = 12;
     wanted = *date;
     if (!end || *end || timegm(date) == -1 || date->tm_mday != wanted.tm_mday)
-        return leat_config_error(&self->base, "date", err, "is not a day such as 2025-03-09");
+        return leat_config_error(&self->base, "date", err, "is not a date such as 2025-03-09");
     self->settings.has_date = true;
     return 0;
 }
@@ -304,7 +305,7 @@ static int load(struct leat_config *config, const struct leat_opener *opener,
         leat_jinja_template_reads(self->model.jinja, "strftime_now"))
         return leat_config_error(config, "date", err,
                                  "the chat template asks for today's date: set `date`, such as "
-                                 "2025-03-09, so that batches stay the same tomorrow");
+                                 "2025-03-09, so that the batches do not depend on the day");
     return r;
 }
 

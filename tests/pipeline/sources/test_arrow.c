@@ -124,7 +124,7 @@ static void fields_are_declared(void **state) {
                "column \"id\" has type int64, which is a number: declare it as int64, float32, "
                "bool or the like");
     check_rows("stream.arrow", "missing: {vec: 1}",
-               "\"vec\" is a list, and a missing list is always empty: remove it here");
+               "\"vec\" is a list, and a missing list is always empty: remove this key");
     check_rows("stream.arrow", "missing: {f: x}", "\"f\": \"x\" is not a value of type float32");
 }
 
@@ -348,8 +348,8 @@ static void damaged_compression(void **state) {
         size_t at = find_bytes(cases[i].name, is_lz4 ? lz4 : zstd, 4, cases[i].frame);
 
         check_damage(cases[i].name, at, damage, 4, cases[i].n_rows,
-                     is_lz4 ? "does not hold the expected LZ4 frame"
-                            : "does not hold the expected zstd frame");
+                     is_lz4 ? "does not contain the expected LZ4 frame"
+                            : "does not contain the expected zstd frame");
     }
 }
 

@@ -215,7 +215,8 @@ static void many_columns(void **state) {
     assert_int_equal(strncmp(text, "name number:int32; name", 23), 0);
     free(text);
     text = see(fields, LEAT_ARROW_COLUMNS_MAX + 1, NULL, 0);
-    assert_string_equal(text, "!has more than 4096 columns: name those that you want in `fields`");
+    assert_string_equal(text,
+                        "!has more than 4096 columns: in `fields`, list the columns that you want");
     free(text);
     text = see(fields, LEAT_ARROW_COLUMNS_MAX, &none, 1);
     assert_in_range(strlen(text), 200, 300);

@@ -164,8 +164,8 @@ static void test_refused(void **state) {
         "x.yaml:6:23: streams.x.stages[1].cast.input: \"age\" is not a field here: it has type "
         "int64 lists in sources[0] but text in sources[1]");
     assert_string_equal(stream_error("concat: {sources: []}", "", STAGES),
-                        "x.yaml:3:32: streams.x.source.concat.sources: a list of 0 is outside "
-                        "1..256");
+                        "x.yaml:3:32: streams.x.source.concat.sources: the list has 0 items, which "
+                        "is outside 1..256");
     assert_string_equal(
         stream_error("concat: {sources: [{concat: {sources: [{csv: {paths: data.csv}}]}}]}", "",
                      STAGES),

@@ -29,11 +29,11 @@ static void infers(void **state) {
          "! 1:0 a.b: the value is missing or null; to replace it with 0, set missing: {a.b: "
          "0}\nx=|a.b=1\n"},
         {"", "{\"a\":[]}\n{\"a\":[1.5]}\n{\"a\":[true]}\n", NULL,
-         "in:3: field \"a\" is an array of something else here but float64[] before"},
+         "in:3: field \"a\" is an array of other values here, but float64[] in an earlier record"},
         {"", "{\"a\":1}\n\n{\"a\":\"x\"}\n", NULL,
-         "in:3: field \"a\" is a string here but int64 before"},
+         "in:3: field \"a\" is a string here, but int64 in an earlier record"},
         {"", "{\"a\":{\"b\":1}}\n{\"a\":1}\n", NULL, "in:2: field \"a\" is an integer here"},
-        {"", "{\"a\":1}\n{\"a\":{}}\n", NULL, "field \"a\" is an object here but int64"},
+        {"", "{\"a\":1}\n{\"a\":{}}\n", NULL, "field \"a\" is an object here, but int64"},
         {"", "{\"a\":1}\n{\"a\":[1]}\n", NULL, "field \"a\" is an array here"},
         {"", "{\"a.b\":1,\"a\":{\"b\":2}}\n", NULL, "two fields have the name \"a.b\""},
         {"", "", NULL, "in: the file is empty"},
@@ -106,7 +106,7 @@ static void declared(void **state) {
          "a=true|b=2.0\n"},
         {"fields: {a: string}", "", NULL, "field \"a\": \"string\" is not a type"},
         {"fields: {a: list<text>}", "", NULL, "\"list<text>\" is not a type"},
-        {"fields: {a: \"b..c text\"}", "", NULL, "the path needs 1..32 keys"},
+        {"fields: {a: \"b..c text\"}", "", NULL, "the path must have 1 to 32 keys"},
         {"fields: {a: \"c text\", b: \"c int64\"}", "", NULL, "have the same path"},
         {"fields: {a: int64}, missing: {b: 1}", "", NULL, "there is no field \"b\""},
         {"fields: {a: uint8}, missing: {a: 256}", "", NULL,
@@ -150,8 +150,8 @@ static void odd_values(void **state) {
          "{\"a\":1,\"t\":\"x\\ud800y\"}\n",
          "t:text a:int64",
          "t=x\xf0\x9f\x98\x80|a=1\n! 2:0 a: the value is a string with an unpaired surrogate "
-         "(\\ud800 to \\udfff), not int64\n! 3:14 t: an unpaired surrogate (\\ud800 to \\udfff); "
-         "`invalid_utf8: replace` puts U+FFFD in its place\n"},
+         "(\\ud800 to \\udfff), not int64\n! 3:14 t: an unpaired surrogate (\\ud800 to \\udfff): "
+         "to read U+FFFD instead, set `invalid_utf8: replace`\n"},
         {"fields: {t: text, j: json}, invalid_utf8: replace",
          "{\"t\":\"x\\ud800y\\udc00\",\"j\":{\"\\ud800\":[1e999,\"\\ud83d\\ude00\\udfff\"]}}\n",
          "t:text j:text",
@@ -163,8 +163,8 @@ static void odd_values(void **state) {
         {"fields: {\"a\\ufffd\": text}", "{\"a\\ufffd\":\"y\",\"a\\ud800\":\"x\"}\n",
          "a\xef\xbf\xbd:text", "a\xef\xbf\xbd=y\n"},
         {"", "{\"a\":1,\"t\":\"x\\ud800\"}\n{\"a\":" EXACT ",\"t\":\"y\"}\n", "a:float64 t:text",
-         "! 1:14 t: an unpaired surrogate (\\ud800 to \\udfff); `invalid_utf8: replace` puts "
-         "U+FFFD in its place\na=1.1805916207174113e+21|t=y\n"},
+         "! 1:14 t: an unpaired surrogate (\\ud800 to \\udfff): to read U+FFFD instead, set "
+         "`invalid_utf8: replace`\na=1.1805916207174113e+21|t=y\n"},
     };
 
     (void)state;

@@ -352,9 +352,8 @@ static void test_refused(void **state) {
                 "x.yaml:3:29: streams.x.source.mix.sources: expected a list of sources, got a map");
     check_error(
         "mix: {sources: [{jsonl: {paths: m0.jsonl}, csv: {}}], weights: [1]}", "", IDS,
-        "x.yaml:3:30: streams.x.source.mix.sources[0]: expected one source with its "
-        "arguments, such as `csv: {paths: [..]}`, and at most `stages: [..]` beside it, got "
-        "a map");
+        "x.yaml:3:30: streams.x.source.mix.sources[0]: expected one source with its arguments, "
+        "such as `csv: {paths: [..]}`, and optionally `stages: [..]`, got a map");
     check_error("mix: {sources: [{jsnl: {paths: m0.jsonl}}], weights: [1]}", "", IDS,
                 "x.yaml:3:31: streams.x.source.mix.sources[0].jsnl: unknown source \"jsnl\"; did "
                 "you mean \"jsonl\"?");

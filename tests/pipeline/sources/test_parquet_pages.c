@@ -283,7 +283,7 @@ static void pages(void **state) {
         {{.n_values = 2,
           .n_rows = 2,
           .pages = {{.kind = DICTIONARY, .n_values = 2, .encoding = RLE, BODY(ONE_TWO)}}},
-         "its dictionary has an encoding that only other pages may have"},
+         "its dictionary has an encoding that only data pages may have"},
         {{.n_values = 2,
           .n_rows = 2,
           .pages = {{.kind = DATA, .n_values = 2, .encoding = RLE_DICTIONARY, BODY("\1\3\1")}}},

@@ -125,8 +125,8 @@ static void test_complaints(void **state) {
     static const struct {
         const char *override, *message;
     } cases[] = {
-        {"workers", "is not PATH=VALUE"},
-        {"=3", "is not PATH=VALUE"},
+        {"workers", "does not have the form PATH=VALUE"},
+        {"=3", "does not have the form PATH=VALUE"},
         {"workers=", "a value is missing"},
         {"workers=[1", "did not find"},
         {"workers=&a 1", "anchors"},
@@ -139,8 +139,8 @@ static void test_complaints(void **state) {
         {"streams.a.pad[3].length=1", "the stream has only 2 stages of that name"},
         {"streams.a.batch[2].x=1", "the stream has only 1 stage of that name"},
         {"streams.a.pad[18446744073709551616].x=1", "the stream has only 2 stages of that name"},
-        {"streams.a.stages=[]", "name an argument"},
-        {"streams.a.source=1", "name an argument"},
+        {"streams.a.stages=[]", "is not the name of an argument"},
+        {"streams.a.source=1", "is not the name of an argument"},
         {"streams.a.source.=1", "lacks a name"},
         {"workers.x=1", "is not a map"},
         {"streams.a.block_bytes.x=1", "is not a map"},

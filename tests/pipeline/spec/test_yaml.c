@@ -75,8 +75,8 @@ static void test_errors(void **state) {
         {"a: !x [1]", "f.yaml:1:4: " NOT_USED},
         {"&x a: 1", "f.yaml:1:1: " NOT_USED},
         {"!!str a: 1", "f.yaml:1:1: " NOT_USED},
-        {"? [a]\n: 1", "f.yaml:1:3: a key must be a plain text"},
-        {"a: 1\n---\nb: 1\n", "f.yaml:2:1: a file may have only one document"},
+        {"? [a]\n: 1", "f.yaml:1:3: a key must be a text, not a list or a map"},
+        {"a: 1\n---\nb: 1\n", "f.yaml:2:1: the file may contain only one YAML document"},
         {"a: \"x\\0y\"", "f.yaml:1:4: a text must not contain a NUL byte"},
         {"\"a\\0b\": 1", "f.yaml:1:1: a key must not contain a NUL byte"},
         {"a: [1, 2", "f.yaml:"},
@@ -84,7 +84,7 @@ static void test_errors(void **state) {
         {"a:\n\t- b", "f.yaml:2:1"},
         {"a: \xff", "f.yaml:"},
         {"[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]",
-         "the file is nested too deep, or has too many values"},
+         "the values are nested too deeply, or are too many"},
     };
 
     (void)state;
@@ -101,7 +101,7 @@ static void test_limits(void **state) {
     for (int i = 0; i < LEAT_VALUE_MAX_NODES; i++)
         leat_text_add(&text, "1,");
     leat_text_add(&text, "]");
-    check_error(text.data, text.n_bytes, "too many values");
+    check_error(text.data, text.n_bytes, "or are too many");
     while (text.n_bytes <= LEAT_YAML_MAX_BYTES)
         leat_text_add(&text, "#%01000d\n", 0);
     check_error(text.data, text.n_bytes, "at most 1048576 are possible");

@@ -128,16 +128,17 @@ static void test_tokens_refused(void **state) {
     static const struct {
         const char *stages, *error;
     } cases[] = {
-        {"- batch: {drop_last: true}", "x.yaml:5:9: streams.x.stages[0].batch: batch_size is "
-                                       "missing: give the rows per batch, or `max_tokens`"},
+        {"- batch: {drop_last: true}",
+         "x.yaml:5:9: streams.x.stages[0].batch: batch_size is missing: give the number of rows "
+         "per batch, or `max_tokens`"},
         {"- batch: {batch_size: 2, max_tokens: 3}",
          "x.yaml:5:44: streams.x.stages[0].batch.max_tokens: give `batch_size` or `max_tokens`, "
-         "not both; to limit rows beside `max_tokens`, give `max_rows`"},
+         "not both; to limit the rows too, give `max_rows` with `max_tokens`"},
         {"- batch: {batch_size: 2, max_rows: 3}",
          "x.yaml:5:42: streams.x.stages[0].batch.max_rows: works only with `max_tokens`"},
         {"- select: {fields: [a]}\n- batch: {max_tokens: 3}",
          "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: the records have no list whose "
-         "elements could count as tokens: give `batch_size`"},
+         "elements could count as tokens: give `batch_size`, not `max_tokens`"},
         {"- pad: {input: x, length: 9, value: 0}\n- batch: {max_tokens: 8}",
          "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: 8 is less than the 9 elements that a "
          "row of \"x\" may have"},

@@ -59,9 +59,10 @@ static void test_refused(void **state) {
                   "x.yaml:5:32: streams.x.stages[0].bin.edges: \"nan\" is not a number");
     check_refused(
         "{\"a\": 1}\n", "- bin: {input: a, edges: [1, 1.0]}",
-        "x.yaml:5:32: streams.x.stages[0].bin.edges: 1.0 follows 1, but the edges must rise");
+        "x.yaml:5:32: streams.x.stages[0].bin.edges: 1.0 follows 1, but the edges must increase");
     check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: []}",
-                  "x.yaml:5:32: streams.x.stages[0].bin.edges: a list of 0 is outside 1..65535");
+                  "x.yaml:5:32: streams.x.stages[0].bin.edges: the list has 0 items, which is "
+                  "outside 1..65535");
     check_refused("{\"a\": 1}\n", "- bin: {input: a, edges: [1], nan: default, default: 0.5}",
                   "x.yaml:5:60: streams.x.stages[0].bin.default: 0.5 is not a value of type int32");
     check_many();

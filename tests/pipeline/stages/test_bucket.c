@@ -120,7 +120,7 @@ static void test_refused(void **state) {
          "(lengths) and `window` (rows)"},
         {"- bucket: {input: x, boundaries: [3, 3]}",
          "x.yaml:5:40: streams.x.stages[0].bucket.boundaries: 3 follows 3, but the boundaries must "
-         "rise"},
+         "increase"},
         {"- bucket: {input: x, boundaries: [-1]}",
          "x.yaml:5:40: streams.x.stages[0].bucket.boundaries: \"-1\" is not a length: give whole "
          "numbers from 0 on"},

@@ -143,8 +143,8 @@ static void test_refused(void **state) {
                   "x.yaml:5:45: streams.x.stages[0].cast.map: \"a\" is not text");
     check_refused("{\"x\": [1]}\n",
                   "- pad: {input: x, length: 2, value: -1}\n- cast: {input: x, dtype: uint8}",
-                  "x.yaml:6:33: streams.x.stages[1].cast.dtype: its padding is -1, which is not a "
-                  "value of type uint8");
+                  "x.yaml:6:33: streams.x.stages[1].cast.dtype: the padding of the field is -1, "
+                  "which is not a value of type uint8");
 }
 
 int main(void) {

@@ -17,13 +17,14 @@ static void test_refused(void **state) {
     check_refused("a,b\n1,2\n", "- select: {fields: [b, b]}",
                   "x.yaml:5:26: streams.x.stages[0].select.fields: \"b\" occurs twice");
     check_refused("a,b\n1,2\n", "- select: {fields: []}",
-                  "x.yaml:5:26: streams.x.stages[0].select.fields: a list of 0 is outside 1..256");
+                  "x.yaml:5:26: streams.x.stages[0].select.fields: the list has 0 items, which is "
+                  "outside 1..256");
     check_refused("a,b\n1,2\n", "- select: {fields: [a]}\n- select: {fields: [something]}",
                   "x.yaml:6:26: streams.x.stages[1].select.fields: there is no field \"something\" "
                   "here: the fields are a");
     check_refused("a,b\n1,2\n", "- select: {fields: [\"\"]}",
-                  "x.yaml:5:27: streams.x.stages[0].select.fields[0]: a name of 0 bytes is outside "
-                  "1..63");
+                  "x.yaml:5:27: streams.x.stages[0].select.fields[0]: the name has 0 bytes; a name "
+                  "may have 1 to 63 bytes");
 }
 
 int main(void) {

@@ -66,13 +66,14 @@ static void test_defaults(void **state) {
     free(lines);
     assert_non_null(
         strstr(stream_error(SOURCE, "", tokenize),
-               "tokenize: `input` is missing, and 2 fields are texts: name one of id, text"));
+               "tokenize: `input` is missing, and 2 fields are texts: choose one of id, text"));
     folder_print("two.jsonl", "{\"n\": 1, \"a\": \"x\", \"b\": \"y\"}\n");
     assert_non_null(strstr(stream_error("jsonl: {paths: [two.jsonl]}", "", tokenize),
-                           "2 fields are texts: name one of a, b"));
+                           "2 fields are texts: choose one of a, b"));
     folder_print("none.jsonl", "{\"n\": 1}\n");
-    assert_non_null(strstr(stream_error("jsonl: {paths: [none.jsonl]}", "", tokenize),
-                           "`input` is missing, and no field is a text: make one with `template`"));
+    assert_non_null(
+        strstr(stream_error("jsonl: {paths: [none.jsonl]}", "", tokenize),
+               "`input` is missing, and no field is a text: make a text with `template`"));
 }
 
 static void test_modes(void **state) {
