@@ -77,7 +77,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (has_preset && (self->prompt || self->response))
         return leat_config_error(config, self->prompt ? "prompt" : "response", err,
-                                 "works only without `preset`");
+                                 "does not work with `preset`: remove one of the two");
     if (!has_preset && !has_texts)
         return leat_config_error(config, NULL, err,
                                  "give either `preset`, or `prompt` and `response`");

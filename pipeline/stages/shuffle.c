@@ -66,8 +66,8 @@ static const struct leat_arg args[] = {
                    "`buffer_size`",
                    .fallback = "false"),
     LEAT_ARG_NAMED("blocks", shuffle, reads_blocks, BOOL,
-                   "true: leat first reads the source in blocks of `block_size` records, in "
-                   "random order; so the reservoir mixes records from all the data",
+                   "true: leat cuts the data into blocks of `block_size` records, and reads the "
+                   "blocks in random order; so the reservoir mixes records from all the data",
                    .fallback = "false"),
     LEAT_ARG(shuffle, block_size, INT,
              "with `blocks`: number of records per block; a block never spans two files; "
@@ -77,9 +77,9 @@ static const struct leat_arg args[] = {
              "with `blocks`: the number of parts, called lanes, into which leat divides the data; "
              "if you train on several machines, each machine then reads only the lanes of its "
              "ranks; each lane has its own reservoir and its own batches; the steps use the lanes "
-             "in turn; choose a multiple of the world size, at most the number of blocks; lanes "
-             "need a complete `cache`, a prepared set or an `index`; the command `leatctl cache "
-             "warm` makes a cache or an index",
+             "in turn; choose a multiple of the world size that is not larger than the number of "
+             "blocks; lanes need a complete `cache`, a prepared set or an `index`; the command "
+             "`leatctl cache warm` makes a cache or an index",
              .min = 1, .max = LEAT_ORDER_LANES_MAX),
     LEAT_ARG(shuffle, max_bytes, BYTES,
              "with `global`: the maximum memory for a pass; above this limit, leat keeps only the "

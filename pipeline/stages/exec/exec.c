@@ -58,8 +58,8 @@ static const struct leat_arg args[] = {
              "true: an answer {\"_leat\": .., \"_drop\": true} drops the record, as `filter` does",
              .fallback = "false"),
     LEAT_ARG(exec, processes, INT,
-             "the maximum number of processes of the program that a stream runs", .is_aside = true,
-             .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
+             "the maximum number of processes of the program that a stream runs at the same time",
+             .is_aside = true, .fallback = "1", .min = 1, .max = LEAT_EXEC_PROCESSES_MAX),
     LEAT_ARG(exec, deadline, FLOAT,
              "seconds that the program may take for one answer; after that, leat kills "
              "the process and sends the record to another process; if that process fails "
@@ -71,8 +71,8 @@ static const struct leat_arg args[] = {
              .fallback = "60", .min = 0, .max = 86400),
     LEAT_ARG(
         exec, ahead, INT,
-        "the maximum number of records that leat sends to a process before the process answers "
-        "the first of them",
+        "the maximum number of records that leat sends to a process ahead, while the process still "
+        "works on an earlier record",
         .is_aside = true, .fallback = "32", .min = 1, .max = 4096),
     LEAT_ARG(exec, max_restarts, INT,
              "the maximum number of failures in a row, without an answer between them; "

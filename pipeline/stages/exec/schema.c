@@ -56,7 +56,8 @@ static int add_input(struct leat_exec_schema *schema, const struct leat_config *
     if (leat_planner_field(planner, column)->made != LEAT_MADE_OF_RECORDS)
         return is_named
                    ? leat_config_error(config, "inputs", err,
-                                       "\"%s\" exists only in batches, so `exec` cannot read it",
+                                       "\"%s\" exists only in batches, so `exec` cannot read it: "
+                                       "remove it from `inputs`, or put `exec` earlier",
                                        name)
                    : 0;
     if (strcmp(name, LEAT_EXEC_TAG) == 0)

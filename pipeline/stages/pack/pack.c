@@ -53,8 +53,8 @@ static const struct leat_arg args[] = {
              "`best_fit`: each document then goes into the fullest row with room",
              .fallback = "best_fit", .choices = hows),
     LEAT_ARG(pack, window, INT,
-             "with `first_fit` or `best_fit`: the number of documents that leat packs "
-             "together",
+             "with `first_fit` or `best_fit`: the number of documents that leat sorts and packs at "
+             "a time",
              .fallback = "4096", .min = 1, .max = 65536),
     LEAT_ARG(pack, split, BOOL,
              "true: leat may cut documents; with `concat`, leat cuts at the end of each "

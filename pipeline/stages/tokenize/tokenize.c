@@ -16,8 +16,8 @@ static const char *const truncations[] = {"longest_first", "only_first", "only_s
 
 static const struct leat_arg args[] = {
     LEAT_ARG(leat_tokenize, input, FIELD,
-             "the field to tokenize; default: the text that the last stage made, or else "
-             "the only text of the source"),
+             "the field to tokenize; default: the text field that an earlier stage made most "
+             "recently, or else the only text field of the source"),
     LEAT_ARG(leat_tokenize, output, FIELD,
              "name of the field that gets the token ids, a list of int32; default: "
              "input_ids"),
@@ -97,9 +97,9 @@ static const struct leat_arg args[] = {
              "characters; a token without text has 0, 0",
              .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_token_type_ids, BOOL,
-             "only with `tokenizer`: true adds the field `token_type_ids`, an int32 list; "
-             "this list has the tokenizer's type id of each token, which tells the two "
-             "texts of a pair apart",
+             "only with `tokenizer`: true adds the field `token_type_ids`, an int32 list; this "
+             "list has the tokenizer's type id of each token; the type ids tell the two texts of a "
+             "pair apart",
              .fallback = "false"),
     LEAT_ARG(leat_tokenize, return_assistant_tokens_mask, BOOL,
              "only with `tokenizer`: true adds the field `assistant_masks`, an int32 "

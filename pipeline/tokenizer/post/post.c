@@ -18,7 +18,8 @@ static int push_item(struct leat_post_layout *layout, struct leat_post_item item
     if (layout->n_items == LEAT_POST_ITEMS_MAX)
         return leat_error_set(err, -E2BIG, "has more than %d items", LEAT_POST_ITEMS_MAX);
     if (item.id < 0 && layout->n_texts == LEAT_POST_TEXTS_MAX)
-        return leat_error_set(err, -E2BIG, "has texts at more than %d places", LEAT_POST_TEXTS_MAX);
+        return leat_error_set(err, -E2BIG, "uses its texts more than %d times",
+                              LEAT_POST_TEXTS_MAX);
     if (!leat_array_reserve(&layout->items, layout->n_items + 1, &layout->capacity))
         return leat_error_oom(err);
     layout->items[layout->n_items++] = item;

@@ -68,7 +68,8 @@ static void test_refused(void **state) {
                   "and `response`");
     check_refused(
         data, "- instruction: {preset: alpaca, response: t}",
-        "x.yaml:5:49: streams.x.stages[0].instruction.response: works only without `preset`");
+        "x.yaml:5:49: streams.x.stages[0].instruction.response: does not work with `preset`: "
+        "remove one of the two");
     check_refused(data, "- instruction: {prompt: a, response: b, fields: {input: x}}",
                   "x.yaml:5:55: streams.x.stages[0].instruction.fields: works only with `preset`");
     check_refused(data, "- instruction: {preset: alpaca, fields: {question: x}}",
