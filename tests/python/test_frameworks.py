@@ -159,6 +159,21 @@ def test_what_jax_and_mlx_cannot_is_told(batch: Any) -> None:
         batch.to("mlx", device="gpu")
 
 
+@pytest.mark.parametrize(("number", "fits"), [(2**31 - 1, True), (-(2**31), True), (2**31, False), (-(2**31) - 1, False), (2**40, False)])
+def test_numbers_that_jax_would_narrow(tmp_path: pathlib.Path, number: int, fits: bool) -> None:
+    pytest.importorskip("jax")
+    (tmp_path / "rows.csv").write_text(f"number\n0\n{number}\n")
+    with leat.csv(tmp_path / "rows.csv").cast("number", dtype="int64").batch(2).open() as stream:
+        batch = stream.next()
+        assert batch is not None
+        if fits:
+            assert batch.to("jax")["number"].tolist() == [0, number]
+            return
+        for convert in (lambda: batch.to("jax"), lambda: batch["number"].__jax_array__()):
+            with pytest.raises(leat.DataError, match=f"number: {number} does not fit into int32"):
+                convert()
+
+
 def test_a_stream_converted(stream: Any) -> None:
     pytest.importorskip("torch")
     converted = stream.to("torch")
