@@ -63,7 +63,7 @@ def _time(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
 
 
 def _settle(result: Any) -> None:
-    """Waits until the arrays in it are computed. No framework is imported."""
+    """Waits until the arrays in `result` are computed. Imports no framework."""
     jax, mx, torch = (sys.modules.get(name) for name in ("jax", "mlx.core", "torch"))
     if jax is not None:
         jax.block_until_ready(result)

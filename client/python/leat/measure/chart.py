@@ -12,7 +12,7 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 class Chart(str):
-    """A text that notebooks and the interpreter show as it is."""
+    """A str that notebooks and the interpreter print without quotes."""
 
     __slots__ = ()
 
@@ -21,8 +21,8 @@ class Chart(str):
 
 
 def figure(times: Sequence[float], lines: Mapping[str, Sequence[int]], faint: Mapping[str, Sequence[int]]) -> Any:
-    """A matplotlib Figure, in GiB (2^30 bytes) over seconds, with the lines `faint` on an axis below. It does not use pyplot,
-    so nothing has to be closed. None without matplotlib."""
+    """Returns a matplotlib Figure in GiB (2^30 bytes) over seconds, with the lines `faint` on a second axis below. You need not
+    close the figure, because pyplot does not know it. Returns None if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
@@ -40,7 +40,7 @@ def figure(times: Sequence[float], lines: Mapping[str, Sequence[int]], faint: Ma
 
 
 def draw(times: Sequence[float], values: Sequence[int], *, title: str, width: int = 72, height: int = 10) -> Chart:
-    """A chart of `width` columns, each the maximum of its part of the time."""
+    """Returns a chart of `width` columns. Each column shows the maximum of the values in its part of the time."""
     if not values:
         return Chart(f"{title}: there are no samples")
     most = max(values) or 1
@@ -59,7 +59,7 @@ def _cell(fill: float) -> str:
 
 
 def _columns(times: Sequence[float], values: Sequence[int], width: int) -> list[int]:
-    """The maximum of each column's time. A column without a sample repeats the one before."""
+    """Returns the maximum of the values in each column. A column without a sample repeats the column before it."""
     columns: list[int] = [-1] * width
     span = times[-1] - times[0] or 1.0
     for at, value in zip(times, values):

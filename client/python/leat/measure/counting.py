@@ -10,8 +10,8 @@ _MAX_PENDING = 1024  # sums on a device that are not read yet
 
 
 def samples_of(batch: Any) -> int:
-    """Returns the number of rows of a batch: its `n_rows`, or the first axis of an array, or of the first array of a mapping or
-    sequence. A mapping that has a value without axes (a number, a text) is one record. So is any other object."""
+    """Returns the number of rows of a batch: its `n_rows`, or the length of the first axis of an array. For a mapping or a
+    sequence, its first array counts. A mapping with a number or a text as a value is one record, and so is any other object."""
     n_rows = getattr(batch, "n_rows", None)
     if isinstance(n_rows, int):
         return n_rows
@@ -30,7 +30,7 @@ def _shape(value: Any) -> tuple[int, ...] | None:
 
 
 def _length(value: Any) -> int | None:
-    """The length of the first axis; None if there is none."""
+    """The length of the first axis, or None if the value has no axes."""
     shape = _shape(value)
     if shape is not None:
         return int(shape[0]) if shape else None
@@ -51,7 +51,7 @@ class TokenCount:
         self._is_known = True
 
     def add(self, batch: Any, mask: str, tokens: str) -> None:
-        """Adds the sum of batch[mask], else the number of elements of batch[tokens], else nothing."""
+        """Adds the sum of batch[mask]. Without a mask, adds the number of elements of batch[tokens], or nothing."""
         if not isinstance(batch, Mapping):
             return
         if mask in batch:
@@ -79,7 +79,7 @@ class TokenCount:
 
 
 def _begun(total: Any) -> Any:
-    """Starts MLX on a sum. MLX computes lazily, and would keep the whole mask until then."""
+    """Starts to compute a sum of MLX. MLX computes lazily: until it starts, it keeps the whole mask in memory."""
     if type(total).__module__.startswith("mlx"):
         sys.modules["mlx.core"].async_eval(total)
     return total

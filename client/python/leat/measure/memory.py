@@ -1,11 +1,11 @@
 """Memory of this process, its children and the machine, sampled by a thread.
 
-RSS counts shared pages in full, so a sum over processes counts them several times. PSS divides a page that n processes share by
-n. So you can add it up: for leat's daemon and its trainers, or for a DataLoader and its workers. Available and total memory are
-those of the machine, or of a control group (a container, a service) with a lower limit.
+RSS counts shared pages in full, so a sum over processes counts them several times. PSS counts 1/n of a page that n processes
+share. So you can add up the PSS of leat's daemon and its trainers, or of a DataLoader and its workers. Available and total
+memory are those of the machine, or of a control group (a container, a service) with a lower limit.
 
-A sample of RSS takes about 20 us per process. For PSS the kernel visits every page, so PSS is sampled for at most 2 % of the
-time. Between two of these samples, the last value counts. A peak between two samples is not seen.
+A sample of RSS takes about 20 us per process. For PSS the kernel visits every page, so leat spends at most 2 % of the time on
+samples of PSS. Between two of these samples, leat uses the last value. It does not see a peak between two samples.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log = logging.getLogger("leat.memory")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One sample, in bytes. `time_s` counts from the start. `pss` is None if the kernel does not give it."""
+    """One sample, in bytes. `time_s` is the time since the start. `pss` is None if the kernel does not report it."""
 
     time_s: float
     rss: int
@@ -45,7 +45,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class MemorySummary:
-    """Memory from start to stop, in bytes. Prints as a table."""
+    """The use of memory from start to stop, in bytes. str() makes a table of it."""
 
     duration_s: float
     n_samples: int
@@ -100,10 +100,10 @@ def _size(n_bytes: int | None) -> str | None:
 
 
 class MemoryProfile:
-    """Samples of memory from start() to stop(). memory_profile() makes it.
+    """Samples of memory from start() to stop(). Create one with memory_profile().
 
-    If there are more than `max_samples`, it keeps the higher of each two neighbours, and doubles the interval. Use it in one
-    thread."""
+    After `max_samples` samples, it merges each two neighbours into the higher one, and doubles the interval. Call its methods
+    in one thread only."""
 
     def __init__(self, interval: float = 0.05, *, children: bool = True, pss: bool = True, max_samples: int = 20_000) -> None:
         if not interval > 0:
@@ -147,12 +147,12 @@ class MemoryProfile:
 
     @property
     def is_running(self) -> bool:
-        """True between start() and stop(). False in a forked child, which has no threads of its parent."""
+        """True between start() and stop(). False in a forked child, because a child does not inherit its parent's threads."""
         return self._thread is not None and self._thread.is_alive()
 
     @contextlib.contextmanager
     def region(self, name: str) -> Iterator[None]:
-        """Gives a name to the code in a `with` block. `regions` then has its RSS at the start, the end and the peak, even if
+        """Names the code in a `with` block. `regions` then has the block's RSS at the start, the end and the peak, even if
         the block raises an exception. Regions may be nested and repeated. Raises RuntimeError if the profile is not running."""
         if not self.is_running:
             raise RuntimeError("this profile is not running: start() it first, or use it in a `with` statement")
@@ -186,7 +186,8 @@ class MemoryProfile:
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, text: bool = False) -> Any:
         """Draws RSS, PSS and available memory over time as a matplotlib Figure. If you give `path`, it also writes the figure
-        there, in the format of the suffix. With `text`, or without matplotlib, it returns a chart of RSS as a str."""
+        to this file, in the format that the suffix names. With `text`, or without matplotlib, it returns a chart of RSS as a
+        str."""
         lines = {"RSS": [s.rss for s in self.samples], "PSS": [s.pss for s in self.samples if s.pss is not None]}
         times = [sample.time_s for sample in self.samples]
         if len(lines["PSS"]) != len(times):
@@ -248,7 +249,7 @@ class MemoryProfile:
 
 
 def _pss_of(pids: list[int]) -> int | None:
-    """The sum over processes; None if one of them is another user's."""
+    """The sum over processes, or None if one of them belongs to another user."""
     each = [proc.pss(pid) for pid in pids]
     known = [value for value in each if value is not None]
     return sum(known) if len(known) == len(each) else None

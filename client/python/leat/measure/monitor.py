@@ -1,8 +1,8 @@
 """Measures how fast a loop runs, and how long it waits for batches.
 
-A Monitor is between a loop and its batches. Its clock is always in one phase: training, warm-up or compiling. Time counts for
-the phase in which it passes, and a batch for the phase in which it comes. The clock runs while you loop over batches, and
-inside `warm_up()` and `compiling()`. It stops between epochs.
+A Monitor stands between a loop and its batches. At any time it is in one phase: training, warm-up or compiling. It adds time
+and batches to the present phase. Its clock runs while you loop over batches, and inside `warm_up()` and `compiling()`. It stops
+between epochs.
 
 Use a Monitor in the thread that loops. A thread of leat.measure.memory samples memory while the clock runs.
 """
@@ -63,8 +63,8 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of a Monitor. It prints as a table. Memory is in bytes, and None if it was not sampled. `step_s` (median) and
-    `step_p95_s` come from the last 10,000 training steps."""
+    """The figures of a Monitor. str() makes a table of them. Memory is in bytes, or None if it was not sampled. `step_s`
+    (median) and `step_p95_s` come from the last 10,000 training steps."""
 
     name: str
     training: Phase
@@ -111,7 +111,7 @@ _PHASE_ROWS: tuple[tuple[str, Callable[[Phase], Any], Callable[[Any], str]], ...
 
 
 class _Tally:
-    """A Phase while its figures grow."""
+    """The figures of a Phase that still change."""
 
     def __init__(self) -> None:
         self.wall_ns = self.fetched_ns = self.waited_ns = 0
@@ -137,11 +137,13 @@ class Monitor(Generic[B]):
             print(monitor.summary())
 
     A batch is a mapping of names to arrays, an array, or a sequence of arrays. Its samples are its rows: `n_rows`, or the
-    length of the first axis. A mapping that holds a plain number is one sample. Its tokens are the sum of its tensor `mask`.
-    Without such a tensor they are the number of elements of `tokens`, or unknown. Sums stay on their device until you ask for a
+    length of the first axis. A mapping that holds a plain number is one sample. Its number of tokens is the sum of its tensor
+    `mask`.
+        Without a `mask`, it is the number of elements of `tokens`, or unknown. Sums stay on their device until you ask for a
     summary.
 
-    memory_interval: seconds between two samples of the memory of this process and its children. None takes no samples.
+    memory_interval: seconds between two samples of the memory of this process and its children. With None, memory is not
+    sampled.
     count: a function of a batch that returns (samples, tokens or None). It replaces the rules above.
     """
 
@@ -171,7 +173,8 @@ class Monitor(Generic[B]):
         self._peaks: tuple[int | None, int | None] = (None, None)
 
     def __iter__(self) -> Iterator[B]:
-        """One pass over its batches. Raises TypeError if the Monitor was made without batches; use watch() then."""
+        """Begins a pass over the batches. Raises TypeError if you made the Monitor without batches; then use watch()
+        instead."""
         if self._batches is None:
             raise TypeError("this Monitor was made without batches: loop over monitor.watch(batches), or make Monitor(batches)")
         return self.watch(self._batches)
@@ -180,7 +183,7 @@ class Monitor(Generic[B]):
         return len(self._batches)  # type: ignore[arg-type]
 
     def watch(self, batches: Iterable[B]) -> Iterator[B]:
-        """One pass over `batches`. It begins now."""
+        """Begins a pass over `batches` and returns its iterator."""
         with self._running():
             iterator, waited = self._begin(batches)
         return self._pass(iterator, waited)
@@ -226,7 +229,7 @@ class Monitor(Generic[B]):
         return sum(tally.n_batches for tally in self._tallies.values())
 
     def summary(self) -> Summary:
-        """The figures up to now. It waits for sums on a device."""
+        """Returns the figures up to now. Waits for the sums that a device still computes."""
         self._charge()
         self._see_peaks()
         phases = {name: tally.phase() for name, tally in self._tallies.items()}
@@ -239,8 +242,8 @@ class Monitor(Generic[B]):
         )
 
     def _begin(self, batches: Iterable[B]) -> tuple[Iterator[B], Callable[[], int] | None]:
-        """Returns the iterator of a pass, and what tells how long it waits. Opening a stream or starting workers is waiting
-        too."""
+        """Returns the iterator of a pass, and a function that returns how long it has waited. The time to open a stream or to
+        start workers counts as waiting."""
         self._charge()
         start = self._last_ns
         iterator = iter(batches)
@@ -351,8 +354,8 @@ def _higher(a: int | None, b: int | None) -> int | None:
 
 
 def _waiting_of(*places: object) -> Callable[[], int] | None:
-    """Returns a function that tells how long a stream of leat has waited, in nanoseconds. It takes the first place that has a
-    stream."""
+    """Returns a function that returns how long a stream of leat has waited, in nanoseconds. The stream is that of the first
+    object in `places` that has a stream."""
     for place in places:
         native = _native_of(place)
         if native is not None:
@@ -361,8 +364,8 @@ def _waiting_of(*places: object) -> Callable[[], int] | None:
 
 
 def _native_of(place: object) -> Any:
-    """The native stream behind a Stream, Pipeline, DataLoader, or what to() returns. A TorchDataset opens streams of its own,
-    also in workers; asking its pipeline would open another one."""
+    """Returns the native stream behind a Stream, a Pipeline, a DataLoader, or the result of to(). Returns None for a
+    TorchDataset: it opens its streams itself, also in workers, and its pipeline would open another one."""
     native = getattr(place, "native", None)
     if isinstance(getattr(native, "waited_ns", None), int):
         return native
@@ -381,7 +384,7 @@ class Comparison:
 
     @property
     def ratios(self) -> dict[str, tuple[float | None, ...]]:
-        """For each label of the table, the figure of each run divided by that of the first run."""
+        """For each label of the table: the figure of each run, divided by the figure of the first run."""
         return {label: _ratios([get(each) for each in self.summaries]) for label, get, _ in _RUN_ROWS}
 
     def __str__(self) -> str:
@@ -418,7 +421,7 @@ _RUN_ROWS: tuple[tuple[str, Callable[[Summary], Any], Callable[[Any], str]], ...
 
 
 def compare(*runs: Monitor[Any] | Summary, file: TextIO | None = None) -> Comparison:
-    """Prints runs side by side to `file` (default: standard output). Each has its ratio to the first.
+    """Prints runs side by side to `file` (default: standard output). After the first run, each has its ratio to the first.
 
             leat.compare(by_torch, by_leat)     # Monitors or their summaries
 

@@ -1,4 +1,4 @@
-"""NVIDIA's GPUs and their memory, by libnvidia-ml.so.1 of the driver. It makes no context on a GPU."""
+"""Lists NVIDIA's GPUs and their memory, through the driver's library libnvidia-ml.so.1. It creates no CUDA context."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class _Memory(ctypes.Structure):
 
 
 def accelerators(library: str = "libnvidia-ml.so.1") -> tuple[Accelerator, ...]:
-    """All GPUs that the driver shows to this process; none without a driver that answers."""
+    """Returns all GPUs that the driver shows to this process. The list is empty if there is no driver, or if it does not
+    answer."""
     try:
         nvml = ctypes.CDLL(library)
         if nvml.nvmlInit_v2() != 0:

@@ -22,7 +22,7 @@ _PROC = "/proc"
 
 @dataclass(frozen=True, slots=True)
 class MachineMemory:
-    """The machine's memory. `is_limited`: a control group allows less than there is."""
+    """The machine's memory. `is_limited` is True if a control group allows less than the machine has."""
 
     total: int
     available: int
@@ -30,7 +30,7 @@ class MachineMemory:
 
 
 def machine_memory(proc: str = _PROC) -> MachineMemory:
-    """Returns the memory within the limits of the control groups. Raises OSError if there is no /proc."""
+    """Returns the memory that the control groups allow. Raises OSError if there is no /proc."""
     info = _numbers(f"{proc}/meminfo")
     machine_total, available = info["MemTotal"] * 1024, info["MemAvailable"] * 1024
     total = machine_total
@@ -142,7 +142,8 @@ def _group_paths(controller: str, proc: str) -> Iterator[tuple[str, int]]:
 
 
 def _group_mounts(controller: str, version: int, proc: str) -> Iterator[tuple[str, str]]:
-    """Yields (mounted group, path) of the file systems of that version. In a container the group is often not "/"."""
+    """Yields (mounted group, path) of the control group file systems of this version. In a container the group is often not
+    "/"."""
     for line in (_read(f"{proc}/self/mountinfo") or "").splitlines():
         head, _, tail = line.partition(" - ")
         fields, kind = head.split(" "), tail.split(" ")

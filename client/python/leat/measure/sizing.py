@@ -86,12 +86,12 @@ def estimate_model_size(
     """The memory of a model of `num_parameters` with weights of `bits` bits, without activations.
 
     weights    num_parameters * bits / 8 bytes
-    gradients  num_parameters * max(bits, 16) / 8 bytes: weights of 8 or 4 bits have gradients of 16
-    optimizer  Adam: mean and variance in float32, 8 bytes a parameter; below 32 bits also its float32 copy of the weights: 12
+    gradients  num_parameters * max(bits, 16) / 8 bytes: weights of 8 or 4 bits have gradients of 16 bits
+    optimizer  Adam: 8 bytes a parameter for mean and variance in float32; 12 with a float32 copy of weights below 32 bits
 
     So training takes 16 bytes a parameter, both in float32 (4 + 4 + 8) and in mixed precision (2 + 2 + 12): Rajbhandari et
     al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", arXiv:1910.02054, section 3.1. In
-    float32, plain SGD has no states, and SGD with momentum has 4 bytes a parameter.
+    float32, plain SGD needs no memory for the optimizer, and SGD with momentum needs 4 bytes a parameter.
 
     >>> estimate_model_size(7e9, bits=16).total_gb
     14.0
@@ -121,26 +121,26 @@ def optimal_batch_size(
     fused_attention: bool = True,
     recompute: bool = False,
 ) -> int:
-    """The rows of `sequence_length` tokens that fit in one training step of a transformer beside the model. It is 0 if none
-    fits.
+    """Returns how many rows of `sequence_length` tokens fit in memory beside a transformer, for one training step. Returns 0 if
+    not even one row fits.
 
     rows = (available_memory_gb * safety_factor - model_size_gb) / gb_of_a_row, rounded down
 
-    `model_size_gb` has weights, gradients and optimizer (GB, 10^9 bytes, or a ModelSize). A row takes, in activations of 16
-    bits, per layer
+    `model_size_gb` is the memory for weights, gradients and optimizer (GB, 10^9 bytes, or a ModelSize). With activations of 16
+    bits, a row takes in each layer
 
       34 * s * h                 bytes with fused (flash) attention
       34 * s * h + 5 * a * s^2   bytes with attention that keeps its matrices (fused_attention=False)
       2 * s * h                  bytes where layers are recomputed (recompute=True), plus one layer in full
 
-    with s = sequence_length, h = hidden_size, a = h / 64 heads: Korthikanti et al., "Reducing Activation Recomputation in
+    with s = sequence_length, h = hidden_size, a = h / 64 heads. See Korthikanti et al., "Reducing Activation Recomputation in
     Large Transformer Models", arXiv:2205.05198, equations 1 and 2 and table 2, on one device.
 
     If you leave out `hidden_size` and `num_layers`, leat computes them from the size: parameters = model_size_gb /
     bytes_per_parameter (16: Adam, as in estimate_model_size) = 12 * num_layers * hidden_size^2, with hidden_size =
     64 * num_layers, as in GPT-2 and BERT-base; Kaplan et al., "Scaling Laws for Neural Language Models", arXiv:2001.08361,
     section 2.1 and figure 5, find that the ratio matters little. Logits (sequence_length * vocabulary * 4 bytes, and as
-    much for their gradient) are left out.
+    much for their gradient) are not counted.
 
     Raises ValueError if a size is not positive, or if the safety factor is outside 0 to 1.
     """

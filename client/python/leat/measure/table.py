@@ -8,7 +8,7 @@ NONE = "-"
 
 
 def table(rows: Iterable[Sequence[object]], head: Sequence[object] = ()) -> str:
-    """Lays out `rows` under `head`, the first column flush left, the others flush right; None becomes "-"."""
+    """Lays out `rows` under `head`. The first column is flush left, the others are flush right. None becomes "-"."""
     lines = [[NONE if cell is None else str(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
     n_columns = max((len(line) for line in lines), default=0)
     lines = [line + [""] * (n_columns - len(line)) for line in lines]
@@ -22,7 +22,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def figure(value: float | None) -> str:
-    """Formats a number: whole above 100, else with three significant digits."""
+    """Formats a number: as a whole number above 100, otherwise with three significant digits."""
     if value is None:
         return NONE
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
