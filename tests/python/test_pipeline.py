@@ -175,7 +175,7 @@ def test_records() -> None:
     assert any(math.isnan(record["age"]) for record in records)
     records[0]["ids"][0] = 7  # the caller's own
     assert [record["PassengerId"] for record in pipeline] == [record["PassengerId"] for record in records]
-    with pytest.raises(errors.SpecError, match="gives no records: loop over"):
+    with pytest.raises(errors.SpecError, match="yields batches, not records: loop over"):
         titanic().records()
 
 

@@ -71,7 +71,7 @@ def test_refused(data: Data) -> None:
     numbers = leat.csv(data.csv).cast("n", dtype="int64").cast("x", dtype="bfloat16")
     for pipeline, options, why in (
         (numbers, {}, "has no `batch`"),
-        (numbers.batch(8), {}, "x: Arrow has no bfloat16"),
+        (numbers.batch(8), {}, "x is bfloat16, which Arrow does not have"),
         (numbers.sample(0.5).select(["n"]).batch(8), {}, "steps: leat does not know the number of steps .*: give `steps`"),
         (numbers.select(["n"]).batch(8), {"steps_per_task": 0}, "steps_per_task: 0 is below 1"),
         (numbers.select(["n"]).batch(8), {"steps": -1}, "steps: -1 is below 0"),

@@ -23,23 +23,24 @@ class OpenOptions(TypedDict, total=False):
     epochs, steps: the stream ends after this many epochs, or batches of this rank (default: no end). Give at least 1.
     first_epoch, first_step: where the stream begins. The step is counted over all ranks.
     seed: replaces the stream's own seed.
-    position: a text of `Stream.position` at which to continue. Raises PositionError if it belongs to another spec, other data
-        or another seed.
-    accept_changes: continues at the position even if spec, data or seed differ.
+    position: continue at this position, a text from `Stream.position`. Raises PositionError if the position belongs to another
+        spec, other data or another seed.
+    accept_changes: True continues at the position even if spec, data or seed differ.
     delivery: "shared" (through shared memory, the default), or "copy" (through the socket, if you cannot map the daemon's
         memory).
-    open_timeout, reconnect_timeout: seconds to wait for an answer, and for a daemon that has ended. math.inf sets no limit.
-        With a reconnect_timeout of 0, leat does not wait.
-    on_reconnect: leat calls it with (kind, attempt, waited_s, reason). kind is "lost", "trying" or "back".
+    open_timeout: how many seconds to wait for the daemon's answer. math.inf sets no limit.
+    reconnect_timeout: how many seconds to wait for the daemon to come back after it has ended. math.inf sets no limit, and 0
+        does not wait.
+    on_reconnect: leat calls this function with (kind, attempt, waited_s, reason). kind is "lost", "trying" or "back".
     client_name: a name for this trainer, which operators see.
-    expect_digest: the 32 bytes that the digest of the stream's spec must have.
+    expect_digest: the expected digest of the stream's spec, 32 bytes. leat raises an error if the digest differs.
     progress: shows a progress bar for each epoch in a terminal or a notebook, but never in a log file (default: if
         LEAT_PROGRESS is 1). LEAT_PROGRESS=0 hides all bars. leat uses tqdm, or a line of text if tqdm is not installed.
     agree: with "auto" (the default), all ranks compare spec, data, seed, epoch, step and world size before the first batch and
         at each `state_dict()`. They compare through torch.distributed, JAX or mpi4py, if your program has initialised one of
-        these with the same ranks. If the ranks differ, all raise AgreementError. With True, a rank raises SpecError if there is
-        no way to compare. You may also give a group of torch.distributed or MLX, or a communicator of mpi4py, through which to
-        compare. With False, the ranks do not compare.
+        these with the same ranks. If a value differs, all ranks raise AgreementError. With True, a rank raises SpecError if it
+        cannot compare. To choose the way, give a group of torch.distributed or MLX, or a communicator of mpi4py. With False,
+        the ranks do not compare.
     agree_timeout: how many seconds a rank waits for the others (default: 300).
     """
 
@@ -79,7 +80,7 @@ def _milliseconds(name: str, seconds: float) -> int:
     if seconds == float("inf"):
         return -1
     if not 0 < seconds <= 2_000_000:
-        raise SpecError(f"{seconds!r} is not in 0..2000000 seconds", path=name)
+        raise SpecError(f"{seconds!r} is out of range: give a number of seconds above 0 and up to 2000000, or math.inf", path=name)
     return max(1, round(seconds * 1000))
 
 
@@ -98,10 +99,10 @@ def share(options: OpenOptions) -> dict[str, int]:
 
 
 class Group:
-    """The ranks that share the steps of a stream, and what compares them.
+    """The ranks that share the steps of a stream, and the object that compares them.
 
-    A program may initialise its ranks after it has opened the stream, for example because it asked for the length. Each epoch
-    begins with the ranks of that time."""
+    A program may initialise its ranks after it has opened the stream, for example because it asked for the length. So each
+    epoch uses the ranks that the program has when the epoch begins."""
 
     def __init__(self, options: OpenOptions) -> None:
         self._options = options
@@ -109,7 +110,7 @@ class Group:
         self._agreements: dict[tuple[int, int], Agreement | None] = {}  # by rank and world size
 
     def share(self) -> dict[str, int]:
-        """Returns the present part of this trainer, as share() does."""
+        """Returns the present `rank` and `world_size` of this trainer, as share() does."""
         self._share = share(self._options) or self._share
         return self._share
 
@@ -126,13 +127,13 @@ class Group:
         return self._agreements[key]
 
     def expect(self) -> None:
-        """The stream moves to another place, so the ranks compare before the next batch."""
+        """Makes the ranks compare before the next batch, because the stream moves to another position."""
         for agreement in self._agreements.values():
             if agreement is not None:
                 agreement.expect()
 
     def before_first(self, cursor: Cursor) -> None:
-        """Goes over to the present ranks, and compares them if the stream is new or has moved."""
+        """Switches to the present ranks. Compares them if the stream is new or has moved."""
         self.follow(cursor)
         agreement = self.agreement(cursor.native)
         if agreement is not None:
@@ -143,7 +144,7 @@ class Group:
         return not self.is_present(cursor.native) or self.agreement(cursor.native) is not None
 
     def follow(self, cursor: Cursor) -> None:
-        """Before the first batch of a cursor: opens its session anew if it serves other ranks."""
+        """Before the first batch of a cursor: reopens its session if the session serves other ranks."""
         if not self.is_present(cursor.native):
             cursor.reopen()
 
@@ -158,7 +159,8 @@ def _agreement(options: OpenOptions, native: _leat.Stream) -> Agreement | None:
 
 
 def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
-    """The members of struct leat_open_options, without those of this package. `share`: of share()."""
+    """Returns the members of struct leat_open_options, without the options that only this package reads. `share` comes from
+    share()."""
     found: dict[str, Any] = dict(share)
     for name, value in options.items():
         if name == "on_reconnect" and value is not None and not callable(value):
@@ -172,5 +174,5 @@ def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
         elif name in _NATIVE or name in _AS_THEY_ARE:
             found[_NATIVE.get(name, name)] = value
         else:
-            raise SpecError(f'there is no option "{name}"; there are {", ".join(sorted(OpenOptions.__annotations__))}')
+            raise SpecError(f'there is no option "{name}"; the options are {", ".join(sorted(OpenOptions.__annotations__))}')
     return found

@@ -1,15 +1,16 @@
 """Counts the passes over a dataset, in memory that a DataLoader's workers share with the process that made them.
 
-A worker is forked or spawned for each pass and ends with it, so it cannot count passes. Torch does not tell the process of the
-dataset when a pass begins. The first worker of an iteration begins a pass, and the others join it. They know each other by the
-seed that torch gives to an iteration, and by their number. If a worker has already joined a pass, it begins the next one,
-because persistent workers keep their seed. In the process itself each iteration is a pass.
+A pass is one iteration over the dataset. A worker is forked or spawned for each pass and ends with it, so it cannot count
+passes. The process that made the dataset cannot count them either, because torch does not tell it when a pass begins. So the
+first worker of an iteration begins a pass, and the others join it. They recognise each other by the seed that torch gives to an
+iteration, and by their number. Persistent workers keep their seed: a worker that has already joined a pass begins the next one.
+Without workers, each iteration is a pass.
 
-Each process that makes loaders counts for itself, since it may be one of several ranks that were forked or spawned with the
-same dataset. So there is memory for the passes of this process, and memory that it inherited. A worker of a DataLoader uses the
-memory that it inherited, which is that of the process with the loader.
+Each process that makes loaders counts its own passes, since it may be one of several ranks that were forked or spawned with the
+same dataset. So a process has memory for its own passes, and memory that it inherited. A worker of a DataLoader uses the
+inherited memory, which is that of the process with the loader.
 
-Changes are made under a lock of the file, which ends with its process.
+A process changes the memory only while it holds a lock on the file. The lock ends with the process.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Worker(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A pass: its number, its epoch, and whether it is the first one since `set`."""
+    """A pass: its number, its epoch, and whether it is the first pass after a call of `set`."""
 
     number: int
     epoch: int
@@ -78,14 +79,14 @@ class Passes:
         _passes.add(self)
 
     def set(self, epoch: int) -> None:
-        """The next pass of this process or its workers reads this epoch."""
+        """Makes the next pass of this process, or of its workers, read this epoch."""
         _check(epoch)
         with self._locked():
             _, n_passes, _ = self._head()
             _HEAD.pack_into(self._memory, 0, epoch, n_passes, True)
 
     def begin(self, worker: Worker | None) -> Pass:
-        """Begins or joins a pass. With `worker` None, the process itself begins it."""
+        """Begins or joins a pass. If `worker` is None, the process itself begins one."""
         with self._locked():
             number = self._find(worker)
             if number is None:
@@ -103,14 +104,14 @@ class Passes:
                 _HEAD.pack_into(self._memory, 0, given.epoch, given.number, given.is_first)
 
     def end(self, ended: Pass) -> None:
-        """A worker has read its part of a pass to the end."""
+        """Notes that a worker has read its part of a pass to the end."""
         with self._locked():
             seed, count, epoch, is_first, n_ended = self._read(ended.number)
             self._write(ended.number, (seed, count, epoch, is_first, n_ended + 1))
 
     @property
     def open_epoch(self) -> int | None:
-        """The epoch of the last pass, if some of its workers have not read their part to the end."""
+        """The epoch of the last pass, or None if all its workers have read their parts to the end."""
         with self._locked():
             _, n_passes, is_fresh = self._head()
             _, count, epoch, _, n_ended = self._read(n_passes - 1) if n_passes > 0 else (0, 0, 0, 0, 0)
@@ -126,12 +127,12 @@ class Passes:
             _HEAD.pack_into(self._memory, 0, epoch + 1, n_passes, is_fresh)
 
     def keep_steps(self, n_steps: int, world_size: int) -> None:
-        """Keeps the steps of an epoch that was read, over all ranks."""
+        """Stores the number of steps of a complete epoch, over all ranks."""
         with self._locked():
             _STEPS.pack_into(self._memory, _STEPS_AT, n_steps, world_size)
 
     def steps(self, world_size: int) -> int | None:
-        """Returns the steps that a process kept last, or None if they are unknown for this number of ranks."""
+        """Returns the number of steps that a process stored last, or None if it is unknown for this number of ranks."""
         with self._locked():
             n_steps, n_ranks = _STEPS.unpack_from(self._memory, _STEPS_AT)
         return n_steps if n_ranks == world_size else None
@@ -148,11 +149,11 @@ class Passes:
 
     @property
     def is_fresh(self) -> bool:
-        """True if no pass has begun since `set`."""
+        """True if no pass has begun since the last call of `set`."""
         return bool(self._head()[2])
 
     def _shared(self) -> _Memory:
-        """The memory with the passes that this process takes part in."""
+        """The memory that counts the passes of this process: a worker's is that of its DataLoader's process."""
         if self._inherited is not None and _is_worker():
             return self._inherited
         if self._own is None:
@@ -181,11 +182,11 @@ class Passes:
         return (epoch, n_passes, bool(is_fresh)), (n_steps, n_ranks)
 
     def before_fork(self) -> None:
-        """Makes what a forked process inherits, and notes where its own passes start."""
+        """Creates the memory that a forked process inherits, and notes where the child's own passes start."""
         self._start = self._place_now()
 
     def after_fork(self) -> None:
-        """In the forked process: takes the parent's memory for that of its parent."""
+        """In the forked process: treats the present memory as inherited. The child's own memory is created later."""
         self._inherited, self._own = self._shared(), None
 
     def _head(self) -> tuple[int, int, int]:
@@ -201,7 +202,8 @@ class Passes:
 
     def _place(self, worker: Worker) -> int:
         if not 0 <= worker.id < MAX_WORKERS:
-            raise SpecError(f"num_workers is {worker.n_workers}, but a DataLoader over leat may have at most {MAX_WORKERS}")
+            raise SpecError(f"num_workers is {worker.n_workers}, but a DataLoader of a leat dataset may have at most
+            {MAX_WORKERS} workers")
         return _PLACES_AT + worker.id * _PLACE.size
 
     def _find(self, worker: Worker | None) -> int | None:
@@ -223,7 +225,7 @@ class Passes:
         return number
 
     def __getstate__(self) -> dict[str, Any]:
-        """A spawned process inherits the memory. Any other copy begins with the next epoch."""
+        """Lets a spawned process inherit the memory. Any other copy begins with the next epoch."""
         if context.get_spawning_popen() is not None:
             return {"fd": reduction.DupFd(self._shared().fd), "start": self._place_now()}
         return {"epoch": self.next_epoch}

@@ -4,12 +4,12 @@
     for batch in batches:
         ...
 
-Each method returns a new pipeline. These methods read no data, except `map`, and ask no daemon. leat asks a daemon when you
-loop over the pipeline or open it. `spec` and the YAML of `to_yaml` describe the same stream, with the same batches.
+Each method returns a new pipeline. The methods read no data, except `map`, and need no daemon. leat connects to a daemon when
+you loop over the pipeline or open it. `spec` and the YAML of `to_yaml` describe the same stream, with the same batches.
 `_stages.py` has all sources, stages and arguments. It is generated from leat's tables.
 
-leat adds two things: the inputs that you left out (see `inference`) and, without a `select`, a stage `tensors` before `batch`,
-which drops texts.
+leat adds two things: the inputs that you left out (see `inference`) and, if there is no stage `select`, a stage `tensors`
+before `batch`. This stage drops the text fields, which cannot be tensors.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Pipeline(_stages.Stages):
     """A pipeline: a source, stages and options. A pipeline never changes. The first loop opens its stream. Each `iter()` begins
     the next epoch, even if you left an earlier loop in the middle.
 
-    With a `batch` it gives `Batch`es, whose tensors are in shared memory. Without a `batch` it gives records: dicts with `str`
-    for texts, numbers for scalars, and NumPy arrays for lists. You may keep and change these.
+    With a stage `batch`, a loop yields `Batch`es, whose tensors are in shared memory. Without it, a loop yields records: dicts
+    with `str` for texts, numbers for scalars, and NumPy arrays for lists. You may keep and change records.
     """
 
     __slots__ = ("_source", "_stages_", "_options", "_name", "_open_options", "_stream", "_pid", "_chosen", "__weakref__")
@@ -55,7 +55,7 @@ class Pipeline(_stages.Stages):
         options: Mapping[str, Any] | None = None,
         name: str = "pipeline",
     ) -> None:
-        """Arguments are plain values, with absolute paths; see `begin`."""
+        """Expects arguments that are plain values with absolute paths. `begin` converts any others."""
         self._source = source
         self._stages_ = stages
         self._options = dict(options or {})
@@ -67,7 +67,8 @@ class Pipeline(_stages.Stages):
 
     @classmethod
     def begin(cls, kind: str, arguments: Mapping[str, Any]) -> Self:
-        """Makes a pipeline of only this source. `leat.csv(..)` and the other functions do the same, with types."""
+        """Creates a pipeline with only this source. `leat.csv(..)` and the other functions do the same, with typed
+        arguments."""
         if kind not in _stages.SOURCES:
             raise SpecError(f'leat has no source "{kind}"; it has {", ".join(sorted(_stages.SOURCES))}')
         return cls((kind, specs.arguments(kind, arguments)))
@@ -79,7 +80,7 @@ class Pipeline(_stages.Stages):
         return other
 
     def stage(self, kind: str, arguments: Mapping[str, Any]) -> Self:
-        """Adds a stage whose name you know only at run time, with the arguments that are not None. leat fills in inputs that
+        """Adds a stage whose name you know only at run time. leat ignores arguments that are None. leat fills in inputs that
         you leave out."""
         if kind == "tokenize":
             arguments = {**arguments, "tokenizer": _tokenizer_path(arguments.get("tokenizer"))}
@@ -89,7 +90,7 @@ class Pipeline(_stages.Stages):
         return self._changed(stages=(*self._stages_, *found))
 
     def with_options(self, arguments: Mapping[str, Any]) -> Self:
-        """Sets options of the stream. `options` does the same, with types."""
+        """Sets options of the stream. `options` does the same, with typed arguments."""
         return self._changed(options={**self._options, **specs.arguments("options", arguments)})
 
     def named(self, name: str) -> Self:
@@ -97,7 +98,7 @@ class Pipeline(_stages.Stages):
         return self._changed(name=name)
 
     def opened_with(self, **options: Unpack[OpenOptions]) -> Self:
-        """Sets the options of `open` for loops."""
+        """Sets the options with which a loop opens the stream; see OpenOptions."""
         other = self._changed()
         other._open_options = {**self._open_options, **options}
         return other
@@ -115,22 +116,23 @@ class Pipeline(_stages.Stages):
         deadline: float | None = None,
         warn: bool = True,
     ) -> Self:
-        """Calls a Python function for each record. It gets a dict of the fields `inputs` (default: all fields). It returns a
-        dict of the fields that it makes or changes, or None to drop the record. If it raises an exception, the record is a bad
-        record. Lists and arrays of NumPy, torch, JAX and MLX become lists of their dtype.
+        """Calls a Python function for each record. The function gets a dict of the fields `inputs` (default: all fields). It
+        returns a dict of the fields that it adds or changes, or None to drop the record. If it raises an exception, the record
+        counts as a bad record. Lists and arrays of NumPy, torch, JAX and MLX become lists of their dtype.
 
         schema: the types of the returned fields: "text", "int64", "float32", "bool", "float32[8]", "int32[]", torch.int64, ..
-            By default leat takes them from the results for the first records, where arrays of equal length get this length.
+            By default leat infers them from the results for the first records. Arrays that all have one length get this fixed
+            length.
         batched: the function gets a dict of columns with up to `batch_size` rows, with numbers as NumPy arrays. It returns
-            columns with as many rows, or fewer. Timing decides which rows come together. If it returns fewer rows, it must also
-            return the column "_row", or other columns unchanged, so that leat knows which rows are left.
+            columns with as many rows, or fewer. Which rows come in one call depends on timing. If the function returns fewer
+            rows, it must also return the column "_row", or other columns unchanged, so that leat knows which rows are left.
         drops: True if the function may drop records, so that their number is unknown (default: True if `batched` is True, or
             if the code of the function can return None).
         processes: how many processes call the function at once. The result must depend only on the record. leat calls the
             function for the epoch that you read, and for the first `prefetch` batches of the next epoch (at least for a block
             of records).
         deadline: the longest time for a record, in seconds.
-        warn: False ends the CostWarning, which says that each record goes to another process and back as JSON.
+        warn: False turns off the CostWarning, which says that each record goes to another process and back as JSON.
         """
         from . import callables
 
@@ -148,7 +150,7 @@ class Pipeline(_stages.Stages):
 
     @property
     def is_batched(self) -> bool:
-        """True if there is a `batch`. Otherwise a loop gives records."""
+        """True if the pipeline has a stage `batch`. Otherwise a loop yields records."""
         return any(kind == "batch" for kind, _ in self._stages_)
 
     @property
@@ -157,7 +159,7 @@ class Pipeline(_stages.Stages):
         return tuple((kind, MappingProxyType(given)) for kind, given in self._stages_)
 
     def _final_stages(self) -> list[specs.Stage]:
-        """The stages with `tensors` before the `batch`."""
+        """The stages, with the added stage `tensors` before `batch`."""
         at = next((i for i, (kind, _) in enumerate(self._stages_) if kind in _BEHIND_BATCH), len(self._stages_))
         has_choice = any(kind in ("select", "tensors") for kind, _ in self._stages_)
         extra: list[specs.Stage] = []
@@ -179,7 +181,7 @@ class Pipeline(_stages.Stages):
         }
 
     def to_yaml(self, name: str | None = None) -> str:
-        """Writes the stream as YAML for leatd and leatctl, which make the same batches from it. `name` is the name of the
+        """Returns the stream as YAML. leatd and leatctl make the same batches from this YAML. `name` is the name of the
         stream (default: the pipeline's own)."""
         return specs.to_yaml(name or self._name, self._source, self._final_stages(), self._options)
 
@@ -190,7 +192,7 @@ class Pipeline(_stages.Stages):
         )
 
     def _repr_html_(self) -> str:
-        """The view of notebooks: stages, tensors, the first records, the plan."""
+        """The view that notebooks show: stages, tensors, the first records, the plan."""
         from . import showing
 
         return showing.html(self)
@@ -228,14 +230,14 @@ class Pipeline(_stages.Stages):
             raise
 
     def check(self) -> None:
-        """Raises an error if the pipeline is wrong: SpecError with the stage and the argument, NotFoundError or DataError. It
-        reads the beginning of the files."""
+        """Raises an error if the pipeline is wrong: SpecError with the stage and the argument, NotFoundError or DataError.
+        Reads the beginning of the files."""
         self._ask("explain", "--json", "--no-measure")
 
     def head(self, n: int = 3, after: str | int | None = None) -> list[dict[str, Any]]:
         """Returns the first n records after a stage: "source", "tokenize", "pad[2]" for the second `pad`, or an index from 0
-        (default: after all stages). Another process makes them, in the order of the data. Loops are not affected.
-        """
+        (default: after all stages). Another process makes the records, in the order of the data. This does not affect your
+        loops. """
         stages = list(self._stages_)
         asked = ["-n", str(n), "--json", *(["--after", str(after)] if after is not None else [])]
         return [dict(json.loads(line)) for line in self._ask("head", *asked, stages=stages).split("\n") if line]
@@ -259,7 +261,7 @@ class Pipeline(_stages.Stages):
 
     @property
     def stream(self) -> Stream:
-        """The stream of loops, len() and positions. The first use opens it. A forked child opens its own."""
+        """The stream that loops, len() and positions use. The first use opens it. A forked child opens another stream."""
         stream = self._own_stream()
         if stream is not None:
             return stream
@@ -267,7 +269,7 @@ class Pipeline(_stages.Stages):
         return self._keep(self.open(position=place) if place else self.open())
 
     def _first_place(self) -> str:
-        """The position that the next loop begins at, if this process, or the one that forked it, chose one. Otherwise ""."""
+        """The position at which the next loop begins, if this process or its parent has chosen one. Otherwise ""."""
         return self._chosen if self._stream is None else self._stream.chosen
 
     def _own_stream(self) -> Stream | None:
@@ -284,12 +286,12 @@ class Pipeline(_stages.Stages):
         return self.stream.schema
 
     def __iter__(self) -> Iterator[Any]:
-        """Begins the next epoch. Gives `Batch`es or, without a `batch`, records."""
+        """Begins the next epoch. Yields `Batch`es or, without a stage `batch`, records."""
         return iter(self.stream) if self.is_batched else self.records()
 
     def __getitem__(self, index: SupportsIndex) -> Any:
-        """Returns this batch or record of the first epoch for this rank, as a loop gives it. It does not affect your loops. See
-        `Stream.__getitem__`."""
+        """Returns the batch or record with this number, as a loop over the first epoch yields it on this rank. Does not affect
+        your loops. See `Stream.__getitem__`."""
         from .records import record_of
 
         lookup.refuse_loaders(index, "a pipeline", "pipeline")
@@ -297,23 +299,23 @@ class Pipeline(_stages.Stages):
         return batch if self.is_batched else record_of(batch)
 
     def first(self) -> Any:
-        """Returns the first batch or record of the first epoch. It does not affect your loops or other ranks. Raises DataError
-        if there is none."""
+        """Returns the first batch or record of the first epoch. Does not affect your loops or other ranks. Raises DataError if
+        the epoch is empty."""
         from .records import Records
 
         with self.open(epochs=1, agree=False, progress=False) as stream:
             items = iter(stream)
             for item in items if self.is_batched else Records(items):
                 return item
-        raise DataError("the first epoch has no batch, because the stages leave no record")
+        raise DataError("the first epoch has no batch, because the stages drop all records: check filters and maps")
 
     def records(self) -> Records:
-        """The next epoch of a pipeline without a `batch`, as a dict for each record."""
+        """Begins the next epoch of a pipeline without a stage `batch`. Yields a dict for each record."""
         from .records import Records
 
         if self.is_batched:
             raise SpecError(
-                "a pipeline with a `batch` gives no records: loop over the pipeline itself, or leave out the `batch`"
+                "a pipeline with a stage `batch` yields batches, not records: loop over the pipeline itself, or remove `batch`"
             )
         return Records(iter(self.stream))
 
@@ -322,27 +324,27 @@ class Pipeline(_stages.Stages):
         return self.stream.__aiter__() if self.is_batched else self.records()
 
     def __len__(self) -> int:
-        """The number of batches of an epoch for this rank. Raises TypeError with the reason if leat does not know it, at least
-        before it has read an epoch."""
+        """The number of batches of an epoch for this rank. Raises TypeError with the reason if leat does not know the number.
+        leat may know it after it has read an epoch."""
         return len(self.stream)
 
     def __bool__(self) -> bool:
         return True  # its length may be unknown
 
     def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Converted[dict[str, Any]]:
-        """Gives its batches as arrays of "torch", "jax", "mlx" or "numpy". See `Stream.to`."""
+        """Yields the batches as arrays of "torch", "jax", "mlx" or "numpy". See `Stream.to`."""
         from . import frameworks
 
         source = self if self.is_batched else self.stream
         return frameworks.Converted(source, framework, device=device, copy=copy)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the iterator that you began last, for `load_state_dict` of an equal pipeline."""
+        """Returns the position of the iterator that you began last. `load_state_dict` of an equal pipeline accepts it."""
         return self.stream.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iterator continues at this position. Raises PositionError if the pipeline or the data differ. The message
-        says what differs."""
+        """Makes the next iterator continue at this position. Raises PositionError if the pipeline or the data differ. The
+        message says what differs."""
         from .stream import position_of
 
         stream = self._own_stream()
@@ -352,11 +354,11 @@ class Pipeline(_stages.Stages):
             stream.load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator begins this epoch, or continues at a loaded position in this epoch."""
+        """Makes the next iterator begin this epoch, or continue at a loaded position in this epoch."""
         self.stream.set_epoch(epoch)
 
     def close(self) -> None:
-        """Closes its stream. The next loop opens it again, from the beginning."""
+        """Closes the stream of this pipeline. The next loop opens it again, from the beginning."""
         stream, self._stream, self._chosen = self._own_stream(), None, ""
         if stream is not None:
             stream.close()
@@ -369,8 +371,8 @@ class Pipeline(_stages.Stages):
 
 
 def _tokenizer_path(tokenizer: Any) -> Any:
-    """Returns the path of any tokenizer (see Tokenizer.of). It returns an unknown name unchanged, so that the daemon raises the
-    error."""
+    """Returns the path of any tokenizer (see Tokenizer.of). Returns an unknown name unchanged, so that the error comes from the
+    daemon."""
     if tokenizer is None or isinstance(tokenizer, os.PathLike):
         return tokenizer
     if not isinstance(tokenizer, str):
@@ -404,7 +406,8 @@ def _restore(
 
 
 class LeftOutWarning(UserWarning):
-    """The data has fields that leat does not read. To read some of them, name them in `fields`. This also ends the warning."""
+    """The data has fields that leat does not read. To read some of them, name them in `fields`. This also turns off the
+    warning."""
 
 
 def outside() -> int:
@@ -457,9 +460,10 @@ def open(
 ) -> Stream:
     """Opens a stream that an operator has declared in the daemon's settings. `leatctl streams` lists these streams.
 
-    split: "train", "validation" or "test". Opens the stream NAME.SPLIT if it is declared. Otherwise opens NAME, and its stage
-        `split` keeps this part.
-    shuffle: False removes its stages `shuffle`, so that rows come in the order of the data. True requires a stage `shuffle`.
+    split: "train", "validation" or "test". Opens the stream NAME.SPLIT if it is declared. Otherwise opens the stream NAME,
+        whose stage `split` then keeps only this part.
+    shuffle: False removes the stages `shuffle` of the stream, so that rows come in the order of the data. True raises an error
+        if the stream has no stage `shuffle`.
     options: see OpenOptions.
     Raises NotFoundError if there is no such stream. The message suggests the nearest name.
     """
@@ -502,7 +506,7 @@ def concat(*sources: Pipeline | Sequence[Pipeline]) -> Pipeline:
     """Joins several sources, one after the other. The records have the fields that all sources have with the same type.
 
     sources: pipelines, one by one or in a list. Each may have per-record stages (cast, rename, template, tokenize, filter, ..).
-        With them you can give files with different columns the same fields.
+        With these stages, files with different columns can get the same fields.
     """
     return Pipeline.begin("concat", {"sources": _as_sources(sources, "concat")})
 
@@ -516,12 +520,13 @@ def mix(
 ) -> Pipeline:
     """Mixes the records of several sources.
 
-    sources: pipelines, one by one or in a list, with their own stages as in `concat`.
-    weights: a positive number for each source. leat draws records at random, and each source gets this share.
-    proportions: give them instead of weights. The sources then take turns, so that each has its share at any time.
+    sources: pipelines, one by one or in a list. Each may have per-record stages, as in `concat`.
+    weights: a positive number for each source. leat draws records at random, and each source gets a share proportional to its
+        number.
+    proportions: give this instead of weights. The sources then take turns, so that the shares are right at any time.
     exhausted: what happens at the end of a source. "stop" ends the epoch, "repeat" begins the source again until all have been
         read once, and "drop" continues with the other sources.
-    seed: chooses the order of the draws, with weights.
+    seed: the seed of the random draws, only with weights.
     """
     given = {"weights": weights, "proportions": proportions, "exhausted": exhausted, "seed": seed}
     return Pipeline.begin("mix", {"sources": _as_sources(sources, "mix"), **given})
@@ -533,7 +538,7 @@ def source(kind: str, **arguments: Any) -> Pipeline:
 
 
 def from_yaml(path: str | os.PathLike[str], stream: str | None = None) -> Pipeline:
-    """Reads a stream of a YAML file as a pipeline. Paths in it are relative to the file. `stream` is the name of the
+    """Reads a stream of a YAML file as a pipeline. Paths in the file are relative to its folder. `stream` is the name of the
     stream (default: the only one)."""
     file = os.path.abspath(os.fspath(path))
     told = json.loads(programs.leatctl("spec", "--secrets", "--json", file, *([stream] if stream else [])))

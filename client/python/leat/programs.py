@@ -1,6 +1,6 @@
 """Finds and runs leat's programs: leatd, which makes batches, and leatctl.
 
-They are searched in the folder $LEAT_BIN, in the package (of a wheel), beside the package of a build tree, and on the PATH.
+leat looks for them in the folder $LEAT_BIN, in the package (of a wheel), beside the package (of a build tree), and on the PATH.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _folders() -> Iterator[str]:
 
 
 def find(name: str) -> str:
-    """Returns the path of "leatd" or "leatctl". Raises NotFoundError if there is none."""
+    """Returns the path of the program "leatd" or "leatctl". Raises NotFoundError if leat does not find it."""
     for folder in _folders():
         path = os.path.join(folder, name)
         if os.access(path, os.X_OK) and os.path.isfile(path):
@@ -53,7 +53,7 @@ def _error_in(output: str) -> dict[str, Any] | None:
 
 
 def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: type[Error] = DaemonError) -> None:
-    """Raises the error that `leatctl ... --json` printed, else its last message."""
+    """Raises the error that `leatctl ... --json` printed. If it printed none, raises an error with its last message."""
     error = _error_in(output) or _error_in(complaint)
     if error is None:
         name = f"leatctl {arguments[0]}: "
@@ -64,8 +64,8 @@ def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: ty
 
 
 def leatctl(*arguments: str, keep: int | None = None) -> str:
-    """Runs leatctl and returns its output, or raises its error. With --json among the arguments, the error has a place. keep: a
-    descriptor that leatctl inherits.
+    """Runs leatctl and returns its output, or raises its error. With --json among the arguments, the error has a file and a
+    line. keep: a file descriptor that leatctl inherits.
     """
     command = [find("leatctl"), *arguments]
     kept = () if keep is None else (keep,)
@@ -80,7 +80,7 @@ def leatctl(*arguments: str, keep: int | None = None) -> str:
 
 
 def _communicate(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """An exception, such as Ctrl-C, ends the process. The process then removes its incomplete files."""
+    """Waits for the process. An exception here, such as Ctrl-C, ends the process, which first removes its incomplete files."""
     try:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
 """The progress bar of an epoch.
 
-leat shows a bar if the program asks for it (`progress=True`), or if LEAT_PROGRESS is 1. But it shows none unless stderr is a
-terminal, or the program is a notebook. LEAT_PROGRESS=0 hides it. Of several ranks, the first one shows it. The bar is tqdm's
+leat shows a bar if the program asks for it (`progress=True`), or if LEAT_PROGRESS is 1. It shows a bar only in a terminal
+(stderr) or in a notebook. LEAT_PROGRESS=0 hides all bars. Of several ranks, only the first one shows a bar. The bar is tqdm's
 or, if tqdm is not installed, a line of text.
 """
 
@@ -24,14 +24,14 @@ _REDRAW_S = 0.1  # as tqdm
 
 class Bar(Protocol):
     def update(self, n: int = 1) -> Any:
-        """Counts n batches more."""
+        """Adds n batches."""
 
     def close(self) -> None:
-        """Leaves the bar as it is."""
+        """Ends the bar. It stays on the screen."""
 
 
 def is_wanted(asked: bool | None, rank: int = 0) -> bool:
-    """True if this rank shows a bar. asked: the choice of the program, or None."""
+    """True if this rank shows a bar. asked: the value of `progress` that the program gave, or None."""
     said = os.environ.get(VARIABLE, "")
     if said not in ("", "0", "1"):
         raise SpecError(f"the environment variable {VARIABLE} is {said!r}, but it must be 0 or 1")
@@ -53,7 +53,7 @@ def _is_notebook() -> bool:
 
 
 def begin(stream: Stream, batch: Batch) -> Bar:
-    """Makes the bar of the epoch that begins or continues with this batch."""
+    """Creates the bar for the epoch that begins or continues with this batch."""
     done = batch.step // stream.world_size
     total = None if stream.known_steps is None else len(stream)
     name = f"{stream.name} epoch {batch.epoch}"
@@ -66,7 +66,7 @@ def begin(stream: Stream, batch: Batch) -> Bar:
 
 
 class _Line:
-    """A line of text that each update writes again in the same place."""
+    """A bar as a line of text. Each update overwrites the line."""
 
     def __init__(self, name: str, done: int, total: int | None) -> None:
         self._name, self._done, self._total = name, done, total

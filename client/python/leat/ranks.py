@@ -1,8 +1,8 @@
 """Finds the rank of this process, and the number of ranks.
 
-Your arguments come first. Then come torch.distributed or JAX, if the program has initialised them, and then Ray Train, in one
-of its workers. Otherwise libleat looks at the environment variables of the launcher (torchrun, mlx.launch, Open MPI, MPICH,
-Slurm, Kubernetes, or LEAT_RANK and LEAT_WORLD_SIZE). If there is no launcher, this is the only trainer. MLX takes its ranks
+Your arguments come first. Next is torch.distributed or JAX, if the program has initialised it. Next is Ray Train, if this is
+one of its workers. Otherwise libleat reads the environment variables of the launcher (torchrun, mlx.launch, Open MPI, MPICH,
+Slurm, Kubernetes, or LEAT_RANK and LEAT_WORLD_SIZE). Without a launcher, this process is the only trainer. MLX reads its ranks
 from the same variables. This module imports and initialises no framework.
 """
 
@@ -16,7 +16,7 @@ from .errors import SpecError
 
 
 class Ranks(NamedTuple):
-    """Rank `rank` of `world_size`. `source` says where they come from: "torch.distributed", "jax" or "ray.train"."""
+    """Rank `rank` of `world_size`. `source` says where both numbers come from: "torch.distributed", "jax" or "ray.train"."""
 
     rank: int
     world_size: int
@@ -24,7 +24,8 @@ class Ranks(NamedTuple):
 
 
 def find() -> Ranks | None:
-    """Returns the ranks of an initialised framework. If there is none, it returns None, and libleat must ask the launcher."""
+    """Returns the ranks of an initialised framework. Returns None if no framework is initialised: libleat then asks the
+    launcher."""
     return _ask_torch() or _ask_jax() or _ask_ray()
 
 
@@ -40,10 +41,10 @@ def of_group(group: Any) -> Ranks:
 
 
 def options(rank: int | None = None, world_size: int | None = None) -> dict[str, int]:
-    """Returns the options `rank` and `world_size` for opening a stream. Empty if libleat must ask the launcher.
+    """Returns the options `rank` and `world_size` for opening a stream. The dict is empty if libleat must ask the launcher.
 
-    Give both, neither, or only `world_size=1` (this is then the only trainer, and the launcher is ignored). Raises SpecError if
-    one of them is missing.
+    Give both, neither, or only `world_size=1`. With `world_size=1` this process is the only trainer, and leat ignores the
+    launcher. Raises SpecError if only one of them is given otherwise.
     """
     if rank is None and world_size is None:
         found = find()
@@ -62,7 +63,7 @@ def options(rank: int | None = None, world_size: int | None = None) -> dict[str,
 
 
 def _whole(name: str, number: Any) -> int:
-    """SpecError: it is no whole number, for example the text of an environment variable."""
+    """Returns a whole number. Raises SpecError for any other value, for example the text of an environment variable."""
     try:
         return operator.index(number)
     except TypeError:

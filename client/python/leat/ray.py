@@ -1,6 +1,6 @@
 """leat in Ray: `leat.ray.dataset`, and the tasks of `leat.cluster.prepare(executor="ray")`.
 
-Ray Train needs nothing of this module: leat takes ranks from its context, and you save `state_dict()` in a checkpoint of Ray.
+You do not need this module for Ray Train: leat reads the ranks from Ray's context, and you save `state_dict()` in a checkpoint.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def dataset(
 ) -> ray.data.Dataset:
     """Makes a dataset of Ray Data from the rows of an epoch. Ray reads them in tasks of `steps_per_task` steps each.
 
-    A task always gives the same rows, on any host, even if Ray repeats the task. With a prepared set, a cache or an index, a task
-    begins at its first step without reading the steps before. Each host needs leat and the data. Ray divides the rows among its
-    consumers, so the tasks read all steps. Ray keeps the order of the rows if
+    A task always gives the same rows, on any host, even if Ray repeats the task. With a prepared set, a cache or an index, a
+    task begins at its first step without reading earlier steps. Each host needs leat and the data. Together the tasks read all
+    steps, and Ray divides the rows among its consumers. Ray keeps the order of the rows if
     `ray.data.DataContext.get_current().execution_options.preserve_order` is set. A tensor [rows, ..] becomes a column of [..].
 
-    source: a file with streams, or a pipeline. It must have a `batch`.
+    source: a YAML file with streams, or a pipeline. The stream must have a `batch`.
     stream: the name of the stream in the file (default: the only one).
-    steps: how many steps of the epoch to read, from its beginning. You need it if the length of an epoch is unknown. A number
-        above this length means the whole epoch.
+    steps: how many steps of the epoch to read, from its beginning. Give this number if the length of an epoch is unknown. A
+        number above the length means the whole epoch.
     options: options of ray.data.read_datasource, such as num_cpus or concurrency.
 
     Raises SpecError if there is no `batch`, if the length is unknown, or if a tensor does not have one row per record. A task
@@ -70,7 +70,7 @@ class Steps(Datasource):
             self._n_steps = _length(stream.known_steps, steps, stream.native.steps_reason)
             for name, (dtype, _) in stream.schema.items():
                 if dtype == "bfloat16":
-                    raise errors.SpecError(f"{name}: Arrow has no bfloat16: cast it to float32 in the pipeline")
+                    raise errors.SpecError(f"{name} is bfloat16, which Arrow does not have: cast it to float32 in the pipeline")
         elsewhere(self._position, epoch, self._n_steps)
 
     @property
@@ -108,7 +108,7 @@ def _length(known: int | None, steps: int | None, why: str) -> int:
 
 
 def _read(pipeline: Pipeline, position: str, n_steps: int) -> Iterator[Block]:
-    """Yields a block for each batch. It runs in a process of Ray, which keeps its daemon for further tasks."""
+    """Yields a block for each batch. This function runs in a process of Ray, which keeps its daemon running for later tasks."""
     with pipeline.open(rank=0, world_size=1, position=position, steps=n_steps, epochs=1) as stream:
         for batch in stream:
             for name, tensor in batch.items():
@@ -121,7 +121,7 @@ def _read(pipeline: Pipeline, position: str, n_steps: int) -> Iterator[Block]:
 
 
 class Tasks:
-    """An executor, whose calls are tasks of Ray with so many CPUs."""
+    """An executor that runs each call as a task of Ray with `n_cpus` CPUs."""
 
     def __init__(self, n_cpus: int) -> None:
         self._n_cpus = n_cpus

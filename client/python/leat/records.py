@@ -1,6 +1,6 @@
 """Records of a stream without a `batch`: dicts of copied values, which you may keep.
 
-Each record comes in its own slot, which goes back as soon as the record is copied.
+Each record comes in its own slot. leat gives the slot back to the daemon as soon as it has copied the record.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 Accelerate's `prepare()` wraps a DataLoader, as transformers.Trainer does. The wrapper divides the items of the dataset:
 
 - A *dispatcher* (the default for an IterableDataset): process 0 reads P batches of the loader at a time. They are concatenated,
-  sent to all processes and cut into P equal parts. If P does not divide the last rows, it adds first rows.
-- A *shard* (dispatch_batches=False): each process reads everything and keeps its slice of every B x P items. If the last ones
-  are fewer, it adds first items.
+  sent to all processes and cut into P equal parts. If P does not divide the last rows, it fills up with rows from the start.
+- A *shard* (dispatch_batches=False): each process reads everything and keeps its slice of every B x P items, with B items in a
+  batch. If fewer items are left at the end, it fills up with items from the start.
 
-So the dataset must give *all* items, and a number of them that needs no additions. Both wrappers register in
-accelerate.GradientState when their iteration begins, before they ask the dataset. Workers inherit this by fork or pickle.
+So the dataset must yield *all* items, and so many that Accelerate need not fill up. Both wrappers register in
+accelerate.GradientState when their iteration begins, before they read the dataset. Workers inherit this by fork or pickle.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ class Consumer(NamedTuple):
 
     @property
     def round_items(self) -> int:
-        """The items of a round, of which a shard takes its slice."""
+        """The number of items in a round. Each shard keeps its slice of them."""
         size = self.batch_size or 1
         return size if self.is_split else size * self.n_processes
 
     @property
     def own_items(self) -> range:
-        """The items of a round that a shard keeps."""
+        """The items that a shard keeps of each round, as a range of their numbers in the round."""
         size = self.round_items // self.n_processes
         return range(self.process * size, (self.process + 1) * size)
 
 
 def find(dataset: Any) -> Consumer | None:
-    """The loader of Accelerate that iterates over that dataset now, or None."""
+    """Returns the loader of Accelerate that iterates over `dataset` now, or None."""
     state = sys.modules.get("accelerate.state")
     if state is None or not state.GradientState._shared_state:  # not initialised: asking would do it
         return None
@@ -57,7 +57,7 @@ def find(dataset: Any) -> Consumer | None:
 
 
 def count_processes() -> int:
-    """The number of Accelerate's processes; 1 if it is not in use."""
+    """Returns the number of Accelerate's processes, or 1 if the program does not use Accelerate."""
     state = sys.modules.get("accelerate.state")
     if state is None or not state.PartialState._shared_state:
         return 1

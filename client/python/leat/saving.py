@@ -1,6 +1,6 @@
-"""Batches as files: safetensors, .npz, JSONL. `leat_batch_save` in leat.h writes them, and describes their content.
+"""Saves batches as files: safetensors, .npz, JSONL. `leat_batch_save` writes them; leat.h describes their content.
 
-Changes that you made in place, through arrays over the batch, are saved too.
+The files include the changes that you made in place, through arrays that view the batch.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _FORMATS = {
 
 
 def save(batch: _leat.Batch, path: str | os.PathLike[str], format: str | None = None, *, compression: int = 0) -> None:
-    """Writes the batch to a temporary file in the same folder, syncs it, and renames it. So the new file is complete, or the
-    old file stays as it was. Equal batches give equal files. Other threads run meanwhile.
+    """Writes the batch to a temporary file in the same folder, syncs it, and renames it. So either the new file is complete, or
+    the old file is unchanged. Equal batches give equal files. Other threads can run meanwhile.
 
     format: "safetensors" (all dtypes; its metadata has epoch, step and rows), "npz" (for numpy.load; bfloat16 has the dtype
         "V2", and `.view(ml_dtypes.bfloat16)` gives its numbers) or "jsonl" (a line for each row; NaN and infinities are null).
-        If it is None, the suffix of the path decides.
+        If the format is None, the suffix of the path decides.
     compression: only for .npz: 0 for none, or a level from 1 (fast) to 9 (small).
 
     Raises SpecError for an unknown format or a tensor name that the format cannot hold, and DataError for a name that is not UTF-8. Raises

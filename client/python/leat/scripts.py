@@ -1,4 +1,5 @@
-"""The commands `leatd` and `leatctl` that pip puts on the PATH: each becomes the program in leat/bin."""
+"""The commands `leatd` and `leatctl` that pip puts on the PATH. Each replaces itself with the program of its name in
+leat/bin."""
 
 from __future__ import annotations
 
