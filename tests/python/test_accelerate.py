@@ -98,7 +98,7 @@ def test_what_cannot_be_right_is_told(told: list[dict[str, Any]]) -> None:
     for process in told:
         assert "batch_size=1" in process["sharded whole"] and "whole_batches" in process["sharded whole"]
         assert "rows=True" in process["dispatched, of 4"]
-        assert "leave rank and world_size out" in process["with ranks"]
+        assert "remove rank and world_size from TorchDataset" in process["with ranks"]
 
 
 # ---- what the two processes run

@@ -38,8 +38,8 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     # files
     ('leat.csv("nofile.csv").batch(2).head()', leat.NotFoundError, ["nofile.csv: streams.pipeline.source.csv.paths[0]: No such file"]),
     ('next(iter(leat.csv("nofile.csv").batch(2)))', leat.NotFoundError, ["nofile.csv: streams.pipeline.source.csv.paths[0]: No such file"]),
-    ('leat.csv("").head()', leat.SpecError, ["is empty: expected a path"]),
-    ("leat.csv(3)", leat.SpecError, ["3 is a int: expected a path"]),
+    ('leat.csv("").head()', leat.SpecError, ["is empty: give a path"]),
+    ("leat.csv(3)", leat.SpecError, ["3 is a int: give a path"]),
     ('leat.csv(open("titanic.csv"))', leat.SpecError, ["an open file: give its path, 'titanic.csv'"]),
     ('leat.jsonl("titanic.csv").head()', leat.DataError, ["titanic.csv:1:1", "found 'P'"]),
     # names
@@ -71,7 +71,7 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     (f"list({LABELS}.batch(2))", leat.HeldError, ["batches, and `window` allows no more: release() some, make copies"]),
     (f'{LABELS}.batch(2).to("tensorflow")', leat.SpecError, ["'tensorflow' is not one of numpy, torch, jax, mlx"]),
     # other processes and loaders
-    (f"pickle.dumps({LABELS}.batch(2).open())", TypeError, ["cannot pickle or copy a stream", "take its pipeline"]),
+    (f"pickle.dumps({LABELS}.batch(2).open())", TypeError, ["cannot pickle or copy a stream", "pickle its pipeline"]),
     (f"pickle.dumps(iter({LABELS}.batch(2)))", TypeError, ["cannot pickle or copy a stream"]),
     (f"copy.deepcopy({LABELS}.batch(2).first())", TypeError, ["cannot pickle or copy a batch", "batch.to(..)"]),
     (f'copy.copy({LABELS}.batch(2).first()["labels"])', TypeError, ["cannot pickle or copy a tensor", "batch.to(..)"]),

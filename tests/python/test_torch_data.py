@@ -311,7 +311,7 @@ def test_a_state_without_the_rest_of_an_epoch_is_told(batches: Any) -> None:
         assert dataset.state_dict()["epoch"] == 1
     left = iter(loader(dataset, 2))
     next(left)
-    with pytest.warns(RuntimeWarning, match="in epoch 1: this state continues with epoch 2, without the rest"):
+    with pytest.warns(RuntimeWarning, match="this state skips the rest of epoch 1 and continues with epoch 2"):
         assert dataset.state_dict()["epoch"] == 2
     dataset.set_epoch(1)
     with warnings.catch_warnings():

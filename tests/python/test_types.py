@@ -81,9 +81,9 @@ def test_batches_of_a_type() -> None:
         made = list(arrays.into(Data))
         assert all(isinstance(one, Data) for one in made) and made[1].a.tolist() == [2, 3] and made[1].other == 3
         assert [(type(one), one.b.tolist(), one.other) for one in arrays.into(Tuple)][2] == (Tuple, [40], 4)
-        with pytest.raises(errors.SpecError, match="Wrong has the fields d, which a batch does not have; it has a, b, c"):
+        with pytest.raises(errors.SpecError, match="Wrong has the fields d, but a batch has no such tensors; its tensors are a, b, c"):
             arrays.into(Wrong)
-        with pytest.raises(errors.SpecError, match="is not a TypedDict, a dataclass or a NamedTuple"):
+        with pytest.raises(errors.SpecError, match="is not a type for batches: give a TypedDict, a dataclass or a NamedTuple"):
             arrays.into(dict)
 
 

@@ -202,8 +202,9 @@ class Passes:
 
     def _place(self, worker: Worker) -> int:
         if not 0 <= worker.id < MAX_WORKERS:
-            raise SpecError(f"num_workers is {worker.n_workers}, but a DataLoader of a leat dataset may have at most
-            {MAX_WORKERS} workers")
+            raise SpecError(
+                f"num_workers is {worker.n_workers}, but a DataLoader of a leat dataset may have at most {MAX_WORKERS} workers"
+            )
         return _PLACES_AT + worker.id * _PLACE.size
 
     def _find(self, worker: Worker | None) -> int | None:

@@ -1,7 +1,7 @@
 """The parts of a stream as plain values: a source, stages and options, each with its arguments.
 
 Values are normalised. Paths become absolute, because the daemon has another working directory. Numbers of NumPy become
-Python's, and tuples become lists. `to_yaml` writes them as text, for leatctl and for operators.
+numbers of Python, and tuples become lists. `to_yaml` writes the values as YAML, for leatctl and for operators.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _WORDS = {"nan", "inf", "infinity", "true", "false", "yes", "no", "on", "off", "
 
 def dtype_name(given: Any) -> str:
     """Returns the name of a dtype: "int64" for torch.int64, numpy.int64, numpy.dtype("int64"), jax.numpy.int64, mlx.core.int64
-    or int. Raises SpecError if it is not a dtype."""
+    or int. Raises SpecError if the value is not a dtype."""
     name = given if isinstance(given, str) else _dtype(given)
     if name is None:
         raise SpecError(
-            f'{given!r} is not a dtype: expected a name such as "int64", or a dtype of torch, NumPy, JAX or MLX', path="dtype"
+            f'{given!r} is not a dtype: give a name such as "int64", or a dtype of torch, NumPy, JAX or MLX', path="dtype"
         )
     return name
 
 
 def _dtype(given: Any) -> str | None:
-    """Returns the name of a dtype, or None if it is not a dtype."""
+    """Returns the name of a dtype, or None if the value is not a dtype."""
     if isinstance(given, type) and given in _PYTHON_TYPES:
         return _PYTHON_TYPES[given]
     origin = type(given) if not isinstance(given, type) else given
@@ -50,7 +50,7 @@ def _dtype(given: Any) -> str | None:
 
 
 def value(given: Any, where: str) -> Any:
-    """Normalises a value to a number, a text, a list or a map of these. A dtype becomes its name."""
+    """Normalises a value to a number, a text, or a list or dict of such values. A dtype becomes its name."""
     if isinstance(given, (bool, int, float, str)) or given is None:
         return given
     dtype = _dtype(given)
@@ -68,8 +68,8 @@ def value(given: Any, where: str) -> Any:
         raise SpecError(f"{given!r} is an open file: give its path{named}, because the daemon opens it", path=where)
     if isinstance(given, Iterable) and not isinstance(given, (bytes, bytearray)):
         return [value(item, where) for item in given]
-    what = "expected a number, a text, a path, or a list or map of these"
-    raise SpecError(f"{given!r} is a {type(given).__name__}: {what}", path=where)
+    what = "give a number, a str, a path, or a list or dict of such values"
+    raise SpecError(f"{given!r} has type {type(given).__name__}: {what}", path=where)
 
 
 def absolute(path: Any, base: str | None = None) -> Any:
@@ -78,9 +78,9 @@ def absolute(path: Any, base: str | None = None) -> Any:
     if isinstance(path, list):
         return [absolute(item, base) for item in path]
     if not isinstance(path, str):
-        raise SpecError(f"{path!r} is a {type(path).__name__}: expected a path, or a list of paths")
+        raise SpecError(f"{path!r} has type {type(path).__name__}: give a path, or a list of paths")
     if path == "-":
-        raise SpecError('"-" would be the standard input of the daemon, not of your process: give the path of a FIFO')
+        raise SpecError('"-" would mean the standard input of the daemon, not of your process: give the path of a FIFO')
     if not path or _URL.match(path):
         return path
     folder = base or os.getcwd()
@@ -103,7 +103,7 @@ def _resolve(kind: str, found: Arguments, base: str | None) -> Arguments:
 
 
 def arguments(kind: str, given: Mapping[str, Any], base: str | None = None) -> Arguments:
-    """Normalises the arguments that are not None. Paths are relative to `base`."""
+    """Normalises the arguments that are not None. Relative paths start at `base`."""
     found = {name: value(item, f"{kind}.{name}") for name, item in given.items() if item is not None}
     if kind == "exec":
         found.setdefault("directory", base or os.getcwd())
@@ -127,7 +127,7 @@ def _one_stage(stage: str | Mapping[str, Any], base: str | None) -> dict[str, Ar
 
 
 def source_stages(source: Stage) -> list[list[Stage]]:
-    """Returns the own stages of each source of a `concat` or `mix`."""
+    """Returns the stages inside each source of a `concat` or `mix`."""
     found = []
     for item in source[1].get("sources", []):
         own = [(kind, given) for stage in item.get("stages", []) for kind, given in stage.items()]
@@ -140,14 +140,14 @@ def source_stages(source: Stage) -> list[list[Stage]]:
 
 
 def _quote(text: str) -> str:
-    """Double-quotes a text, with escapes for characters that are not printable."""
+    """Puts a text in double quotes, and escapes characters that are not printable."""
     out = []
     for character in text:
         code = ord(character)
         if character in '"\\':
             out.append("\\" + character)
         elif 0xD800 <= code <= 0xDFFF:
-            raise SpecError(f"{text!r} is not a valid text, because it has half of a surrogate pair")
+            raise SpecError(f"{text!r} is not valid text, because it contains only half of a surrogate pair")
         elif character.isprintable() and code != 0xFEFF:
             out.append(character)
         else:
@@ -178,7 +178,7 @@ def flow(item: Any) -> str:
 
 
 def to_yaml(name: str, source: Stage, stages: Sequence[Stage], options: Mapping[str, Any]) -> str:
-    """Writes a file of one stream, for leatd and leatctl."""
+    """Returns the YAML of a file with one stream, for leatd and leatctl."""
     lines = ["streams:", f"  {_scalar(name)}:", f"    source: {flow({source[0]: source[1]})}"]
     lines += [f"    {key}: {flow(item)}" for key, item in options.items()]
     if stages:

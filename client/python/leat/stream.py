@@ -25,9 +25,9 @@ class Stream:
     Each `iter()` begins a new epoch with its own position. next(), state_dict() and similar methods use the iterator that you
     began last. Threads share an epoch if they share its iterator, or if they call next().
 
-    native is the extension's stream. opener opens another session of it. limits are those of `native`. progress shows a bar for
-    each epoch. group has the ranks, and compares them. The
-    session was opened at `position`, if a program gave it.
+    native: the extension's stream. opener: a function that opens another session of the stream. limits: the limits of `native`.
+    progress: True shows a bar for each epoch. group: the ranks, and the object that compares them. position: where the program
+    asked to open the session, or "".
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Stream:
 
     @property
     def _session(self) -> _leat.Stream:
-        """The native stream that describes this one. This opens no session, except for other ranks than before."""
+        """The native stream that describes this stream. Opens a new session only if the ranks have changed."""
         self._follow_ranks()
         session = self._cursor.session
         if session is not None:
@@ -70,7 +70,7 @@ class Stream:
         return self._described
 
     def _follow_ranks(self) -> None:
-        """If no batch was taken of the epoch, it belongs to the present ranks."""
+        """Switches the epoch to the present ranks, if no batch of it was read yet."""
         cursor = self._cursor
         if self._group is not None and cursor.session is not None and not cursor.is_used:
             self._group.follow(cursor)
@@ -91,7 +91,7 @@ class Stream:
 
     @property
     def window(self) -> int:
-        """How many batches you may hold at once, for each iterator."""
+        """How many batches of an iterator you may hold at once."""
         return self._session.window
 
     @property
@@ -104,13 +104,14 @@ class Stream:
 
     @property
     def known_steps(self) -> int | None:
-        """The number of steps of an epoch over all ranks. It is None if leat does not know it yet; leat may know it after the
+        """The number of steps of an epoch over all ranks, or None if leat does not know it yet. leat may know it after the
         first epoch."""
         return steps_of(self._session)
 
     @property
     def n_steps(self) -> int:
-        """The number of steps of an epoch over all ranks. Raises TypeError with the reason if leat does not know it."""
+        """The number of steps of an epoch over all ranks. Raises TypeError with the reason if leat does not know this
+        number."""
         n_steps = self.known_steps
         if n_steps is None:
             raise TypeError(f"leat does not know the number of steps of {self.name}: {self._session.steps_reason}")
@@ -123,7 +124,8 @@ class Stream:
     # ---- batches
 
     def __iter__(self) -> Epoch:
-        """Begins the next epoch at its start. After load_state_dict() or seek(), it begins once at that place."""
+        """Begins the next epoch at its start. The first call after load_state_dict() or seek() begins at their position
+        instead."""
         with self._lock:
             iterator = Epoch(self, self._begin())
             self._iterator = weakref.ref(iterator)
@@ -133,9 +135,9 @@ class Stream:
         return self.__iter__()
 
     def next(self, timeout: float | None = None) -> Batch | None:
-        """Returns the next batch of the epoch that was begun last, or of the next epoch. At the end of each epoch, one thread
-        gets None. After the last epoch, all threads get None. `timeout` is in seconds. With 0, it raises TimedOutError at once
-        if no batch is ready."""
+        """Returns the next batch of the epoch that you began last, or of the next epoch. At the end of each epoch, one thread
+        gets None. After the last epoch, all threads get None. `timeout` is in seconds. With `timeout=0`, the call raises
+        TimedOutError at once if no batch is ready."""
         while True:
             cursor = self._current()
             try:
@@ -146,7 +148,7 @@ class Stream:
                 return batch
 
     async def next_async(self) -> Batch | None:
-        """Like next(), for an event loop. Several tasks may wait at once."""
+        """Like next(), but for an asyncio event loop. Several tasks may wait at once."""
         while True:
             cursor = self._current()
             try:
@@ -157,7 +159,7 @@ class Stream:
                 return batch
 
     def epochs(self, n: int) -> Iterator[Batch]:
-        """Gives the batches of the next n epochs, one epoch after the other."""
+        """Yields the batches of the next n epochs, one epoch after the other."""
         for _ in range(n):
             yield from self
 
@@ -170,7 +172,7 @@ class Stream:
             return self._cursor
 
     def _current(self) -> Cursor:
-        """The cursor that was begun last or, if next() returned its end, the next one."""
+        """The cursor that was begun last. If next() has already returned its end, begins the next cursor."""
         with self._lock:
             return self._begin() if self._cursor.is_end_returned else self._cursor
 
@@ -181,7 +183,7 @@ class Stream:
             return is_first
 
     def _on_end(self, cursor: Cursor) -> None:
-        """Called when an iterator ends or is dropped. The session of the last one continues with the next."""
+        """Called when an iterator ends or is dropped. The next iterator continues with the session of the last one."""
         cursor.is_end_returned |= cursor.is_ended
         if cursor is not self._cursor:
             cursor.leave()
@@ -200,7 +202,7 @@ class Stream:
         return cursor
 
     def state_at(self, position: str) -> dict[str, Any]:
-        """The state_dict() of a position. Raises AgreementError if other ranks have another position."""
+        """Returns the state_dict() of a position. Raises AgreementError if other ranks have another position."""
         native = self._session
         agreement = self._group.agreement(native) if self._group is not None else None
         if agreement is not None:
@@ -208,24 +210,26 @@ class Stream:
         return {"position": position, "version": 1}
 
     def __getitem__(self, index: SupportsIndex) -> Batch:
-        """Returns this batch of the first epoch for this rank, as a loop gives it. It does not affect your loops or other
-        ranks. It is fast if the number follows the last one that you asked for. Otherwise leat may read from the start.
+        """Returns the batch with this number, as a loop over the first epoch yields it on this rank. Does not affect your loops
+        or other ranks. This is fast if you ask for the batches in order. Otherwise leat may read from the start.
 
-        Raises IndexError if there is no such batch. Raises TypeError if the number is negative and the length is not known, or
-        if a loader of torch asks; the message then says what to give to the loader."""
+        Raises IndexError if there is no such batch. Raises TypeError if the number is negative and the length is not known.
+        Also raises TypeError if torch's DataLoader asks; the message then says what to give to the DataLoader."""
         refuse_loaders(index, "a stream", "pipeline")
         return self.lookup.find(index)
 
     @property
     def lookup(self) -> Lookup:
-        """Finds batches by their numbers, in a session of its own."""
+        """Finds batches by their numbers, in a separate session."""
         with self._lock:
             if self._lookup is not None and not self._lookup.serves(self._session):
                 self._lookup.stream.close()
                 self._lookup = None
             if self._lookup is None:
                 if self._opener is None:
-                    raise errors.Error("this stream has only one session, and cannot open another one")
+                    raise errors.Error(
+                        "cannot find batches by number, because this stream cannot open a second session: loop over the stream"
+                    )
                 self._cursor.check_open()
                 native = self._opener(place(self._session.position), Limits(), True)
                 self._lookup = Lookup(Stream(native, opener=self._opener))
@@ -250,8 +254,8 @@ class Stream:
         return step + (self.rank - step) % self.world_size
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterator begins this epoch. If you have loaded a position in this epoch, it continues there. Existing
-        iterators continue."""
+        """Makes the next iterator begin this epoch. If you have loaded a position in this epoch, the iterator continues there.
+        Existing iterators do not change."""
         with self._lock:
             self._cursor.check_open()
             if not self.continues(epoch):
@@ -263,7 +267,7 @@ class Stream:
         return cursor.is_loaded and not cursor.is_used and not self._has_reader and cursor.epoch == epoch
 
     def seek(self, epoch: int, step: int = 0) -> None:
-        """The next iterator, or next(), begins at this rank's first batch at or after `step` (counted over all ranks)."""
+        """Makes the next iterator, or next(), begin at this rank's first batch at or after `step` (counted over all ranks)."""
         self._expect()
         with self._lock:
             last = self._cursor
@@ -280,7 +284,7 @@ class Stream:
                 self._cursor.chosen = place
 
     def _moved(self, session: Session | None, epoch: int, step: int) -> Session | None:
-        """Moves the session to another place. Returns None if it had to close the session."""
+        """Moves the session to another position. Returns None if this was not possible and the session is now closed."""
         if session is None:
             return None
         settle_copies(is_waiting=True)
@@ -293,19 +297,19 @@ class Stream:
 
     @property
     def chosen(self) -> str:
-        """The position that the next loop begins at, if load_state_dict(), seek() or set_epoch() chose it. Otherwise "". A
-        forked child may ask for it."""
+        """The position at which the next loop begins, if load_state_dict(), seek() or set_epoch() chose one. Otherwise "". A
+        forked child may read this too."""
         return "" if self._cursor.is_used else self._cursor.chosen
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns {"position": text, "version": 1}. It is equal for all ranks that have got the same number of batches. Call it
-        on all ranks, because it compares their positions (see OpenOptions.agree). The attribute `position` is the text alone,
-        without a comparison."""
+        """Returns {"position": text, "version": 1}. The result is equal on all ranks that have read the same number of batches.
+        Call state_dict() on all ranks, because it compares their positions (see OpenOptions.agree). The attribute `position` is
+        the text alone, and does not compare."""
         self._follow_ranks()
         return self.state_at(self.position)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iterator, or next(), continues at the position of a state_dict(), on any number of ranks. Raises
+        """Makes the next iterator, or next(), continue at the position of a state_dict(), on any number of ranks. Raises
         PositionError if the position belongs to another stream or other data. The message says what differs."""
         position = position_of(state)
         self._cursor.check_open()
@@ -324,7 +328,8 @@ class Stream:
             self._group.expect()
 
     def _let_go(self) -> Session | None:
-        """Takes the session from the last cursor, unless an iterator uses it. A thread that waits for a batch stops waiting."""
+        """Takes the session from the last cursor, unless an iterator uses this session. A thread that waits for a batch stops
+        waiting."""
         self._described = self._session
         last, has_reader, self._iterator = self._cursor, self._has_reader, None
         if has_reader and not last.is_over:
@@ -334,8 +339,8 @@ class Stream:
     # ---- the rest
 
     def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Converted[dict[str, Any]]:
-        """Gives the same epochs as dicts of arrays of "torch", "jax", "mlx" or "numpy"; see Batch.to(). `.into(Kind)` makes
-        objects of your own type of them."""
+        """Returns an iterable of the same epochs, with batches as dicts of arrays of "torch", "jax", "mlx" or "numpy"; see
+        Batch.to(). `.into(Kind)` on the result makes objects of your own type."""
         from . import frameworks
 
         return frameworks.Converted(self, framework, device=device, copy=copy)
@@ -353,7 +358,7 @@ class Stream:
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
-            "cannot pickle or copy a stream, because it belongs to the process that opened it: take its pipeline, or"
+            "cannot pickle or copy a stream, because it belongs to the process that opened it: pickle its pipeline, or"
             " leat.TorchDataset(pipeline)"
         )
 

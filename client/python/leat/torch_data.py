@@ -4,13 +4,13 @@ Accelerate.
     dataset = leat.TorchDataset(leat.csv("train.csv").tokenize("./modernbert").pad(128).batch(32))
     loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
 
-Its items are whole batches (`BatchDict`), which the pipeline's own `batch` makes. With `rows=True` they are single rows, for a
-loader that makes batches itself. Each iteration is one epoch.
+The items of the dataset are whole batches (`BatchDict`), which the pipeline's stage `batch` makes. With `rows=True` they are
+single rows, for a loader that makes batches itself. Each iteration is one epoch.
 
-A step of the stream belongs to one rank (see `ranks`), and there to one worker of the DataLoader, in turn. So all workers
-together give the same sequence as without workers. Every worker opens a session for its rank, and skips the steps of the other
-workers, which costs one packet per step. If Accelerate divides the items among processes, it gets all of them (see
-`resharding`).
+Each step of the stream belongs to one rank (see `ranks`). The DataLoader's workers on a rank take turns with its steps. So all
+workers together yield the same sequence as without workers. Every worker opens a session for its rank, and skips the steps of
+the other workers, which costs one packet per step. If Accelerate divides the items among processes, the dataset yields all of
+them (see `resharding`).
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ from .stream import Stream
 
 STATE_VERSION = 1
 _NOT_ROWS = (
-    "its items are whole batches, which the pipeline's `batch` makes, and must not be batched again: give "
+    "each item is already a whole batch, made by the pipeline's stage `batch`: give "
     "DataLoader(..., batch_size=None), or TorchDataset(..., rows=True) so that the loader batches single rows"
 )
 
 
 class BatchDict(dict[str, torch.Tensor]):
-    """A whole batch: a dict of names to tensors [rows, ...]. torch's default collation refuses to stack it."""
+    """A whole batch: a dict of names to tensors [rows, ...]. torch's default collation raises an error instead of stacking
+    it."""
 
 
 class Mark(NamedTuple):
-    """The place after an item, where a pass continues."""
+    """The position after an item, at which a pass continues."""
 
     position: str | None  # of the stream; None: the start of the epoch
     seen: int  # batches of this rank in this pass, including other workers'
@@ -59,17 +60,17 @@ Marked = tuple[Item | None, Mark]
 class TorchDataset(IterableDataset[Item]):
     """The batches of a pipeline, or of a declared stream, as torch tensors.
 
-    source: a leat.Pipeline, or the name of a stream that an operator has declared. The first item opens it, in the process that
-        reads it.
-    rows: True gives single rows of the batches. A pipeline without `batch` gives its records, with texts as str, which is
-        slower.
-    copy: as in Batch.to. None makes copies. False makes tensors that view the slots; they are writable, and you must delete
-        them soon.
-    rank, world_size: those of this trainer (default: what leat.ranks finds).
+    source: a leat.Pipeline, or the name of a stream that an operator has declared. The stream opens at the first item, in the
+        process that reads the item.
+    rows: True yields single rows of the batches. A pipeline without a stage `batch` then yields its records, with texts as str;
+        this is slower.
+    copy: as in Batch.to. None makes copies. False makes tensors that view the slots. They are writable, and you must delete
+        them soon, because the daemon reuses the slots.
+    rank, world_size: the rank of this trainer and the number of ranks (default: leat.ranks finds them).
     options: as in Pipeline.open.
 
     len() is the number of items of an epoch for this rank. For rows, it counts the last batch as full. It raises TypeError with
-    the reason if leat does not know it. Under Accelerate, it is the number for all processes, as Accelerate expects.
+    the reason if leat does not know the number. Under Accelerate, it counts the items of all processes, as Accelerate expects.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class TorchDataset(IterableDataset[Item]):
             self._load_position(options.pop("position"))
 
     def __iter__(self) -> Iterator[Item]:
-        """Begins the next epoch, or the epoch of set_epoch or load_state_dict."""
+        """Begins the next epoch, or the epoch that set_epoch or load_state_dict has chosen."""
         consumer = self._find_consumer()
         worker = _find_worker()
         begun = self._passes.begin(worker)
@@ -125,31 +126,33 @@ class TorchDataset(IterableDataset[Item]):
         return n_steps - n_steps % n_processes if is_whole else n_steps
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration, in any worker, begins this epoch. If you have loaded a state of this epoch, it continues there."""
+        """Makes the next iteration, in any worker, begin this epoch. If you have loaded a state of this epoch, it continues
+        there."""
         consumer = resharding.find(self)
         if consumer is not None:
             self._check(consumer)
         self._passes_from(epoch, self._pending if self._is_pending(epoch) else START)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of this process, for load_state_dict(), also of another dataset over the same source. If workers read,
-        it is the start of the next epoch, because only the workers know their positions. StatefulDataLoader asks them."""
+        """Returns the position of this process. load_state_dict() accepts it, also on another dataset over the same source. If
+        workers read, it is the start of the next epoch, because only the workers know their positions. StatefulDataLoader asks
+        the workers."""
         current = self._current
         if current is not None and current.begun.number == self._passes.last and not current.is_ended and not self._passes.is_fresh:
             return current.state_dict()
         epoch = self._passes.open_epoch
         if epoch is not None:
             warnings.warn(
-                f"only the workers know how far they are in epoch {epoch}: this state continues with epoch {epoch + 1}, without "
-                "the rest. To save a state in the middle of an epoch, use StatefulDataLoader of torchdata",
+                f"this state skips the rest of epoch {epoch} and continues with epoch {epoch + 1}, because only the "
+                "DataLoader's workers know their positions. To save a state in the middle of an epoch, use torchdata's StatefulDataLoader",
                 RuntimeWarning,
                 stacklevel=2,
             )
         return _state(self._passes.next_epoch, self._pending if self._passes.is_fresh else START, False)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iteration continues at this position. It raises PositionError if the source has changed. Raises SpecError if
-        this is not a state."""
+        """Makes the next iteration continue at this position. That iteration raises PositionError if the source has changed.
+        This call raises SpecError if `state` is not a state."""
         epoch, mark, is_ended = _read_state(state)
         self._passes_from(epoch + is_ended, START if is_ended else mark)
 
@@ -181,15 +184,20 @@ class TorchDataset(IterableDataset[Item]):
         who = "this loader of Accelerate" if consumer.n_processes > 1 else "this loader"
         if consumer.n_processes > 1 and self._given != (None, None):
             raise SpecError(
-                f"{who} divides what it reads among {consumer.n_processes} processes: leave rank and world_size out of TorchDataset"
+                f"{who} already divides the items among {consumer.n_processes} processes: remove rank and world_size "
+                "from TorchDataset(..)"
             )
         is_whole = consumer.batch_size is None or (consumer.batch_size == 1 and _takes_whole(consumer.collate))
         if self.rows and consumer.batch_size is None:
-            raise SpecError("rows=True needs a loader with a batch_size, but it is None: give a batch_size, or rows=False for whole batches")
+            raise SpecError(
+                "rows=True needs a loader that makes batches, but its batch_size is None: give a batch_size, or rows=False for "
+                "whole batches"
+            )
         if not self.rows and not is_whole:
             raise SpecError(
-                f"{who} makes batches of {consumer.batch_size} items of TorchDataset, but {_NOT_ROWS}. For transformers.Trainer, give "
-                "rows=True, or per_device_train_batch_size=1 with data_collator=leat.torch_data.whole_batches"
+                f"{who} makes batches of {consumer.batch_size} items of a TorchDataset, but {_NOT_ROWS}. For "
+                "transformers.Trainer, give rows=True, or per_device_train_batch_size=1 with "
+                "data_collator=leat.torch_data.whole_batches"
             )
         if consumer.kind == resharding.SHARD and not self.rows and (consumer.batch_size is None or consumer.is_split):
             raise SpecError(
@@ -201,13 +209,13 @@ class TorchDataset(IterableDataset[Item]):
         return self._known_share or ranks.options(*self._given)
 
     def _check_even(self, share: Mapping[str, int]) -> None:
-        """Checks that all ranks get the same number of rows. Raises SpecError if they may not, because DDP would wait for ever."""
+        """Checks that all ranks get the same number of rows. Otherwise raises SpecError, because DDP would wait forever."""
         stages = getattr(self.source, "stages", ())
         given = next((given for kind, given in stages if kind == "batch"), None)
         if share.get("world_size", 1) > 1 and given is not None and not (given.get("drop_last") and "batch_size" in given):
             raise SpecError(
-                "with rows=True and several ranks, `batch` needs batch_size and drop_last=True: a smaller batch would give its rank "
-                "fewer rows, and the other ranks would wait for ever"
+                "with rows=True and several ranks, the stage `batch` needs batch_size and drop_last=True: with a smaller "
+                "last batch, one rank would get fewer rows, and the other ranks would wait forever"
             )
 
     def _stream(self, share: Mapping[str, int], epoch: int, position: str | None) -> Stream:
@@ -248,7 +256,7 @@ class TorchDataset(IterableDataset[Item]):
 
 
 class _Feed:
-    """A stream of this process for a share of the steps, kept from epoch to epoch."""
+    """A stream that this process keeps open from epoch to epoch, for its share of the steps."""
 
     def __init__(self, dataset: TorchDataset, share: Mapping[str, int]) -> None:
         self._source = dataset.source
@@ -263,11 +271,11 @@ class _Feed:
         return self._pid == os.getpid()
 
     def fits(self, share: Mapping[str, int]) -> bool:
-        """True if it serves this share in this process."""
+        """True if the stream serves this share in this process."""
         return self.is_own and self._share == dict(share)
 
     def at(self, epoch: int, position: str | None) -> Stream:
-        """Returns the stream. Its next iterator begins the epoch, or continues at a position in it."""
+        """Returns the stream. Its next iterator begins the epoch, or continues at a position in this epoch."""
         if self._stream is None:
             place: dict[str, Any] = {"first_epoch": epoch} if position is None else {"position": position}
             self._stream = self._open({**self._options, **place})
@@ -291,7 +299,7 @@ class _Feed:
 
 
 class _Place:
-    """A pass, and its place."""
+    """A pass, and its position."""
 
     def __init__(self, begun: Pass, mark: Mark) -> None:
         self.begun = begun
@@ -374,7 +382,7 @@ class _Pass(Iterator[Item]):
         return ((batch, after) for batch, _, after in batches)
 
     def _take(self, share: Mapping[str, int], turn: int, n_turns: int) -> Iterator[tuple[Item, Mark, Mark]]:
-        """Yields this worker's batches, each with the marks before and after it."""
+        """Yields this worker's batches, each with the positions before and after it."""
         place = self._place
         seen = place.mark.seen
         stream = self._dataset._stream(share, place.epoch, place.mark.position)
@@ -404,14 +412,14 @@ def whole_batches(items: Sequence[Item]) -> Item:
     """A `collate_fn` (`data_collator` of a Trainer) for loaders whose batch_size must be 1. It returns the only item."""
     if len(items) != 1:
         raise SpecError(
-            f"{len(items)} whole batches cannot be joined: give the loader batch_size=1 (Trainer:"
+            f"whole_batches() needs a single item, but the loader gave it {len(items)}: give the loader batch_size=1 (Trainer:"
             " per_device_train_batch_size=1)"
         )
     return items[0]
 
 
 def _refuse(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
-    raise SpecError(f"DataLoader makes a batch of {len(batch)} items of TorchDataset, but {_NOT_ROWS}")
+    raise SpecError(f"DataLoader makes a batch of {len(batch)} items of a TorchDataset, but {_NOT_ROWS}")
 
 
 default_collate_fn_map[BatchDict] = _refuse
@@ -437,17 +445,20 @@ def _turns(worker: Worker | None) -> tuple[int, int]:
 
 
 def _n_rows(batch: Item) -> int:
-    """Returns the number of rows. Raises SpecError if a tensor has another number of rows."""
+    """Returns the number of rows of a batch. Raises SpecError if its tensors have different numbers of rows."""
     sizes = {name: tensor.shape[0] if tensor.ndim else -1 for name, tensor in batch.items()}
     n_rows = next(iter(sizes.values()), 0)
     odd = [f"{name} {list(batch[name].shape)}" for name, size in sizes.items() if size != n_rows or size < 0]
     if odd:
-        raise SpecError(f"a batch of {n_rows} rows cannot be cut into rows: {', '.join(odd)} does not have one entry for each row")
+        raise SpecError(
+            f"cannot cut a batch of {n_rows} rows into rows, because these tensors do not have one entry for each row: "
+            f"{', '.join(odd)}"
+        )
     return n_rows
 
 
 def _rows_of(batches: Iterable[tuple[Item, Mark, Mark]], start: Mark) -> Iterator[Marked]:
-    """Yields single rows, which view their batch. It skips the rows before `start`."""
+    """Yields single rows, which view their batch. Skips the rows before `start`."""
     for batch, before, after in batches:
         n_rows = _n_rows(batch)
         n_given = start.rows if before.seen == start.seen else 0
@@ -458,14 +469,13 @@ def _rows_of(batches: Iterable[tuple[Item, Mark, Mark]], start: Mark) -> Iterato
 
 
 def _rounds_of_rows(rows: Iterator[Marked], size: int) -> Iterator[Marked]:
-    """Yields a multiple of `size` rows."""
+    """Yields rows. Drops rows at the end, so that their number is a multiple of `size`."""
     while len(taken := list(islice(rows, size))) == size:
         yield from taken
 
 
 def _rounds_of_batches(batches: Iterator[Marked], consumer: resharding.Consumer) -> Iterator[Marked]:
-    """Yields a batch for each process in rounds. It cuts the last batch so that the rows of a round are a multiple of the
-    processes."""
+    """Yields rounds with one batch for each process. Cuts the last batch so that all processes get equally many rows."""
     size = 1 if consumer.is_split else consumer.n_processes
     while len(taken := list(islice(batches, size))) == size:
         n_over = sum(_n_rows(cast(Item, batch)) for batch, _ in taken) % consumer.n_processes
@@ -479,8 +489,8 @@ def _rounds_of_batches(batches: Iterator[Marked], consumer: resharding.Consumer)
 
 
 def _between(batches: Iterator[Marked], consumer: resharding.Consumer, mark: Mark) -> Iterator[Marked]:
-    """Yields this process's batches at their places in rounds, and None at the places of other processes. `mark` is the mark
-    before these batches."""
+    """Yields this process's batches at their places in rounds, and None at the places of other processes. `mark` is the
+    position before these batches."""
     for batch, after in batches:
         for i in range(consumer.n_processes):
             mark = after if i >= consumer.process else mark

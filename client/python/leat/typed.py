@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 def _is_not_required(annotation: Any) -> bool:
-    """True for NotRequired in an annotation that is a text. Python 3.11 does not evaluate such a text."""
+    """True for NotRequired in an annotation that is a str. Python 3.11 does not evaluate such an annotation."""
     return str(getattr(annotation, "__forward_arg__", "")).removeprefix("typing.").startswith("NotRequired[")
 
 
 class Kind(Generic[T]):
-    """A TypedDict, a dataclass or a NamedTuple. Its fields are names of tensors."""
+    """A TypedDict, a dataclass or a NamedTuple whose fields are named after tensors."""
 
     def __init__(self, kind: type[T]) -> None:
         """Raises SpecError if the type is not one of these."""
@@ -34,17 +34,17 @@ class Kind(Generic[T]):
         elif fields is not None:
             names, needed = set(fields), set(fields) - set(cast(Any, kind)._field_defaults)
         else:
-            raise SpecError(f"{kind!r} is not a TypedDict, a dataclass or a NamedTuple")
+            raise SpecError(f"{kind!r} is not a type for batches: give a TypedDict, a dataclass or a NamedTuple")
         self._kind = kind
         self._names, self._needed = names, needed
 
     def check(self, tensors: Iterable[str]) -> None:
-        """Raises SpecError if the type needs a tensor that is not there."""
+        """Raises SpecError if the type needs a tensor that a batch does not have."""
         there = list(tensors)
         missing = sorted(self._needed - set(there))
         if missing:
             raise SpecError(
-                f"{self._kind.__name__} has the fields {', '.join(missing)}, which a batch does not have; it has"
+                f"{self._kind.__name__} has the fields {', '.join(missing)}, but a batch has no such tensors; its tensors are"
                 f" {', '.join(there)}"
             )
 
