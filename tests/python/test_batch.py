@@ -321,7 +321,7 @@ class TestWrites:
         with numbers.open("wide", delivery="copy") as stream:
             for batch in stream.epochs(2):
                 tensor = batch["wide"]
-                with pytest.raises(ValueError, match="there is no ring"):
+                with pytest.raises(ValueError, match="there is no shared memory ring"):
                     batch.ring()
                 assert tensor.data_ptr == tensor.shared_ptr
                 assert [row.index(1.0) for row in tensor.tolist()] == [batch.step * 10 + i for i in range(10)]

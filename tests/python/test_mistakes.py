@@ -38,8 +38,8 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     # files
     ('leat.csv("nofile.csv").batch(2).head()', leat.NotFoundError, ["nofile.csv: streams.pipeline.source.csv.paths[0]: No such file"]),
     ('next(iter(leat.csv("nofile.csv").batch(2)))', leat.NotFoundError, ["nofile.csv: streams.pipeline.source.csv.paths[0]: No such file"]),
-    ('leat.csv("").head()', leat.SpecError, ["is empty: give a path"]),
-    ("leat.csv(3)", leat.SpecError, ["3 is a int: give a path"]),
+    ('leat.csv("").head()', leat.SpecError, ["is empty: expected a path"]),
+    ("leat.csv(3)", leat.SpecError, ["3 has type int: give a path"]),
     ('leat.csv(open("titanic.csv"))', leat.SpecError, ["an open file: give its path, 'titanic.csv'"]),
     ('leat.jsonl("titanic.csv").head()', leat.DataError, ["titanic.csv:1:1", "found 'P'"]),
     # names

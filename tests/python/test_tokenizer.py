@@ -535,7 +535,7 @@ def test_chats_that_are_refused() -> None:
     for bad in ([], "Hi", {"role": "user"}, [{"role": "user"}], [{"role": "who", "content": "x"}], [[]], 3):
         with pytest.raises((ValueError, TypeError)):
             ours.apply_chat_template(bad, chat_template="chatml")  # type: ignore[arg-type]
-    with pytest.raises(leat.SpecError, match="tokenizer_kwargs has 'stride'; it takes padding_side"):
+    with pytest.raises(leat.SpecError, match="tokenizer_kwargs has no option 'stride'; the options are padding_side"):
         ours.apply_chat_template([{"role": "user", "content": "Hi"}], "chatml", tokenizer_kwargs={"stride": 3})
     with pytest.raises(leat.SpecError, match="gemma has no place for a system message"):
         ours.apply_chat_template([{"role": "user", "content": "Hi"}], "gemma", system="x")
@@ -655,7 +655,7 @@ def test_buffers_of_the_wrong_size() -> None:
 @pytest.mark.parametrize("marks", [[(0, 9)], [(2, 1)], [(1, 2), (0, 1)], [(0, 2), (1, 3)]])
 def test_marks_outside_of_the_text(marks: list[tuple[int, int]]) -> None:
     packed = b"".join(struct.pack("=II", *pair) for pair in marks)
-    with pytest.raises(ValueError, match="no|must be ascending"):
+    with pytest.raises(ValueError, match="no|in ascending order"):
         small("gpt2").native.encode(["a b"], None, [packed], columns=16)
     with pytest.raises(ValueError):
         small("gpt2").native.encode(["a b"], None, [], columns=16)

@@ -1,6 +1,6 @@
 """The result of a tokenizer: a mapping of names to lists of numbers, or to arrays of a framework.
 
-The extension writes arrays once, into the framework's memory, without lists of Python numbers in between.
+The extension writes arrays directly into the framework's memory, without lists of Python numbers in between.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ FRAMEWORKS = {
 
 
 class Encoding(dict[str, Any]):
-    """input_ids, attention_mask, ... of one text or of several. Entries are attributes too, as in transformers.BatchEncoding.
-    encoding[0] is the TokenEncoding of row 0, and encoding[:2] is a list of two of them.
-    """
+    """input_ids, attention_mask, ... of one text or of several texts. Entries are attributes too, as in
+    transformers.BatchEncoding. encoding[0] is the TokenEncoding of row 0, and encoding[:2] is a list with those of rows 0 and
+    1. """
 
     _tokenizer: Tokenizer | None = None
     _source: Source | None = None
@@ -49,20 +49,20 @@ class Encoding(dict[str, Any]):
 
     def _made_rows(self, wanted: str) -> list[TokenEncoding]:
         if self._source is None:
-            raise SpecError(f"{wanted} is not available: no call of a tokenizer made this encoding")
+            raise SpecError(f"{wanted} is not available, because this encoding is not the result of a call of a tokenizer")
         if self._rows is None:
             self._rows = self._source.rows()
         return self._rows
 
     def _ask(self, method: str, one: int, other: int | None, *more: int) -> Any:
-        """Calls a method of a row with a place in it: of row `one` with `other`, or of row 0 with `one`."""
+        """Calls a method of a row with a position in the row: of row `one` with `other`, or of row 0 with `one`."""
         rows = self._made_rows(f"{method}()")
         row, place = (rows[0], one) if other is None else (rows[one], other)
         return getattr(row, method)(place, *more)
 
     @property
     def encodings(self) -> list[TokenEncoding] | None:
-        """The TokenEncoding of each row, or None if no call of a tokenizer made this encoding."""
+        """The TokenEncoding of each row, or None if this encoding is not the result of a call of a tokenizer."""
         return None if self._source is None else self._made_rows("encodings")
 
     @property
@@ -75,7 +75,7 @@ class Encoding(dict[str, Any]):
         return None if self._source is None else 1 if self._source.inputs.pairs is None else 2
 
     def tokens(self, batch_index: int = 0) -> list[str]:
-        """Returns the tokens of a row, with the spelling that they have in the text."""
+        """Returns the tokens of a row as strings, as the vocabulary spells them or, if the vocabulary differs, as the text does."""
         return self._made_rows("tokens()")[batch_index].tokens
 
     def sequence_ids(self, batch_index: int = 0) -> list[int | None]:
@@ -150,7 +150,7 @@ def framework_of(name: object) -> str:
 
 
 def array_framework(value: Any) -> str | None:
-    """Returns the framework of an array, or of a list of arrays, or None if it is neither."""
+    """Returns the framework of an array, or of a list of arrays. Returns None for any other value."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     module = type(value).__module__.partition(".")[0]
@@ -177,7 +177,7 @@ def make_array(framework: str, encodings: Encodings, column: str, width: int, fi
 
 
 def flat_array(encodings: Encodings, column: str) -> Any:
-    """An int32 array of NumPy of a column, row after row."""
+    """Returns a column as an int32 array of NumPy, row after row."""
     n = encodings.n_tokens
     array = importlib.import_module("numpy").empty((n, 2) if column == "offset_mapping" else n, "int32")
     encodings.flat(column, array)
@@ -185,7 +185,7 @@ def flat_array(encodings: Encodings, column: str) -> Any:
 
 
 def row_offsets(encodings: Encodings) -> Any:
-    """An int64 array: where each row of a flat array starts, and where the last one ends."""
+    """Returns an int64 array: where each row of a flat array starts, and where the last row ends."""
     array = importlib.import_module("numpy").empty(len(encodings) + 1, "int64")
     encodings.row_offsets(array)
     return array
@@ -219,7 +219,7 @@ _MAKERS = {"numpy": _with_numpy, "torch": _with_torch, "jax": _with_jax, "mlx": 
 
 
 def from_lists(value: Any, framework: str, name: str) -> Any:
-    """Makes an array of lists. Floats stay floats. Raises SpecError if the lists have different lengths."""
+    """Converts lists to an array. Floats stay floats. Raises SpecError if the lists have different lengths."""
     value = as_list(value)
     try:
         if framework == "torch":
@@ -229,5 +229,5 @@ def from_lists(value: Any, framework: str, name: str) -> Any:
         module = importlib.import_module("numpy" if framework == "numpy" else "jax.numpy")
         return module.asarray(value)
     except (ValueError, TypeError) as error:
-        hint = "rows of several lengths need padding=True"
-        raise SpecError(f"no array can be made of {name!r}: {hint} ({error})") from None
+        hint = "rows of different lengths need padding=True"
+        raise SpecError(f"cannot make an array of {name!r}: {hint} ({error})") from None

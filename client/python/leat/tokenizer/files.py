@@ -69,36 +69,36 @@ def _read_object(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise SpecError(f"the file is not valid JSON: {error}", file=str(path)) from None
     if not isinstance(value, dict):
-        raise SpecError(f"the file must hold an object, but it holds a {type(value).__name__}", file=str(path))
+        raise SpecError(f"the file must contain a JSON object, but its value has type {type(value).__name__}", file=str(path))
     return value
 
 
 def usual_names(config: Mapping[str, Any], native: _leat.Tokenizer) -> dict[str, str | None]:
-    """Names tokens by their spelling, if the files name none."""
+    """Finds the special tokens by their usual spellings, if the files name none."""
     if any(spelling(config.get(name)) for name in TOKEN_NAMES):
         return {}
     return {name: _usual(spellings, native) for name, spellings in _SPELLINGS.items()}
 
 
 def pad_name(native: _leat.Tokenizer) -> dict[str, str | None]:
-    """The pad_token, which the stage `pad` uses too: see leat_tokenizer_pad_id() in tokenizer.h."""
+    """Returns the pad_token. The stage `pad` uses the same token: see leat_tokenizer_pad_id() in tokenizer.h."""
     return {} if native.pad_id is None else {"pad_token": native.token(native.pad_id)}
 
 
 def token_names(config: Mapping[str, Any], native: _leat.Tokenizer) -> dict[str, str]:
-    """Returns a dict of bos_token, pad_token, ... to tokens that the tokenizer has."""
+    """Returns a dict of names (bos_token, pad_token, ...) to tokens. It contains only tokens that the tokenizer has."""
     names = {name: spelling(config.get(name)) for name in TOKEN_NAMES}
     return {name: token for name, token in names.items() if token is not None and native.id(token) is not None}
 
 
 def check_names(config: Mapping[str, Any], settings: Mapping[str, Any], native: _leat.Tokenizer, place: Path) -> None:
-    """Raises SpecError if a given name, or the pad_token of a file, is not a token."""
+    """Raises SpecError if a token in `settings`, or the pad_token of a file, is not a token of the tokenizer."""
     for name in TOKEN_NAMES:
         given = settings.get(name, config.get(name) if name == "pad_token" else None)
         token = spelling(given)
         if given is not None and (native.id(token) is None if token is not None else name in settings):
             where = None if name in settings else str(folder_of(place) / CONFIG)
-            hint = f"give a token that it has, {name}=..., or add this token to tokenizer.json"
+            hint = f"give one of its tokens with {name}=..., or add this token to tokenizer.json"
             raise SpecError(f"{name} is {token or given!r}, which is not a token of {place}: {hint}", file=where)
 
 

@@ -1,4 +1,4 @@
-"""Padding and truncation of a call, by the rules of transformers. The default length is the model's. If you give only
+"""Padding and truncation of a call, by the rules of transformers. The default max_length is the model's limit. If you give only
 max_length, texts are truncated.
 """
 
@@ -69,7 +69,8 @@ class Lengths:
         self._settle(tokenizer)
 
     def _settle(self, tokenizer: Tokenizer) -> None:
-        """Takes the model's length by default. If it has none, there is neither truncation nor padding to max_length."""
+        """Uses the model's limit as the default max_length. If the model has no limit, texts are neither truncated nor padded
+        to it."""
         if self.max_length is None and tokenizer.model_max_length <= _LONG:
             if self.strategy or self.padding == "max_length":
                 self.max_length = tokenizer.model_max_length
@@ -116,7 +117,7 @@ class Lengths:
             )
 
     def fill_of(self, column: str) -> int:
-        """The value of padding in a column."""
+        """The value that pads a column."""
         return self.tokenizer._fill_of(column)
 
     def width(self, encodings: _leat.Encodings) -> int:

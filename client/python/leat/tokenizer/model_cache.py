@@ -1,7 +1,7 @@
 """Finds a model by its name in the Hugging Face cache of this machine. leat downloads nothing.
 
-The cache has a folder for each model, `models--ORG--NAME`. It holds a file for each named revision (`refs/main` contains a
-commit), and a folder of links for each commit (`snapshots/COMMIT`).
+The cache has a folder for each model, `models--ORG--NAME`. This folder contains a file for each named revision (`refs/main`
+contains a commit), and a folder of links for each commit (`snapshots/COMMIT`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _REVISION = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
 
 
 def cache_folder() -> Path:
-    """As in huggingface_hub: $HF_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub, ~/.cache/huggingface/hub."""
+    """As in huggingface_hub, the first of: $HF_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub,
+    ~/.cache/huggingface/hub."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(name):
             return Path(os.environ[name]).expanduser()
@@ -28,7 +29,7 @@ def cache_folder() -> Path:
 
 
 def is_name(text: str) -> bool:
-    """True if it may be the name of a model: NAME or ORG/NAME."""
+    """True if the text may be the name of a model: NAME or ORG/NAME."""
     return _NAME.fullmatch(text) is not None and ".." not in text
 
 
@@ -43,12 +44,12 @@ def find_tokenizer(name: str, revision: str = "main", cache: str | os.PathLike[s
     model = folder / ("models--" + name.replace("/", "--"))
     if not model.is_dir():
         near = _nearest(folder, name)
-        raise NotFoundError(f"there is no folder or file {name!r}, and no such model in {folder}{near}; {_how(name)}")
+        raise NotFoundError(f"there is no folder or file {name!r}, and no model with this name in {folder}{near}; {_how(name)}")
     snapshot = model / "snapshots" / _commit(model, revision)
     if not snapshot.is_dir():
         raise NotFoundError(f"{model} has no revision {revision!r}; {_how(name)}")
     if not any((snapshot / file).is_file() for file in TOKENIZER_FILES):
-        raise NotFoundError(f"{snapshot} has no tokenizer: it has none of {', '.join(TOKENIZER_FILES)}; {_how(name)}")
+        raise NotFoundError(f"{snapshot} has no tokenizer, that is, no {' or '.join(TOKENIZER_FILES)}; {_how(name)}")
     return snapshot
 
 

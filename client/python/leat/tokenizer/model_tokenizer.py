@@ -1,7 +1,7 @@
 """The settings of a model's tokenizer that a pipeline needs, and the path of its file.
 
-A tokenizer.json does not contain padding, its side, the side of truncation, and the use of token types. leat takes them from
-the given object, or from the files next to the given path.
+A tokenizer.json does not say how to pad, on which sides to pad and truncate, and whether the model uses token types. leat reads
+these settings from the given object, or from the files next to the given path.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ class ModelTokenizer:
 
 
 def resolve(tokenizer: Any) -> ModelTokenizer:
-    """Takes a path, the name of a model in the local cache of Hugging Face, a leat.Tokenizer, a fast tokenizer of transformers,
-    or one of `tokenizers`. Raises SpecError if it is not a tokenizer, and NotFoundError if there is no such model."""
+    """Returns the settings of a tokenizer. It is a path, the name of a model in the local Hugging Face cache, a leat.Tokenizer, a
+    fast tokenizer of transformers, or a tokenizer of the package `tokenizers`. Raises SpecError for any other object, and
+    NotFoundError if there is no such model."""
     from . import tokenizer as tokenizers
 
     path = tokenizers.path_of(tokenizer)

@@ -1,4 +1,4 @@
-"""The attributes pad_token, eos_token_id, ... of a tokenizer. They read one table of names and tokens."""
+"""The attributes pad_token, eos_token_id, ... of a tokenizer. All read one table of names and tokens."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NamedToken:
             raise SpecError(f"{self.name} is {token!r}, but it must be a str")
         if tokenizer.native.id(token) is None:
             where = f"in {tokenizer.name_or_path}; you cannot add new tokens here"
-            raise SpecError(f"{self.name}: there is no token {token!r} {where}")
+            raise SpecError(f"cannot set {self.name}: there is no token {token!r} {where}")
         tokenizer._names[self.name] = token
 
 

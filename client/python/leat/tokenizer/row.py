@@ -1,6 +1,6 @@
-"""The tokens of one row with their places, with the names of `tokenizers.Encoding`.
+"""The tokens of one row and their positions in the text. Names are those of `tokenizers.Encoding`.
 
-An encoding makes its rows at the first use, by encoding the same texts again. So they cost nothing if you do not use them.
+An encoding creates its rows at the first use, by encoding the same texts again. So rows cost nothing if you do not use them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TokenEncoding:
         return self.word_ids
 
     def _range(self, sequence_index: int) -> range:
-        """The tokens of a text; all tokens if there is no such text."""
+        """The tokens of a text of the pair, or all tokens if there is no such text."""
         if sequence_index >= self.n_sequences:
             return range(len(self))
         places = [place for place, of in enumerate(self.sequence_ids) if of == sequence_index]
@@ -108,7 +108,8 @@ class Source(NamedTuple):
     shows_overflow: bool
 
     def rows(self) -> list[TokenEncoding]:
-        """Encodes the texts again, and makes the rows. If overflow is not wanted, it goes to `overflowing`."""
+        """Encodes the texts again, and makes the rows. If the call did not ask for overflowing tokens, they go to
+        `overflowing`."""
         made = self.asked.encode(
             self.inputs, list(_COLUMNS.values()), self.stride, True, self.adds_special, self.splits_special
         )

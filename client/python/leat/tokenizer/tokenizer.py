@@ -1,10 +1,10 @@
 """Text to token ids and back, like Hugging Face's fast tokenizers, over libleat-tokenizer.
 
 Ids, offsets and type ids equal those of the package `tokenizers` on the same file. A call with many texts uses several threads.
-Equal ids in lists share one Python number. Arrays (`return_tensors`) are written without Python numbers. leat never uses the
-network.
+In lists, equal ids are the same Python object. Arrays (`return_tensors`) are written without Python objects. leat never uses
+the network.
 
-Several threads, and forked children, may use a tokenizer.
+Several threads, and forked children, may use one tokenizer.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Tokenizer:
         """Loads a tokenizer.json, a vocab.txt (BERT), a vocab.json with a merges.txt in the same folder (GPT-2), or a folder
         with one of these.
 
-        It also reads tokenizer_config.json in this folder. `settings` override that file (pad_token="<pad>",
+        Also reads tokenizer_config.json in this folder. `settings` override this file (pad_token="<pad>",
         padding_side="left", model_max_length=512, ...). threads: the number of threads of a call; 0 means one for each CPU, but
         at most 8. Raises SpecError or NotFoundError.
         """
@@ -127,7 +127,7 @@ class Tokenizer:
         """Loads a path (see from_file), or a model by its name from this machine's Hugging Face cache. It does not use the
         network.
 
-        Raises NotFoundError if there is neither. The message says how to get the model.
+        Raises NotFoundError if there is no such path or model. The message says how to get the model.
         """
         place = find(name_or_path, revision=revision, cache_dir=cache_dir)
         tokenizer = cls.from_file(place, threads=threads, **settings)
@@ -136,7 +136,7 @@ class Tokenizer:
 
     @classmethod
     def from_json(cls, text: str | bytes, *, name: str = "tokenizer.json", threads: int = 0, **settings: Any) -> Tokenizer:
-        """Loads the text of a tokenizer.json. `name` is used in errors."""
+        """Loads the text of a tokenizer.json. Errors show `name`."""
         data = text.encode() if isinstance(text, str) else text
         native = _leat.Tokenizer(name, json=data, threads=threads)
         files.check_names({}, settings, native, Path(name))
@@ -145,8 +145,8 @@ class Tokenizer:
 
     @classmethod
     def of(cls, tokenizer: Any) -> Tokenizer:
-        """Makes a Tokenizer from a Tokenizer, a path, a name (see from_pretrained), a fast tokenizer of transformers, or one of
-        `tokenizers`."""
+        """Returns a Tokenizer for a Tokenizer, a path, a name (see from_pretrained), a fast tokenizer of transformers, or a
+        tokenizer of the package `tokenizers`."""
         if isinstance(tokenizer, Tokenizer):
             return tokenizer
         if isinstance(tokenizer, (str, os.PathLike)):
@@ -163,7 +163,7 @@ class Tokenizer:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The content of tokenizer_config.json that save_pretrained() writes."""
+        """The content of the tokenizer_config.json that save_pretrained() writes."""
         own = {
             "padding_side": self.padding_side,
             "truncation_side": self.truncation_side,
@@ -204,18 +204,18 @@ class Tokenizer:
         split_special_tokens: bool = False,
         verbose: bool = True,
     ) -> Encoding:
-        """Encodes a text, a pair of texts, or a list of texts or pairs. Arguments and defaults are those of transformers.
+        """Encodes a text, a pair of texts, or a list of texts or pairs. Arguments and defaults are the same as in transformers.
 
-        Returns input_ids, attention_mask and, if the model uses them, token_type_ids. They are lists of int, or lists of lists
-        for a list of texts. With return_tensors they are arrays [texts, longest], int64 for "np" and "pt", and int32 for "jax"
-        and "mlx". offset_mapping is then [texts, longest, 2].
+        Returns input_ids, attention_mask and, if the model uses them, token_type_ids. Each is a list of int, or a list of
+        lists for a list of texts. With return_tensors each is an array [texts, longest], int64 for "np" and "pt", and int32 for
+        "jax" and "mlx". offset_mapping then has the shape [texts, longest, 2].
 
         padding: True or "longest", or "max_length".
         truncation: True or "longest_first", "only_first", "only_second". If you give only max_length, texts are also truncated.
-        return_overflowing_tokens: the rest of a truncated text makes further rows. overflow_to_sample_mapping has the number of
-            the text for each row.
-        text_target: its ids become `labels`.
-        is_split_into_words: a text is a list of words, and offsets count within a word.
+        return_overflowing_tokens: the rest of a truncated text makes further rows. overflow_to_sample_mapping has, for each
+            row, the number of its text.
+        text_target: texts whose ids become `labels`.
+        is_split_into_words: True means that each text is a list of words. Offsets then count within a word.
         Raises SpecError (a ValueError) if the arguments do not fit together.
         """
         asked = Lengths(self, padding, truncation, max_length, pad_to_multiple_of, padding_side)
@@ -303,10 +303,11 @@ class Tokenizer:
         verbose: bool = True,
     ) -> Encoding:
         """Returns the tokens of several texts, one after the other and without padding, as int32 arrays of NumPy.
-        `row_offsets`, int64 [texts + 1], has the start of each text and the end of the last one. Arguments are those of a call.
+        `row_offsets`, int64 [texts + 1], has the start of each text and the end of the last text. Arguments are those of
+        __call__.
 
-        Row i is input_ids[row_offsets[i]:row_offsets[i + 1]]. offset_mapping is [tokens, 2]. This is the fastest way to get
-        ids.
+        Row i is input_ids[row_offsets[i]:row_offsets[i + 1]]. offset_mapping has the shape [tokens, 2]. This is the fastest way
+        to get ids.
         """
         asked = Lengths(self, False, truncation, max_length, None, None)
         wanted = self._wanted(False, return_token_type_ids, return_special_tokens_mask, return_offsets_mapping)
@@ -325,17 +326,17 @@ class Tokenizer:
     def tokenize(
         self, text: str, pair: str | None = None, add_special_tokens: bool = False, **options: Any
     ) -> list[str]:
-        """Returns the tokens of a text, with the spelling that they have in the text."""
+        """Returns the tokens of a text as strings, as Encoding.tokens() does."""
         return self(text, pair, add_special_tokens=add_special_tokens, **options).tokens()
 
     # ---- chats
 
     def get_chat_template(self, chat_template: str | None = None, tools: Sequence[Any] | None = None) -> str:
-        """The template that apply_chat_template() takes: a Jinja text, or the name of one of leat's."""
+        """Returns the template that apply_chat_template() uses: a Jinja text, or the name of one of leat's templates."""
         return chats.find_template(chat_template, self.chat_template, tools is not None)
 
     def _chat_tokens(self) -> dict[str, str]:
-        """The special tokens that a Jinja template may read, also those whose names are the model's own."""
+        """The special tokens that a Jinja template may read, including those with names that only this model has."""
         spelt = {name: files.spelling(token) for name, token in self._config.items() if name.endswith("_token")}
         return {**{name: token for name, token in spelt.items() if token is not None}, **self.special_tokens_map}
 
@@ -365,11 +366,11 @@ class Tokenizer:
         chat_template: a Jinja text, the name of one of the model's templates, or one of leat.chats.TEMPLATES (default:
             `tokenizer.chat_template`, which is the model's own unless you set it).
         tools: JSON schemas of functions, for a Jinja template.
-        documents, variables: for a Jinja template.
-        bos, eos, system: as in the stage.
-        tokenize: False returns the text.
-        return_dict: False returns the ids.
-        return_assistant_tokens_mask: adds `assistant_masks`, 1 for tokens of the assistant.
+        documents, variables: further variables of a Jinja template.
+        bos, eos, system: as in the stage `chat`.
+        tokenize: False returns the text instead of ids.
+        return_dict: False returns the ids alone.
+        return_assistant_tokens_mask: True adds `assistant_masks`, which are 1 for tokens of the assistant and 0 for others.
         tokenizer_kwargs: padding_side, pad_to_multiple_of, return_attention_mask and similar options.
         """
         template = self.get_chat_template(chat_template, tools)
@@ -398,7 +399,7 @@ class Tokenizer:
             }
             pages, has_marks = chats.render(talks, template, given, system)
             if return_assistant_tokens_mask and not has_marks:
-                hint = "take one that does, or one of leat.chats.TEMPLATES"
+                hint = "give a template that does, or one of leat.chats.TEMPLATES"
                 raise SpecError(f"the chat template does not mark the assistant's text with {{% generation %}}: {hint}")
         if not tokenize:
             return [text for text, _ in pages] if is_batch else pages[0][0]
@@ -407,7 +408,7 @@ class Tokenizer:
         options = dict.fromkeys(_CHAT_OPTIONS) | dict(tokenizer_kwargs or {})
         if len(options) > len(_CHAT_OPTIONS):
             unknown = ", ".join(map(repr, list(options)[len(_CHAT_OPTIONS) :]))
-            raise SpecError(f"tokenizer_kwargs has {unknown}; it takes {', '.join(_CHAT_OPTIONS)}")
+            raise SpecError(f"tokenizer_kwargs has no option {unknown}; the options are {', '.join(_CHAT_OPTIONS)}")
         side, multiple_of, attention, types, special, offsets = (options[name] for name in _CHAT_OPTIONS)
         asked = Lengths(self, padding, truncation, max_length, multiple_of, side)
         wanted = self._wanted(attention, types, bool(special), bool(offsets))
@@ -487,7 +488,7 @@ class Tokenizer:
         return [self.native.token(id) for id in as_list(ids) if id not in skipped]
 
     def convert_tokens_to_string(self, tokens: Iterable[str]) -> str:
-        """Returns the text of tokens. They need not be tokens of this tokenizer."""
+        """Joins tokens to a text. The tokens need not belong to this tokenizer."""
         return self.native.join(tokens)
 
     def _id_of(self, token: str) -> int:
@@ -499,12 +500,12 @@ class Tokenizer:
     def _token_of(self, id: int) -> str:
         token = self.native.token(id)
         if token is None:
-            raise NotFoundError(f"there is no token of the id {id} in {self.name_or_path}")
+            raise NotFoundError(f"there is no token with the id {id} in {self.name_or_path}")
         return token
 
     @property
     def vocab_size(self) -> int:
-        """The number of tokens without the added ones. len(tokenizer) counts all tokens."""
+        """The number of tokens without added tokens. len(tokenizer) counts all tokens."""
         return self.native.n_tokens(False)
 
     def __len__(self) -> int:
@@ -527,23 +528,23 @@ class Tokenizer:
 
     @property
     def added_tokens_decoder(self) -> dict[int, AddedToken]:
-        """The added tokens by their ids, with their options."""
+        """A dict of ids to the added tokens, with their options."""
         added = sorted((id, token) for token, id in self.get_added_vocab().items())
         return {id: AddedToken(token, *flags) for id, token in added if (flags := self.native.added(id)) is not None}
 
     @property
     def added_tokens_encoder(self) -> dict[str, int]:
-        """The ids of the added tokens, in their order."""
+        """A dict of added tokens to their ids, in the order of the ids."""
         return {token.content: id for id, token in self.added_tokens_decoder.items()}
 
     @property
     def special_tokens_map(self) -> dict[str, str]:
-        """The tokens of pad_token, eos_token, ..., in the order of transformers."""
+        """A dict of names (pad_token, eos_token, ...) to tokens, in the order of transformers."""
         return {name: self._names[name] for name in files.TOKEN_NAMES if name in self._names}
 
     @property
     def extra_special_tokens(self) -> list[str]:
-        """Special tokens without a name in tokenizer_config.json."""
+        """The special tokens without a name in tokenizer_config.json."""
         extra = self._config.get("extra_special_tokens") or self._config.get("additional_special_tokens") or []
         spelt = [files.spelling(token) for token in (extra if isinstance(extra, list) else [])]
         return [token for token in spelt if token is not None and self.native.id(token) is not None]
@@ -557,7 +558,7 @@ class Tokenizer:
         return [self._id_of(token) for token in self.all_special_tokens]
 
     def add_special_tokens(self, special_tokens_dict: Mapping[str, Any]) -> int:
-        """Gives names to existing tokens, {"pad_token": "<pad>"}. Returns 0, the number of new tokens."""
+        """Gives names to existing tokens, for example {"pad_token": "<pad>"}. Returns 0, because it adds no tokens."""
         for name, token in special_tokens_dict.items():
             if name not in files.TOKEN_NAMES:
                 raise SpecError(f"{name!r} is not one of {', '.join(files.TOKEN_NAMES)}")
@@ -573,7 +574,10 @@ class Tokenizer:
     ) -> list[int]:
         """Returns 1 for each special token in ids that already have special tokens, and 0 for the others."""
         if not already_has_special_tokens or token_ids_1 is not None:
-            raise SpecError("this works only for ids that already have special tokens: give already_has_special_tokens=True and no second list")
+            raise SpecError(
+                "get_special_tokens_mask() needs ids that already have special tokens: give already_has_special_tokens=True and "
+                "no second list"
+            )
         special = set(self.all_special_ids)
         return [int(id in special) for id in as_list(token_ids_0)]
 
@@ -590,16 +594,16 @@ class Tokenizer:
         return_tensors: str | None = None,
         verbose: bool = True,
     ) -> Encoding:
-        """Pads encoded texts, for collators. They are a mapping of lists, or a list of mappings.
+        """Pads encoded texts, for collators. The texts are a mapping of lists, or a list of mappings.
 
-        It pads input_ids, attention_mask, token_type_ids and special_tokens_mask. Without return_tensors, lists stay lists, and
+        Pads input_ids, attention_mask, token_type_ids and special_tokens_mask. Without return_tensors, lists stay lists, and
         arrays stay arrays of the same framework.
         """
         if isinstance(encoded_inputs, (list, tuple)) and encoded_inputs and isinstance(encoded_inputs[0], Mapping):
             encoded_inputs = {name: [one[name] for one in encoded_inputs] for name in encoded_inputs[0]}
         columns = {name: as_list(value) for name, value in encoded_inputs.items()}
         if "input_ids" not in columns:
-            raise SpecError(f"pad() needs input_ids, but there are only {list(columns)}")
+            raise SpecError(f"pad() needs input_ids, but you gave only {list(columns)}")
         return_tensors = return_tensors or array_framework(encoded_inputs["input_ids"])
         is_batch = bool(columns["input_ids"]) and isinstance(columns["input_ids"][0], (list, tuple))
         if not is_batch:
@@ -622,7 +626,7 @@ class Tokenizer:
 
 
 def _texts_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
-    """Returns the texts with their pairs, and True if they are a list."""
+    """Returns the texts with their pairs, and True if the caller gave a list."""
     if isinstance(text, str):
         if pair is not None and not isinstance(pair, str):
             raise SpecError(f"text_pair of one text must be a str, not {type(pair).__name__}")
@@ -630,7 +634,7 @@ def _texts_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
     if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
         raise SpecError(f"text must be a str or a list of str, not {type(text).__name__}")
     if isinstance(pair, str):
-        raise SpecError("for several texts, text_pair must be a list with one text for each of them, not a str")
+        raise SpecError("for a list of texts, text_pair must be a list with one text for each, not a str")
     texts = text if isinstance(text, (list, tuple)) else as_list(text) if hasattr(text, "tolist") else list(text)
     if pair is None and texts and isinstance(texts[0], (list, tuple)):
         if any(not isinstance(one, (list, tuple)) or len(one) != 2 for one in texts):
@@ -640,7 +644,7 @@ def _texts_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
 
 
 def _words_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
-    """The same for texts that are lists of words."""
+    """Like _texts_of(), for texts that are lists of words."""
     if not isinstance(text, (list, tuple)):
         raise SpecError(f"with is_split_into_words, text must be a list of words, not {type(text).__name__}")
     is_batch = bool(text) and isinstance(text[0], (list, tuple))
@@ -654,9 +658,9 @@ def _words_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
 
 
 def _joined(words: Any) -> tuple[str, bytes]:
-    """Joins the words. Also returns where each of them ends in UTF-8."""
+    """Joins the words. Also returns where each word ends in the text, in bytes of UTF-8."""
     if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
-        raise SpecError(f"{str(words)[:80]!r} must be a list of words, each of them a str")
+        raise SpecError(f"{str(words)[:80]!r} must be a list of words, and each word must be a str")
     return "".join(words), array("I", accumulate(len(word.encode()) for word in words)).tobytes()
 
 
@@ -720,13 +724,14 @@ def path_of(tokenizer: Any) -> str:
 
 
 def _with_own_padding(tokenizer: Tokenizer) -> str:
-    """Returns the text of its tokenizer.json without padding, because its pad_token was set to another token."""
+    """Returns the text of the tokenizer.json without padding, because the program has set pad_token to another token."""
     text, path = tokenizer._text, tokenizer.path
     if text is None and path is not None:
         file = path / "tokenizer.json" if path.is_dir() else path
         if file.suffix != ".json" or file.name == "vocab.json" or not file.exists():
             raise SpecError(
-                f"{path} is not a tokenizer.json: give the pad token in the pipeline, pad(.., value={tokenizer.pad_token!r})"
+                f"cannot change the pad token of {path}, because it is not a tokenizer.json: give the pad token in the "
+                f"pipeline, pad(.., value={tokenizer.pad_token!r})"
             )
         text = file.read_text(encoding="utf-8")
     content = json.loads(text or "{}")
@@ -735,7 +740,7 @@ def _with_own_padding(tokenizer: Tokenizer) -> str:
 
 
 def _config_of(tokenizer: Any) -> dict[str, Any]:
-    """The settings of a tokenizer of transformers, or the padding of one of `tokenizers`."""
+    """Returns the settings of a tokenizer of transformers, or the padding of a tokenizer of the package `tokenizers`."""
     if not hasattr(tokenizer, "backend_tokenizer"):
         padding = getattr(tokenizer, "padding", None)
         if not padding:

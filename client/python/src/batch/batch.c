@@ -202,9 +202,8 @@ static PyObject *batch_ring(PyObject *object, PyObject *args) {
         return NULL;
     ring = leat_batch_ring(self->lease->batch);
     if (!ring) {
-        PyErr_SetString(
-            PyExc_ValueError,
-            "with delivery \"copy\" there is no ring: the batch is in the memory of this process");
+        PyErr_SetString(PyExc_ValueError, "with delivery \"copy\" there is no shared memory ring: "
+                                          "the batch is in the memory of this process");
         return NULL;
     }
     return Py_BuildValue("NKK", PyLong_FromVoidPtr((void *)(uintptr_t)ring->shared),
@@ -256,12 +255,14 @@ static PyMethodDef methods[] = {
                "\n"
                "Gives the batch's slot back to the daemon. You cannot read the batch after that. "
                "Returns\n"
-               "True if the slot goes back at once. Returns False if arrays still view it: the "
-               "slot then\n"
-               "goes back when the last of them is gone.")},
+               "True if the slot goes back at once. Returns False if arrays still view the slot: "
+               "it then goes\n"
+               "back when Python has freed the last of these arrays.")},
     {"ring", batch_ring, METH_NOARGS,
-     PyDoc_STR("ring($self)\n--\n\nReturns (address, bytes, number) of the shared read-only memory "
-               "that holds the batch. Use\nthem to register this memory with a device.")},
+     PyDoc_STR(
+         "ring($self)\n--\n\nReturns (address, size in bytes, number) of the shared memory ring "
+         "that contains the batch. The ring is\nread-only. Use its address and size to register it "
+         "with a device.")},
     {"__enter__", batch_enter, METH_NOARGS, NULL},
     {"__exit__", batch_exit, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -285,8 +286,9 @@ static PyGetSetDef getters[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)(uintptr_t) "A mapping of names to tensors, in the order of the stream. It "
-                                    "holds a slot of shared\n"
-                                    "memory until you release it and no array views it any more."},
+                                    "occupies a slot of shared\n"
+                                    "memory until you have released the batch and no array views "
+                                    "it."},
     {Py_tp_dealloc, batch_dealloc},
     {Py_tp_repr, batch_repr},
     {Py_tp_iter, batch_iter},

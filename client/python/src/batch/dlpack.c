@@ -180,8 +180,9 @@ static int share_data(struct export *export, const struct leat_py_tensor *self, 
                       uint64_t *flags) {
     if (leat_batch_let_write(self->lease->batch) < 0) {
         if (!is_versioned)
-            return refuse("batches are read-only without private_writes, but this kind of capsule "
-                          "must be writable: ask for a copy");
+            return refuse(
+                "without private_writes, batches are read-only, but an unversioned DLPack "
+                "capsule must be writable: ask for a copy with copy=True");
         *flags |= DLPACK_READ_ONLY;
     }
     leat_py_lease_hold(self->lease);

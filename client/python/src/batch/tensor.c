@@ -249,8 +249,8 @@ static PyMethodDef methods[] = {
                "\n"
                "Returns a DLPack capsule, as in the array API. It is versioned if max_version is "
                "(1, 0) or\n"
-               "more. If you write through it, only this process sees the change, until the slot "
-               "goes back.")},
+               "more. If you write through it, only this process sees the change, and only until "
+               "the slot goes back to the daemon.")},
     {"__dlpack_device__", leat_py_tensor_dlpack_device, METH_NOARGS,
      PyDoc_STR("__dlpack_device__($self)\n--\n\nReturns (1, 0), which means the CPU.")},
     {"__array__", LEAT_PY_KEYWORDS(tensor_array), NULL},
@@ -285,8 +285,9 @@ static PyMemberDef members[] = {
 static PyGetSetDef getters[] = {
     {"shape", tensor_shape, NULL, PyDoc_STR("Number of elements in each dimension."), NULL},
     {"strides", tensor_strides, NULL,
-     PyDoc_STR("Bytes from one element to the next in each dimension. The order is row-major, "
-               "without gaps."),
+     PyDoc_STR(
+         "Bytes from one element to the next in each dimension. Elements are in row-major order, "
+         "without gaps."),
      NULL},
     {"data_ptr", tensor_data_ptr, NULL, PyDoc_STR("Address of the memory that the tensor exports."),
      NULL},

@@ -52,8 +52,8 @@ static int read_u64(const char *name, PyObject *value, uint64_t most, uint64_t *
         return 0;
     PyErr_Clear();
     return wrong(name,
-                 most == UINT32_MAX ? "an integer within 0..4294967295"
-                                    : "an integer within 0..18446744073709551615",
+                 most == UINT32_MAX ? "an integer in 0..4294967295"
+                                    : "an integer in 0..18446744073709551615",
                  value);
 }
 
@@ -66,7 +66,7 @@ static int read_i32(const char *name, PyObject *value, int32_t *ret) {
     if (number && !PyErr_Occurred() && n >= INT32_MIN && n <= INT32_MAX)
         return 0;
     PyErr_Clear();
-    return wrong(name, "an integer of 32 bits", value);
+    return wrong(name, "an integer that fits in 32 bits", value);
 }
 
 static int read_text(const char *name, PyObject *value, const char **ret) {
@@ -77,7 +77,7 @@ static int read_text(const char *name, PyObject *value, const char **ret) {
     if (text && strlen(text) == (size_t)n_bytes)
         return 0;
     PyErr_Clear();
-    return wrong(name, "a text without NUL", value);
+    return wrong(name, "text without NUL characters", value);
 }
 
 static int read_delivery(PyObject *value, int32_t *ret) {

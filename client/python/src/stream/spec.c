@@ -47,7 +47,7 @@ static int add_items(struct leat_builder *builder, PyObject *map, const struct p
         Py_INCREF(key); /* code of the value may change the dict */
         Py_INCREF(value);
         if (!text_of(key))
-            r = wrong(place, "the name of an argument must be text without NUL");
+            r = wrong(place, "the name of an argument must be text without NUL characters");
         else if (value != Py_None)
             r = add_value(builder, text_of(key), value, place);
         Py_DECREF(key);
@@ -103,7 +103,7 @@ static int add_path(struct leat_builder *builder, const char *name, PyObject *pa
     const char *text = text_of(path);
 
     if (!text)
-        return wrong(place, "a path must be text without NUL");
+        return wrong(place, "a path must be text without NUL characters");
     (void)leat_builder_text(builder, name, text);
     return 0;
 }
@@ -161,7 +161,7 @@ static int add_value(struct leat_builder *builder, const char *name, PyObject *v
     else if (PyList_Check(value) || PyTuple_Check(value))
         return add_list(builder, name, value, place);
     else if (PyUnicode_Check(value))
-        return wrong(place, "a text must be UTF-8 without NUL");
+        return wrong(place, "text must be valid UTF-8 without NUL characters");
     else
         return add_other(builder, name, value, place);
     return 0;
@@ -246,7 +246,7 @@ int leat_py_spec_build(PyObject *spec, struct leat_builder **ret_builder) {
     name = PyDict_GetItemString(spec, "name");
     if (name && !text_of(name)) {
         PyErr_Clear();
-        leat_py_raise_text(-EINVAL, "name must be a text without NUL");
+        leat_py_raise_text(-EINVAL, "name must be text without NUL characters");
         return -1;
     }
     if (leat_builder_new(name ? text_of(name) : "python", &builder) < 0) {

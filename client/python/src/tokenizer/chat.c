@@ -75,8 +75,8 @@ static const struct leat_chat_template *find_template(const char *name, struct l
     for (size_t i = 0; leat_chat_template_names[i]; i++)
         if (strcmp(leat_chat_template_names[i], name) == 0)
             return &leat_chat_templates[i];
-    leat_error_set(err, -EINVAL, "there is no chat template \"%.64s\"; the names are in %s", name,
-                   "leat._leat.chat_templates");
+    leat_error_set(err, -EINVAL, "there is no chat template \"%.64s\"; %s lists the names", name,
+                   "leat.chats.TEMPLATES");
     return NULL;
 }
 

@@ -328,8 +328,9 @@ static int check_buffer(const struct encodings *self, const Py_buffer *buffer,
                                 &n_bytes) &&
         (size_t)buffer->len == n_bytes)
         return 0;
-    PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, which do not match %zu rows of %zu",
-                 buffer->len, self->n_rows, layout->width);
+    PyErr_Format(PyExc_ValueError,
+                 "the buffer has %zd bytes, but %zu rows of %zu need another size", buffer->len,
+                 self->n_rows, layout->width);
     return -1;
 }
 

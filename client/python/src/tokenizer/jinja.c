@@ -38,7 +38,7 @@ static int begin(struct rendering *rendering, const Py_buffer *template, const P
     leat_jinja_render_date(rendering->render, date);
     r = leat_json_parse_record(rendering->json, variables->buf, n, n, ret_root, err);
     return r == 0 && leat_json_kind(*ret_root) != LEAT_JSON_ARRAY
-               ? leat_error_set(err, -EINVAL, "variables are an array of objects")
+               ? leat_error_set(err, -EINVAL, "the variables must be an array of objects")
                : r;
 }
 
@@ -105,7 +105,8 @@ static PyObject *write_pages(struct rendering *rendering, struct leat_json_node 
     while (pages && leat_json_next(&iterator, &item)) {
         PyObject *page = leat_json_kind(item) == LEAT_JSON_OBJECT
                              ? write_page(rendering, item, err)
-                             : leat_py_raise_text(-EINVAL, "the variables must be an object");
+                             : leat_py_raise_text(
+                                   -EINVAL, "the variables of each conversation must be an object");
 
         if (!page || PyList_Append(pages, page) < 0)
             Py_CLEAR(pages);

@@ -179,7 +179,8 @@ static int read_marks(PyObject *marks, size_t at, struct leat_py_input *input) {
         struct leat_range range = input->marks[i];
 
         if (range.start < end || range.end < range.start || range.end > input->n_text) {
-            PyErr_Format(PyExc_ValueError, "marks[%zu] must be ascending ranges of the text", at);
+            PyErr_Format(PyExc_ValueError,
+                         "marks[%zu] must be ranges of the text in ascending order", at);
             return -1;
         }
         end = range.end;
@@ -196,7 +197,9 @@ static int read_words(PyObject *words, size_t at, size_t n_text, struct leat_wor
         end = ret_words->ends[i];
     if (end == n_text)
         return 0;
-    PyErr_Format(PyExc_ValueError, "words[%zu] must ascend, and end with the text", at);
+    PyErr_Format(
+        PyExc_ValueError,
+        "words[%zu] must be ends of words in ascending order, the last at the end of the text", at);
     return -1;
 }
 
