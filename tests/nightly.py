@@ -40,6 +40,8 @@ def jobs(scale):
 
     python, found = sys.executable, []
     found.append(Job("long tests", "release", python, "tests/suite.py", "build/release", "-j", os.cpu_count() or 1, "-L", "long"))
+    found.append(Job("asan tests", "asan", python, "tests/suite.py", "build/asan", "-j", os.cpu_count() or 1, "-R",
+                     r"^(tokenizer\.templates|e2e\.(arrow|cache|http|parquet|prepared|prepared_store|share))$"))
     found.append(Job("analyze", "release", python, "tests/check/analyze.py", "build/release", "--jobs", os.cpu_count() or 1))
     slow = {"LEAT_TEST_SLOW": "5"}
     for part in range(1, FAULT_PARTS + 1):

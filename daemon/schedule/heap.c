@@ -5,8 +5,10 @@
 
 #include "pipeline/memory/arena.h"
 
-#define MAX_HEAPS    8
-#define MAPPED_BYTES (32 << 10) /* avoids holes: blocks come and go in any order and size */
+#define MAX_HEAPS 8
+/* Large blocks come and go in any order and size, and would leave holes in a heap. Smaller ones are
+ * used again by malloc at once: a mapping for each costs more than the copy into it. */
+#define MAPPED_BYTES (128 << 10)
 
 void leat_heap_limit(void) {
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);

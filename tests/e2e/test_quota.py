@@ -89,7 +89,7 @@ def test_a_flood_stops_nobody(folder):
     with open_to_all(folder, text) as (daemon, tools):
         commands = [[*(AS_OTHER if i == 0 else []), tools / "leatctl", "pull", f"s{i}"] for i in range(6)]
         with running(daemon, commands):
-            for n in (20, 100):
+            for n in (5, 20):
                 wait_until(lambda: min(n_batches(daemon, f"s{i}") for i in range(6)) > n, "all streams go on")
             users = quota(daemon)
     assert users[OTHER]["worker_ns"] > 0 and users[0]["worker_ns"] > 0, users
