@@ -174,6 +174,8 @@ static void test_streams(void **state) {
     assert_int_equal(stream->n_sessions, 1);
     assert_int_equal(stream->sessions[0]->rank, 1);
     assert_int_equal(stream->sessions[0]->world_size, 2);
+    assert_in_range(stream->sessions[0]->n_held, 1, stream->sessions[0]->window);
+    assert_in_range(stream->sessions[0]->n_batches, 1, stream->sessions[0]->n_held);
     assert_int_equal(stream->n_runs, 1);
     assert_int_equal(stream->runs[0]->world_size, 2);
     assert_in_range(stream->runs[0]->n_slots_free, 0, stream->runs[0]->n_slots - 1);

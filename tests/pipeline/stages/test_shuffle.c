@@ -90,6 +90,22 @@ static void test_epochs(void **state) {
     collected_free(&c);
 }
 
+/* The seed of the stage decides the order. */
+static void test_seeds(void **state) {
+    struct collected first, again, other;
+
+    (void)state;
+    write_ids(100);
+    first = run("- shuffle: {buffer_size: 100, seed: 1}", 0, 1);
+    again = run("- shuffle: {buffer_size: 100, seed: 1}", 0, 1);
+    other = run("- shuffle: {buffer_size: 100, seed: 2}", 0, 1);
+    assert_memory_equal(first.values, again.values, 800);
+    assert_memory_not_equal(first.values, other.values, 800);
+    collected_free(&first);
+    collected_free(&again);
+    collected_free(&other);
+}
+
 /* Two shuffles of one spec, with the same seed, draw differently. */
 static void test_several(void **state) {
     struct collected once, twice;
@@ -164,9 +180,13 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_window),  cmocka_unit_test(test_is_fair),
-        cmocka_unit_test(test_epochs),  cmocka_unit_test(test_several),
-        cmocka_unit_test(test_global),  cmocka_unit_test(test_global_is_bounded),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_is_fair),
+        cmocka_unit_test(test_epochs),
+        cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_global),
+        cmocka_unit_test(test_global_is_bounded),
         cmocka_unit_test(test_refused),
     };
 
