@@ -1,13 +1,14 @@
-/* agree_mpi.c: ranks of MPI that compare what they are about to train on, before the first batch
- * and at the end.
+/* agree_mpi.c: ranks of MPI compare the data that they train on, before the first batch and at the
+ * end.
  *
  *     mpirun -n 4 agree_mpi STREAM
  *
- * Each rank opens its part of STREAM and counts the rows of an epoch. Before that, and where a
- * checkpoint would be written, all ranks compare their fingerprints: of spec, data, seed, epoch,
- * step, world and order. Where they differ all of them end with status 1, and rank 0 prints each
- * rank's host, fingerprint and files.
- * Collective calls wait for all ranks: a scheduler's time limit ends a job whose ranks are fewer.
+ * Each rank opens its part of STREAM and counts the rows of an epoch. Before the epoch, and where a
+ * trainer would write a checkpoint, all ranks compare their fingerprints. A fingerprint identifies
+ * spec, data, seed, epoch, step, world size and ordering rules. If fingerprints differ, all ranks
+ * end with status 1, and rank 0 prints the host, the fingerprint and the files of each rank.
+ * Collective calls wait for all ranks. If a rank is missing, only the scheduler's time limit ends
+ * the job.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -17,7 +18,7 @@
 
 #include "leat.h"
 
-#define FILES_SIZE 32769 /* as many as libleat tells */
+#define FILES_SIZE 32769 /* the largest list that libleat returns */
 
 struct member {
     char host[MPI_MAX_PROCESSOR_NAME];
@@ -34,7 +35,7 @@ static void *allocate(size_t n, size_t size) {
     return memory;
 }
 
-/* Prints on rank 0 which files each rank reads. All ranks call it. */
+/* Prints on rank 0 which files each rank reads. Call it on all ranks. */
 static void print_files(const struct leat_stream *stream, const struct member *members) {
     char *own = allocate(1, FILES_SIZE);
     char *all = allocate(rank == 0 ? (size_t)n_ranks : 1, FILES_SIZE);
@@ -48,7 +49,7 @@ static void print_files(const struct leat_stream *stream, const struct member *m
     free(all);
 }
 
-/* True, on all ranks, if all ranks stand in the same place of the same batches. */
+/* Returns true on all ranks if all ranks are at the same position of the same data. */
 static bool agree(struct leat_stream *stream) {
     struct member own = {.host = ""};
     struct member *members = allocate((size_t)n_ranks, sizeof(*members));
@@ -67,7 +68,7 @@ static bool agree(struct leat_stream *stream) {
     return is_same;
 }
 
-/* The rows of an epoch that this rank has seen; or -errno. */
+/* Reads an epoch, and returns the number of rows of this rank, or -errno. */
 static long count_rows(struct leat_stream *stream) {
     struct leat_batch *batch;
     long n_rows = 0;
@@ -80,7 +81,7 @@ static long count_rows(struct leat_stream *stream) {
     return r < 0 ? r : n_rows;
 }
 
-/* True if it came to the end. */
+/* Returns true if the epoch came to its end. */
 static bool train(struct leat_stream *stream) {
     long n_rows, n_all = 0;
 
@@ -91,7 +92,7 @@ static bool train(struct leat_stream *stream) {
         (void)fprintf(stderr, "rank %d: %s\n", rank, leat_error_text(leat_stream_error(stream)));
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    if (!agree(stream)) /* a checkpoint is leat_stream_position(), of any rank */
+    if (!agree(stream)) /* a checkpoint contains leat_stream_position() of any rank */
         return false;
     MPI_Reduce(&n_rows, &n_all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0)

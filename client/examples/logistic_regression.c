@@ -1,13 +1,13 @@
-/* logistic_regression.c: a whole trainer in C: who survived, from numeric columns, by stochastic
- * gradient descent.
+/* logistic_regression.c: a complete trainer in C. It predicts from numeric columns who survived the
+ * Titanic, and trains by stochastic gradient descent.
  *
  *     leatd --config client/examples/logistic_regression.yaml &
  *     cc logistic_regression.c -o logistic_regression $(pkg-config --cflags --libs leat) -lm
  *     ./logistic_regression passengers 20
  *
- * The stream gives `features`, float32 [rows, columns], and `labels`, float32 [rows]. They are read
- * where they lie, in the daemon's ring. The mean loss of each epoch is printed; it has to fall, or
- * the exit status is 1.
+ * The stream has the tensors `features`, float32 [rows, columns], and `labels`, float32 [rows]. The
+ * trainer reads them in shared memory, without a copy. It prints the mean loss of each epoch. If
+ * the loss does not fall, the exit status is 1.
  */
 #include <err.h>
 #include <math.h>
@@ -37,7 +37,7 @@ static double predict(const struct model *model, const float *row) {
     return 1 / (1 + exp(-sum));
 }
 
-/* One step down the mean gradient of the batch. */
+/* Takes one step of gradient descent, with the mean gradient of the batch. */
 static void train(struct model *model, const float *features, const float *labels, size_t n_rows,
                   struct epoch *epoch) {
     double gradient[MAX_COLUMNS] = {0}, bias = 0, rate = LEARNING_RATE / (double)n_rows;
@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
         if (r == 0) {
             take_batch(&model, batch, &epoch);
             leat_batch_release(batch);
-        } else if (epoch.n_rows > 0) { /* LEAT_END_EPOCH, or LEAT_END behind the last one */
+        } else if (epoch.n_rows > 0) { /* LEAT_END_EPOCH, or LEAT_END after the last epoch */
             last = epoch.loss / (double)epoch.n_rows;
             first = n_epochs == 0 ? last : first;
             printf("epoch %2u: loss %.4f, %.1f %% right\n", n_epochs++, last,

@@ -18,8 +18,8 @@ import transformers
 import leat
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
-TASKS = CONFIG / "tasks.jsonl"  # four of them: the model is to know them by heart
-# The blank belongs to the answer: most tokenizers make one token of it and the word behind it.
+TASKS = CONFIG / "tasks.jsonl"  # only four tasks, which the model learns by heart
+# The space belongs to the answer, because most tokenizers make one token from a space and the word after it.
 PROMPT, RESPONSE = "Q: {instruction} {input}\nA:", " {output}"
 N_EPOCHS = 60
 
@@ -67,7 +67,7 @@ def main() -> None:
         for batch in batches.to("torch"):
             if epoch == 0:
                 show(batch, tokenizer)
-            loss = model(**batch).loss  # over the labels that are not -100
+            loss = model(**batch).loss  # only over the labels that are not -100
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -51,7 +51,7 @@ def main() -> None:
     losses = []
     for epoch in range(N_EPOCHS):
         total, n_right, n_rows = 0.0, 0, 0
-        for batch in titanic.to("mlx"):  # a dict of arrays; each `for` is an epoch, in another order
+        for batch in titanic.to("mlx"):  # dicts of arrays; each `for` loop is an epoch with a new order
             (loss, right), gradients = step(model, batch)
             optimizer.update(model, gradients)
             mx.eval(model.parameters(), optimizer.state)

@@ -28,9 +28,9 @@ def passengers(part: Literal["train", "validation"]) -> leat.Pipeline:
     labels int64 [32]."""
     return (
         leat.csv(CONFIG / "titanic.csv")
-        # A passenger without a known age has no "Age: " in the text either.
+        # If the age of a passenger is unknown, the text contains no "Age: ".
         .template(["Passenger class: {Pclass}", "Name: {Name}", "Sex: {Sex}", "Age: {Age}", "Port: {Embarked}"])
-        # A vocabulary of plain tokens, one a line; a model's tokenizer is .tokenize("path/to/model").
+        # The vocabulary has one token on each line. For the tokenizer of a model, use .tokenize("path/to/model").
         .tokenize(vocab=CONFIG / "titanic.vocab.txt", unknown="skip", max_length=MAX_LENGTH)
         .pad(MAX_LENGTH, value=0)
         .cast("Survived", "labels", dtype="int64")
@@ -66,7 +66,7 @@ def accuracy(model: nn.Module, batches: leat.Pipeline) -> float:
 def train_epoch(model: nn.Module, optimizer: torch.optim.Optimizer, batches: Any) -> float:
     """Trains for one epoch, and returns the mean loss of the batches."""
     losses = []
-    for batch in batches:  # one epoch; the next loop is the next one, shuffled anew
+    for batch in batches:  # one epoch; the next loop is the next epoch, in a new order
         logits = model(batch["input_ids"], batch["attention_mask"])
         loss = nn.functional.cross_entropy(logits, batch["labels"])
         optimizer.zero_grad()
@@ -84,8 +84,8 @@ def main() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     train, validation = passengers("train"), passengers("validation")
     for name, (dtype, shape) in train.stream.schema.items():
-        print(f"{name}: {dtype} {shape}")  # -1: the last batch of an epoch is smaller
-    batches = leat.Monitor(train.to("torch"), name="training")  # which tells how fast it is, and whether it waits
+        print(f"{name}: {dtype} {shape}")  # -1, because the last batch of an epoch may be smaller
+    batches = leat.Monitor(train.to("torch"), name="training")  # measures speed and waiting
     losses = [train_epoch(model, optimizer, batches) for _ in range(N_EPOCHS)]
     for epoch, loss in enumerate(losses):
         print(f"epoch {epoch}: loss {loss:.4f}")
@@ -93,7 +93,7 @@ def main() -> None:
     right = accuracy(model, validation)
     print(f"{right:.1%} of the validation passengers predicted correctly")
     assert losses[-1] < 0.9 * losses[0], losses
-    assert right > 0.65, right  # as many did not survive as would be right by saying so of all: 59 %
+    assert right > 0.65, right  # a model that always predicts death is right for 59 %
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def passengers() -> leat.Pipeline:
         .cast("PassengerId", "passenger", dtype="int64")
         .cast("Survived", "labels", dtype="int64")
         .cast("Sex", dtype="float32", map={"male": 0, "female": 1})
-        .cast("Age", dtype="float32", default=29.7)  # of those whose age is not known: about the mean
+        .cast("Age", dtype="float32", default=29.7)  # the mean, for passengers of unknown age
         .cast("Pclass", dtype="float32")
         .cast("SibSp", dtype="float32")
         .cast("Parch", dtype="float32")
@@ -44,7 +44,7 @@ def passengers() -> leat.Pipeline:
         .stack(["Pclass", "Sex", "Age", "SibSp", "Parch", "Fare"], output="features")
         .select(["features", "labels", "passenger"])
         .shuffle(1000, seed=42)
-        .batch(32, drop_last=True)  # gradients of as many rows on all ranks
+        .batch(32, drop_last=True)  # all ranks average gradients of equally many rows
         .prefetch(4)
     )
 
@@ -80,7 +80,7 @@ def train_epoch(
 
 def main() -> None:
     dist.init_process_group("gloo")
-    torch.manual_seed(0)  # the same in all processes: they begin with equal weights
+    torch.manual_seed(0)  # the same seed in all processes, so they begin with equal weights
     model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 2))
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     batches = passengers()

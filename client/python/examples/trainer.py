@@ -51,7 +51,7 @@ class Classifier(transformers.BertForSequenceClassification):
         super().__init__(config)
         self.seen: list[torch.Tensor] = []
 
-    # Trainer gives what forward names: its arguments are the names of the pipeline's tensors.
+    # Trainer passes the tensors that forward() names, so its arguments have the names of the pipeline's tensors.
     def forward(self, input_ids: Any, attention_mask: Any, labels: Any, passenger: Any) -> Any:
         self.seen.append(passenger)
         return super().forward(input_ids, attention_mask, labels=labels)
