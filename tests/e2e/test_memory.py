@@ -381,7 +381,7 @@ def seeds_of_one_user(daemon, n=40):
                               stderr=subprocess.PIPE) for i in range(n)]
     try:
         wait_until(lambda: sum(p.poll() is None for p in pulls) ==
-                   sum(s["n_batches"] > 50 for s in daemon.sessions()), "all have batches, or were refused")
+                   sum(s["n_batches"] > 10 for s in daemon.sessions()), "all have batches, or were refused")
         served = sum(p.poll() is None for p in pulls)
         assert daemon.process.poll() is None
         mine = json.loads(daemon.ctl("streams", "--users", "--json").stdout)["users"][0]["charges"]["memory"]
