@@ -231,7 +231,7 @@ def test_stalled(folder):
         assert b'leat_stream_tasks_stalled{stream="slow",owner="settings"} 1\n' in metrics
         assert b'leat_stream_tasks_stalled{stream="s",owner="settings"} 0\n' in metrics
         assert b"The stream is stalled" in ctl("why", "slow", env=env).stdout
-        assert b"stalls: a worker" in ctl("doctor", env=env, check=False).stdout
+        assert b"stalls: one of its tasks" in ctl("doctor", env=env, check=False).stdout
         assert "event=stalled stream=slow" in service.text() and "a program" in service.text(), service.text()
         for _ in range(2):
             service.messages.clear()
