@@ -92,10 +92,10 @@ const struct leat_arg leat_settings_args[] = {
              "The limit in bytes for the memory that the batches of one user's trainers take.",
              .fallback = "4294967296", .min = 1 << 20, .max = 1e15),
     LEAT_ARG(leat_settings, max_streams, INT,
-             "The maximum number of open streams that trainers describe themselves.",
+             "The maximum number of open streams whose description came from a trainer.",
              .fallback = "256", .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
     LEAT_ARG(leat_settings, max_user_streams, INT,
-             "The maximum number of open streams that trainers of one user describe themselves.",
+             "The maximum number of open streams whose description came from trainers of one user.",
              .fallback = "64", .min = 0, .max = LEAT_SETTINGS_MAX_SESSIONS),
     LEAT_ARG_NAMED(WEIGHTS_KEY, leat_settings, user_weights, MAP,
                    "A map from users (names or uids) to weights from 1 to 1000, for example "

@@ -88,7 +88,7 @@ static void add_findings(const struct leat_doctor *doctor, bool has_colour,
         add_finding(&doctor->findings[i], has_colour, text);
     }
     leat_text_add(
-        text, "%zu ok, %zu warnings, %zu failures, %zu unseen\n",
+        text, "%zu ok, %zu warnings, %zu failures, %zu not checked\n",
         leat_doctor_count(doctor, LEAT_DOCTOR_OK), leat_doctor_count(doctor, LEAT_DOCTOR_WARN),
         leat_doctor_count(doctor, LEAT_DOCTOR_FAIL), leat_doctor_count(doctor, LEAT_DOCTOR_UNSEEN));
 }

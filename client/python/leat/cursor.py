@@ -357,7 +357,7 @@ class Cursor:
 
 
 def steps_of(native: _leat.Stream) -> int | None:
-    """Returns the number of steps in an epoch over all ranks, or None if this process has not read an epoch to its end."""
+    """Returns the number of steps in an epoch, of all ranks together. Returns None if this process has not read a whole epoch."""
     return _known_steps.get(_identity(native)) if native.n_steps is None else native.n_steps
 
 

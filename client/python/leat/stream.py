@@ -118,7 +118,7 @@ class Stream:
         return n_steps
 
     def __len__(self) -> int:
-        """The number of batches of an epoch for this rank. All ranks have the same number."""
+        """The number of batches of an epoch for this rank. All ranks have the same number. It includes the steps in `skip_steps`."""
         return self.n_steps // self.world_size
 
     # ---- batches
@@ -303,8 +303,8 @@ class Stream:
 
     def state_dict(self) -> dict[str, Any]:
         """Returns {"position": text, "version": 1}. The result is equal on all ranks that have read the same number of batches.
-        Call state_dict() on all ranks, because it compares their positions (see OpenOptions.agree). The attribute `position` is
-        the text alone, and does not compare."""
+        Call state_dict() on all ranks, because it compares their positions (see OpenOptions.agree). Reading the
+        attribute `position` gives the text, and compares nothing."""
         self._follow_ranks()
         return self.state_at(self.position)
 

@@ -218,7 +218,7 @@ static void add_order(struct leat_graph *graph) {
     const struct leat_plan *plan = graph->plan;
     struct leat_graph_node *node;
 
-    begin_segment(graph, "order", "one thread (the loop), on references to rows");
+    begin_segment(graph, "order", "in the main thread, on references to rows");
     if (plan->mixing)
         add_node(graph, LEAT_GRAPH_MIX, plan->source_ops->name);
     for (size_t i = 0; i < plan->n_order; i++) {

@@ -201,7 +201,7 @@ static int repeat(struct leat_jinja_render *render, const struct leat_jinja_valu
     struct leat_jinja_list *list;
 
     if (size > 0 && n > (int64_t)(LEAT_JINJA_OUTPUT_MAX / size))
-        return leat_jinja_fail(render, "a repeated value has more than %u bytes",
+        return leat_jinja_fail(render, "value * count has more than %u bytes",
                                LEAT_JINJA_OUTPUT_MAX);
     if (size == 0)
         n = 0;

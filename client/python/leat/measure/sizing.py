@@ -133,8 +133,8 @@ def optimal_batch_size(
       34 * s * h + 5 * a * s^2   bytes with attention that keeps its matrices (fused_attention=False)
       2 * s * h                  bytes where layers are recomputed (recompute=True), plus one layer in full
 
-    with s = sequence_length, h = hidden_size, a = h / 64 heads. See Korthikanti et al., "Reducing Activation Recomputation in
-    Large Transformer Models", arXiv:2205.05198, equations 1 and 2 and table 2, on one device.
+    with s = sequence_length, h = hidden_size, a = h / 64 heads. The formulas are for a model on one device. They come from Korthikanti
+    et al., "Reducing Activation Recomputation in Large Transformer Models", arXiv:2205.05198, equations 1 and 2 and table 2.
 
     If you leave out `hidden_size` and `num_layers`, leat computes them from the size: parameters = model_size_gb /
     bytes_per_parameter (16: Adam, as in estimate_model_size) = 12 * num_layers * hidden_size^2, with hidden_size =

@@ -572,7 +572,7 @@ class Tokenizer:
     def get_special_tokens_mask(
         self, token_ids_0: Any, token_ids_1: Any = None, already_has_special_tokens: bool = False
     ) -> list[int]:
-        """Returns 1 for each special token in ids that already have special tokens, and 0 for the others."""
+        """Returns 1 for each id of a special token, and 0 for the others. The ids must already include the special tokens."""
         if not already_has_special_tokens or token_ids_1 is not None:
             raise SpecError(
                 "get_special_tokens_mask() needs ids that already have special tokens: give already_has_special_tokens=True and "
