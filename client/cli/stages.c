@@ -61,7 +61,8 @@ static void fill_entries(struct entries *entries) {
         entry = &entries->items[entries->n_items++];
         *entry = (struct entry){.name = arg->name,
                                 .kind = "option",
-                                .summary = "of a stream, next to `source` and `stages`",
+                                .summary =
+                                    "an option of a stream, on the level of `source` and `stages`",
                                 .own = {*arg, LEAT_ARGS_END}};
         entry->args = entry->own;
     }

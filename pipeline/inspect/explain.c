@@ -425,8 +425,8 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
             "  stages   %.1f MiB of loaded files, and up to %.1f MiB for caches of %u workers\n",
             (double)memory.loaded / 1048576, (double)memory.workspaces / 1048576, n_workers);
     leat_text_add(text,
-                  "  order    up to %.2f MiB for references to at most %llu waiting rows; the "
-                  "blocks of\n           these rows take at most %.1f MiB\n",
+                  "  order    up to %.2f MiB for references to at most %llu waiting rows, and "
+                  "up to\n           %.1f MiB for the blocks that hold these rows\n",
                   (double)memory.order / 1048576, (unsigned long long)memory.n_waiting,
                   (double)memory.budget.order_bytes / 1048576);
     leat_text_add(
