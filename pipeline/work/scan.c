@@ -223,7 +223,7 @@ static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct l
         return 0;
     }
     if (ends_with_error(scan))
-        return leat_error_set(err, -ESTALE, "the file was damaged, but no longer is");
+        return leat_error_set(err, -ESTALE, "the file changed: its damaged bytes are now intact");
     scan->route.n_left -= n;
     *at_end = scan->route.n_left == 0 && !scan->route.span->place.is_damaged;
     return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "the file was shortened");
@@ -592,7 +592,8 @@ static int read_again(struct leat_scan_job *job, struct leat_piece *piece, struc
     if (r < 0 || !piece->span.is_damaged)
         return r;
     if (fill(job, piece->buffer, limit + 1, &n_filled, &at_end, &n_bytes, &fault) != -EBADMSG)
-        return leat_error_set(err, -ESTALE, "%s: the file was damaged, but no longer is",
+        return leat_error_set(err, -ESTALE,
+                              "%s: the file changed: its damaged bytes are now intact",
                               path_of(job->scan));
     return set_damage(piece, fault.message, err);
 }

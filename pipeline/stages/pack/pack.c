@@ -64,11 +64,12 @@ static const struct leat_arg args[] = {
     LEAT_ARG(pack, value, TOKEN,
              "padding after the last document: a number, or a token of the tokenizer, such as "
              "\"[PAD]\"; default: the tokenizer's padding token"),
-    LEAT_ARG(pack, labels, FIELD,
-             "name of the labels: one of `fields`, or a new field, which becomes an int64 copy of "
-             "the first of `fields`; leat writes `ignore_index` into padding and the first element "
-             "of each document, so no document predicts the next one; for labels from "
-             "`causal_labels`, leat does this without `labels`"),
+    LEAT_ARG(
+        pack, labels, FIELD,
+        "name of the labels: one of `fields`, or a new field, which becomes an int64 copy of "
+        "the first of `fields`; the labels of padding and of the first element of each document "
+        "are `ignore_index`, so no document predicts the next one; for labels from "
+        "`causal_labels`, leat does this without `labels`"),
     LEAT_ARG(pack, ignore_index, INT,
              "the label of elements from which the model learns nothing; for labels from "
              "`causal_labels`, the default is the `ignore_index` of that stage",

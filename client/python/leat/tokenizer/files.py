@@ -119,7 +119,7 @@ def _usual(spellings: tuple[str, ...], native: _leat.Tokenizer) -> str | None:
 
 
 def save(folder: Path, source: Path | None, text: str | None, config: Mapping[str, Any]) -> list[str]:
-    """Writes a tokenizer, from its files or the text of a tokenizer.json, and its configuration; returns the paths."""
+    """Copies the files of a tokenizer, or writes the text of a tokenizer.json, and adds the configuration. Returns the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     if text is not None:
