@@ -168,7 +168,8 @@ def test_socket_activation(folder):
         with open(folder / "leatd.log", "ab") as log:
             process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log)
         try:
-            wait_until(lambda: (sockets / f"{name}.sock").exists(), "the socket")
+            listening = f"Listening on {sockets}/{name}.sock"  # before that, the socket refuses connections
+            wait_until(lambda: listening in (folder / "leatd.log").read_text(), "systemd-socket-activate listens")
             env = {"LEAT_SOCKET": str(sockets)}
             if name == "control":
                 assert json.loads(ctl("status", "--json", env=env).stdout)["pid"] == process.pid
