@@ -364,7 +364,7 @@ class TestBuilt:
     def spec(self, numbers: Leatd) -> dict[str, Any]:
         return {
             "name": "built",
-            "source": ["jsonl", {"paths": [numbers.folder / "numbers.jsonl"]}],
+            "source": ["jsonl", {"paths": [str(numbers.folder / "numbers.jsonl")]}],
             "stages": [
                 ["cast", {"input": "n", "output": "n", "dtype": "int32", "default": None}],
                 ("select", {"fields": ("n",)}),
@@ -375,9 +375,8 @@ class TestBuilt:
 
     def test_values_of_all_kinds(self, numbers: Leatd) -> None:
         numpy = pytest.importorskip("numpy")
-        spec = self.spec(numbers)
-        spec["stages"][0][1]["input"] = numpy.str_("n")
-        spec["stages"].insert(2, ["sample", {"fraction": numpy.float32(0.5), "seed": numpy.int64(3)}])
+        source = leat.jsonl(numbers.folder / "numbers.jsonl").named("built").stage("select", {"fields": (numpy.str_("n"),)})
+        spec = source.stage("sample", {"fraction": numpy.float32(0.5), "seed": numpy.int64(3)}).batch(numpy.uint8(10)).spec
         with Stream(_leat.Client(numbers.address).open_built(spec, {"n_epochs": 1}, Batch)) as stream:
             assert stream.name == "built" and 0 < sum(batch.n_rows for batch in stream) < N_ROWS
 
@@ -407,25 +406,25 @@ class TestBuilt:
             client.open_built([])  # type: ignore[arg-type]
 
     def test_an_argument_that_raises(self, numbers: Leatd) -> None:
-        class Path:
-            def __fspath__(self) -> str:
+        class Paths(list[Any]):
+            def __getitem__(self, at: Any) -> Any:
                 raise KeyboardInterrupt
 
         spec = self.spec(numbers)
-        spec["source"][1]["paths"] = [Path()]
+        spec["source"][1]["paths"] = Paths(["x"])
         with pytest.raises(KeyboardInterrupt):
             _leat.Client(numbers.address).open_built(spec)
 
     def test_an_argument_that_changes_the_dict(self, numbers: Leatd) -> None:
         arguments: dict[str, Any] = {}
 
-        class Path:
-            def __fspath__(self) -> str:
+        class Paths(list[Any]):
+            def __getitem__(self, at: Any) -> Any:
                 arguments.clear()
                 gc.collect()
                 return "/nowhere"
 
-        arguments.update({"suffix": ".x", "paths": Path(), "field_" * 20: 1})
+        arguments.update({"suffix": ".x", "paths": Paths(["x"]), "field_" * 20: 1})
         with pytest.raises(leat.Error):
             _leat.Client(numbers.address).open_built({"source": ["csv", arguments], "stages": []})
 

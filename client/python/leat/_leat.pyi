@@ -20,7 +20,7 @@ def position_parse(text: str) -> tuple[int, int, int, int]:
     """Returns (epoch, step, seed, world_size) of a position. Raises SpecError if it is not a position."""
 
 # A stream built in code: {"name": str, "source": [kind, {argument: value}], "stages": [[kind, {...}], ...], "options": {...}}.
-# Values are str, os.PathLike, bool, int, float, lists and dicts of those (sources in sources are [kind, {...}] pairs as {kind: {...}}).
+# Values are str, bool, int, float, lists and dicts of those (sources in sources are [kind, {...}] pairs as {kind: {...}}).
 Spec = dict[str, Any]
 
 @final

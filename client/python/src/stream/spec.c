@@ -44,7 +44,7 @@ static int add_items(struct leat_builder *builder, PyObject *map, const struct p
     int r = 0;
 
     while (r == 0 && PyDict_Next(map, &at, &key, &value)) {
-        Py_INCREF(key); /* code of the value may change the dict */
+        Py_INCREF(key); /* code of a list in the value may change the dict */
         Py_INCREF(value);
         if (!text_of(key))
             r = wrong(place, "the name of an argument must be text without NUL characters");
@@ -93,56 +93,6 @@ static int add_int(struct leat_builder *builder, const char *name, PyObject *num
     return 0;
 }
 
-static int add_float(struct leat_builder *builder, const char *name, PyObject *number) {
-    (void)leat_builder_float(builder, name, PyFloat_AsDouble(number));
-    return 0;
-}
-
-static int add_path(struct leat_builder *builder, const char *name, PyObject *path,
-                    const struct place *place) {
-    const char *text = text_of(path);
-
-    if (!text)
-        return wrong(place, "a path must be text without NUL characters");
-    (void)leat_builder_text(builder, name, text);
-    return 0;
-}
-
-/* Converts numbers of NumPy and os.PathLike to an integer, a path or a float. Returns a new
- * reference; NULL with TypeError, or with an exception of the object's own code. */
-static PyObject *simplify(PyObject *value) {
-    PyObject *(*const ways[])(PyObject *) = {PyNumber_Index, PyOS_FSPath, PyNumber_Float};
-    PyObject *made = NULL;
-
-    for (size_t i = 0; !made && i < sizeof(ways) / sizeof(ways[0]); i++) {
-        if (i > 0 && !PyErr_ExceptionMatches(PyExc_TypeError))
-            return NULL;
-        PyErr_Clear();
-        made = ways[i](value);
-    }
-    return made;
-}
-
-static int add_other(struct leat_builder *builder, const char *name, PyObject *value,
-                     const struct place *place) {
-    PyObject *made = simplify(value);
-    int r;
-
-    if (!made && !PyErr_ExceptionMatches(PyExc_TypeError))
-        return -1;
-    if (!made)
-        return wrong(place,
-                     "a value must be a str, a path, a bool, an int, a float, a list or a dict");
-    if (PyLong_Check(made))
-        r = add_int(builder, name, made, place);
-    else if (PyFloat_Check(made))
-        r = add_float(builder, name, made);
-    else
-        r = add_path(builder, name, made, place);
-    Py_DECREF(made);
-    return r;
-}
-
 static int add_value(struct leat_builder *builder, const char *name, PyObject *value,
                      const struct place *place) {
     const char *text = text_of(value);
@@ -155,7 +105,7 @@ static int add_value(struct leat_builder *builder, const char *name, PyObject *v
     else if (PyLong_Check(value))
         return add_int(builder, name, value, place);
     else if (PyFloat_Check(value))
-        return add_float(builder, name, value);
+        (void)leat_builder_float(builder, name, PyFloat_AsDouble(value));
     else if (PyDict_Check(value))
         return add_map(builder, name, value, place);
     else if (PyList_Check(value) || PyTuple_Check(value))
@@ -163,7 +113,7 @@ static int add_value(struct leat_builder *builder, const char *name, PyObject *v
     else if (PyUnicode_Check(value))
         return wrong(place, "text must be valid UTF-8 without NUL characters");
     else
-        return add_other(builder, name, value, place);
+        return wrong(place, "a value must be a str, a bool, an int, a float, a list or a dict");
     return 0;
 }
 

@@ -4,10 +4,6 @@
  * int64 into a buffer [rows, width] (offsets: [rows, width, 2]). The attention mask is not stored:
  * it is 1 for each token, and 0 for padding.
  */
-#include <stdlib.h>
-
-#include "client/python/src/tokenizer/encodings.h"
-
 #define PY_SSIZE_T_CLEAN
 #include "client/python/src/tokenizer/encodings.h"
 
