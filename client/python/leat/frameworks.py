@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, SupportsIndex, TypeVar
@@ -104,6 +105,25 @@ def array_of(tensor: _leat.Tensor, dtype: Any = None, copy: bool | None = None) 
         )
     array = _numpy_array(tensor, bool(copy) or tensor.dtype == "bfloat16")
     return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def list_of_halves(tensor: _leat.Tensor) -> Any:
+    """Returns the nested lists for Tensor.tolist() of a float16 or bfloat16 tensor."""
+    raw = bytearray(tensor.nbytes)
+    if raw:
+        _copy_to(ctypes.addressof(ctypes.c_char.from_buffer(raw)), tensor)
+    kind = "e"
+    if tensor.dtype == "bfloat16":  # the upper half of float32
+        halves, raw, kind = raw, bytearray(2 * len(raw)), "f"
+        raw[2::4], raw[3::4] = halves[::2], halves[1::2]
+    return _nested(list(struct.unpack(f"{tensor.nbytes // 2}{kind}", raw)), tensor.shape)
+
+
+def _nested(numbers: list[float], shape: tuple[int, ...]) -> Any:
+    if len(shape) < 2:
+        return numbers if shape else numbers[0]
+    size = len(numbers) // max(shape[0], 1)
+    return [_nested(numbers[at * size : (at + 1) * size], shape[1:]) for at in range(shape[0])]
 
 
 def _copy_to(address: int, tensor: _leat.Tensor) -> None:

@@ -4,8 +4,6 @@
 #include "client/python/src/batch/tensor.h"
 
 #include <errno.h>
-#include <math.h>
-#include <string.h>
 #include <structmember.h>
 #include <unistd.h>
 
@@ -242,6 +240,19 @@ static PyObject *tensor_iterate(PyObject *object) {
     return iterator;
 }
 
+/* Python 3.11 knows no halves in buffers, and no version knows bfloat16. */
+static PyObject *tensor_tolist(PyObject *object, PyObject *args) {
+    const struct leat_py_tensor *self = (const struct leat_py_tensor *)object;
+    PyObject *view, *list;
+
+    if (self->dtype == LEAT_FLOAT16 || self->dtype == LEAT_BFLOAT16)
+        return convert(object, "list_of_halves", NULL);
+    view = PyMemoryView_FromObject(object);
+    list = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
+    Py_XDECREF(view);
+    return list;
+}
+
 static PyMethodDef methods[] = {
     {"__dlpack__", LEAT_PY_KEYWORDS(leat_py_tensor_dlpack),
      PyDoc_STR("__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n"
@@ -262,7 +273,7 @@ static PyMethodDef methods[] = {
          "--\n"
          "\n"
          "Returns a read-only NumPy array that views the slot. For bfloat16 it returns a copy.")},
-    {"tolist", leat_py_tensor_tolist, METH_NOARGS,
+    {"tolist", tensor_tolist, METH_NOARGS,
      PyDoc_STR("tolist($self)\n"
                "--\n"
                "\n"
@@ -317,79 +328,4 @@ int leat_py_tensor_register(PyObject *module) {
     tensor_type = leat_py_type_add(module, "leat._leat.Tensor", sizeof(struct leat_py_tensor),
                                    Py_TPFLAGS_DISALLOW_INSTANTIATION, slots);
     return tensor_type ? 0 : -1;
-}
-
-/* ---- elements ---- */
-
-static double half_to_double(uint16_t half) {
-    int exponent = (half >> 10) & 0x1f;
-    int fraction = half & 0x3ff;
-    double value;
-
-    if (exponent == 0x1f)
-        value = fraction ? (double)NAN : (double)INFINITY;
-    else if (exponent == 0)
-        value = ldexp(fraction, -24);
-    else
-        value = ldexp(fraction + 0x400, exponent - 25);
-    return half & 0x8000 ? -value : value;
-}
-
-static double bfloat16_to_double(uint16_t upper) {
-    uint32_t bits = (uint32_t)upper << 16;
-    float value;
-
-    memcpy(&value, &bits, sizeof(value));
-    return (double)value;
-}
-
-/* The case of an element type: reads one as a `type`, and makes a number of it. */
-#define CASE(dtype, type, make)                                                                    \
-    case dtype: {                                                                                  \
-        type value;                                                                                \
-        memcpy(&value, place, sizeof(value));                                                      \
-        return make;                                                                               \
-    }
-
-static PyObject *element(enum leat_element dtype, const char *place) {
-    switch (dtype) {
-        CASE(LEAT_BOOL, uint8_t, PyBool_FromLong(value))
-        CASE(LEAT_UINT8, uint8_t, PyLong_FromLong(value))
-        CASE(LEAT_UINT16, uint16_t, PyLong_FromLong(value))
-        CASE(LEAT_INT8, int8_t, PyLong_FromLong(value))
-        CASE(LEAT_INT16, int16_t, PyLong_FromLong(value))
-        CASE(LEAT_INT32, int32_t, PyLong_FromLong(value))
-        CASE(LEAT_INT64, int64_t, PyLong_FromLongLong(value))
-        CASE(LEAT_FLOAT16, uint16_t, PyFloat_FromDouble(half_to_double(value)))
-        CASE(LEAT_BFLOAT16, uint16_t, PyFloat_FromDouble(bfloat16_to_double(value)))
-        CASE(LEAT_FLOAT32, float, PyFloat_FromDouble((double)value))
-        CASE(LEAT_FLOAT64, double, PyFloat_FromDouble(value))
-    }
-    PyErr_SetString(PyExc_BufferError,
-                    "this extension does not know the element type of the tensor");
-    return NULL;
-}
-
-static PyObject *list(const struct leat_py_tensor *self, int dimension, const char *place) {
-    PyObject *items;
-
-    if (dimension >= self->ndim || dimension >= LEAT_MAX_NDIM)
-        return element(self->dtype, place);
-    items = PyList_New(self->shape[dimension]);
-    for (Py_ssize_t i = 0; items && i < self->shape[dimension]; i++) {
-        PyObject *item = list(self, dimension + 1, place + i * self->strides[dimension]);
-
-        if (!item) {
-            Py_DECREF(items);
-            return NULL;
-        }
-        (void)PyList_SetItem(items, i, item);
-    }
-    return items;
-}
-
-PyObject *leat_py_tensor_tolist(PyObject *object, PyObject *args) {
-    const struct leat_py_tensor *self = (const struct leat_py_tensor *)object;
-
-    return leat_py_tensor_check(self) < 0 ? NULL : list(self, 0, self->data);
 }

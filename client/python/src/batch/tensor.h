@@ -26,6 +26,3 @@ int leat_py_tensor_check(const struct leat_py_tensor *self);
 /* dlpack.c: __dlpack__ and __dlpack_device__. */
 PyObject *leat_py_tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *leat_py_tensor_dlpack_device(PyObject *self, PyObject *args);
-
-/* The elements as nested lists of Python's numbers. */
-PyObject *leat_py_tensor_tolist(PyObject *self, PyObject *args);
