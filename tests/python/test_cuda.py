@@ -216,18 +216,20 @@ def test_failures(fake: Any, pipeline: Any) -> None:
         type(device.copy([]))()
 
 
-def test_memory_and_its_capsules(fake: Any) -> None:
+def test_memory_and_its_capsules(fake: Any, pipeline: Any) -> None:
     device = _leat.CudaDevice()
-    memory = device.alloc(64)
-    capsule = memory.capsule(0, 32, (4, 4))
-    for shape in ((4, 5), (2**40, 2**40), (-1,), (1, 1, 1, 1, 1)):
-        with pytest.raises((ValueError, OverflowError)):
-            memory.capsule(0, 32, shape)
-    assert memory.nbytes == 64
-    del memory
-    assert told(fake).freed == 0  # the capsule has it still
+    memory, little = device.alloc(BATCH * 4), device.alloc(BATCH * 4 - 1)
+    with pipeline.open() as stream, stream.next() as batch:
+        capsule = memory.capsule(batch["number"])
+        with pytest.raises(ValueError, match="needs more than the 39 bytes"):
+            little.capsule(batch["number"])
+        with pytest.raises(TypeError):
+            memory.capsule(batch)
+    assert memory.nbytes == BATCH * 4
+    del little, memory
+    assert told(fake).freed == 1  # the capsule has the other still
     del capsule
-    assert (told(fake).allocated, told(fake).freed) == (1, 1)
+    assert (told(fake).allocated, told(fake).freed) == (2, 2)
 
 
 def test_memory_is_lent_again_when_it_was_read(fake: Any) -> None:

@@ -264,5 +264,5 @@ class CudaCopy:
 class CudaMemory:
     address: int
     nbytes: int
-    def capsule(self, code: int, bits: int, shape: tuple[int, ...], /) -> Any:
-        """Makes an unversioned DLPack capsule, which keeps the memory."""
+    def capsule(self, tensor: Tensor, /) -> Any:
+        """Makes an unversioned DLPack capsule with the dtype and shape of a tensor. The capsule keeps the memory."""

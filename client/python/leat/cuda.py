@@ -23,10 +23,6 @@ _log = logging.getLogger("leat")
 
 MAX_UNDER_WAY = 2  # transfers that hold slots; fewer if the stream's window is small
 _CUDA = 2  # DLPack's device types
-_CODES = {
-    "bool": 6, "uint8": 1, "uint16": 1, "int8": 0, "int16": 0, "int32": 0, "int64": 0,
-    "float16": 2, "bfloat16": 4, "float32": 2, "float64": 2,
-}
 
 _feeders: dict[tuple[int, int], Feeder] = {}  # by process and device
 
@@ -126,19 +122,17 @@ class Jax:
         arrays = {}
         for name, tensor in self._tensors.items():
             memory = self._lent[name]
-            view = jax.dlpack.from_dlpack(_Lent(memory, self._copy, tensor.dtype, tensor.shape, self._sender.device.ordinal))
+            view = jax.dlpack.from_dlpack(_Lent(memory, self._copy, tensor, self._sender.device.ordinal))
             arrays[name] = jax.numpy.copy(view)
             self._sender.memories.give(memory, arrays[name])
         return arrays
 
 
 class _Lent:
-    """Exports memory of a device as DLPack capsules."""
+    """Exports the copy of a tensor in memory of a device as DLPack capsules."""
 
-    def __init__(
-        self, memory: _leat.CudaMemory, copy: _leat.CudaCopy, dtype: str, shape: tuple[int, ...], ordinal: int
-    ) -> None:
-        self._memory, self._copy, self._dtype, self._shape, self._ordinal = memory, copy, dtype, shape, ordinal
+    def __init__(self, memory: _leat.CudaMemory, copy: _leat.CudaCopy, tensor: _leat.Tensor, ordinal: int) -> None:
+        self._memory, self._copy, self._tensor, self._ordinal = memory, copy, tensor, ordinal
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _CUDA, self._ordinal
@@ -149,7 +143,7 @@ class _Lent:
             self._copy.wait()
         else:
             self._copy.precede(stream)
-        return self._memory.capsule(_CODES[self._dtype], _itemsize(self._dtype) * 8, self._shape)
+        return self._memory.capsule(self._tensor)
 
 
 class _Memories:
@@ -187,8 +181,3 @@ def _wait_for_all(array: Any) -> None:
     jax = frameworks.module("jax")
 
     (jax.device_put(0, array.sharding) + 0).block_until_ready()
-
-
-def _itemsize(dtype: str) -> int:
-    sizes = {"bool": 1, "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}
-    return sizes.get(dtype, 8)

@@ -58,6 +58,11 @@ static uint8_t code_of(enum leat_element dtype) {
     }
 }
 
+struct dlpack_dtype leat_py_tensor_dlpack_dtype(const struct leat_py_tensor *self) {
+    return (struct dlpack_dtype){
+        .code = code_of(self->dtype), .bits = (uint8_t)(self->item_bytes * 8), .lanes = 1};
+}
+
 static void fill(struct export *export, const struct leat_py_tensor *self,
                  struct dlpack_tensor *ret) {
     for (int d = 0; d < self->ndim; d++) {
@@ -68,9 +73,7 @@ static void fill(struct export *export, const struct leat_py_tensor *self,
         .data = export->copy ? export->copy : (void *)(uintptr_t)self->data,
         .device = {.type = DLPACK_CPU},
         .ndim = self->ndim,
-        .dtype = {.code = code_of(self->dtype),
-                  .bits = (uint8_t)(self->item_bytes * 8),
-                  .lanes = 1},
+        .dtype = leat_py_tensor_dlpack_dtype(self),
         .shape = export->shape,
         .strides = export->strides,
     };

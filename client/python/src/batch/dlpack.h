@@ -22,6 +22,12 @@ enum dlpack_code {
 #define DLPACK_READ_ONLY UINT64_C(1) /* of flags */
 #define DLPACK_IS_COPIED UINT64_C(2)
 
+struct dlpack_dtype {
+    uint8_t code;
+    uint8_t bits;
+    uint16_t lanes;
+};
+
 struct dlpack_tensor {
     void *data;
     struct {
@@ -29,11 +35,7 @@ struct dlpack_tensor {
         int32_t id;
     } device;
     int32_t ndim;
-    struct {
-        uint8_t code;
-        uint8_t bits;
-        uint16_t lanes;
-    } dtype;
+    struct dlpack_dtype dtype;
     int64_t *shape;
     int64_t *strides; /* in elements */
     uint64_t byte_offset;

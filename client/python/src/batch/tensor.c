@@ -10,7 +10,7 @@
 #include "client/python/src/raise.h"
 #include "client/python/src/types.h"
 
-static PyTypeObject *tensor_type;
+PyTypeObject *leat_py_tensor_type;
 
 /* The buffer protocol's format of a type (as in the module struct), and its size. */
 static const struct element {
@@ -36,7 +36,8 @@ static const void *shared_of(const struct leat_batch *batch, const void *data) {
 
 PyObject *leat_py_tensor_new(struct leat_py_lease *lease, const struct leat_tensor *tensor,
                              PyObject *name) {
-    struct leat_py_tensor *self = (struct leat_py_tensor *)PyType_GenericAlloc(tensor_type, 0);
+    struct leat_py_tensor *self =
+        (struct leat_py_tensor *)PyType_GenericAlloc(leat_py_tensor_type, 0);
 
     if (!self)
         return NULL;
@@ -325,7 +326,8 @@ static PyType_Slot slots[] = {
 };
 
 int leat_py_tensor_register(PyObject *module) {
-    tensor_type = leat_py_type_add(module, "leat._leat.Tensor", sizeof(struct leat_py_tensor),
-                                   Py_TPFLAGS_DISALLOW_INSTANTIATION, slots);
-    return tensor_type ? 0 : -1;
+    leat_py_tensor_type =
+        leat_py_type_add(module, "leat._leat.Tensor", sizeof(struct leat_py_tensor),
+                         Py_TPFLAGS_DISALLOW_INSTANTIATION, slots);
+    return leat_py_tensor_type ? 0 : -1;
 }

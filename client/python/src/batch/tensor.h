@@ -20,9 +20,12 @@ struct leat_py_tensor {
     const void *shared; /* the same bytes in the read-only mapping */
 };
 
+extern PyTypeObject *leat_py_tensor_type;
+
 /* Returns 0, or -1 with an exception: the batch was released, or this is a forked child. */
 int leat_py_tensor_check(const struct leat_py_tensor *self);
 
-/* dlpack.c: __dlpack__ and __dlpack_device__. */
+/* dlpack.c: the dtype, and __dlpack__ and __dlpack_device__. */
+struct dlpack_dtype leat_py_tensor_dlpack_dtype(const struct leat_py_tensor *self);
 PyObject *leat_py_tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *leat_py_tensor_dlpack_device(PyObject *self, PyObject *args);

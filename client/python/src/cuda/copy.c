@@ -27,7 +27,7 @@ struct copy {
     struct piece *pieces;
 };
 
-static PyTypeObject *copy_type, *tensor_type;
+static PyTypeObject *copy_type;
 
 static void let_go(struct copy *self) {
     for (Py_ssize_t i = 0; i < self->n_pieces; i++)
@@ -43,7 +43,7 @@ static int read_piece(PyObject *pair, struct piece *ret_piece) {
     PyObject *address = NULL;
     struct leat_py_tensor *tensor = NULL;
 
-    if (!PyArg_ParseTuple(pair, "O!O", tensor_type, &tensor, &address) ||
+    if (!PyArg_ParseTuple(pair, "O!O", leat_py_tensor_type, &tensor, &address) ||
         leat_py_tensor_check(tensor) < 0)
         return -1;
     ret_piece->to = PyLong_AsUnsignedLongLong(address);
@@ -252,9 +252,7 @@ static PyType_Slot copy_slots[] = {
 };
 
 int leat_py_cuda_copy_register(PyObject *module) {
-    tensor_type = (PyTypeObject *)PyObject_GetAttrString(module, "Tensor");
-    if (tensor_type)
-        copy_type = leat_py_type_add(module, "leat._leat.CudaCopy", sizeof(struct copy),
-                                     Py_TPFLAGS_DISALLOW_INSTANTIATION, copy_slots);
+    copy_type = leat_py_type_add(module, "leat._leat.CudaCopy", sizeof(struct copy),
+                                 Py_TPFLAGS_DISALLOW_INSTANTIATION, copy_slots);
     return copy_type ? 0 : -1;
 }

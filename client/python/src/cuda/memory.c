@@ -5,8 +5,8 @@
 #include <structmember.h>
 #include <unistd.h>
 
-#include "client/leat.h"
 #include "client/python/src/batch/dlpack.h"
+#include "client/python/src/batch/tensor.h"
 #include "client/python/src/cuda/device.h"
 #include "client/python/src/types.h"
 
@@ -87,55 +87,32 @@ static void destroy_capsule(PyObject *capsule) {
     managed->deleter(managed);
 }
 
-/* 0, or -1 with an exception: too many dimensions, or more than there is. */
-static int read_shape(struct memory *self, struct view *view, PyObject *shape, size_t item_bytes) {
-    Py_ssize_t n = PyTuple_Size(shape);
-    size_t n_bytes = item_bytes;
-
-    if (n < 0 || n > LEAT_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "the shape has %zd dimensions, but at most %d are allowed",
-                     n, LEAT_MAX_NDIM);
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        view->shape[i] = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
-        if (view->shape[i] < 0 ||
-            __builtin_mul_overflow(n_bytes, (size_t)view->shape[i], &n_bytes) ||
-            n_bytes > self->n_bytes) {
-            if (!PyErr_Occurred())
-                PyErr_Format(PyExc_ValueError,
-                             "the shape needs more than the %zu bytes of this memory",
-                             self->n_bytes);
-            return -1;
-        }
-    }
-    view->managed.tensor.ndim = (int32_t)n;
-    return 0;
-}
-
+/* The capsule has the dtype and the shape of the tensor, which was copied here. */
 static PyObject *capsule_method(PyObject *object, PyObject *args) {
     struct memory *self = (struct memory *)object;
-    unsigned char code, bits;
-    PyObject *shape, *capsule;
+    const struct leat_py_tensor *tensor;
     struct view *view;
+    PyObject *capsule;
 
-    if (!PyArg_ParseTuple(args, "bbO!", &code, &bits, &PyTuple_Type, &shape))
+    if (!PyArg_ParseTuple(args, "O!", leat_py_tensor_type, &tensor))
         return NULL;
+    if ((size_t)tensor->n_bytes > self->n_bytes)
+        return PyErr_Format(PyExc_ValueError,
+                            "the tensor needs more than the %zu bytes of this memory",
+                            self->n_bytes);
     view = calloc(1, sizeof(*view));
     if (!view)
         return PyErr_NoMemory();
-    if (read_shape(self, view, shape, bits / 8) < 0) {
-        free(view);
-        return NULL;
-    }
+    for (int d = 0; d < tensor->ndim; d++)
+        view->shape[d] = tensor->shape[d];
     view->memory = (struct memory *)Py_NewRef(object);
     view->managed.context = view;
     view->managed.deleter = drop_view;
     view->managed.tensor = (struct dlpack_tensor){
         .data = (void *)(uintptr_t)self->address,
         .device = {.type = DLPACK_CUDA, .id = self->device->ordinal},
-        .ndim = view->managed.tensor.ndim,
-        .dtype = {.code = code, .bits = bits, .lanes = 1},
+        .ndim = tensor->ndim,
+        .dtype = leat_py_tensor_dlpack_dtype(tensor),
         .shape = view->shape,
     };
     capsule = PyCapsule_New(&view->managed, CAPSULE, destroy_capsule);
