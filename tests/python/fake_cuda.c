@@ -97,9 +97,6 @@ API int cuGetErrorString(int result, const char **text) {
     return OK;
 }
 
-API int cuDeviceGetCount(int *n) {
-    return *n = 2, OK;
-}
 API int cuDeviceGet(int *device, int ordinal) {
     return *device = ordinal, ordinal < 2 && ordinal >= 0 ? OK : NO_DEVICE;
 }

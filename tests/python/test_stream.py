@@ -328,9 +328,9 @@ class TestOptions:
     def test_all_at_once(self, numbers: Leatd) -> None:
         digest = numbers.open("rows").native.digest
         with numbers.open(
-            "rows", rank=1, world_size=2, window=5, first_epoch=1, first_step=4, n_epochs=1, n_steps=2, seed=3, has_seed=True,
+            "rows", rank=1, world_size=2, window=5, first_epoch=1, first_step=4, n_epochs=1, n_steps=2, seed=3,
             client_name="tests", expect_digest=digest, open_timeout_ms=30000, reconnect_timeout_ms=_leat.NO_RECONNECT,
-            local_rank=1, local_world_size=2, accept_changes=None, private_writes=True, reconnect=None, position=None,
+            accept_changes=None, private_writes=True, reconnect=None, position=None,
         ) as stream:  # fmt: skip
             assert stream.window == 5 and [session["client_name"] for session in numbers.sessions()].count("tests") == 1
             assert steps(stream) == [(1, 5), (1, 7)]

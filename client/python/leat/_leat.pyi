@@ -14,7 +14,6 @@ END_EPOCH: int  # 1: an epoch has ended, and the next one follows
 END: int  # 2: the last epoch has ended
 NO_RECONNECT: int  # as reconnect_timeout_ms: do not connect again
 
-def version() -> str: ...
 def check_interpreter() -> None: ...  # ImportError in a subinterpreter
 def position_parse(text: str) -> tuple[int, int, int, int]:
     """Returns (epoch, step, seed, world_size) of a position. Raises SpecError if it is not a position."""
@@ -31,8 +30,8 @@ class Client:
     def open(self, name: str, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream:
         """Opens a declared stream, within open_timeout_ms.
 
-        options: the members of struct leat_open_options by name; None is the default. delivery is "shared" or "copy", rank a
-            number or "launcher", and private_writes is True by default.
+        options: the members of struct leat_open_options by name; None is the default. delivery is "shared" or "copy", and
+            private_writes is True by default.
         reconnect: a function of (kind: "lost", "trying" or "back", attempt: int, waited_s: float, reason: str). It must not
             use the stream. sys.unraisablehook gets its exceptions.
         batch_type: the class of the batches. It is not called."""
@@ -159,9 +158,7 @@ def render_chats(
 class Tokenizer:
     """Immutable. A call with many texts uses several threads, without the GIL."""
 
-    n_ids: int  # ids are 0..n_ids - 1
     pad_id: int | None
-    n_bytes: int  # of memory, without caches
     n_threads: int  # of a call
     pads_left: bool  # by its file
     cuts_left: bool
@@ -181,7 +178,6 @@ class Tokenizer:
         with_overflow: bool = False,
         adds_special_tokens: bool = True,
         splits_special_tokens: bool = False,
-        seed: int = 0,
         words: Sequence[bytes] | None = None,
         pair_words: Sequence[bytes] | None = None,
     ) -> Encodings:
@@ -237,9 +233,6 @@ def save_batch(batch: Batch, path: str | PathLike[str], format: int, compression
 
 # ---- CUDA, for cuda.py. The first use loads its driver.
 
-def cuda_count() -> int:
-    """The number of CUDA devices, or 0 without a driver."""
-
 def cuda_n_rings() -> int:
     """The number of rings of batches that are registered with CUDA."""
 
@@ -247,7 +240,6 @@ class CudaDevice:
     ordinal: int
     name: str
     stream: int  # the CUstream on which copies run
-    can_register: bool  # it can register memory that is mapped read-only
     def __init__(self, ordinal: int = 0) -> None:
         """A GPU, in its primary context. NotFoundError: no CUDA, or no such device."""
     def copy(self, pieces: Sequence[tuple[Tensor, int]], /) -> CudaCopy:

@@ -37,10 +37,6 @@ void leat_py_object_free(PyObject *self) {
     Py_DECREF(type);
 }
 
-static PyObject *version(PyObject *module, PyObject *args) {
-    return PyUnicode_FromString(leat_version());
-}
-
 static PyObject *position_parse(PyObject *module, PyObject *text) {
     const char *position = PyUnicode_AsUTF8AndSize(text, NULL);
     uint64_t epoch, step, seed;
@@ -64,7 +60,6 @@ static PyObject *check_interpreter(PyObject *module, PyObject *args) {
 
 static PyMethodDef methods[] = {
     {"check_interpreter", check_interpreter, METH_NOARGS, NULL},
-    {"version", version, METH_NOARGS, NULL},
     {"position_parse", position_parse, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

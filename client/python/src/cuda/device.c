@@ -107,7 +107,6 @@ static PyObject *get_stream(PyObject *self, void *closure) {
 
 static PyMemberDef device_members[] = {
     {"ordinal", T_INT, offsetof(struct leat_cuda_device, ordinal), READONLY, NULL},
-    {"can_register", T_BOOL, offsetof(struct leat_cuda_device, can_register), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -129,22 +128,11 @@ static PyType_Slot device_slots[] = {
     {Py_tp_methods, device_methods}, {0, NULL},
 };
 
-static PyObject *count(PyObject *module, PyObject *args) {
-    const char *reason;
-    const struct leat_cuda_driver *driver = leat_cuda_driver_find(&reason);
-    int n = 0;
-
-    if (driver && leat_cuda_check(driver->count(&n), "cuDeviceGetCount") < 0)
-        return NULL;
-    return PyLong_FromLong(n);
-}
-
 static PyObject *count_rings(PyObject *module, PyObject *args) {
     return PyLong_FromSize_t(leat_cuda_rings_count());
 }
 
 static PyMethodDef functions[] = {
-    {"cuda_count", count, METH_NOARGS, NULL},
     {"cuda_n_rings", count_rings, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -4,7 +4,6 @@
 LEAT_CUDA_FUNCTION(init, "cuInit", (unsigned int flags))
 LEAT_CUDA_FUNCTION(error_name, "cuGetErrorName", (leat_cuda_result result, const char **ret_name))
 LEAT_CUDA_FUNCTION(error_text, "cuGetErrorString", (leat_cuda_result result, const char **ret_text))
-LEAT_CUDA_FUNCTION(count, "cuDeviceGetCount", (int *ret_count))
 LEAT_CUDA_FUNCTION(get, "cuDeviceGet", (leat_cuda_device_id * ret_device, int ordinal))
 LEAT_CUDA_FUNCTION(name, "cuDeviceGetName", (char *name, int size, leat_cuda_device_id device))
 LEAT_CUDA_FUNCTION(attribute, "cuDeviceGetAttribute",

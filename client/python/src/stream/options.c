@@ -8,7 +8,7 @@
 
 #define DIGEST_BYTES 32
 
-enum kind { DELIVERY, RANK, U32, U64, SEED, I32, BOOL, TEXT, DIGEST, CALLABLE };
+enum kind { DELIVERY, U32, U64, SEED, I32, BOOL, TEXT, DIGEST, CALLABLE };
 
 #define MEMBER(name, kind)                                                                         \
     { #name, kind, offsetof(struct leat_open_options, name) }
@@ -18,17 +18,25 @@ static const struct member {
     enum kind kind;
     size_t offset;
 } members[] = {
-    MEMBER(delivery, DELIVERY),   MEMBER(rank, RANK),
-    MEMBER(world_size, U32),      MEMBER(window, U32),
-    MEMBER(first_epoch, U64),     MEMBER(first_step, U64),
-    MEMBER(n_epochs, U64),        MEMBER(n_steps, U64),
-    MEMBER(seed, SEED),           MEMBER(has_seed, BOOL),
-    MEMBER(client_name, TEXT),    MEMBER(expect_digest, DIGEST),
-    MEMBER(open_timeout_ms, I32), MEMBER(reconnect_timeout_ms, I32),
-    MEMBER(local_rank, U32),      MEMBER(local_world_size, U32),
-    MEMBER(position, TEXT),       MEMBER(accept_changes, BOOL),
-    MEMBER(private_writes, BOOL), MEMBER(split, TEXT),
-    MEMBER(shuffle, I32),         {"reconnect", CALLABLE, 0},
+    MEMBER(delivery, DELIVERY),
+    MEMBER(rank, U32),
+    MEMBER(world_size, U32),
+    MEMBER(window, U32),
+    MEMBER(first_epoch, U64),
+    MEMBER(first_step, U64),
+    MEMBER(n_epochs, U64),
+    MEMBER(n_steps, U64),
+    MEMBER(seed, SEED),
+    MEMBER(client_name, TEXT),
+    MEMBER(expect_digest, DIGEST),
+    MEMBER(open_timeout_ms, I32),
+    MEMBER(reconnect_timeout_ms, I32),
+    MEMBER(position, TEXT),
+    MEMBER(accept_changes, BOOL),
+    MEMBER(private_writes, BOOL),
+    MEMBER(split, TEXT),
+    MEMBER(shuffle, I32),
+    {"reconnect", CALLABLE, 0},
 };
 
 #define N_MEMBERS (sizeof(members) / sizeof(members[0]))
@@ -91,20 +99,6 @@ static int read_delivery(PyObject *value, int32_t *ret) {
     return 0;
 }
 
-/* Reads a number, or "launcher". */
-static int read_rank(PyObject *value, uint32_t *ret) {
-    uint64_t number;
-
-    if (PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, "launcher") == 0) {
-        *ret = LEAT_RANK_LAUNCHER;
-        return 0;
-    }
-    if (read_u64("rank", value, UINT32_MAX, &number) < 0)
-        return -1;
-    *ret = (uint32_t)number;
-    return 0;
-}
-
 static int read_digest(PyObject *value, const uint8_t **ret) {
     if (!PyBytes_Check(value) || PyBytes_Size(value) != DIGEST_BYTES)
         return wrong("expect_digest", "32 bytes", value);
@@ -128,8 +122,6 @@ static int read_member(const struct member *member, PyObject *value,
     switch (member->kind) {
     case DELIVERY:
         return read_delivery(value, place);
-    case RANK:
-        return read_rank(value, place);
     case U32:
         r = read_u64(member->name, value, UINT32_MAX, &number);
         *(uint32_t *)place = (uint32_t)number;
@@ -164,7 +156,7 @@ static int read_item(PyObject *key, PyObject *value, struct leat_open_options *o
     return wrong("the name of an option",
                  "one of delivery, rank, world_size, window, first_epoch, first_step, n_epochs, "
                  "n_steps, seed, client_name, expect_digest, open_timeout_ms, "
-                 "reconnect_timeout_ms, local_rank, local_world_size, position, accept_changes, "
+                 "reconnect_timeout_ms, position, accept_changes, "
                  "private_writes, split, shuffle, reconnect",
                  key);
 }

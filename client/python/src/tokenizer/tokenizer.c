@@ -351,7 +351,6 @@ static PyObject *encode(PyObject *object, PyObject *args, PyObject *kwargs) {
                             "with_overflow",
                             "adds_special_tokens",
                             "splits_special_tokens",
-                            "seed",
                             "words",
                             "pair_words",
                             NULL};
@@ -359,14 +358,13 @@ static PyObject *encode(PyObject *object, PyObject *args, PyObject *kwargs) {
     PyObject *texts, *pairs = Py_None, *marks = Py_None, *made = NULL;
     PyObject *words = Py_None, *pair_words = Py_None;
     unsigned int columns = 0;
-    unsigned long long seed = 0;
     Py_ssize_t max_length = -1, stride = 0;
     const char *strategy = strategies[0];
     int cuts_left = 0, with_overflow = 0, adds_special = 1, splits_special = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOInnsppppKOO", names, &texts, &pairs, &marks,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOInnsppppOO", names, &texts, &pairs, &marks,
                                      &columns, &max_length, &stride, &strategy, &cuts_left,
-                                     &with_overflow, &adds_special, &splits_special, &seed, &words,
+                                     &with_overflow, &adds_special, &splits_special, &words,
                                      &pair_words) ||
         read_truncation(&call, max_length, stride, strategy, cuts_left) < 0)
         return NULL;
@@ -376,7 +374,6 @@ static PyObject *encode(PyObject *object, PyObject *args, PyObject *kwargs) {
             .inputs = call.inputs,
             .options = {.adds_special_tokens = adds_special,
                         .encodes_special_tokens = splits_special,
-                        .seed = seed,
                         .drops_overflow = !with_overflow,
                         .offsets_in_chars = true,
                         .columns = columns & ~(uint32_t)LEAT_ENCODING_ATTENTION,
@@ -571,10 +568,6 @@ static PyObject *pad_id(PyObject *object, void *unused) {
     return id < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(id);
 }
 
-static PyObject *n_bytes(PyObject *object, void *unused) {
-    return PyLong_FromSize_t(leat_tokenizer_n_bytes(get(object)));
-}
-
 static PyMethodDef methods[] = {
     {"encode", LEAT_PY_KEYWORDS(encode), NULL},
     {"decode", LEAT_PY_KEYWORDS(decode), NULL},
@@ -591,7 +584,6 @@ static PyMethodDef methods[] = {
 };
 
 static PyMemberDef members[] = {
-    {"n_ids", T_PYSSIZET, offsetof(struct tokenizer, vocabulary.n_ids), READONLY, NULL},
     {"n_threads", T_PYSSIZET, offsetof(struct tokenizer, n_threads), READONLY, NULL},
     {"pads_left", T_BOOL, offsetof(struct tokenizer, pads_left), READONLY, NULL},
     {"cuts_left", T_BOOL, offsetof(struct tokenizer, cuts_left), READONLY, NULL},
@@ -600,7 +592,6 @@ static PyMemberDef members[] = {
 
 static PyGetSetDef getters[] = {
     {"pad_id", pad_id, NULL, NULL, NULL},
-    {"n_bytes", n_bytes, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
