@@ -66,7 +66,7 @@ MUTANTS = {
         ("head lacks what a stage reads", "(read->result < 0 || plan->is_needed[read->result])", "false"),
     ]),
     "pipeline/tokenizer/jinja/str_methods.c": ("tokenizer.templates", [
-        ("a text that was cut is taken for a key", "        ret->is_key = false;\n", ""),
+        ("a suffix is cut off the front", "(variant ? 0 : arguments[0].n_bytes)", "arguments[0].n_bytes"),
     ]),
     "pipeline/tokenizer/jinja/strings.c": ("tokenizer.templates", [
         ("None is a default of map", "if (r == 0 && fallback && fallback->kind != LEAT_JINJA_NONE &&", "if (r == 0 && fallback &&"),

@@ -20,6 +20,17 @@ struct leat_jinja_arguments {
     size_t n_keywords;
 };
 
+#define LEAT_JINJA_UNUSED __attribute__((unused))
+
+/* A function that a built-in calls. variant: what the built-in's row says. */
+#define LEAT_JINJA_BUILTIN(function)                                                               \
+    int function(LEAT_JINJA_UNUSED struct leat_jinja_render *render,                               \
+                 LEAT_JINJA_UNUSED const struct leat_jinja_value *self,                            \
+                 LEAT_JINJA_UNUSED const struct leat_jinja_value *arguments,                       \
+                 LEAT_JINJA_UNUSED const struct leat_jinja_arguments *all,                         \
+                 LEAT_JINJA_UNUSED uint32_t variant,                                               \
+                 LEAT_JINJA_UNUSED struct leat_jinja_value *ret)
+
 /* `names` are the parameters, NULL-terminated; `call` finds those that were not given ABSENT. With
  * no names, `call` gets the arguments as they are in `all`, and may take any number. */
 struct leat_jinja_builtin {
@@ -29,9 +40,8 @@ struct leat_jinja_builtin {
     bool takes_any;
     bool takes_no_names; /* an argument cannot be given by its name */
     bool takes_safe;     /* a filter that a text behind `safe` may pass */
-    int (*call)(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                const struct leat_jinja_value *arguments, const struct leat_jinja_arguments *all,
-                struct leat_jinja_value *ret);
+    LEAT_JINJA_BUILTIN((*call));
+    uint32_t variant; /* of what `call` does */
 };
 
 struct leat_jinja_method {
@@ -39,6 +49,9 @@ struct leat_jinja_method {
     const struct leat_jinja_builtin *builtin;
 };
 
+/* The row of that name in a table that ends with a name of NULL; NULL: there is none. */
+const struct leat_jinja_builtin *leat_jinja_builtin_find(const struct leat_jinja_builtin *table,
+                                                         const char *name, size_t n_bytes);
 const struct leat_jinja_builtin *leat_jinja_filter_find(const char *name, size_t n_bytes);
 const struct leat_jinja_builtin *leat_jinja_test_find(const char *name, size_t n_bytes);
 const struct leat_jinja_builtin *leat_jinja_function_find(const char *name, size_t n_bytes);
@@ -46,12 +59,16 @@ const struct leat_jinja_builtin *leat_jinja_function_find(const char *name, size
 static inline bool leat_jinja_is_given(const struct leat_jinja_value *argument) {
     return argument->kind != LEAT_JINJA_ABSENT;
 }
-/* A boolean argument. */
-static inline bool leat_jinja_flag(const struct leat_jinja_value *argument, bool fallback) {
-    return leat_jinja_is_given(argument) ? leat_jinja_is_true(argument) : fallback;
+/* Given, and not None. */
+static inline bool leat_jinja_is_some(const struct leat_jinja_value *argument) {
+    return leat_jinja_is_given(argument) && argument->kind != LEAT_JINJA_NONE;
+}
+static inline struct leat_jinja_value leat_jinja_given_or(const struct leat_jinja_value *argument,
+                                                          struct leat_jinja_value fallback) {
+    return leat_jinja_is_given(argument) ? *argument : fallback;
 }
 
-/* Tables of their own, which end with a name of NULL. */
+/* Tables of their own. */
 extern const struct leat_jinja_builtin leat_jinja_list_filters[], leat_jinja_str_methods[];
 
 /* The method of that name of the value: 0 and *ret, 1 if Python has no such attribute, or -EINVAL

@@ -11,18 +11,9 @@ static int add_keyword(struct leat_jinja_render *render, struct leat_jinja_argum
         if (leat_jinja_equals_text(&arguments->keywords[i].name, name.text, name.n_bytes))
             return leat_jinja_fail(render, "the argument '%.*s' is given twice",
                                    (int)(name.n_bytes < 64 ? name.n_bytes : 64), name.text);
-    if (arguments->n_keywords == *capacity) {
-        size_t wanted = 2 * *capacity + 4;
-        struct leat_jinja_keyword *keywords =
-            leat_jinja_heap_alloc(&render->heap, wanted * sizeof(*keywords));
-
-        if (!keywords)
-            return leat_jinja_fail_memory(render);
-        if (arguments->n_keywords)
-            memcpy(keywords, arguments->keywords, arguments->n_keywords * sizeof(*keywords));
-        arguments->keywords = keywords;
-        *capacity = wanted;
-    }
+    if (!leat_jinja_heap_grow(&render->heap, &arguments->keywords, sizeof(*arguments->keywords),
+                              arguments->n_keywords, capacity))
+        return leat_jinja_fail_memory(render);
     arguments->keywords[arguments->n_keywords++] =
         (struct leat_jinja_keyword){.name = name, .value = value};
     return 0;
@@ -260,6 +251,14 @@ int leat_jinja_call_value(struct leat_jinja_render *render, const struct leat_ji
 
 /* ---- built-ins */
 
+const struct leat_jinja_builtin *leat_jinja_builtin_find(const struct leat_jinja_builtin *table,
+                                                         const char *name, size_t n_bytes) {
+    for (; table->name; table++)
+        if (strlen(table->name) == n_bytes && memcmp(table->name, name, n_bytes) == 0)
+            return table;
+    return NULL;
+}
+
 int leat_jinja_check_filter(struct leat_jinja_render *render,
                             const struct leat_jinja_builtin *filter,
                             const struct leat_jinja_value *input) {
@@ -297,10 +296,9 @@ int leat_jinja_builtin_call(struct leat_jinja_render *render,
     size_t n_names = 0;
     int r = 0;
 
-    if (builtin->takes_any)
-        return builtin->call(render, self, NULL, arguments, ret);
-    if (!builtin->names[0] && arguments->n_items + arguments->n_keywords == 0)
-        return builtin->call(render, self, NULL, arguments, ret);
+    if (builtin->takes_any ||
+        (!builtin->names[0] && arguments->n_items + arguments->n_keywords == 0))
+        return builtin->call(render, self, NULL, arguments, builtin->variant, ret);
     while (n_names < LEAT_JINJA_ARGUMENTS_MAX && builtin->names[n_names])
         n_names++;
     if (arguments->n_items > n_names)
@@ -315,5 +313,5 @@ int leat_jinja_builtin_call(struct leat_jinja_render *render,
         if (values[i].kind == LEAT_JINJA_ABSENT)
             r = leat_jinja_fail(render, "\"%s\" needs the argument '%s'", builtin->name,
                                 builtin->names[i]);
-    return r < 0 ? r : builtin->call(render, self, values, arguments, ret);
+    return r < 0 ? r : builtin->call(render, self, values, arguments, builtin->variant, ret);
 }

@@ -25,17 +25,7 @@ static struct set set_of(const char *property) {
 }
 
 static bool holds(const struct set *set, uint32_t code_point) {
-    size_t low = 0, high = set->n;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (set->ranges[middle].last < code_point)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < set->n && set->ranges[low].first <= code_point;
+    return leat_unicode_ranges_have(set->ranges, set->n, code_point);
 }
 
 /* A text whose case is changed; a sigma looks at the characters from `start` to `end`. */
@@ -115,13 +105,6 @@ static void put_upper(const struct casing *casing, const char *at) {
     put(casing, to, leat_unicode_upper(read(at, casing->end, &length), to));
 }
 
-static int finish(struct leat_jinja_render *render, size_t n_before,
-                  const struct leat_jinja_value *text, struct leat_jinja_value *ret) {
-    int r = leat_jinja_heap_spend(&render->heap, text->n_bytes, render->err);
-
-    return r < 0 ? r : leat_jinja_take_scratch(render, n_before, ret);
-}
-
 /* Texts of ASCII, which most are. */
 static int map_ascii(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                      char first, struct leat_jinja_value *ret) {
@@ -136,70 +119,6 @@ static int map_ascii(struct leat_jinja_render *render, const struct leat_jinja_v
     }
     *ret = leat_jinja_string(copy, text->n_bytes);
     return leat_jinja_heap_spend(&render->heap, text->n_bytes / 16, render->err);
-}
-
-int leat_jinja_lower(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     struct leat_jinja_value *ret) {
-    struct casing casing;
-    size_t n_before = render->scratch.n_bytes, length;
-
-    if (leat_jinja_is_ascii(text->text, text->n_bytes))
-        return map_ascii(render, text, 'A', ret);
-    casing = casing_of(render, text);
-    for (const char *at = casing.start; at < casing.end; at += length) {
-        (void)read(at, casing.end, &length);
-        put_lower(&casing, at);
-    }
-    return finish(render, n_before, text, ret);
-}
-
-int leat_jinja_upper(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     struct leat_jinja_value *ret) {
-    struct casing casing;
-    size_t n_before = render->scratch.n_bytes, length;
-
-    if (leat_jinja_is_ascii(text->text, text->n_bytes))
-        return map_ascii(render, text, 'a', ret);
-    casing = casing_of(render, text);
-    for (const char *at = casing.start; at < casing.end; at += length) {
-        (void)read(at, casing.end, &length);
-        put_upper(&casing, at);
-    }
-    return finish(render, n_before, text, ret);
-}
-
-int leat_jinja_capitalize(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                          struct leat_jinja_value *ret) {
-    struct casing casing = casing_of(render, text);
-    size_t n_before = render->scratch.n_bytes, length;
-
-    for (const char *at = casing.start; at < casing.end; at += length) {
-        (void)read(at, casing.end, &length);
-        if (at == casing.start)
-            put_title(&casing, at);
-        else
-            put_lower(&casing, at);
-    }
-    return finish(render, n_before, text, ret);
-}
-
-/* Python's title() begins a word behind everything that has no case. */
-int leat_jinja_title(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     struct leat_jinja_value *ret) {
-    struct casing casing = casing_of(render, text);
-    size_t n_before = render->scratch.n_bytes, length;
-    bool begins = true;
-
-    for (const char *at = casing.start; at < casing.end; at += length) {
-        uint32_t code_point = read(at, casing.end, &length);
-
-        if (begins)
-            put_title(&casing, at);
-        else
-            put_lower(&casing, at);
-        begins = !holds(&casing.cased, code_point);
-    }
-    return finish(render, n_before, text, ret);
 }
 
 /* The end of the characters from `at` on that are, or are not, what jinja2's title divides words
@@ -218,38 +137,78 @@ static const char *run_end(const char *at, const char *end, bool divides) {
     return at;
 }
 
-int leat_jinja_title_words(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                           struct leat_jinja_value *ret) {
-    struct casing casing = casing_of(render, text);
-    const char *at = casing.start, *text_end = casing.end;
-    size_t n_before = render->scratch.n_bytes, length;
+/* The text from casing->start on, in words as jinja2's title has them. */
+static void put_title_words(struct casing *casing) {
+    const char *at = casing->start, *text_end = casing->end;
+    size_t length;
 
     for (bool divides = false; at < text_end; divides = !divides) {
         const char *word = at;
 
-        casing.end = run_end(at, text_end, divides);
-        for (; at < casing.end; at += length) {
-            (void)read(at, casing.end, &length);
+        casing->end = run_end(at, text_end, divides);
+        for (; at < casing->end; at += length) {
+            (void)read(at, casing->end, &length);
             if (at == word) {
-                put_upper(&casing, at);
-                casing.start = at + length;
+                put_upper(casing, at);
+                casing->start = at + length;
             } else {
-                put_lower(&casing, at);
+                put_lower(casing, at);
             }
         }
     }
-    return finish(render, n_before, text, ret);
 }
 
-/* str.islower() and str.isupper(): there is a letter, and all letters are of that case. */
-int leat_jinja_has_case(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                        bool is_upper, struct leat_jinja_value *ret) {
-    struct set wanted = set_of(is_upper ? "Uppercase" : "Lowercase");
-    struct set other = set_of(is_upper ? "Lowercase" : "Uppercase"), title = set_of("Lt");
-    const char *at = text->text, *end = text->text + text->n_bytes;
-    bool has_wanted = false, has_other = false;
+/* Python's title() begins a word behind everything that has no case. */
+static void put_text(const struct casing *casing, enum leat_jinja_case wanted) {
+    bool begins = wanted != LEAT_JINJA_LOWER;
     size_t length;
 
+    for (const char *at = casing->start; at < casing->end; at += length) {
+        uint32_t code_point = read(at, casing->end, &length);
+
+        if (wanted == LEAT_JINJA_UPPER)
+            put_upper(casing, at);
+        else if (begins)
+            put_title(casing, at);
+        else
+            put_lower(casing, at);
+        begins = wanted == LEAT_JINJA_TITLE && !holds(&casing->cased, code_point);
+    }
+}
+
+LEAT_JINJA_BUILTIN(leat_jinja_change_case) {
+    size_t n_before = render->scratch.n_bytes;
+    struct leat_jinja_value text;
+    struct casing casing;
+    int r = leat_jinja_to_string(render, self, &text);
+
+    if (r < 0)
+        return r;
+    if (variant <= LEAT_JINJA_UPPER && leat_jinja_is_ascii(text.text, text.n_bytes))
+        return map_ascii(render, &text, variant == LEAT_JINJA_LOWER ? 'A' : 'a', ret);
+    casing = casing_of(render, &text);
+    if (variant == LEAT_JINJA_TITLE_WORDS)
+        put_title_words(&casing);
+    else
+        put_text(&casing, variant);
+    r = leat_jinja_heap_spend(&render->heap, text.n_bytes, render->err);
+    return r < 0 ? r : leat_jinja_take_scratch(render, n_before, ret);
+}
+
+/* There is a letter, and all letters are of that case. */
+LEAT_JINJA_BUILTIN(leat_jinja_has_case) {
+    struct set wanted = set_of(variant ? "Uppercase" : "Lowercase");
+    struct set other = set_of(variant ? "Lowercase" : "Uppercase"), title = set_of("Lt");
+    bool has_wanted = false, has_other = false;
+    struct leat_jinja_value text;
+    const char *at, *end;
+    size_t length;
+    int r = leat_jinja_to_string(render, self, &text);
+
+    if (r < 0)
+        return r;
+    at = text.text;
+    end = text.text + text.n_bytes;
     for (; !has_other && at < end; at += length) {
         uint32_t code_point = read(at, end, &length);
 
@@ -257,7 +216,7 @@ int leat_jinja_has_case(struct leat_jinja_render *render, const struct leat_jinj
         has_wanted |= holds(&wanted, code_point);
     }
     *ret = leat_jinja_bool(has_wanted && !has_other);
-    return leat_jinja_heap_spend(&render->heap, (size_t)(at - text->text), render->err);
+    return leat_jinja_heap_spend(&render->heap, (size_t)(at - text.text), render->err);
 }
 
 /* ---- kinds of characters */

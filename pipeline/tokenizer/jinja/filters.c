@@ -11,70 +11,23 @@
 #include "pipeline/tokenizer/jinja/strings.h"
 #include "proto/base/utf8.h"
 
-#define FILTER(function)                                                                           \
-    static int function(struct leat_jinja_render *render, const struct leat_jinja_value *self,     \
-                        const struct leat_jinja_value *arguments,                                  \
-                        const struct leat_jinja_arguments *all, struct leat_jinja_value *ret)
-
 /* ---- texts */
 
-FILTER(filter_string) {
-    (void)arguments, (void)all;
+static LEAT_JINJA_BUILTIN(filter_string) {
     return leat_jinja_to_string(render, self, ret);
 }
 
-FILTER(filter_safe) {
+static LEAT_JINJA_BUILTIN(filter_safe) {
     int r = leat_jinja_to_string(render, self, ret);
 
-    (void)arguments, (void)all;
     ret->is_safe = true;
     return r;
 }
 
-/* A filter that is a method of the text of a value. */
-static int as_text(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                   int (*edit)(struct leat_jinja_render *, const struct leat_jinja_value *,
-                               struct leat_jinja_value *),
-                   struct leat_jinja_value *ret) {
-    struct leat_jinja_value text;
-    int r = leat_jinja_to_string(render, self, &text);
-
-    return r < 0 ? r : edit(render, &text, ret);
-}
-
-FILTER(filter_lower) {
-    (void)arguments, (void)all;
-    return as_text(render, self, leat_jinja_lower, ret);
-}
-
-FILTER(filter_upper) {
-    (void)arguments, (void)all;
-    return as_text(render, self, leat_jinja_upper, ret);
-}
-
-FILTER(filter_capitalize) {
-    (void)arguments, (void)all;
-    return as_text(render, self, leat_jinja_capitalize, ret);
-}
-
-FILTER(filter_title) {
-    (void)arguments, (void)all;
-    return as_text(render, self, leat_jinja_title_words, ret);
-}
-
-FILTER(filter_trim) {
-    struct leat_jinja_value text;
-    int r = leat_jinja_to_string(render, self, &text);
-
-    (void)all;
-    return r < 0 ? r : leat_jinja_strip(render, &text, &arguments[0], LEAT_JINJA_STRIP_BOTH, ret);
-}
-
-FILTER(filter_replace) {
+static LEAT_JINJA_BUILTIN(filter_replace) {
     struct leat_jinja_value text, old, new;
     int r = leat_jinja_to_string(render, self, &text);
 
-    (void)all;
     if (r == 0)
         r = leat_jinja_to_string(render, &arguments[0], &old);
     if (r == 0)
@@ -117,14 +70,12 @@ static int check_lines(struct leat_jinja_render *render, const struct leat_jinja
     return 0;
 }
 
-FILTER(filter_indent) {
-    bool first = leat_jinja_flag(&arguments[1], false),
-         blank = leat_jinja_flag(&arguments[2], false);
+static LEAT_JINJA_BUILTIN(filter_indent) {
+    bool first = leat_jinja_is_true(&arguments[1]), blank = leat_jinja_is_true(&arguments[2]);
     size_t n_before = render->scratch.n_bytes;
     struct leat_jinja_value text, indent;
     int r = leat_jinja_to_string(render, self, &text);
 
-    (void)all;
     if (r == 0 && self->kind != LEAT_JINJA_STRING)
         r = leat_jinja_fail(render, "only a text can be indented, not %s",
                             leat_jinja_kind_name(self));
@@ -149,13 +100,12 @@ FILTER(filter_indent) {
     return leat_jinja_take_scratch(render, n_before, ret);
 }
 
-FILTER(filter_wordcount) {
+static LEAT_JINJA_BUILTIN(filter_wordcount) {
     struct leat_jinja_value text;
     bool in_word = false;
     int64_t n = 0;
     int r = leat_jinja_to_string(render, self, &text);
 
-    (void)arguments, (void)all;
     if (r == 0 && !leat_jinja_is_ascii(text.text, text.n_bytes))
         r = leat_jinja_fail(render, "this filter supports only ASCII text");
     for (size_t i = 0; r == 0 && i < text.n_bytes; i++) {
@@ -168,11 +118,10 @@ FILTER(filter_wordcount) {
     return r < 0 ? r : leat_jinja_heap_spend(&render->heap, text.n_bytes / 16, render->err);
 }
 
-FILTER(filter_format) {
+static LEAT_JINJA_BUILTIN(filter_format) {
     struct leat_jinja_value text, values;
     int r = leat_jinja_to_string(render, self, &text);
 
-    (void)arguments;
     if (r == 0 && all->n_keywords)
         r = leat_jinja_fail(render, "\"format\" with named values is not supported");
     if (r == 0)
@@ -180,17 +129,16 @@ FILTER(filter_format) {
     return r < 0 ? r : leat_jinja_percent(render, &text, &values, ret);
 }
 
-FILTER(filter_tojson) {
+static LEAT_JINJA_BUILTIN(filter_tojson) {
     struct leat_jinja_json_style style = {.item_separator = leat_jinja_string(", ", 2),
                                           .key_separator = leat_jinja_string(": ", 2),
-                                          .escapes = leat_jinja_flag(&arguments[0], false),
-                                          .sorts = leat_jinja_flag(&arguments[3], false)};
+                                          .escapes = leat_jinja_is_true(&arguments[0]),
+                                          .sorts = leat_jinja_is_true(&arguments[3])};
     size_t n_before = render->scratch.n_bytes;
     struct leat_jinja_value indent;
     int r = 0;
 
-    (void)all;
-    if (leat_jinja_is_given(&arguments[1]) && arguments[1].kind != LEAT_JINJA_NONE) {
+    if (leat_jinja_is_some(&arguments[1])) {
         r = indent_text(render, &arguments[1], &indent);
         if (r < 0)
             return r;
@@ -198,7 +146,7 @@ FILTER(filter_tojson) {
         style.n_indent = indent.n_bytes;
         style.item_separator.n_bytes = 1;
     }
-    if (leat_jinja_is_given(&arguments[2]) && arguments[2].kind != LEAT_JINJA_NONE) {
+    if (leat_jinja_is_some(&arguments[2])) {
         const struct leat_jinja_list *separators;
 
         r = leat_jinja_items(render, &arguments[2], &separators);
@@ -216,10 +164,9 @@ FILTER(filter_tojson) {
 
 /* ---- numbers */
 
-FILTER(filter_abs) {
+static LEAT_JINJA_BUILTIN(filter_abs) {
     static const struct leat_jinja_value zero = {.kind = LEAT_JINJA_INT};
 
-    (void)arguments, (void)all;
     if (self->kind == LEAT_JINJA_FLOAT) {
         *ret = leat_jinja_float(fabs(self->number));
         return 0;
@@ -301,15 +248,13 @@ static bool read_int(const char *digits, int64_t *ret) {
     return end > digits && *end == '\0' && errno == 0;
 }
 
-FILTER(filter_int) {
-    struct leat_jinja_value fallback =
-        leat_jinja_is_given(&arguments[0]) ? arguments[0] : leat_jinja_int(0);
+static LEAT_JINJA_BUILTIN(filter_int) {
+    struct leat_jinja_value fallback = leat_jinja_given_or(&arguments[0], leat_jinja_int(0));
     const char *digits = "";
     int64_t integer = 0;
     double number = NAN;
     int r = leat_jinja_check_defined(render, self);
 
-    (void)all;
     if (r == 0 && leat_jinja_is_given(&arguments[1]))
         r = leat_jinja_fail(render, "\"int\" with a base is not supported");
     if (r == 0 && self->kind == LEAT_JINJA_STRING)
@@ -334,12 +279,11 @@ FILTER(filter_int) {
     return 0;
 }
 
-FILTER(filter_float) {
+static LEAT_JINJA_BUILTIN(filter_float) {
     const char *digits = "";
     double number;
     int r = leat_jinja_check_defined(render, self);
 
-    (void)all;
     if (r == 0 && self->kind == LEAT_JINJA_STRING)
         r = number_text(render, self, &digits);
     if (r < 0)
@@ -349,7 +293,7 @@ FILTER(filter_float) {
     else if (read_float(digits, &number))
         *ret = leat_jinja_float(number);
     else
-        *ret = leat_jinja_is_given(&arguments[0]) ? arguments[0] : leat_jinja_float(0);
+        *ret = leat_jinja_given_or(&arguments[0], leat_jinja_float(0));
     return 0;
 }
 
@@ -369,14 +313,12 @@ static enum rounding rounding_of(const struct leat_jinja_value *name) {
     return (enum rounding)which;
 }
 
-FILTER(filter_round) {
-    struct leat_jinja_value precision =
-        leat_jinja_is_given(&arguments[0]) ? arguments[0] : leat_jinja_int(0);
+static LEAT_JINJA_BUILTIN(filter_round) {
+    struct leat_jinja_value precision = leat_jinja_given_or(&arguments[0], leat_jinja_int(0));
     enum rounding rounding = rounding_of(&arguments[1]);
     double scale, number;
     char digits[400];
 
-    (void)all;
     if (rounding == N_ROUNDINGS)
         return leat_jinja_fail(render, "the method of \"round\" must be common, ceil or floor");
     if (!leat_jinja_is_number(self))
@@ -407,13 +349,11 @@ FILTER(filter_round) {
     return 0;
 }
 
-FILTER(filter_sum) {
-    struct leat_jinja_value total =
-        leat_jinja_is_given(&arguments[1]) ? arguments[1] : leat_jinja_int(0);
+static LEAT_JINJA_BUILTIN(filter_sum) {
+    struct leat_jinja_value total = leat_jinja_given_or(&arguments[1], leat_jinja_int(0));
     const struct leat_jinja_list *items;
     int r = leat_jinja_items(render, self, &items);
 
-    (void)all;
     if (r == 0 && total.kind == LEAT_JINJA_STRING)
         r = leat_jinja_fail(render, "\"sum\" cannot add texts: use \"join\"");
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
@@ -429,19 +369,17 @@ FILTER(filter_sum) {
 
 /* ---- values */
 
-FILTER(filter_default) {
+static LEAT_JINJA_BUILTIN(filter_default) {
     bool is_missing = self->kind == LEAT_JINJA_UNDEFINED ||
-                      (leat_jinja_flag(&arguments[1], false) && !leat_jinja_is_true(self));
+                      (leat_jinja_is_true(&arguments[1]) && !leat_jinja_is_true(self));
 
-    (void)render, (void)all;
     *ret = !is_missing                          ? *self
            : leat_jinja_is_given(&arguments[0]) ? arguments[0]
                                                 : leat_jinja_string("", 0);
     return 0;
 }
 
-FILTER(filter_length) {
-    (void)arguments, (void)all;
+static LEAT_JINJA_BUILTIN(filter_length) {
     if (self->kind == LEAT_JINJA_STRING)
         *ret = leat_jinja_int((int64_t)leat_jinja_n_characters(self->text, self->n_bytes));
     else if (self->kind == LEAT_JINJA_DICT)
@@ -456,8 +394,7 @@ FILTER(filter_length) {
         &render->heap, self->kind == LEAT_JINJA_STRING ? self->n_bytes / 16 : 0, render->err);
 }
 
-FILTER(filter_attr) {
-    (void)all;
+static LEAT_JINJA_BUILTIN(filter_attr) {
     if (arguments[0].kind != LEAT_JINJA_STRING)
         return leat_jinja_fail(render, "the name of an attribute must be a text");
     if (self->kind == LEAT_JINJA_DICT) /* keys are no attributes */
@@ -465,10 +402,9 @@ FILTER(filter_attr) {
     return leat_jinja_attribute(render, self, &arguments[0], ret);
 }
 
-FILTER(filter_items) {
+static LEAT_JINJA_BUILTIN(filter_items) {
     struct leat_jinja_list *list;
 
-    (void)arguments, (void)all;
     if (self->kind != LEAT_JINJA_DICT && self->kind != LEAT_JINJA_UNDEFINED)
         return leat_jinja_fail(render, "only a dict has items; this is %s",
                                leat_jinja_kind_name(self));
@@ -484,20 +420,22 @@ FILTER(filter_items) {
     { .name = (filter_name), .call = (function) }
 #define SAFE(filter_name, function)                                                                \
     { .name = (filter_name), .takes_safe = true, .call = (function) }
+#define CASE(filter_name, wanted)                                                                  \
+    { .name = (filter_name), .call = leat_jinja_change_case, .variant = (wanted) }
 #define ANY(filter_name, function)                                                                 \
     { .name = (filter_name), .takes_any = true, .call = (function) }
 
 static const struct leat_jinja_builtin filters[] = {
     PLAIN("abs", filter_abs),
-    PLAIN("capitalize", filter_capitalize),
+    CASE("capitalize", LEAT_JINJA_CAPITALIZE),
     SAFE("count", filter_length),
     SAFE("length", filter_length),
     SAFE("safe", filter_safe),
     SAFE("string", filter_string),
     PLAIN("items", filter_items),
-    PLAIN("lower", filter_lower),
-    PLAIN("title", filter_title),
-    PLAIN("upper", filter_upper),
+    CASE("lower", LEAT_JINJA_LOWER),
+    CASE("title", LEAT_JINJA_TITLE_WORDS),
+    CASE("upper", LEAT_JINJA_UPPER),
     PLAIN("wordcount", filter_wordcount),
     ANY("format", filter_format),
     {.name = "attr", .names = {"name"}, .n_required = 1, .call = filter_attr},
@@ -518,20 +456,15 @@ static const struct leat_jinja_builtin filters[] = {
     {.name = "tojson",
      .names = {"ensure_ascii", "indent", "separators", "sort_keys"},
      .call = filter_tojson},
-    {.name = "trim", .names = {"chars"}, .call = filter_trim},
+    {.name = "trim",
+     .names = {"chars"},
+     .call = leat_jinja_strip,
+     .variant = LEAT_JINJA_STRIP_BOTH},
     {.name = NULL},
 };
 
-static const struct leat_jinja_builtin *find_in(const struct leat_jinja_builtin *table,
-                                                const char *name, size_t n_bytes) {
-    for (; table->name; table++)
-        if (strlen(table->name) == n_bytes && memcmp(table->name, name, n_bytes) == 0)
-            return table;
-    return NULL;
-}
-
 const struct leat_jinja_builtin *leat_jinja_filter_find(const char *name, size_t n_bytes) {
-    const struct leat_jinja_builtin *found = find_in(filters, name, n_bytes);
+    const struct leat_jinja_builtin *found = leat_jinja_builtin_find(filters, name, n_bytes);
 
-    return found ? found : find_in(leat_jinja_list_filters, name, n_bytes);
+    return found ? found : leat_jinja_builtin_find(leat_jinja_list_filters, name, n_bytes);
 }

@@ -79,27 +79,17 @@ static void add_number(struct leat_text *text, const struct leat_jinja_value *va
 
 /* ---- repr() */
 
-static bool is_in_class(const char *name, size_t n_name, uint32_t code) {
+static bool is_in_class(const char *name, uint32_t code) {
     const struct leat_unicode_range *ranges;
-    size_t low = 0, high, n_ranges;
+    size_t n_ranges;
 
-    if (!leat_unicode_find(LEAT_UNICODE_PROPERTY, name, n_name, &ranges, &n_ranges))
-        return false;
-    high = n_ranges;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (code > ranges[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n_ranges && code >= ranges[low].first;
+    return leat_unicode_find(LEAT_UNICODE_PROPERTY, name, 1, &ranges, &n_ranges) &&
+           leat_unicode_ranges_have(ranges, n_ranges, code);
 }
 
 /* Python's str.isprintable() of a character outside ASCII. */
 static bool is_printable(uint32_t code) {
-    return !is_in_class("C", 1, code) && !is_in_class("Z", 1, code);
+    return !is_in_class("C", code) && !is_in_class("Z", code);
 }
 
 static void add_quoted(struct leat_text *text, const char *bytes, size_t n_bytes) {

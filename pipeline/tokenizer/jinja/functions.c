@@ -4,19 +4,13 @@
 
 #include "pipeline/tokenizer/jinja/render.h"
 
-#define FUNCTION(function)                                                                         \
-    static int function(struct leat_jinja_render *render, const struct leat_jinja_value *self,     \
-                        const struct leat_jinja_value *arguments,                                  \
-                        const struct leat_jinja_arguments *all, struct leat_jinja_value *ret)
-
 #define RANGE_MAX 100000 /* jinja2's bound of a sandbox */
 
-FUNCTION(call_range) {
+static LEAT_JINJA_BUILTIN(call_range) {
     int64_t from, to, step = 1, n;
     struct leat_jinja_list *list;
     bool has_start = arguments[1].kind != LEAT_JINJA_ABSENT;
 
-    (void)self, (void)all;
     for (size_t i = 0; i < 3 && arguments[i].kind != LEAT_JINJA_ABSENT; i++)
         if (!leat_jinja_is_integral(&arguments[i]))
             return leat_jinja_fail(render, "range() takes integers, not %s",
@@ -88,15 +82,13 @@ static int make_dict(struct leat_jinja_render *render, const struct leat_jinja_a
     return r;
 }
 
-FUNCTION(call_dict) {
-    (void)self, (void)arguments;
+static LEAT_JINJA_BUILTIN(call_dict) {
     return make_dict(render, all, LEAT_JINJA_DICT, ret);
 }
 
-FUNCTION(call_namespace) {
+static LEAT_JINJA_BUILTIN(call_namespace) {
     int r = make_dict(render, all, LEAT_JINJA_NAMESPACE, ret);
 
-    (void)self, (void)arguments;
     for (size_t i = 0; r == 0 && i < ret->dict->n_pairs; i++) {
         const struct leat_jinja_value *key = &ret->dict->pairs[i].key;
 
@@ -122,27 +114,23 @@ static int make_cycle(struct leat_jinja_render *render, enum leat_jinja_kind kin
     return 0;
 }
 
-FUNCTION(call_cycler) {
-    (void)self, (void)arguments;
+static LEAT_JINJA_BUILTIN(call_cycler) {
     if (all->n_items == 0 || all->n_keywords)
         return leat_jinja_fail(render, "cycler() needs at least one value");
     return make_cycle(render, LEAT_JINJA_CYCLER, all->items, all->n_items, ret);
 }
 
-FUNCTION(call_joiner) {
-    struct leat_jinja_value separator = arguments[0];
+static LEAT_JINJA_BUILTIN(call_joiner) {
+    struct leat_jinja_value separator =
+        leat_jinja_given_or(&arguments[0], leat_jinja_string(", ", 2));
 
-    (void)self, (void)all;
-    if (separator.kind == LEAT_JINJA_ABSENT)
-        separator = leat_jinja_string(", ", 2);
     return make_cycle(render, LEAT_JINJA_JOINER, &separator, 1, ret);
 }
 
-FUNCTION(call_raise) {
+static LEAT_JINJA_BUILTIN(call_raise) {
     struct leat_jinja_value text;
     int r = leat_jinja_to_string(render, &arguments[0], &text);
 
-    (void)self, (void)all, (void)ret;
     if (r < 0)
         return r;
     if (text.n_bytes == 0)
@@ -180,12 +168,11 @@ static size_t print_date(char *text, size_t size, char kind, const struct tm *da
     }
 }
 
-FUNCTION(call_strftime) {
+static LEAT_JINJA_BUILTIN(call_strftime) {
     const struct leat_jinja_value *format = &arguments[0];
     size_t n_before = render->scratch.n_bytes;
     char text[64];
 
-    (void)self, (void)all;
     if (!render->has_date)
         return leat_jinja_fail(render, "strftime_now() needs a date: set `date`");
     if (format->kind != LEAT_JINJA_STRING)
@@ -216,11 +203,9 @@ static const struct leat_jinja_builtin functions[] = {
     {.name = "joiner", .names = {"sep"}, .call = call_joiner},
     {.name = "raise_exception", .names = {"message"}, .n_required = 1, .call = call_raise},
     {.name = "strftime_now", .names = {"format"}, .n_required = 1, .call = call_strftime},
+    {.name = NULL},
 };
 
 const struct leat_jinja_builtin *leat_jinja_function_find(const char *name, size_t n_bytes) {
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-        if (strlen(functions[i].name) == n_bytes && memcmp(functions[i].name, name, n_bytes) == 0)
-            return &functions[i];
-    return NULL;
+    return leat_jinja_builtin_find(functions, name, n_bytes);
 }

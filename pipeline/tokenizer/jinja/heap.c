@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ALIGN       16
 #define CHUNK_BYTES (UINT32_C(256) << 10)
@@ -13,39 +14,29 @@ struct leat_jinja_chunk {
     _Alignas(ALIGN) uint8_t bytes[];
 };
 
-static void drop_chunks(struct leat_jinja_heap *heap, const struct leat_jinja_chunk *last) {
-    while (heap->chunks && heap->chunks != last) {
+void leat_jinja_heap_deinit(struct leat_jinja_heap *heap) {
+    while (heap->chunks) {
         struct leat_jinja_chunk *next = heap->chunks->next;
 
-        heap->n_bytes -= heap->chunks->n_bytes;
         free(heap->chunks);
         heap->chunks = next;
     }
-}
-
-void leat_jinja_heap_deinit(struct leat_jinja_heap *heap) {
-    drop_chunks(heap, NULL);
-    heap->n_free = 0;
+    *heap = (struct leat_jinja_heap){.chunks = NULL};
 }
 
 void leat_jinja_heap_reset(struct leat_jinja_heap *heap) {
-    if (heap->chunks) {
-        struct leat_jinja_chunk *keep = heap->chunks->n_bytes <= KEEP_BYTES ? heap->chunks : NULL;
+    struct leat_jinja_chunk *keep = heap->chunks;
 
-        if (keep) {
-            heap->chunks = keep->next;
-            drop_chunks(heap, NULL);
-            keep->next = NULL;
-            heap->chunks = keep;
-        } else {
-            drop_chunks(heap, NULL);
-        }
-        heap->n_free = keep ? keep->n_bytes : 0;
-        heap->n_bytes = heap->n_free;
+    if (keep && keep->n_bytes <= KEEP_BYTES)
+        heap->chunks = keep->next;
+    else
+        keep = NULL;
+    leat_jinja_heap_deinit(heap);
+    if (keep) {
+        keep->next = NULL;
+        *heap = (struct leat_jinja_heap){
+            .chunks = keep, .n_free = keep->n_bytes, .n_bytes = keep->n_bytes};
     }
-    heap->n_steps = 0;
-    heap->n_frames = 0;
-    heap->is_full = false;
 }
 
 void *leat_jinja_heap_alloc(struct leat_jinja_heap *heap, size_t n_bytes) {
@@ -73,6 +64,24 @@ void *leat_jinja_heap_alloc(struct leat_jinja_heap *heap, size_t n_bytes) {
     }
     heap->n_free -= n_bytes;
     return chunk->bytes + (chunk->n_bytes - heap->n_free - n_bytes);
+}
+
+bool leat_jinja_heap_grow(struct leat_jinja_heap *heap, void *items, size_t item_bytes,
+                          size_t n_items, size_t *capacity) {
+    size_t wanted = *capacity ? 2 * *capacity : 4;
+    void *old, *grown;
+
+    if (n_items < *capacity)
+        return true;
+    grown = leat_jinja_heap_alloc(heap, wanted * item_bytes);
+    if (!grown)
+        return false;
+    memcpy(&old, items, sizeof(old));
+    if (n_items)
+        memcpy(grown, old, n_items * item_bytes);
+    memcpy(items, &grown, sizeof(grown));
+    *capacity = wanted;
+    return true;
 }
 
 int leat_jinja_heap_error(const struct leat_jinja_heap *heap, struct leat_error *err) {

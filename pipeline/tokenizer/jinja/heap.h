@@ -34,7 +34,11 @@ void leat_jinja_heap_deinit(struct leat_jinja_heap *heap);
 void leat_jinja_heap_reset(struct leat_jinja_heap *heap);
 /* n_bytes at a multiple of 16, not initialised. NULL: the heap is used up. */
 void *leat_jinja_heap_alloc(struct leat_jinja_heap *heap, size_t n_bytes);
-/* Sets the error of a NULL from above; returns its code. */
+/* Makes room for one more of n_items items. items: a pointer to the array of *capacity items.
+ * False: the heap is used up. */
+bool leat_jinja_heap_grow(struct leat_jinja_heap *heap, void *items, size_t item_bytes,
+                          size_t n_items, size_t *capacity);
+/* Sets the error of a NULL or false from above; returns its code. */
 int leat_jinja_heap_error(const struct leat_jinja_heap *heap, struct leat_error *err);
 /* Set the error of too much work and of too deep nesting; return its code. */
 int leat_jinja_heap_fail_steps(struct leat_error *err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/tokenizer/unicode/unicode.h"
 #include "pipeline/tokenizer/white_space.h"
 #include "proto/base/utf8.h"
 
@@ -82,18 +83,9 @@ static int add(struct lexer *lexer, enum leat_jinja_token_kind kind, int op, siz
     struct leat_jinja_token token = {.kind = (uint8_t)kind, .op = op, .value = value};
 
     place(lexer, at, &token.line, &token.column);
-    if (lexer->n_tokens == lexer->capacity) {
-        size_t capacity = lexer->capacity ? 2 * lexer->capacity : 256;
-        struct leat_jinja_token *tokens =
-            leat_jinja_heap_alloc(lexer->heap, capacity * sizeof(*tokens));
-
-        if (!tokens)
-            return leat_jinja_heap_error(lexer->heap, lexer->err);
-        if (lexer->n_tokens)
-            memcpy(tokens, lexer->tokens, lexer->n_tokens * sizeof(*tokens));
-        lexer->tokens = tokens;
-        lexer->capacity = capacity;
-    }
+    if (!leat_jinja_heap_grow(lexer->heap, &lexer->tokens, sizeof(token), lexer->n_tokens,
+                              &lexer->capacity))
+        return leat_jinja_heap_error(lexer->heap, lexer->err);
     lexer->tokens[lexer->n_tokens++] = token;
     return 0;
 }
@@ -202,23 +194,9 @@ static int lex_comment(struct lexer *lexer, size_t start) {
 static int add_bytes(struct lexer *lexer, char *text, size_t *n, uint32_t code, size_t at) {
     if (code >= 0xd800 && code < 0xe000)
         return fail(lexer, at, "half of a surrogate pair is not supported");
-    if (code < 0x80) {
-        text[(*n)++] = (char)code;
-    } else if (code < 0x800) {
-        text[(*n)++] = (char)(0xc0 | code >> 6);
-        text[(*n)++] = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        text[(*n)++] = (char)(0xe0 | code >> 12);
-        text[(*n)++] = (char)(0x80 | (code >> 6 & 0x3f));
-        text[(*n)++] = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x110000) {
-        text[(*n)++] = (char)(0xf0 | code >> 18);
-        text[(*n)++] = (char)(0x80 | (code >> 12 & 0x3f));
-        text[(*n)++] = (char)(0x80 | (code >> 6 & 0x3f));
-        text[(*n)++] = (char)(0x80 | (code & 0x3f));
-    } else {
+    if (code >= 0x110000)
         return fail(lexer, at, "an escape gives a code above U+10FFFF");
-    }
+    *n += leat_unicode_encode(code, (uint8_t *)text + *n);
     return 0;
 }
 

@@ -4,36 +4,28 @@
 #include "pipeline/tokenizer/jinja/render.h"
 #include "pipeline/tokenizer/jinja/strings.h"
 
-#define FILTER(function)                                                                           \
-    static int function(struct leat_jinja_render *render, const struct leat_jinja_value *self,     \
-                        const struct leat_jinja_value *arguments,                                  \
-                        const struct leat_jinja_arguments *all, struct leat_jinja_value *ret)
-
-FILTER(filter_list) {
+static LEAT_JINJA_BUILTIN(filter_list) {
     const struct leat_jinja_list *items;
     int r = leat_jinja_items(render, self, &items);
 
-    (void)arguments, (void)all;
     return r < 0
                ? r
                : leat_jinja_list_value(render, LEAT_JINJA_LIST, items->items, items->n_items, ret);
 }
 
-FILTER(filter_first) {
+static LEAT_JINJA_BUILTIN(filter_first) {
     const struct leat_jinja_list *items;
     int r = leat_jinja_items(render, self, &items);
 
-    (void)arguments, (void)all;
     if (r == 0)
         *ret = items->n_items ? items->items[0] : leat_jinja_undefined("the first item", 14);
     return r;
 }
 
-FILTER(filter_last) {
+static LEAT_JINJA_BUILTIN(filter_last) {
     const struct leat_jinja_list *items;
     int r;
 
-    (void)arguments, (void)all;
     if (self->kind == LEAT_JINJA_ITERATOR)
         return leat_jinja_fail(render, "a generator has no last item");
     r = leat_jinja_items(render, self, &items);
@@ -43,13 +35,12 @@ FILTER(filter_last) {
     return r;
 }
 
-FILTER(filter_join) {
+static LEAT_JINJA_BUILTIN(filter_join) {
     struct leat_jinja_value separator = leat_jinja_string("", 0), item;
     size_t n_before = render->scratch.n_bytes;
     const struct leat_jinja_list *items;
     int r = leat_jinja_items(render, self, &items);
 
-    (void)all;
     if (r == 0 && leat_jinja_is_given(&arguments[0]))
         r = leat_jinja_to_string(render, &arguments[0], &separator);
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
@@ -63,12 +54,11 @@ FILTER(filter_join) {
     return r < 0 ? r : leat_jinja_take_scratch(render, n_before, ret);
 }
 
-FILTER(filter_reverse) {
+static LEAT_JINJA_BUILTIN(filter_reverse) {
     const struct leat_jinja_list *items;
     size_t n_before = render->scratch.n_bytes;
     int r = leat_jinja_items(render, self, &items);
 
-    (void)arguments, (void)all;
     if (r < 0)
         return r;
     if (self->kind == LEAT_JINJA_STRING) {
@@ -90,7 +80,7 @@ static int sort_key(struct leat_jinja_render *render, const struct leat_jinja_va
     int r = leat_jinja_path(render, item, attribute, NULL, ret);
 
     if (r == 0 && !is_case_sensitive && ret->kind == LEAT_JINJA_STRING)
-        r = leat_jinja_lower(render, ret, ret);
+        r = leat_jinja_change_case(render, ret, NULL, NULL, LEAT_JINJA_LOWER, ret);
     return r;
 }
 
@@ -159,12 +149,11 @@ static int sort_items(struct leat_jinja_render *render, struct leat_jinja_value 
     return merge_sort(&sort, 0, n_items);
 }
 
-FILTER(filter_sort) {
+static LEAT_JINJA_BUILTIN(filter_sort) {
     const struct leat_jinja_list *items;
     struct leat_jinja_value *keys;
     int r = leat_jinja_items(render, self, &items);
 
-    (void)all;
     if (r == 0)
         r = leat_jinja_list_value(render, LEAT_JINJA_LIST, items->items, items->n_items, ret);
     if (r < 0)
@@ -173,21 +162,20 @@ FILTER(filter_sort) {
     if (!keys)
         return leat_jinja_fail_memory(render);
     for (size_t i = 0; r == 0 && i < items->n_items; i++)
-        r = sort_key(render, &items->items[i], &arguments[2], leat_jinja_flag(&arguments[1], false),
+        r = sort_key(render, &items->items[i], &arguments[2], leat_jinja_is_true(&arguments[1]),
                      &keys[i]);
     return r < 0 ? r
                  : sort_items(render, ret->list->items, keys, items->n_items,
-                              leat_jinja_flag(&arguments[0], false), true);
+                              leat_jinja_is_true(&arguments[0]), true);
 }
 
-FILTER(filter_dictsort) {
+static LEAT_JINJA_BUILTIN(filter_dictsort) {
     bool by_value =
         leat_jinja_is_given(&arguments[1]) && leat_jinja_equals_text(&arguments[1], "value", 5);
     struct leat_jinja_value *keys;
     struct leat_jinja_list *list;
     int r = 0;
 
-    (void)all;
     if (self->kind != LEAT_JINJA_DICT)
         return leat_jinja_fail(render, "\"dictsort\" sorts a dict, not %s",
                                leat_jinja_kind_name(self));
@@ -201,19 +189,18 @@ FILTER(filter_dictsort) {
     for (size_t i = 0; r == 0 && i < self->dict->n_pairs; i++)
         r = sort_key(render, by_value ? &self->dict->pairs[i].value : &self->dict->pairs[i].key,
                      &(struct leat_jinja_value){.kind = LEAT_JINJA_ABSENT},
-                     leat_jinja_flag(&arguments[0], false), &keys[i]);
+                     leat_jinja_is_true(&arguments[0]), &keys[i]);
     *ret = (struct leat_jinja_value){.kind = LEAT_JINJA_LIST, .list = list};
     return r < 0 ? r
                  : sort_items(render, list->items, keys, list->n_items,
-                              leat_jinja_flag(&arguments[2], false), false);
+                              leat_jinja_is_true(&arguments[2]), false);
 }
 
-FILTER(filter_unique) {
+static LEAT_JINJA_BUILTIN(filter_unique) {
     struct leat_jinja_list *list = leat_jinja_list_new(&render->heap, 0), *keys;
     const struct leat_jinja_list *items;
     int r = list ? leat_jinja_items(render, self, &items) : leat_jinja_fail_memory(render);
 
-    (void)all;
     keys = leat_jinja_list_new(&render->heap, 0);
     if (r == 0 && !keys)
         r = leat_jinja_fail_memory(render);
@@ -221,7 +208,7 @@ FILTER(filter_unique) {
         struct leat_jinja_value key;
         bool is_known = false;
 
-        r = sort_key(render, &items->items[i], &arguments[1], leat_jinja_flag(&arguments[0], false),
+        r = sort_key(render, &items->items[i], &arguments[1], leat_jinja_is_true(&arguments[0]),
                      &key);
         if (r == 0)
             r = leat_jinja_check_key(render, &key);
@@ -236,16 +223,15 @@ FILTER(filter_unique) {
     return r;
 }
 
-static int extreme(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                   const struct leat_jinja_value *arguments, int wanted,
-                   struct leat_jinja_value *ret) {
+/* variant: whether it is the greatest. */
+static LEAT_JINJA_BUILTIN(filter_extreme) {
     const struct leat_jinja_list *items;
     struct leat_jinja_value best, key;
-    int order = 0, r = leat_jinja_items(render, self, &items);
+    int order = 0, wanted = variant ? 1 : -1, r = leat_jinja_items(render, self, &items);
 
     *ret = leat_jinja_undefined("an item of an empty list", 24);
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
-        r = sort_key(render, &items->items[i], &arguments[1], leat_jinja_flag(&arguments[0], false),
+        r = sort_key(render, &items->items[i], &arguments[1], leat_jinja_is_true(&arguments[0]),
                      &key);
         if (r == 0 && i > 0)
             r = leat_jinja_compare(&render->heap, &key, &best, &order, render->err);
@@ -257,23 +243,12 @@ static int extreme(struct leat_jinja_render *render, const struct leat_jinja_val
     return r;
 }
 
-FILTER(filter_min) {
-    (void)all;
-    return extreme(render, self, arguments, -1, ret);
-}
-
-FILTER(filter_max) {
-    (void)all;
-    return extreme(render, self, arguments, 1, ret);
-}
-
-FILTER(filter_batch) {
+static LEAT_JINJA_BUILTIN(filter_batch) {
     const struct leat_jinja_list *items;
     struct leat_jinja_list *rows = leat_jinja_list_new(&render->heap, 0);
     int64_t n = leat_jinja_is_integral(&arguments[0]) ? leat_jinja_integer(&arguments[0]) : 0;
     int r = rows ? leat_jinja_items(render, self, &items) : leat_jinja_fail_memory(render);
 
-    (void)all;
     if (r == 0 && (n < 1 || n > 100000))
         r = leat_jinja_fail(render, "\"batch\" takes a number from 1 to 100000");
     for (size_t i = 0; r == 0 && i < items->n_items; i += (size_t)n) {
@@ -336,13 +311,12 @@ static int items_or_none(struct leat_jinja_render *render, const struct leat_jin
     return leat_jinja_items(render, leat_jinja_is_true(value) ? value : &nothing, ret_items);
 }
 
-FILTER(filter_map) {
+static LEAT_JINJA_BUILTIN(filter_map) {
     struct leat_jinja_list *list = leat_jinja_list_new(&render->heap, 0);
     const struct leat_jinja_builtin *filter = NULL;
     const struct leat_jinja_list *items;
     int r = list ? 0 : leat_jinja_fail_memory(render);
 
-    (void)arguments;
     if (r == 0 && all->n_items == 0 && all->n_keywords > 1 + (keyword_of(all, "default") != NULL))
         r = leat_jinja_fail(render, "\"map\" without a filter takes only the arguments `attribute` "
                                     "and `default`");
@@ -368,11 +342,12 @@ FILTER(filter_map) {
     return r;
 }
 
+enum { SELECTS = 1, HAS_ATTRIBUTE = 2 }; /* variants of filter_choose */
+
 /* select, reject, selectattr and rejectattr: with an attribute, which is the first argument, or
  * without; a test and its arguments follow. */
-static int choose(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                  const struct leat_jinja_arguments *all, bool has_attribute, bool selects,
-                  struct leat_jinja_value *ret) {
+static LEAT_JINJA_BUILTIN(filter_choose) {
+    bool has_attribute = variant & HAS_ATTRIBUTE, selects = variant & SELECTS;
     struct leat_jinja_value attribute = {.kind = LEAT_JINJA_ABSENT}, value;
     struct leat_jinja_list *list = leat_jinja_list_new(&render->heap, 0);
     struct leat_jinja_arguments tested = rest(all, has_attribute + 1U);
@@ -408,46 +383,31 @@ static int choose(struct leat_jinja_render *render, const struct leat_jinja_valu
     return r;
 }
 
-FILTER(filter_select) {
-    (void)arguments;
-    return choose(render, self, all, false, true, ret);
-}
-
-FILTER(filter_reject) {
-    (void)arguments;
-    return choose(render, self, all, false, false, ret);
-}
-
-FILTER(filter_selectattr) {
-    (void)arguments;
-    return choose(render, self, all, true, true, ret);
-}
-
-FILTER(filter_rejectattr) {
-    (void)arguments;
-    return choose(render, self, all, true, false, ret);
-}
-
 #define PLAIN(filter_name, function)                                                               \
     { .name = (filter_name), .call = (function) }
-#define ANY(filter_name, function)                                                                 \
-    { .name = (filter_name), .takes_any = true, .call = (function) }
+#define CHOICE(filter_name, choice)                                                                \
+    { .name = (filter_name), .takes_any = true, .call = filter_choose, .variant = (choice) }
+#define EXTREME(filter_name, is_greatest)                                                          \
+    {                                                                                              \
+        .name = (filter_name), .names = {"case_sensitive", "attribute"}, .call = filter_extreme,   \
+        .variant = (is_greatest)                                                                   \
+    }
 
 const struct leat_jinja_builtin leat_jinja_list_filters[] = {
     PLAIN("first", filter_first),
     PLAIN("last", filter_last),
     PLAIN("list", filter_list),
     PLAIN("reverse", filter_reverse),
-    ANY("map", filter_map),
-    ANY("reject", filter_reject),
-    ANY("rejectattr", filter_rejectattr),
-    ANY("select", filter_select),
-    ANY("selectattr", filter_selectattr),
+    {.name = "map", .takes_any = true, .call = filter_map},
+    CHOICE("reject", 0),
+    CHOICE("rejectattr", HAS_ATTRIBUTE),
+    CHOICE("select", SELECTS),
+    CHOICE("selectattr", SELECTS | HAS_ATTRIBUTE),
+    EXTREME("max", true),
+    EXTREME("min", false),
     {.name = "batch", .names = {"linecount", "fill_with"}, .n_required = 1, .call = filter_batch},
     {.name = "dictsort", .names = {"case_sensitive", "by", "reverse"}, .call = filter_dictsort},
     {.name = "join", .names = {"d", "attribute"}, .call = filter_join},
-    {.name = "max", .names = {"case_sensitive", "attribute"}, .call = filter_max},
-    {.name = "min", .names = {"case_sensitive", "attribute"}, .call = filter_min},
     {.name = "sort", .names = {"reverse", "case_sensitive", "attribute"}, .call = filter_sort},
     {.name = "unique", .names = {"case_sensitive", "attribute"}, .call = filter_unique},
     {.name = NULL},

@@ -5,18 +5,12 @@
 
 #include "pipeline/tokenizer/jinja/strings.h"
 
-#define METHOD(function)                                                                           \
-    static int function(struct leat_jinja_render *render, const struct leat_jinja_value *self,     \
-                        const struct leat_jinja_value *arguments,                                  \
-                        const struct leat_jinja_arguments *all, struct leat_jinja_value *ret)
-
 /* ---- lists */
 
-METHOD(list_index) {
+static LEAT_JINJA_BUILTIN(list_index) {
     bool is_equal = false;
     int r = 0;
 
-    (void)all;
     for (size_t i = 0; r == 0 && i < self->list->n_items; i++) {
         r = leat_jinja_equal(&render->heap, &self->list->items[i], &arguments[0], &is_equal,
                              render->err);
@@ -28,11 +22,10 @@ METHOD(list_index) {
     return r < 0 ? r : leat_jinja_fail(render, "the value is not in the list");
 }
 
-METHOD(list_count) {
+static LEAT_JINJA_BUILTIN(list_count) {
     int64_t n = 0;
     int r = 0;
 
-    (void)all;
     for (size_t i = 0; r == 0 && i < self->list->n_items; i++) {
         bool is_equal;
 
@@ -44,87 +37,71 @@ METHOD(list_count) {
     return r;
 }
 
-METHOD(copy) {
-    (void)render, (void)arguments, (void)all;
+static LEAT_JINJA_BUILTIN(copy) {
     *ret = *self; /* nothing changes a list or a dictionary */
     return 0;
 }
 
 /* ---- dictionaries */
 
-METHOD(dict_get) {
+static LEAT_JINJA_BUILTIN(dict_get) {
     const struct leat_jinja_value *found = leat_jinja_dict_find(self->dict, &arguments[0]);
     int r = leat_jinja_check_key(render, &arguments[0]);
 
-    (void)all;
-    *ret = found ? *found : leat_jinja_is_given(&arguments[1]) ? arguments[1] : leat_jinja_none();
+    *ret = found ? *found : leat_jinja_given_or(&arguments[1], leat_jinja_none());
     return r < 0 ? r : leat_jinja_heap_spend(&render->heap, self->dict->n_pairs, render->err);
 }
 
-static int view(struct leat_jinja_render *render, const struct leat_jinja_dict *dict, bool is_keys,
-                struct leat_jinja_value *ret) {
+/* variant: whether values() or keys(). */
+static LEAT_JINJA_BUILTIN(dict_parts) {
+    const struct leat_jinja_dict *dict = self->dict;
     struct leat_jinja_list *list = leat_jinja_list_new(&render->heap, dict->n_pairs);
 
     if (!list)
         return leat_jinja_fail_memory(render);
     for (size_t i = 0; i < dict->n_pairs; i++)
-        list->items[list->n_items++] = is_keys ? dict->pairs[i].key : dict->pairs[i].value;
+        list->items[list->n_items++] = variant ? dict->pairs[i].value : dict->pairs[i].key;
     *ret = (struct leat_jinja_value){.kind = LEAT_JINJA_VIEW, .list = list};
     return leat_jinja_heap_spend(&render->heap, dict->n_pairs, render->err);
 }
 
-METHOD(dict_keys) {
-    (void)arguments, (void)all;
-    return view(render, self->dict, true, ret);
-}
-
-METHOD(dict_values) {
-    (void)arguments, (void)all;
-    return view(render, self->dict, false, ret);
-}
-
-METHOD(dict_items) {
+static LEAT_JINJA_BUILTIN(dict_items) {
     struct leat_jinja_list *list = NULL;
     int r = leat_jinja_pairs(render, self->dict, &list);
 
-    (void)arguments, (void)all;
     *ret = (struct leat_jinja_value){.kind = LEAT_JINJA_VIEW, .list = list};
     return r;
 }
 
 /* ---- cycler() and the present loop */
 
-METHOD(cycler_next) {
+static LEAT_JINJA_BUILTIN(cycler_next) {
     struct leat_jinja_list *list = &self->cycle->list;
 
-    (void)render, (void)arguments, (void)all;
     *ret = list->items[list->at];
     list->at = (list->at + 1) % list->n_items;
     return 0;
 }
 
-METHOD(cycler_reset) {
-    (void)render, (void)arguments, (void)all;
+static LEAT_JINJA_BUILTIN(cycler_reset) {
     self->cycle->list.at = 0;
     *ret = leat_jinja_none();
     return 0;
 }
 
-METHOD(loop_cycle) {
-    (void)arguments;
+static LEAT_JINJA_BUILTIN(loop_cycle) {
     if (all->n_items == 0)
         return leat_jinja_fail(render, "loop.cycle() needs at least one value");
     *ret = all->items[self->loop->index % all->n_items];
     return 0;
 }
 
-METHOD(loop_changed) {
+static LEAT_JINJA_BUILTIN(loop_changed) {
     struct leat_jinja_list *list = leat_jinja_list_new(&render->heap, all->n_items);
     struct leat_jinja_value now = {.kind = LEAT_JINJA_LIST, .list = list}, last = now;
     bool is_equal = false;
     int r = list ? 0 : leat_jinja_fail_memory(render);
 
-    (void)arguments;
     for (size_t i = 0; r == 0 && i < all->n_items; i++)
         (void)leat_jinja_list_add(&render->heap, list, all->items[i]);
     if (r == 0 && self->loop->changed) {
@@ -163,8 +140,8 @@ static const struct leat_jinja_builtin dict_methods[] = {
      .n_required = 1,
      .takes_no_names = true,
      .call = dict_get},
-    PLAIN("keys", dict_keys),
-    PLAIN("values", dict_values),
+    PLAIN("keys", dict_parts),
+    {.name = "values", .call = dict_parts, .variant = true},
     PLAIN("items", dict_items),
     PLAIN("copy", copy),
     {.name = NULL},
@@ -246,14 +223,6 @@ static void tables(enum leat_jinja_kind kind, const struct leat_jinja_builtin **
     }
 }
 
-static const struct leat_jinja_builtin *find(const struct leat_jinja_builtin *methods,
-                                             const char *name, size_t n_bytes) {
-    while (methods->name &&
-           (strlen(methods->name) != n_bytes || memcmp(methods->name, name, n_bytes) != 0))
-        methods++;
-    return methods->name ? methods : NULL;
-}
-
 static const char *find_other(const char *const *others, const char *name, size_t n_bytes) {
     while (*others && (strlen(*others) != n_bytes || memcmp(*others, name, n_bytes) != 0))
         others++;
@@ -271,7 +240,8 @@ bool leat_jinja_is_key(const char *name, size_t n_bytes) {
         const char *const *others;
 
         tables((enum leat_jinja_kind)kind, &methods, &others);
-        is_key = !find(methods, name, n_bytes) && !find_other(others, name, n_bytes);
+        is_key =
+            !leat_jinja_builtin_find(methods, name, n_bytes) && !find_other(others, name, n_bytes);
     }
     return is_key;
 }
@@ -286,7 +256,7 @@ int leat_jinja_method_find(struct leat_jinja_render *render, const struct leat_j
     other = find_other(others, name, n_bytes);
     if (other)
         return leat_jinja_fail(render, "%s.%s is not supported", leat_jinja_kind_name(self), other);
-    methods = find(methods, name, n_bytes);
+    methods = leat_jinja_builtin_find(methods, name, n_bytes);
     if (!methods)
         return 1;
     method = leat_jinja_heap_alloc(&render->heap, sizeof(*method));

@@ -105,20 +105,9 @@ int leat_jinja_parse_nodes_add(struct leat_jinja_parser *parser, struct leat_jin
                                struct leat_jinja_node *node) {
     if (!node)
         return parser->err->code;
-    if (nodes->n_items == nodes->capacity) {
-        size_t capacity = nodes->capacity ? 2 * nodes->capacity : 4;
-        struct leat_jinja_node **items = leat_jinja_heap_alloc(
-            &parser->template->heap, capacity * sizeof(struct leat_jinja_node *));
-
-        if (!items) {
-            (void)leat_jinja_parse_fail_memory(parser);
-            return parser->err->code;
-        }
-        if (nodes->n_items)
-            memcpy(items, nodes->items, nodes->n_items * sizeof(*items));
-        nodes->items = items;
-        nodes->capacity = capacity;
-    }
+    if (!leat_jinja_heap_grow(&parser->template->heap, &nodes->items,
+                              sizeof(struct leat_jinja_node *), nodes->n_items, &nodes->capacity))
+        return leat_jinja_heap_error(&parser->template->heap, parser->err);
     nodes->items[nodes->n_items++] = node;
     return 0;
 }
@@ -138,51 +127,30 @@ int leat_jinja_parse_intern(struct leat_jinja_parser *parser, struct leat_jinja_
 
     if (leat_jinja_find_symbol(template, name.text, name.n_bytes, ret_symbol))
         return 0;
-    if (template->n_symbols == template->symbols_capacity) {
-        size_t capacity = template->symbols_capacity ? 2 * template->symbols_capacity : 64;
-        struct leat_jinja_value *symbols =
-            leat_jinja_heap_alloc(&template->heap, capacity * sizeof(*symbols));
-        const struct leat_jinja_builtin **functions = leat_jinja_heap_alloc(
-            &template->heap, capacity * sizeof(const struct leat_jinja_builtin *));
-
-        uint8_t *uses = leat_jinja_heap_alloc(&template->heap, capacity);
-
-        if (!symbols || !functions || !uses) {
-            (void)leat_jinja_parse_fail_memory(parser);
-            return parser->err->code;
-        }
-        if (template->n_symbols) {
-            memcpy(symbols, template->symbols, template->n_symbols * sizeof(*symbols));
-            memcpy(functions, template->functions, template->n_symbols * sizeof(*functions));
-            memcpy(uses, template->uses, template->n_symbols);
-        }
-        template->symbols = symbols;
-        template->functions = functions;
-        template->uses = uses;
-        template->symbols_capacity = capacity;
-    }
+    if (!leat_jinja_heap_grow(&template->heap, &template->symbols, sizeof(*template->symbols),
+                              template->n_symbols, &template->symbols_capacity))
+        return leat_jinja_heap_error(&template->heap, parser->err);
     *ret_symbol = (uint32_t) template->n_symbols;
-    template->functions[template->n_symbols] = leat_jinja_function_find(name.text, name.n_bytes);
-    template->uses[template->n_symbols] = LEAT_JINJA_UNUSED;
-    template->symbols[template->n_symbols++] = name;
+    template->symbols[template->n_symbols++] = (struct leat_jinja_symbol){
+        .name = name, .function = leat_jinja_function_find(name.text, name.n_bytes)};
     return 0;
 }
 
 /* A name that only one branch of an `if` sets keeps its value in the other branches. */
 void leat_jinja_parse_note_use(const struct leat_jinja_parser *parser, uint32_t symbol,
                                bool is_set) {
-    struct leat_jinja_template *template = parser->template;
+    struct leat_jinja_symbol *used = &parser->template->symbols[symbol];
 
     if (parser->macro && !is_set) {
         parser->macro->reads_varargs |= symbol == LEAT_JINJA_SYMBOL_VARARGS;
         parser->macro->reads_kwargs |= symbol == LEAT_JINJA_SYMBOL_KWARGS;
         parser->macro->reads_caller |= symbol == LEAT_JINJA_SYMBOL_CALLER;
     }
-    if (parser->n_inner || template->uses[symbol] != LEAT_JINJA_UNUSED)
+    if (parser->n_inner || used->use != LEAT_JINJA_NOT_USED)
         return;
-    template->uses[symbol] = is_set && !parser->n_ifs ? LEAT_JINJA_SET_FIRST : LEAT_JINJA_READ;
-    if (template->uses[symbol] == LEAT_JINJA_SET_FIRST)
-        template->functions[symbol] = NULL;
+    used->use = is_set && !parser->n_ifs ? LEAT_JINJA_SET_FIRST : LEAT_JINJA_READ;
+    if (used->use == LEAT_JINJA_SET_FIRST)
+        used->function = NULL;
 }
 
 struct leat_jinja_node *leat_jinja_parse_name_node(struct leat_jinja_parser *parser) {

@@ -450,7 +450,7 @@ static int parse_body(struct leat_jinja_parser *parser, const char *const *ends,
     return r;
 }
 
-/* In the order of enum leat_jinja_symbol. */
+/* In the order of LEAT_JINJA_SYMBOL_LOOP and its kin. */
 static int intern_own(struct leat_jinja_parser *parser) {
     static const char *const names[LEAT_JINJA_N_SYMBOLS] = {"loop", "caller", "varargs", "kwargs"};
     uint32_t symbol;

@@ -127,18 +127,9 @@ int leat_jinja_assign(struct leat_jinja_render *render, uint32_t symbol,
             scope->bindings[i].value = value;
             return 0;
         }
-    if (scope->n_bindings == scope->capacity) {
-        size_t capacity = scope->capacity ? 2 * scope->capacity : 4;
-        struct leat_jinja_binding *bindings =
-            leat_jinja_heap_alloc(&render->heap, capacity * sizeof(*bindings));
-
-        if (!bindings)
-            return leat_jinja_fail_memory(render);
-        if (scope->n_bindings)
-            memcpy(bindings, scope->bindings, scope->n_bindings * sizeof(*bindings));
-        scope->bindings = bindings;
-        scope->capacity = capacity;
-    }
+    if (!leat_jinja_heap_grow(&render->heap, &scope->bindings, sizeof(*scope->bindings),
+                              scope->n_bindings, &scope->capacity))
+        return leat_jinja_fail_memory(render);
     scope->bindings[scope->n_bindings++] =
         (struct leat_jinja_binding){.symbol = symbol, .value = value};
     return 0;
@@ -154,7 +145,7 @@ void leat_jinja_look_up(const struct leat_jinja_render *render, const struct lea
                 *ret = scope->bindings[i].value;
                 return;
             }
-    function = render->template->functions[node->symbol];
+    function = render->template->symbols[node->symbol].function;
     *ret = function ? (struct leat_jinja_value){.kind = LEAT_JINJA_FUNCTION, .function = function}
                     : leat_jinja_undefined(node->value.text, node->value.n_bytes);
 }

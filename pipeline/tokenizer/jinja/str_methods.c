@@ -6,11 +6,6 @@
 #include "pipeline/tokenizer/jinja/strings.h"
 #include "proto/base/utf8.h"
 
-#define METHOD(function)                                                                           \
-    static int function(struct leat_jinja_render *render, const struct leat_jinja_value *self,     \
-                        const struct leat_jinja_value *arguments,                                  \
-                        const struct leat_jinja_arguments *all, struct leat_jinja_value *ret)
-
 static int check_text(struct leat_jinja_render *render, const struct leat_jinja_value *value) {
     int r = leat_jinja_check_defined(render, value);
 
@@ -19,45 +14,9 @@ static int check_text(struct leat_jinja_render *render, const struct leat_jinja_
     return r;
 }
 
-METHOD(str_lower) {
-    (void)arguments, (void)all;
-    return leat_jinja_lower(render, self, ret);
-}
-
-METHOD(str_upper) {
-    (void)arguments, (void)all;
-    return leat_jinja_upper(render, self, ret);
-}
-
-METHOD(str_capitalize) {
-    (void)arguments, (void)all;
-    return leat_jinja_capitalize(render, self, ret);
-}
-
-METHOD(str_title) {
-    (void)arguments, (void)all;
-    return leat_jinja_title(render, self, ret);
-}
-
-METHOD(str_strip) {
-    (void)all;
-    return leat_jinja_strip(render, self, &arguments[0], LEAT_JINJA_STRIP_BOTH, ret);
-}
-
-METHOD(str_lstrip) {
-    (void)all;
-    return leat_jinja_strip(render, self, &arguments[0], LEAT_JINJA_STRIP_LEFT, ret);
-}
-
-METHOD(str_rstrip) {
-    (void)all;
-    return leat_jinja_strip(render, self, &arguments[0], LEAT_JINJA_STRIP_RIGHT, ret);
-}
-
-METHOD(str_replace) {
+static LEAT_JINJA_BUILTIN(str_replace) {
     int r = check_text(render, &arguments[0]);
 
-    (void)all;
     if (r == 0)
         r = check_text(render, &arguments[1]);
     if (r == 0 && arguments[2].kind == LEAT_JINJA_NONE)
@@ -67,20 +26,16 @@ METHOD(str_replace) {
                : leat_jinja_replace(render, self, &arguments[0], &arguments[1], &arguments[2], ret);
 }
 
-static bool begins_with(const struct leat_jinja_value *text, const struct leat_jinja_value *part) {
-    return text->n_bytes >= part->n_bytes && memcmp(text->text, part->text, part->n_bytes) == 0;
+static bool has_affix(const struct leat_jinja_value *text, const struct leat_jinja_value *affix,
+                      bool at_end) {
+    return text->n_bytes >= affix->n_bytes &&
+           memcmp(text->text + (at_end ? text->n_bytes - affix->n_bytes : 0), affix->text,
+                  affix->n_bytes) == 0;
 }
 
-static bool ends_with(const struct leat_jinja_value *text, const struct leat_jinja_value *part) {
-    return text->n_bytes >= part->n_bytes &&
-           memcmp(text->text + text->n_bytes - part->n_bytes, part->text, part->n_bytes) == 0;
-}
-
-/* One text, or a tuple of texts of which one is enough. */
-static int has_affix(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                     const struct leat_jinja_value *affix,
-                     bool (*has)(const struct leat_jinja_value *, const struct leat_jinja_value *),
-                     struct leat_jinja_value *ret) {
+/* One text, or a tuple of texts of which one is enough. variant: whether at the end. */
+static LEAT_JINJA_BUILTIN(str_has_affix) {
+    const struct leat_jinja_value *affix = &arguments[0];
     bool is_tuple = affix->kind == LEAT_JINJA_TUPLE, is_found = false;
     size_t n = is_tuple ? affix->list->n_items : 1;
     int r = 0;
@@ -89,43 +44,19 @@ static int has_affix(struct leat_jinja_render *render, const struct leat_jinja_v
         const struct leat_jinja_value *part = is_tuple ? &affix->list->items[i] : affix;
 
         r = check_text(render, part);
-        is_found = r == 0 && has(self, part);
+        is_found = r == 0 && has_affix(self, part, variant);
     }
     *ret = leat_jinja_bool(is_found);
     return r;
 }
 
-METHOD(str_startswith) {
-    (void)all;
-    return has_affix(render, self, &arguments[0], begins_with, ret);
-}
-
-METHOD(str_endswith) {
-    (void)all;
-    return has_affix(render, self, &arguments[0], ends_with, ret);
-}
-
-METHOD(str_removeprefix) {
+static LEAT_JINJA_BUILTIN(str_remove_affix) {
     int r = check_text(render, &arguments[0]);
 
-    (void)all;
-    if (r == 0 && begins_with(self, &arguments[0]))
-        *ret = leat_jinja_string(self->text + arguments[0].n_bytes,
-                                 self->n_bytes - arguments[0].n_bytes);
-    else
-        *ret = *self;
-    return r;
-}
-
-METHOD(str_removesuffix) {
-    int r = check_text(render, &arguments[0]);
-
-    (void)all;
     *ret = *self;
-    if (r == 0 && ends_with(self, &arguments[0])) {
-        ret->n_bytes -= arguments[0].n_bytes;
-        ret->is_key = false;
-    }
+    if (r == 0 && has_affix(self, &arguments[0], variant))
+        *ret = leat_jinja_string(self->text + (variant ? 0 : arguments[0].n_bytes),
+                                 self->n_bytes - arguments[0].n_bytes);
     return r;
 }
 
@@ -143,50 +74,30 @@ static const char *find_first(const char *text, size_t n_bytes,
     return part->n_bytes ? memmem(text, n_bytes, part->text, part->n_bytes) : text;
 }
 
+enum { FROM_END = 1, MUST_BE_THERE = 2 }; /* variants */
+
 /* Only whole texts are searched: no start and end. */
-static int search(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                  const struct leat_jinja_value *part, bool is_last, bool must_be_there,
-                  struct leat_jinja_value *ret) {
+static LEAT_JINJA_BUILTIN(str_search) {
+    const struct leat_jinja_value *part = &arguments[0];
     const char *found;
     int r = check_text(render, part);
 
     if (r < 0)
         return r;
-    found = (is_last ? find_last : find_first)(self->text, self->n_bytes, part);
-    if (!found && must_be_there)
+    found = (variant & FROM_END ? find_last : find_first)(self->text, self->n_bytes, part);
+    if (!found && (variant & MUST_BE_THERE))
         return leat_jinja_fail(render, "substring not found");
     *ret = leat_jinja_int(
         found ? (int64_t)leat_jinja_n_characters(self->text, (size_t)(found - self->text)) : -1);
     return leat_jinja_heap_spend(&render->heap, self->n_bytes / 16, render->err);
 }
 
-METHOD(str_find) {
-    (void)all;
-    return search(render, self, &arguments[0], false, false, ret);
-}
-
-METHOD(str_rfind) {
-    (void)all;
-    return search(render, self, &arguments[0], true, false, ret);
-}
-
-METHOD(str_index) {
-    (void)all;
-    return search(render, self, &arguments[0], false, true, ret);
-}
-
-METHOD(str_rindex) {
-    (void)all;
-    return search(render, self, &arguments[0], true, true, ret);
-}
-
-METHOD(str_count) {
+static LEAT_JINJA_BUILTIN(str_count) {
     int64_t n = 0;
     size_t at = 0;
     const char *found;
     int r = check_text(render, &arguments[0]);
 
-    (void)all;
     if (r < 0)
         return r;
     if (arguments[0].n_bytes == 0) {
@@ -271,11 +182,9 @@ static int split_from_end(struct leat_jinja_render *render, const struct leat_ji
     return r;
 }
 
-static int split(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                 const struct leat_jinja_value *arguments, bool from_end,
-                 struct leat_jinja_value *ret) {
+static LEAT_JINJA_BUILTIN(str_split) {
     struct leat_jinja_list *list = leat_jinja_list_new(&render->heap, 0);
-    bool at_space = !leat_jinja_is_given(&arguments[0]) || arguments[0].kind == LEAT_JINJA_NONE;
+    bool at_space = !leat_jinja_is_some(&arguments[0]);
     uint64_t max = UINT64_MAX;
     int r = list ? 0 : leat_jinja_fail_memory(render);
 
@@ -289,24 +198,14 @@ static int split(struct leat_jinja_render *render, const struct leat_jinja_value
         r = check_text(render, &arguments[0]);
     if (r == 0 && !at_space && arguments[0].n_bytes == 0)
         r = leat_jinja_fail(render, "the separator is empty");
-    if (r == 0 && at_space && from_end && max != UINT64_MAX)
+    if (r == 0 && at_space && (variant & FROM_END) && max != UINT64_MAX)
         r = leat_jinja_fail(render, "rsplit() at white space does not support a limit");
     *ret = (struct leat_jinja_value){.kind = LEAT_JINJA_LIST, .list = list};
     if (r < 0)
         return r;
     if (at_space)
         return split_at_space(render, self, max, list);
-    return (from_end ? split_from_end : split_at)(render, self, &arguments[0], max, list);
-}
-
-METHOD(str_split) {
-    (void)all;
-    return split(render, self, arguments, false, ret);
-}
-
-METHOD(str_rsplit) {
-    (void)all;
-    return split(render, self, arguments, true, ret);
+    return (variant & FROM_END ? split_from_end : split_at)(render, self, &arguments[0], max, list);
 }
 
 /* Bytes of the line end at text[0], as str.splitlines() has it; 0: none. */
@@ -323,12 +222,11 @@ static size_t line_end(const char *text, size_t n) {
                                                                                                : 0;
 }
 
-METHOD(str_splitlines) {
+static LEAT_JINJA_BUILTIN(str_splitlines) {
     struct leat_jinja_list *list = leat_jinja_list_new(&render->heap, 0);
-    bool keeps = leat_jinja_is_given(&arguments[0]) && leat_jinja_is_true(&arguments[0]);
+    bool keeps = leat_jinja_is_true(&arguments[0]);
     int r = list ? 0 : leat_jinja_fail_memory(render);
 
-    (void)all;
     for (size_t at = 0; r == 0 && at < self->n_bytes;) {
         size_t end = at, length = 0;
 
@@ -344,9 +242,8 @@ METHOD(str_splitlines) {
     return r;
 }
 
-static int partition(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                     const struct leat_jinja_value *separator, bool is_last,
-                     struct leat_jinja_value *ret) {
+static LEAT_JINJA_BUILTIN(str_partition) {
+    const struct leat_jinja_value *separator = &arguments[0];
     struct leat_jinja_list *list = leat_jinja_list_new(&render->heap, 3);
     const char *found;
     size_t start, end;
@@ -358,8 +255,8 @@ static int partition(struct leat_jinja_render *render, const struct leat_jinja_v
         return r;
     if (!list)
         return leat_jinja_fail_memory(render);
-    found = (is_last ? find_last : find_first)(self->text, self->n_bytes, separator);
-    start = found ? (size_t)(found - self->text) : is_last ? 0 : self->n_bytes;
+    found = (variant & FROM_END ? find_last : find_first)(self->text, self->n_bytes, separator);
+    start = found ? (size_t)(found - self->text) : variant & FROM_END ? 0 : self->n_bytes;
     end = found ? start + separator->n_bytes : start;
     list->items[0] = leat_jinja_string(self->text, start);
     list->items[1] = leat_jinja_string(self->text + start, end - start);
@@ -369,22 +266,11 @@ static int partition(struct leat_jinja_render *render, const struct leat_jinja_v
     return leat_jinja_heap_spend(&render->heap, self->n_bytes / 16, render->err);
 }
 
-METHOD(str_partition) {
-    (void)all;
-    return partition(render, self, &arguments[0], false, ret);
-}
-
-METHOD(str_rpartition) {
-    (void)all;
-    return partition(render, self, &arguments[0], true, ret);
-}
-
-METHOD(str_join) {
+static LEAT_JINJA_BUILTIN(str_join) {
     const struct leat_jinja_list *items;
     size_t n_before = render->scratch.n_bytes;
     int r = leat_jinja_items(render, &arguments[0], &items);
 
-    (void)all;
     for (size_t i = 0; r == 0 && i < items->n_items; i++) {
         r = check_text(render, &items->items[i]);
         if (r == 0 && i > 0)
@@ -395,123 +281,94 @@ METHOD(str_join) {
     return r < 0 ? r : leat_jinja_take_scratch(render, n_before, ret);
 }
 
-METHOD(str_format) {
-    (void)arguments;
+static LEAT_JINJA_BUILTIN(str_format) {
     return leat_jinja_format(render, self, all, ret);
 }
 
-/* Most texts are of ASCII. */
-static int all_are(struct leat_jinja_render *render, const struct leat_jinja_value *self,
-                   int (*is)(int), enum leat_jinja_character kind, struct leat_jinja_value *ret) {
+/* variant: enum leat_jinja_character. Most texts are of ASCII. */
+static LEAT_JINJA_BUILTIN(str_all_are) {
+    int (*is)(int) = variant == LEAT_JINJA_ALPHABETIC     ? isalpha
+                     : variant == LEAT_JINJA_ALPHANUMERIC ? isalnum
+                                                          : isdigit;
     bool result = self->n_bytes > 0;
 
     if (!leat_jinja_is_ascii(self->text, self->n_bytes))
-        return leat_jinja_all_are(render, self, kind, ret);
+        return leat_jinja_all_are(render, self, variant, ret);
     for (size_t i = 0; result && i < self->n_bytes; i++)
         result = is((unsigned char)self->text[i]) != 0;
     *ret = leat_jinja_bool(result);
     return leat_jinja_heap_spend(&render->heap, self->n_bytes / 16, render->err);
 }
 
-METHOD(str_isdigit) {
-    (void)arguments, (void)all;
-    return all_are(render, self, isdigit, LEAT_JINJA_DIGIT, ret);
-}
-
-METHOD(str_isdecimal) {
-    (void)arguments, (void)all;
-    return all_are(render, self, isdigit, LEAT_JINJA_DECIMAL, ret);
-}
-
-METHOD(str_isnumeric) {
-    (void)arguments, (void)all;
-    return all_are(render, self, isdigit, LEAT_JINJA_NUMERIC, ret);
-}
-
-METHOD(str_isalpha) {
-    (void)arguments, (void)all;
-    return all_are(render, self, isalpha, LEAT_JINJA_ALPHABETIC, ret);
-}
-
-METHOD(str_isalnum) {
-    (void)arguments, (void)all;
-    return all_are(render, self, isalnum, LEAT_JINJA_ALPHANUMERIC, ret);
-}
-
-METHOD(str_isascii) {
-    (void)arguments, (void)all;
+static LEAT_JINJA_BUILTIN(str_isascii) {
     *ret = leat_jinja_bool(leat_jinja_is_ascii(self->text, self->n_bytes));
     return leat_jinja_heap_spend(&render->heap, self->n_bytes / 16, render->err);
 }
 
-METHOD(str_islower) {
-    (void)arguments, (void)all;
-    return leat_jinja_has_case(render, self, false, ret);
-}
-
-METHOD(str_isupper) {
-    (void)arguments, (void)all;
-    return leat_jinja_has_case(render, self, true, ret);
-}
-
-METHOD(str_casefold) {
-    (void)arguments, (void)all;
+static LEAT_JINJA_BUILTIN(str_casefold) {
     if (!leat_jinja_is_ascii(self->text, self->n_bytes))
         return leat_jinja_fail(render, "casefold() supports only ASCII text");
-    return leat_jinja_lower(render, self, ret);
+    return leat_jinja_change_case(render, self, NULL, NULL, LEAT_JINJA_LOWER, ret);
 }
 
-METHOD(str_isspace) {
+static LEAT_JINJA_BUILTIN(str_isspace) {
     size_t n_space = leat_jinja_leading_space(self->text, self->n_bytes);
 
-    (void)arguments, (void)all;
     *ret = leat_jinja_bool(n_space > 0 && n_space == self->n_bytes);
     return leat_jinja_heap_spend(&render->heap, n_space / 16, render->err);
 }
 
-#define PLAIN(method_name, function)                                                               \
-    { .name = (method_name), .call = (function) }
-#define ONE(method_name, function)                                                                 \
+#define PLAIN(method_name, function, method_variant)                                               \
+    { .name = (method_name), .call = (function), .variant = (method_variant) }
+#define ONE(method_name, function, method_variant)                                                 \
     {                                                                                              \
         .name = (method_name), .names = {"value"}, .n_required = 1, .takes_no_names = true,        \
-        .call = (function)                                                                         \
+        .call = (function), .variant = (method_variant)                                            \
     }
-#define STRIP(method_name, function)                                                               \
-    { .name = (method_name), .names = {"chars"}, .takes_no_names = true, .call = (function) }
+#define STRIP(method_name, sides)                                                                  \
+    {                                                                                              \
+        .name = (method_name), .names = {"chars"}, .takes_no_names = true,                         \
+        .call = leat_jinja_strip, .variant = (sides)                                               \
+    }
+#define SPLIT(method_name, method_variant)                                                         \
+    {                                                                                              \
+        .name = (method_name), .names = {"sep", "maxsplit"}, .call = str_split,                    \
+        .variant = (method_variant)                                                                \
+    }
 
 const struct leat_jinja_builtin leat_jinja_str_methods[] = {
-    PLAIN("lower", str_lower),
-    PLAIN("upper", str_upper),
-    PLAIN("capitalize", str_capitalize),
-    PLAIN("title", str_title),
-    PLAIN("isdigit", str_isdigit),
-    PLAIN("isdecimal", str_isdecimal),
-    PLAIN("isnumeric", str_isnumeric),
-    PLAIN("isalpha", str_isalpha),
-    PLAIN("isalnum", str_isalnum),
-    PLAIN("isspace", str_isspace),
-    PLAIN("isascii", str_isascii),
-    PLAIN("islower", str_islower),
-    PLAIN("isupper", str_isupper),
-    PLAIN("casefold", str_casefold),
-    ONE("startswith", str_startswith),
-    ONE("endswith", str_endswith),
-    ONE("removeprefix", str_removeprefix),
-    ONE("removesuffix", str_removesuffix),
-    ONE("find", str_find),
-    ONE("rfind", str_rfind),
-    ONE("index", str_index),
-    ONE("rindex", str_rindex),
-    ONE("count", str_count),
-    ONE("partition", str_partition),
-    ONE("rpartition", str_rpartition),
-    ONE("join", str_join),
+    PLAIN("lower", leat_jinja_change_case, LEAT_JINJA_LOWER),
+    PLAIN("upper", leat_jinja_change_case, LEAT_JINJA_UPPER),
+    PLAIN("capitalize", leat_jinja_change_case, LEAT_JINJA_CAPITALIZE),
+    PLAIN("title", leat_jinja_change_case, LEAT_JINJA_TITLE),
+    PLAIN("isdigit", str_all_are, LEAT_JINJA_DIGIT),
+    PLAIN("isdecimal", str_all_are, LEAT_JINJA_DECIMAL),
+    PLAIN("isnumeric", str_all_are, LEAT_JINJA_NUMERIC),
+    PLAIN("isalpha", str_all_are, LEAT_JINJA_ALPHABETIC),
+    PLAIN("isalnum", str_all_are, LEAT_JINJA_ALPHANUMERIC),
+    PLAIN("isspace", str_isspace, 0),
+    PLAIN("isascii", str_isascii, 0),
+    PLAIN("islower", leat_jinja_has_case, false),
+    PLAIN("isupper", leat_jinja_has_case, true),
+    PLAIN("casefold", str_casefold, 0),
+    ONE("startswith", str_has_affix, false),
+    ONE("endswith", str_has_affix, true),
+    ONE("removeprefix", str_remove_affix, false),
+    ONE("removesuffix", str_remove_affix, true),
+    ONE("find", str_search, 0),
+    ONE("rfind", str_search, FROM_END),
+    ONE("index", str_search, MUST_BE_THERE),
+    ONE("rindex", str_search, FROM_END | MUST_BE_THERE),
+    ONE("count", str_count, 0),
+    ONE("partition", str_partition, 0),
+    ONE("rpartition", str_partition, FROM_END),
+    ONE("join", str_join, 0),
     {.name = "format", .takes_any = true, .call = str_format},
-    STRIP("strip", str_strip),
-    STRIP("lstrip", str_lstrip),
-    STRIP("rstrip", str_rstrip),
-    {.name = "split", .names = {"sep", "maxsplit"}, .call = str_split},
-    {.name = "rsplit", .names = {"sep", "maxsplit"}, .call = str_rsplit},
+    STRIP("strip", LEAT_JINJA_STRIP_BOTH),
+    STRIP("lstrip", LEAT_JINJA_STRIP_LEFT),
+    STRIP("rstrip", LEAT_JINJA_STRIP_RIGHT),
+    SPLIT("split", 0),
+    SPLIT("rsplit", FROM_END),
     {.name = "splitlines", .names = {"keepends"}, .call = str_splitlines},
     {.name = "replace",
      .names = {"old", "new", "count"},

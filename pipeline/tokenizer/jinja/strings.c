@@ -26,28 +26,32 @@ static size_t last_length(const char *text, size_t n_bytes) {
     return n;
 }
 
-int leat_jinja_strip(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     const struct leat_jinja_value *characters, enum leat_jinja_sides sides,
-                     struct leat_jinja_value *ret) {
-    const char *start = text->text;
-    size_t n = text->n_bytes, n_steps = 1 + characters->n_bytes / 8, length;
-    int r = 0;
+LEAT_JINJA_BUILTIN(leat_jinja_strip) {
+    const struct leat_jinja_value *characters = &arguments[0];
+    size_t n, n_steps = 1 + characters->n_bytes / 8, length;
+    struct leat_jinja_value text;
+    const char *start;
+    int r = leat_jinja_to_string(render, self, &text);
 
-    if (characters->kind == LEAT_JINJA_ABSENT || characters->kind == LEAT_JINJA_NONE) {
-        if (sides & LEAT_JINJA_STRIP_LEFT) {
+    if (r < 0)
+        return r;
+    start = text.text;
+    n = text.n_bytes;
+    if (!leat_jinja_is_some(characters)) {
+        if (variant & LEAT_JINJA_STRIP_LEFT) {
             length = leat_jinja_leading_space(start, n);
             start += length;
             n -= length;
         }
-        if (sides & LEAT_JINJA_STRIP_RIGHT)
+        if (variant & LEAT_JINJA_STRIP_RIGHT)
             n -= leat_jinja_trailing_space(start, n);
         *ret = leat_jinja_string(start, n);
-        return leat_jinja_heap_spend(&render->heap, text->n_bytes - n, render->err);
+        return leat_jinja_heap_spend(&render->heap, text.n_bytes - n, render->err);
     }
     if (characters->kind != LEAT_JINJA_STRING)
         return leat_jinja_fail(render, "the characters to strip must be a text, not %s",
                                leat_jinja_kind_name(characters));
-    while (r == 0 && (sides & LEAT_JINJA_STRIP_LEFT) && n > 0) {
+    while (r == 0 && (variant & LEAT_JINJA_STRIP_LEFT) && n > 0) {
         length = leat_utf8_length((const uint8_t *)start, n);
         if (!is_one_of(characters, start, length))
             break;
@@ -55,7 +59,7 @@ int leat_jinja_strip(struct leat_jinja_render *render, const struct leat_jinja_v
         n -= length;
         r = leat_jinja_heap_spend(&render->heap, n_steps, render->err);
     }
-    while (r == 0 && (sides & LEAT_JINJA_STRIP_RIGHT) && n > 0) {
+    while (r == 0 && (variant & LEAT_JINJA_STRIP_RIGHT) && n > 0) {
         length = last_length(start, n);
         if (!is_one_of(characters, start + n - length, length))
             break;
@@ -91,7 +95,7 @@ static int insert_between(struct leat_jinja_render *render, const struct leat_ji
 int leat_jinja_replace(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                        const struct leat_jinja_value *old, const struct leat_jinja_value *new,
                        const struct leat_jinja_value *count, struct leat_jinja_value *ret) {
-    bool has_count = count->kind != LEAT_JINJA_ABSENT && count->kind != LEAT_JINJA_NONE;
+    bool has_count = leat_jinja_is_some(count);
     uint64_t max = UINT64_MAX;
     size_t n_before = render->scratch.n_bytes, at = 0;
     const char *found;
@@ -149,7 +153,7 @@ int leat_jinja_path(struct leat_jinja_render *render, const struct leat_jinja_va
     struct leat_jinja_value at = *value;
     int r = 0;
 
-    if (path->kind == LEAT_JINJA_ABSENT || path->kind == LEAT_JINJA_NONE) {
+    if (!leat_jinja_is_some(path)) {
         *ret = *value;
         return 0;
     }

@@ -4,21 +4,17 @@
 
 #include "pipeline/tokenizer/jinja/render.h"
 
-/* Case as Python has it, also of letters outside ASCII (cases.c). */
-int leat_jinja_lower(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     struct leat_jinja_value *ret);
-int leat_jinja_upper(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     struct leat_jinja_value *ret);
-int leat_jinja_capitalize(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                          struct leat_jinja_value *ret);
-/* str.title(), and the filter `title`, which begins words elsewhere. */
-int leat_jinja_title(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     struct leat_jinja_value *ret);
-int leat_jinja_title_words(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                           struct leat_jinja_value *ret);
-/* str.isupper() or str.islower(). */
-int leat_jinja_has_case(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                        bool is_upper, struct leat_jinja_value *ret);
+/* Methods of texts that are filters and tests, too, of str() of any value. Case is as Python has
+ * it, also of letters outside ASCII (cases.c). */
+enum leat_jinja_case {
+    LEAT_JINJA_LOWER,
+    LEAT_JINJA_UPPER,
+    LEAT_JINJA_CAPITALIZE,
+    LEAT_JINJA_TITLE,
+    LEAT_JINJA_TITLE_WORDS, /* the filter `title`, which begins words elsewhere */
+};
+LEAT_JINJA_BUILTIN(leat_jinja_change_case); /* variant: enum leat_jinja_case */
+LEAT_JINJA_BUILTIN(leat_jinja_has_case);    /* variant: whether isupper() or islower() */
 
 enum leat_jinja_character {
     LEAT_JINJA_ALPHABETIC,
@@ -37,10 +33,8 @@ enum leat_jinja_sides {
     LEAT_JINJA_STRIP_BOTH = 3,
 };
 
-/* Takes off white space, or the characters that are given; ABSENT and None are white space. */
-int leat_jinja_strip(struct leat_jinja_render *render, const struct leat_jinja_value *text,
-                     const struct leat_jinja_value *characters, enum leat_jinja_sides sides,
-                     struct leat_jinja_value *ret);
+/* Takes off white space, or the characters that are given. variant: enum leat_jinja_sides. */
+LEAT_JINJA_BUILTIN(leat_jinja_strip);
 /* count: how often at most; ABSENT and None: always. */
 int leat_jinja_replace(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                        const struct leat_jinja_value *old, const struct leat_jinja_value *new,

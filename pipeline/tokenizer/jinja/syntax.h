@@ -100,7 +100,7 @@ struct leat_jinja_macro_node {
 };
 
 /* Names that the renderer itself knows have the first symbols. */
-enum leat_jinja_symbol {
+enum {
     LEAT_JINJA_SYMBOL_LOOP,
     LEAT_JINJA_SYMBOL_CALLER,
     LEAT_JINJA_SYMBOL_VARARGS,
@@ -111,17 +111,21 @@ enum leat_jinja_symbol {
 /* How the template itself, outside its inner blocks, first uses a name. If it first sets the name,
  * then jinja2 hides a variable or built-in of that name, also from inner blocks and macros. */
 enum leat_jinja_use {
-    LEAT_JINJA_UNUSED,
+    LEAT_JINJA_NOT_USED,
     LEAT_JINJA_READ,
     LEAT_JINJA_SET_FIRST,
+};
+
+struct leat_jinja_symbol {
+    struct leat_jinja_value name;
+    const struct leat_jinja_builtin *function; /* NULL: the name is no built-in function */
+    enum leat_jinja_use use;
 };
 
 struct leat_jinja_template {
     struct leat_jinja_heap heap; /* of the tree */
     struct leat_jinja_nodes body;
-    struct leat_jinja_value *symbols;            /* [n_symbols]: their texts */
-    const struct leat_jinja_builtin **functions; /* [n_symbols]: built-in, or NULL */
-    uint8_t *uses;                               /* [n_symbols]: enum leat_jinja_use */
+    struct leat_jinja_symbol *symbols;
     size_t n_symbols, symbols_capacity;
     char *source;
 };

@@ -212,7 +212,7 @@ int leat_jinja_render_set(struct leat_jinja_render *render, const char *name, si
 
     render->err = err;
     if (!leat_jinja_find_symbol(render->template, name, n_name, &symbol) ||
-        render->template->uses[symbol] == LEAT_JINJA_SET_FIRST)
+        render->template->symbols[symbol].use == LEAT_JINJA_SET_FIRST)
         return 0;
     return leat_jinja_assign(render, symbol, value);
 }

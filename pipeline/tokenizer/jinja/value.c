@@ -65,21 +65,6 @@ size_t leat_jinja_n_characters(const char *text, size_t n_bytes) {
     return n;
 }
 
-static bool grow(struct leat_jinja_heap *heap, void *items, size_t item_bytes, size_t n_items,
-                 size_t *capacity) {
-    size_t wanted = *capacity ? 2 * *capacity : 4;
-    void *old, *grown = leat_jinja_heap_alloc(heap, wanted * item_bytes);
-
-    if (!grown)
-        return false;
-    memcpy(&old, items, sizeof(old));
-    if (n_items)
-        memcpy(grown, old, n_items * item_bytes);
-    memcpy(items, &grown, sizeof(grown));
-    *capacity = wanted;
-    return true;
-}
-
 struct leat_jinja_list *leat_jinja_list_new(struct leat_jinja_heap *heap, size_t capacity) {
     struct leat_jinja_list *list = leat_jinja_heap_alloc(heap, sizeof(*list));
 
@@ -96,8 +81,8 @@ struct leat_jinja_list *leat_jinja_list_new(struct leat_jinja_heap *heap, size_t
 
 bool leat_jinja_list_add(struct leat_jinja_heap *heap, struct leat_jinja_list *list,
                          struct leat_jinja_value item) {
-    if (list->n_items == list->capacity &&
-        !grow(heap, &list->items, sizeof(*list->items), list->n_items, &list->capacity))
+    if (!leat_jinja_heap_grow(heap, &list->items, sizeof(*list->items), list->n_items,
+                              &list->capacity))
         return false;
     list->items[list->n_items++] = item;
     return true;
@@ -144,8 +129,8 @@ bool leat_jinja_dict_put(struct leat_jinja_heap *heap, struct leat_jinja_dict *d
         pair->value = value;
         return true;
     }
-    if (dict->n_pairs == dict->capacity &&
-        !grow(heap, &dict->pairs, sizeof(*dict->pairs), dict->n_pairs, &dict->capacity))
+    if (!leat_jinja_heap_grow(heap, &dict->pairs, sizeof(*dict->pairs), dict->n_pairs,
+                              &dict->capacity))
         return false;
     dict->pairs[dict->n_pairs++] = (struct leat_jinja_pair){.key = key, .value = value};
     return true;

@@ -45,3 +45,18 @@ bool leat_unicode_find(enum leat_unicode_kind kind, const char *name, size_t n_n
     *ret_n_ranges = row->n_ranges;
     return true;
 }
+
+bool leat_unicode_ranges_have(const struct leat_unicode_range *ranges, size_t n_ranges,
+                              uint32_t code_point) {
+    size_t low = 0, high = n_ranges;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (ranges[middle].last < code_point)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n_ranges && ranges[low].first <= code_point;
+}
