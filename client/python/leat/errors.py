@@ -8,6 +8,7 @@ the configuration, such as "stages[5].shuffle.buffer_size". Unknown attributes a
 from __future__ import annotations
 
 import errno
+import functools
 import re
 from typing import Any
 
@@ -38,7 +39,8 @@ class Error(Exception):
         return ": ".join(part for part in (place, self.path, self.message) if part)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.message, self.code, self.file, self.line, self.column, self.path)
+        place = {name: getattr(self, name) for name in ("code", "file", "line", "column", "path")}
+        return functools.partial(type(self), self.message, **place), ()
 
 
 class SpecError(Error, ValueError):
@@ -129,10 +131,4 @@ def from_run(
 ) -> Error:
     """Makes the exception for an error that ended a running stream. If a data file is faulty, this is a DataError."""
     kind = DataError if file and -code in _WRONG_VALUES else _OF_CODE.get(-code, Error)
-    return kind(message, code=code, file=file, line=line, column=column, path=path)
-
-
-def _restore(
-    kind: type[Error], message: str, code: int, file: str | None, line: int | None, column: int | None, path: str | None
-) -> Error:
     return kind(message, code=code, file=file, line=line, column=column, path=path)

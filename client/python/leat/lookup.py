@@ -12,7 +12,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from .cursor import elsewhere
 from .errors import SpecError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from .batch import Batch
     from .stream import Stream
 
-_FIRST_EPOCH = 0
+FIRST_EPOCH = 0  # from which the numbers count
 _MOST = 1 << 32  # batches of an epoch whose length is not known
 _LOADERS = ("torch.utils.data", "torchdata")
 
@@ -56,7 +55,7 @@ class Lookup:
         number = self._number(index)
         with self._lock:
             if number != self._next:
-                self.stream.seek(_FIRST_EPOCH, number * self.stream.world_size)
+                self.stream.seek(FIRST_EPOCH, number * self.stream.world_size)
             self._next = -1
             try:
                 batch = self.stream.next()
@@ -81,8 +80,3 @@ class Lookup:
         known = self.stream.known_steps
         n = "fewer" if known is None else len(self.stream)
         return IndexError(f"there is no item {index!r} in an epoch of {self.stream.name}, which has {n} batches")
-
-
-def place(position: str) -> str:
-    """Returns the position at the start of the first epoch, from which the numbers count."""
-    return elsewhere(position, _FIRST_EPOCH, 0)

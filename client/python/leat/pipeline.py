@@ -198,8 +198,8 @@ class Pipeline(_stages.Stages):
         return showing.html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = self._source, self._stages_, self._options, self._name, self._open_options
-        return _restore, (type(self), *parts, self._first_place())
+        state = {"_open_options": self._open_options, "_chosen": self._first_place()}
+        return type(self), (self._source, self._stages_, self._options, self._name), (None, state)
 
     # ---- asking leatctl ----
 
@@ -389,20 +389,6 @@ def _tokenizer_path(tokenizer: Any) -> Any:
         return os.fspath(model_cache.find_tokenizer(tokenizer))
     except NotFoundError:
         return tokenizer
-
-
-def _restore(
-    kind: type[Pipeline],
-    source: specs.Stage,
-    stages: tuple[specs.Stage, ...],
-    options: Mapping[str, Any],
-    name: str,
-    open_options: OpenOptions,
-    chosen: str = "",
-) -> Pipeline:
-    pipeline = kind(source, stages, options, name)
-    pipeline._open_options, pipeline._chosen = open_options, chosen
-    return pipeline
 
 
 class LeftOutWarning(UserWarning):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from . import _leat, errors
 from .cursor import Cursor, LeftError, Limits, Opener, Session, elsewhere, settle_copies, steps_of
 from .epoch import Epoch
-from .lookup import Lookup, place, refuse_loaders
+from .lookup import FIRST_EPOCH, Lookup, refuse_loaders
 
 if TYPE_CHECKING:
     from .batch import Batch
@@ -231,7 +231,7 @@ class Stream:
                         "cannot find batches by number, because this stream cannot open a second session: loop over the stream"
                     )
                 self._cursor.check_open()
-                native = self._opener(place(self._session.position), Limits(), True)
+                native = self._opener(elsewhere(self._session.position, FIRST_EPOCH, 0), Limits(), True)
                 self._lookup = Lookup(Stream(native, opener=self._opener))
             return self._lookup
 
