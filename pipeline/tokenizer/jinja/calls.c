@@ -47,7 +47,6 @@ static int eval_positional(struct leat_jinja_render *render, const struct leat_j
     return r;
 }
 
-/* caller: for a `call` block, else NULL. */
 int leat_jinja_eval_arguments(struct leat_jinja_render *render, const struct leat_jinja_call *call,
                               const struct leat_jinja_value *caller,
                               struct leat_jinja_arguments *arguments) {

@@ -136,7 +136,6 @@ static int eval_builtin(struct leat_jinja_render *render, const struct leat_jinj
     return r < 0 ? r : leat_jinja_builtin_call(render, node->function, input, &arguments, ret);
 }
 
-/* Filters of a block, the innermost of which gets `input`. */
 int leat_jinja_eval_filters(struct leat_jinja_render *render, const struct leat_jinja_node *node,
                             const struct leat_jinja_value *input, struct leat_jinja_value *ret) {
     struct leat_jinja_value value = *input;

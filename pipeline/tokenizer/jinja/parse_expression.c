@@ -7,6 +7,29 @@
 
 static struct leat_jinja_node *parse_unary(struct leat_jinja_parser *parser, bool with_filters);
 
+/* A node of one part, and of two; NULL if a part is NULL. */
+static struct leat_jinja_node *node_of(struct leat_jinja_parser *parser,
+                                       enum leat_jinja_node_kind kind,
+                                       const struct leat_jinja_token *token,
+                                       struct leat_jinja_node *a) {
+    struct leat_jinja_node *node = a ? leat_jinja_parse_node_new(parser, kind, token) : NULL;
+
+    if (node)
+        node->a = a;
+    return node;
+}
+
+static struct leat_jinja_node *node_of_two(struct leat_jinja_parser *parser,
+                                           enum leat_jinja_node_kind kind,
+                                           const struct leat_jinja_token *token,
+                                           struct leat_jinja_node *a, struct leat_jinja_node *b) {
+    struct leat_jinja_node *node = b ? node_of(parser, kind, token, a) : NULL;
+
+    if (node)
+        node->b = b;
+    return node;
+}
+
 /* ---- expressions */
 
 static bool is_tuple_end(const struct leat_jinja_parser *parser) {
@@ -14,7 +37,6 @@ static bool is_tuple_end(const struct leat_jinja_parser *parser) {
            parser->at->kind == LEAT_JINJA_T_BLOCK_END || leat_jinja_parse_is_op(parser, ')');
 }
 
-/* One expression, or a tuple of several. is_explicit: `()` is a tuple. */
 struct leat_jinja_node *leat_jinja_parse_tuple(struct leat_jinja_parser *parser,
                                                leat_jinja_parse_fn parse, bool is_explicit) {
     const struct leat_jinja_token *token = parser->at;
@@ -114,16 +136,14 @@ static struct leat_jinja_call *parse_arguments(struct leat_jinja_parser *parser)
 
 static struct leat_jinja_node *parse_call(struct leat_jinja_parser *parser,
                                           struct leat_jinja_node *callee) {
-    struct leat_jinja_node *node = leat_jinja_parse_node_new(parser, LEAT_JINJA_CALL, parser->at);
+    struct leat_jinja_node *node = node_of(parser, LEAT_JINJA_CALL, parser->at, callee);
 
     if (!node)
         return NULL;
-    node->a = callee;
     node->call = parse_arguments(parser);
     return node->call ? node : NULL;
 }
 
-/* input: NULL for the filters of a block. */
 struct leat_jinja_node *leat_jinja_parse_filter(struct leat_jinja_parser *parser,
                                                 struct leat_jinja_node *input) {
     const struct leat_jinja_token *token = parser->at;
@@ -164,15 +184,13 @@ static struct leat_jinja_node *parse_test(struct leat_jinja_parser *parser,
                                           struct leat_jinja_node *input) {
     bool is_negated = leat_jinja_parse_skip_word(parser, "not"), has_brackets;
     const struct leat_jinja_token *token = parser->at;
-    struct leat_jinja_node *node = leat_jinja_parse_node_new(parser, LEAT_JINJA_TEST, token),
-                           *negation;
+    struct leat_jinja_node *node = node_of(parser, LEAT_JINJA_TEST, token, input);
 
     if (!node)
         return NULL;
     if (token->kind != LEAT_JINJA_T_NAME)
         return leat_jinja_parse_fail_unexpected(parser, "the name of a test");
     parser->at++;
-    node->a = input;
     node->value = token->value;
     node->function = leat_jinja_test_find(token->value.text, token->value.n_bytes);
     if (!node->function)
@@ -195,12 +213,7 @@ static struct leat_jinja_node *parse_test(struct leat_jinja_parser *parser,
         if (leat_jinja_parse_nodes_add(parser, &node->call->positional, argument) < 0)
             return NULL;
     }
-    if (!is_negated)
-        return node;
-    negation = leat_jinja_parse_node_new(parser, LEAT_JINJA_NOT, token);
-    if (negation)
-        negation->a = node;
-    return negation;
+    return is_negated ? node_of(parser, LEAT_JINJA_NOT, token, node) : node;
 }
 
 static struct leat_jinja_node *parse_subscript_item(struct leat_jinja_parser *parser) {
@@ -238,14 +251,10 @@ struct leat_jinja_node *leat_jinja_parse_attribute(struct leat_jinja_parser *par
     struct leat_jinja_node *node;
 
     if (token->kind == LEAT_JINJA_T_NUMBER && token->value.kind == LEAT_JINJA_INT) {
-        node = leat_jinja_parse_node_new(parser, LEAT_JINJA_ITEM, token);
-        if (!node)
-            return NULL;
-        node->b = leat_jinja_parse_const_node(parser, token, token->value);
-        if (!node->b)
-            return NULL;
+        node = node_of_two(parser, LEAT_JINJA_ITEM, token, object,
+                           leat_jinja_parse_const_node(parser, token, token->value));
     } else if (token->kind == LEAT_JINJA_T_NAME) {
-        node = leat_jinja_parse_node_new(parser, LEAT_JINJA_ATTRIBUTE, token);
+        node = node_of(parser, LEAT_JINJA_ATTRIBUTE, token, object);
         if (!node)
             return NULL;
         node->value = token->value;
@@ -253,7 +262,6 @@ struct leat_jinja_node *leat_jinja_parse_attribute(struct leat_jinja_parser *par
     } else {
         return leat_jinja_parse_fail_unexpected(parser, "a name");
     }
-    node->a = object;
     parser->at++;
     return node;
 }
@@ -261,7 +269,7 @@ struct leat_jinja_node *leat_jinja_parse_attribute(struct leat_jinja_parser *par
 static struct leat_jinja_node *parse_subscript(struct leat_jinja_parser *parser,
                                                struct leat_jinja_node *object) {
     const struct leat_jinja_token *token = parser->at;
-    struct leat_jinja_node *item = parse_subscript_item(parser), *node;
+    struct leat_jinja_node *item = parse_subscript_item(parser);
 
     if (item && leat_jinja_parse_is_op(parser, ','))
         return leat_jinja_parse_fail_at(parser, parser->at,
@@ -272,12 +280,7 @@ static struct leat_jinja_node *parse_subscript(struct leat_jinja_parser *parser,
         item->a = object;
         return item;
     }
-    node = leat_jinja_parse_node_new(parser, LEAT_JINJA_ITEM, token);
-    if (!node)
-        return NULL;
-    node->a = object;
-    node->b = item;
-    return node;
+    return node_of_two(parser, LEAT_JINJA_ITEM, token, object, item);
 }
 
 static struct leat_jinja_node *parse_postfix(struct leat_jinja_parser *parser,
@@ -406,15 +409,11 @@ static struct leat_jinja_node *parse_signed(struct leat_jinja_parser *parser, bo
     const struct leat_jinja_token *token = parser->at;
     struct leat_jinja_node *node;
 
-    if (leat_jinja_parse_skip_op(parser, '-') || leat_jinja_parse_skip_op(parser, '+')) {
-        node = leat_jinja_parse_node_new(
-            parser, token->op == '-' ? LEAT_JINJA_NEGATIVE : LEAT_JINJA_POSITIVE, token);
-        if (node)
-            node->a = parse_unary(parser, false);
-        node = node && node->a ? node : NULL;
-    } else {
+    if (leat_jinja_parse_skip_op(parser, '-') || leat_jinja_parse_skip_op(parser, '+'))
+        node = node_of(parser, token->op == '-' ? LEAT_JINJA_NEGATIVE : LEAT_JINJA_POSITIVE, token,
+                       parse_unary(parser, false));
+    else
         node = parse_primary(parser);
-    }
     node = parse_postfix(parser, node);
     return with_filters ? parse_filters(parser, node) : node;
 }
@@ -436,20 +435,16 @@ struct level {
 
 static struct leat_jinja_node *parse_level(struct leat_jinja_parser *parser,
                                            const struct level *level, leat_jinja_parse_fn parse) {
-    struct leat_jinja_node *left = parse(parser), *node;
+    struct leat_jinja_node *left = parse(parser);
 
     for (size_t i = 0; left && i < level->n; i++) {
         const struct leat_jinja_token *token = parser->at;
 
         if (!leat_jinja_parse_skip_op(parser, level->ops[i]))
             continue;
-        node = leat_jinja_parse_node_new(parser, LEAT_JINJA_ARITHMETIC, token);
-        if (!node)
-            return NULL;
-        node->op = level->codes[i];
-        node->a = left;
-        node->b = parse(parser);
-        left = node->b ? node : NULL;
+        left = node_of_two(parser, LEAT_JINJA_ARITHMETIC, token, left, parse(parser));
+        if (left)
+            left->op = level->codes[i];
         i = SIZE_MAX; /* the same level again */
     }
     return left;
@@ -532,21 +527,14 @@ static struct leat_jinja_node *parse_comparison(struct leat_jinja_parser *parser
 
     while (first && (token = parser->at, skip_comparison(parser, &op))) {
         struct leat_jinja_node *operand =
-            leat_jinja_parse_node_new(parser, LEAT_JINJA_OPERAND, token);
+            node_of(parser, LEAT_JINJA_OPERAND, token, parse_sum(parser));
 
         if (!operand)
             return NULL;
         operand->op = op;
-        operand->a = parse_sum(parser);
-        if (!operand->a)
-            return NULL;
-        if (!node) {
-            node = leat_jinja_parse_node_new(parser, LEAT_JINJA_COMPARE, token);
-            if (!node)
-                return NULL;
-            node->a = first;
-        }
-        if (leat_jinja_parse_nodes_add(parser, &node->list, operand) < 0)
+        if (!node)
+            node = node_of(parser, LEAT_JINJA_COMPARE, token, first);
+        if (!node || leat_jinja_parse_nodes_add(parser, &node->list, operand) < 0)
             return NULL;
     }
     return node ? node : first;
@@ -558,28 +546,19 @@ static struct leat_jinja_node *parse_not(struct leat_jinja_parser *parser) {
 
     if (!leat_jinja_parse_skip_word(parser, "not"))
         return parse_comparison(parser);
-    node = leat_jinja_parse_node_new(parser, LEAT_JINJA_NOT, token);
-    if (!node || !leat_jinja_parse_enter(parser))
-        return NULL;
-    node->a = parse_not(parser);
+    node = leat_jinja_parse_enter(parser) ? parse_not(parser) : NULL;
     parser->depth--;
-    return node->a ? node : NULL;
+    return node_of(parser, LEAT_JINJA_NOT, token, node);
 }
 
 static struct leat_jinja_node *parse_logical(struct leat_jinja_parser *parser, const char *word,
                                              enum leat_jinja_node_kind kind,
                                              leat_jinja_parse_fn parse) {
     const struct leat_jinja_token *token = parser->at;
-    struct leat_jinja_node *left = parse(parser), *node;
+    struct leat_jinja_node *left = parse(parser);
 
-    while (left && (token = parser->at, leat_jinja_parse_skip_word(parser, word))) {
-        node = leat_jinja_parse_node_new(parser, kind, token);
-        if (!node)
-            return NULL;
-        node->a = left;
-        node->b = parse(parser);
-        left = node->b ? node : NULL;
-    }
+    while (left && (token = parser->at, leat_jinja_parse_skip_word(parser, word)))
+        left = node_of_two(parser, kind, token, left, parse(parser));
     return left;
 }
 
@@ -593,22 +572,15 @@ struct leat_jinja_node *leat_jinja_parse_or(struct leat_jinja_parser *parser) {
 
 static struct leat_jinja_node *parse_condition(struct leat_jinja_parser *parser) {
     const struct leat_jinja_token *token = parser->at;
-    struct leat_jinja_node *left = leat_jinja_parse_or(parser), *node;
+    struct leat_jinja_node *left = leat_jinja_parse_or(parser);
 
     while (left && (token = parser->at, leat_jinja_parse_skip_word(parser, "if"))) {
-        node = leat_jinja_parse_node_new(parser, LEAT_JINJA_CONDITION, token);
-        if (!node)
-            return NULL;
-        node->a = left;
-        node->b = leat_jinja_parse_or(parser);
-        if (!node->b)
-            return NULL;
-        if (leat_jinja_parse_skip_word(parser, "else")) {
-            node->c = leat_jinja_parse_expression(parser);
-            if (!node->c)
+        left = node_of_two(parser, LEAT_JINJA_CONDITION, token, left, leat_jinja_parse_or(parser));
+        if (left && leat_jinja_parse_skip_word(parser, "else")) {
+            left->c = leat_jinja_parse_expression(parser);
+            if (!left->c)
                 return NULL;
         }
-        left = node;
     }
     return left;
 }

@@ -91,7 +91,6 @@ int leat_jinja_capture_end(struct leat_jinja_render *render, size_t start,
     return r;
 }
 
-/* Runs the nodes and gives what they print; `break` and `continue` give nothing. */
 int leat_jinja_run_captured(struct leat_jinja_render *render, const struct leat_jinja_nodes *nodes,
                             struct leat_jinja_value *ret) {
     size_t start;

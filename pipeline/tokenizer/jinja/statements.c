@@ -47,7 +47,6 @@ static int assign_to(struct leat_jinja_render *render, const struct leat_jinja_n
     return r;
 }
 
-/* Reads items until there are n_wanted that pass the filter, or no more. */
 int leat_jinja_loop_fill(struct leat_jinja_render *render, struct leat_jinja_loop *loop,
                          size_t n_wanted) {
     struct leat_jinja_scope *scope = render->scope;
@@ -159,18 +158,25 @@ static int run_if(struct leat_jinja_render *render, const struct leat_jinja_node
                  : leat_jinja_run(render, leat_jinja_is_true(&value) ? &node->list : &node->other);
 }
 
-static int run_set(struct leat_jinja_render *render, const struct leat_jinja_node *node) {
+/* Runs the list of the node in a scope of its own, and gives what it prints. */
+static int run_scoped(struct leat_jinja_render *render, const struct leat_jinja_node *node,
+                      struct leat_jinja_value *ret) {
     struct leat_jinja_scope *scope = render->scope;
+    int r = leat_jinja_scope_push(render, scope) ? leat_jinja_run_captured(render, &node->list, ret)
+                                                 : render->err->code;
+
+    render->scope = scope;
+    return r;
+}
+
+static int run_set(struct leat_jinja_render *render, const struct leat_jinja_node *node) {
     struct leat_jinja_value value;
     int r;
 
     if (node->kind == LEAT_JINJA_SET) {
         r = leat_jinja_eval(render, node->b, &value);
     } else {
-        r = leat_jinja_scope_push(render, scope)
-                ? leat_jinja_run_captured(render, &node->list, &value)
-                : render->err->code;
-        render->scope = scope;
+        r = run_scoped(render, node, &value);
         if (r == 0 && node->b)
             r = leat_jinja_eval_filters(render, node->b, &value, &value);
     }
@@ -319,13 +325,9 @@ static int run_with(struct leat_jinja_render *render, const struct leat_jinja_no
 }
 
 static int run_filter_block(struct leat_jinja_render *render, const struct leat_jinja_node *node) {
-    struct leat_jinja_scope *scope = render->scope;
     struct leat_jinja_value value;
-    int r = leat_jinja_scope_push(render, scope)
-                ? leat_jinja_run_captured(render, &node->list, &value)
-                : render->err->code;
+    int r = run_scoped(render, node, &value);
 
-    render->scope = scope;
     if (r == 0)
         r = leat_jinja_eval_filters(render, node->b, &value, &value);
     if (r == 0 && value.kind != LEAT_JINJA_STRING)
@@ -337,14 +339,10 @@ static int run_filter_block(struct leat_jinja_render *render, const struct leat_
 /* As transformers counts it: from what has been printed when the block begins. Within a macro or
  * a `set` block that is the place where these began. */
 static int run_generation(struct leat_jinja_render *render, const struct leat_jinja_node *node) {
-    struct leat_jinja_scope *scope = render->scope;
     size_t start = render->n_captures ? render->n_printed : render->out.n_bytes;
     struct leat_jinja_value value;
-    int r = leat_jinja_scope_push(render, scope)
-                ? leat_jinja_run_captured(render, &node->list, &value)
-                : render->err->code;
+    int r = run_scoped(render, node, &value);
 
-    render->scope = scope;
     if (r < 0)
         return r;
     if (!leat_array_reserve(&render->parts, render->n_parts + 1, &render->parts_capacity))
