@@ -14,6 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "proto/descriptor.h"
+
 #define MAX_DESCRIPTORS 4
 #define SEND_AT_ONCE    32
 
@@ -23,28 +25,9 @@ int leat_packet_send(int socket, const struct leat_packet *packet, const void *p
         {.iov_base = (void *)(uintptr_t)packet, .iov_len = sizeof(*packet)},
         {.iov_base = (void *)(uintptr_t)payload, .iov_len = packet->payload_bytes},
     };
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {.bytes = {0}};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = packet->payload_bytes ? 2 : 1};
-    ssize_t n;
 
-    if (fd >= 0) {
-        struct cmsghdr *head;
-
-        message.msg_control = control.bytes;
-        message.msg_controllen = sizeof(control.bytes);
-        head = CMSG_FIRSTHDR(&message);
-        head->cmsg_level = SOL_SOCKET;
-        head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(head), &fd, sizeof(fd));
-    }
-    do {
-        n = sendmsg(socket, &message, MSG_NOSIGNAL | (may_block ? 0 : MSG_DONTWAIT));
-    } while (n < 0 && errno == EINTR);
-    return n < 0 ? -errno : 0;
+    return leat_descriptor_send(socket, parts, packet->payload_bytes ? 2 : 1, fd,
+                                may_block ? 0 : MSG_DONTWAIT);
 }
 
 int leat_packet_send_many(int socket, const struct leat_packet *packets, size_t n, int may_block) {

@@ -7,26 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/base/blake2b.h"
+
 #define VERSION "leat1"
 
 #define HEX_SIZE (2 * LEAT_POSITION_DIGEST_BYTES + 1)
-
-static void print_hex(const uint8_t *bytes, char ret_hex[HEX_SIZE]) {
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < LEAT_POSITION_DIGEST_BYTES; i++) {
-        ret_hex[2 * i] = digits[bytes[i] >> 4];
-        ret_hex[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    ret_hex[HEX_SIZE - 1] = '\0';
-}
 
 size_t leat_position_print(const struct leat_position *position,
                            char ret_text[LEAT_POSITION_TEXT_SIZE]) {
     char spec[HEX_SIZE], data[HEX_SIZE];
 
-    print_hex(position->spec, spec);
-    print_hex(position->data, data);
+    leat_hex(position->spec, sizeof(position->spec), spec);
+    leat_hex(position->data, sizeof(position->data), data);
     return (size_t)snprintf(ret_text, LEAT_POSITION_TEXT_SIZE,
                             VERSION ":spec=%s:data=%s:seed=%" PRIu64 ":epoch=%" PRIu64
                                     ":step=%" PRIu64 ":world=%" PRIu32,

@@ -6,33 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "daemon/fetch/server_internal.h"
 #include "proto/base/file.h"
-
-union room {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
-};
+#include "proto/descriptor.h"
 
 /* ---- replies ---- */
 
 void leat_fetch_reply(struct leat_fetch_client *client, struct leat_fetch_reply *reply, int fd) {
     struct iovec part = {.iov_base = reply, .iov_len = sizeof(*reply)};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    union room room = {.bytes = {0}};
 
     client->is_waiting = false;
-    if (fd >= 0) {
-        message.msg_control = &room;
-        message.msg_controllen = sizeof(room);
-        room.header = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&room.header), &fd, sizeof(fd));
-    }
     /* A client that has gone is seen when it is read from. */
-    (void)sendmsg(client->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)leat_descriptor_send(client->socket, &part, 1, fd, MSG_DONTWAIT);
 }
 
 void leat_fetch_reply_error(struct leat_fetch_client *client, const char *url,
@@ -47,23 +35,6 @@ void leat_fetch_reply_error(struct leat_fetch_client *client, const char *url,
 }
 
 /* ---- requests ---- */
-
-/* Bytes of a packet, 0 at the end, -errno; *ret_fd: that came with it, -1: none. */
-static ssize_t receive(int socket, void *data, size_t size, int *ret_fd) {
-    struct iovec part = {.iov_base = data, .iov_len = size};
-    union room room; /* with its padding, there would be room for a second descriptor */
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &room,
-                             .msg_controllen = CMSG_LEN(sizeof(int))};
-    ssize_t n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    const struct cmsghdr *header = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-
-    *ret_fd = -1;
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-        memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
-    return n < 0 ? -errno : n;
-}
 
 static bool is_request(const struct leat_fetch_request *request, size_t n) {
     size_t n_head = offsetof(struct leat_fetch_request, url);
@@ -101,9 +72,10 @@ static void serve(struct leat_fetch_client *client, size_t n, int fd) {
 static bool hear(struct leat_fetch_client *client) {
     struct leat_fetch_request ahead;
     int fd;
-    ssize_t n = receive(client->socket, client->is_waiting ? &ahead : &client->request,
-                        sizeof(client->request), &fd);
-    bool is_fine = n == -EAGAIN || n == -EINTR || (n > 0 && !client->is_waiting);
+    ssize_t n =
+        leat_descriptor_receive(client->socket, client->is_waiting ? &ahead : &client->request,
+                                sizeof(client->request), &fd, MSG_DONTWAIT);
+    bool is_fine = n == -EAGAIN || (n > 0 && !client->is_waiting);
 
     if (n > 0 && is_fine)
         serve(client, (size_t)n, fd);
@@ -140,7 +112,7 @@ static void add_client(struct leat_fetch_server *server, int take_socket) {
 static bool hear_control(struct leat_fetch_server *server) {
     char byte;
     int fd;
-    ssize_t n = receive(server->control, &byte, 1, &fd);
+    ssize_t n = leat_descriptor_receive(server->control, &byte, 1, &fd, MSG_DONTWAIT);
 
     if (fd >= 0)
         add_client(server, fd);

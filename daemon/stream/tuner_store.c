@@ -110,20 +110,11 @@ int leat_tuner_store_write(const struct leat_tuner_store *store, const struct le
 
 #define VERSION "leat tuner 1"
 
-static void checksum_of(const char *text, size_t n_bytes, char ret_hex[LEAT_DIGEST_HEX_SIZE]) {
-    uint8_t digest[LEAT_DIGEST_BYTES];
-    struct leat_blake2b state;
-
-    leat_blake2b_init(&state);
-    leat_blake2b_update(&state, text, n_bytes);
-    leat_blake2b_final(&state, digest);
-    leat_digest_hex(digest, ret_hex);
-}
-
 size_t leat_tuner_file_print(const struct leat_tuner_key *key,
                              const struct leat_tuner_memory *memory,
                              char ret_text[LEAT_TUNER_FILE_MAX]) {
     char stream[LEAT_DIGEST_HEX_SIZE], machine[LEAT_DIGEST_HEX_SIZE], sum[LEAT_DIGEST_HEX_SIZE];
+    uint8_t digest[LEAT_DIGEST_BYTES];
     size_t size = LEAT_TUNER_FILE_MAX, n;
 
     leat_digest_hex(key->stream, stream);
@@ -134,7 +125,8 @@ size_t leat_tuner_file_print(const struct leat_tuner_key *key,
                               leat_knob_name((enum leat_knob)i), memory->knobs.of[i]);
     n += (size_t)snprintf(ret_text + n, size - n, "settled %d\nnext_move %u\nfailed %u\n",
                           memory->is_settled, memory->next_move, memory->n_failed);
-    checksum_of(ret_text, n, sum);
+    leat_blake2b(ret_text, n, digest);
+    leat_digest_hex(digest, sum);
     n += (size_t)snprintf(ret_text + n, size - n, "checksum %s\n", sum);
     return n;
 }

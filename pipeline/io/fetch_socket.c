@@ -8,57 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proto/descriptor.h"
+
 #define PROGRAM "leat-fetch"
-
-/* ---- packets with a descriptor ---- */
-
-union room {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
-};
 
 static int send_packet(int socket, const void *data, size_t n, int fd) {
     struct iovec part = {.iov_base = (void *)(uintptr_t)data, .iov_len = n};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    union room room = {.bytes = {0}};
-    ssize_t n_sent;
 
-    if (fd >= 0) {
-        message.msg_control = &room;
-        message.msg_controllen = sizeof(room);
-        room.header = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&room.header), &fd, sizeof(fd));
-    }
-    do
-        n_sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-    while (n_sent < 0 && errno == EINTR);
-    return n_sent < 0 ? -errno : 0;
-}
-
-static ssize_t receive_packet(int socket, void *data, size_t size, int *ret_fd) {
-    struct iovec part = {.iov_base = data, .iov_len = size};
-    union room room; /* with its padding, there would be room for a second descriptor */
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &room,
-                             .msg_controllen = CMSG_LEN(sizeof(int))};
-    const struct cmsghdr *header;
-    ssize_t n;
-
-    do
-        n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return -errno;
-    header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-        memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
-    return n;
+    return leat_descriptor_send(socket, &part, 1, fd, 0);
 }
 
 /* ---- a leat-fetch of this process ---- */
@@ -208,7 +170,7 @@ int leat_fetch_ask(int socket, const struct leat_fetch_request *request, int fd,
         return -ECONNRESET;
     if (r < 0)
         return leat_error_set(err, r, "cannot send a request to " PROGRAM ": %s", strerror(-r));
-    n_reply = receive_packet(socket, ret_reply, sizeof(*ret_reply), ret_fd);
+    n_reply = leat_descriptor_receive(socket, ret_reply, sizeof(*ret_reply), ret_fd, 0);
     if (n_reply == 0 || n_reply == -ECONNRESET)
         return -ECONNRESET;
     if (n_reply != (ssize_t)sizeof(*ret_reply) || ret_reply->code > 0)

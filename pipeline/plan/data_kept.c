@@ -40,14 +40,6 @@ static uint64_t hash_path(const char *path) {
     return XXH3_64bits(path, strlen(path));
 }
 
-static void digest_of(const uint8_t *bytes, size_t n_bytes, uint8_t digest[LEAT_DIGEST_BYTES]) {
-    struct leat_blake2b state;
-
-    leat_blake2b_init(&state);
-    leat_blake2b_update(&state, bytes, n_bytes);
-    leat_blake2b_final(&state, digest);
-}
-
 static size_t size_of(uint64_t n_files, uint64_t n_detailed) {
     return sizeof(struct head) + n_files * sizeof(struct record) +
            n_detailed * LEAT_DATA_RANGES * sizeof(uint64_t) + LEAT_DIGEST_BYTES;
@@ -72,7 +64,7 @@ uint8_t *leat_data_kept_pack(const struct leat_files *files, const struct leat_d
         memcpy(at, &record, sizeof(record));
     }
     memcpy(at, data->ranges, data->n_detailed * sizeof(*data->ranges));
-    digest_of(bytes, n_bytes - LEAT_DIGEST_BYTES, bytes + n_bytes - LEAT_DIGEST_BYTES);
+    leat_blake2b(bytes, n_bytes - LEAT_DIGEST_BYTES, bytes + n_bytes - LEAT_DIGEST_BYTES);
     *ret_n_bytes = n_bytes;
     return bytes;
 }
@@ -87,7 +79,7 @@ static bool is_whole(const uint8_t *bytes, size_t n_bytes, struct head *ret_head
         ret_head->n_detailed > ret_head->n_files || ret_head->n_detailed > LEAT_DATA_DETAILED ||
         n_bytes != size_of(ret_head->n_files, ret_head->n_detailed))
         return false;
-    digest_of(bytes, n_bytes - LEAT_DIGEST_BYTES, digest);
+    leat_blake2b(bytes, n_bytes - LEAT_DIGEST_BYTES, digest);
     return memcmp(digest, bytes + n_bytes - LEAT_DIGEST_BYTES, sizeof(digest)) == 0;
 }
 
@@ -177,8 +169,7 @@ static void name_of(const struct leat_plan *plan, bool is_full, char ret_name[NA
     leat_blake2b_u64(&state, is_full);
     leat_blake2b_update(&state, first, slash ? (size_t)(slash - first) : 0);
     leat_blake2b_final(&state, digest);
-    for (size_t i = 0; i < LEAT_DIGEST_BYTES / 2; i++)
-        n += (size_t)snprintf(ret_name + n, NAME_SIZE - n, "%02x", digest[i]);
+    leat_hex(digest, LEAT_DIGEST_BYTES / 2, ret_name + n);
 }
 
 static struct leat_data *load(const struct leat_data_kept *kept, const struct leat_plan *plan,

@@ -19,11 +19,8 @@
 static void add_checksum(struct leat_text *text) {
     char hex[LEAT_DIGEST_HEX_SIZE];
     uint8_t digest[LEAT_DIGEST_BYTES];
-    struct leat_blake2b state;
 
-    leat_blake2b_init(&state);
-    leat_blake2b_update(&state, text->data, text->n_bytes);
-    leat_blake2b_final(&state, digest);
+    leat_blake2b(text->data, text->n_bytes, digest);
     leat_digest_hex(digest, hex);
     leat_text_add(text, TAIL "%s\n", hex);
 }
@@ -70,8 +67,7 @@ void leat_descriptions_init(struct leat_descriptions *descriptions, const char *
 static void name_of(const char *kind, const uint8_t *digest, char ret_name[NAME_SIZE]) {
     size_t n = (size_t)snprintf(ret_name, NAME_SIZE, "%s-", kind);
 
-    for (size_t i = 0; i < LEAT_POSITION_DIGEST_BYTES; i++)
-        n += (size_t)snprintf(ret_name + n, NAME_SIZE - n, "%02x", digest[i]);
+    leat_hex(digest, LEAT_POSITION_DIGEST_BYTES, ret_name + n);
 }
 
 static int keep_text(const struct leat_descriptions *descriptions, const char *kind,

@@ -302,17 +302,13 @@ int leat_set_open(const char *folder, const char *spec_file, const struct leat_o
 /* ---- writing ---- */
 
 static void add_hex(struct leat_text *text, const char *key, const uint8_t *bytes, size_t n) {
-    static const char digits[] = "0123456789abcdef";
     char *hex = malloc(2 * n + 1);
 
     if (!hex) {
         text->failed = true;
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        hex[2 * i] = digits[bytes[i] >> 4];
-        hex[2 * i + 1] = digits[bytes[i] & 15];
-    }
+    leat_hex(bytes, n, hex);
     leat_json_add_bytes(text, key, hex, 2 * n);
     free(hex);
 }

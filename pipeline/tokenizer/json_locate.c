@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "proto/base/array.h"
+#include "proto/base/text.h"
 #include "proto/base/utf8.h"
 
 struct scanner {
@@ -170,13 +171,6 @@ static bool scan_utf8(struct scanner *scanner) {
     return n > 0 || fail(scanner, "the text is not valid UTF-8");
 }
 
-static int hex_value(int c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The code unit of \uXXXX at `at`, or -1. */
 static int code_unit(const struct scanner *scanner, const uint8_t *at) {
     int unit = 0;
@@ -184,9 +178,9 @@ static int code_unit(const struct scanner *scanner, const uint8_t *at) {
     if (scanner->end - at < 6 || at[0] != '\\' || at[1] != 'u')
         return -1;
     for (int i = 2; i < 6; i++) {
-        if (hex_value(at[i]) < 0)
+        if (leat_hex_digit(at[i]) < 0)
             return -1;
-        unit = unit * 16 + hex_value(at[i]);
+        unit = unit * 16 + leat_hex_digit(at[i]);
     }
     return unit;
 }

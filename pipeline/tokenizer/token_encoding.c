@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/byte_level.h"
+#include "proto/base/text.h"
 #include "proto/base/utf8.h"
 
 static size_t decode_byte_level(const uint8_t *token, size_t n_bytes, uint8_t *ret_bytes) {
@@ -27,22 +28,14 @@ static size_t decode_byte_level(const uint8_t *token, size_t n_bytes, uint8_t *r
     return n;
 }
 
-static int hex_digit(uint8_t c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static size_t decode_metaspace(const uint8_t *token, size_t n_bytes, uint8_t *ret_bytes,
                                bool *ret_is_byte) {
     size_t n = 0;
 
     if (n_bytes == 6 && memcmp(token, "<0x", 3) == 0 && token[5] == '>' &&
-        hex_digit(token[3]) >= 0 && hex_digit(token[4]) >= 0) {
+        leat_hex_digit(token[3]) >= 0 && leat_hex_digit(token[4]) >= 0) {
         *ret_is_byte = true;
-        ret_bytes[0] = (uint8_t)(hex_digit(token[3]) << 4 | hex_digit(token[4]));
+        ret_bytes[0] = (uint8_t)(leat_hex_digit(token[3]) << 4 | leat_hex_digit(token[4]));
         return 1;
     }
     for (size_t i = 0; i < n_bytes;) {

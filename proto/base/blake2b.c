@@ -110,12 +110,20 @@ void leat_blake2b_final(struct leat_blake2b *state, uint8_t ret_digest[LEAT_DIGE
     memcpy(ret_digest, state->h, LEAT_DIGEST_BYTES);
 }
 
-void leat_digest_hex(const uint8_t digest[LEAT_DIGEST_BYTES], char ret_hex[LEAT_DIGEST_HEX_SIZE]) {
+void leat_blake2b(const void *data, size_t n_bytes, uint8_t ret_digest[LEAT_DIGEST_BYTES]) {
+    struct leat_blake2b state;
+
+    leat_blake2b_init(&state);
+    leat_blake2b_update(&state, data, n_bytes);
+    leat_blake2b_final(&state, ret_digest);
+}
+
+void leat_hex(const uint8_t *bytes, size_t n_bytes, char *ret_hex) {
     static const char digits[] = "0123456789abcdef";
 
-    for (size_t i = 0; i < LEAT_DIGEST_BYTES; i++) {
-        ret_hex[2 * i] = digits[digest[i] >> 4];
-        ret_hex[2 * i + 1] = digits[digest[i] & 15];
+    for (size_t i = 0; i < n_bytes; i++) {
+        ret_hex[2 * i] = digits[bytes[i] >> 4];
+        ret_hex[2 * i + 1] = digits[bytes[i] & 15];
     }
-    ret_hex[LEAT_DIGEST_HEX_SIZE - 1] = '\0';
+    ret_hex[2 * n_bytes] = '\0';
 }

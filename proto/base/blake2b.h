@@ -25,4 +25,11 @@ void leat_blake2b_u64(struct leat_blake2b *state, uint64_t value); /* eight byte
 void leat_blake2b_text(struct leat_blake2b *state,
                        const char *text); /* length as u64, then the bytes */
 void leat_blake2b_final(struct leat_blake2b *state, uint8_t ret_digest[LEAT_DIGEST_BYTES]);
-void leat_digest_hex(const uint8_t digest[LEAT_DIGEST_BYTES], char ret_hex[LEAT_DIGEST_HEX_SIZE]);
+/* All three of these at once. */
+void leat_blake2b(const void *data, size_t n_bytes, uint8_t ret_digest[LEAT_DIGEST_BYTES]);
+/* Writes two digits a byte, and ends the text. */
+void leat_hex(const uint8_t *bytes, size_t n_bytes, char *ret_hex);
+static inline void leat_digest_hex(const uint8_t digest[LEAT_DIGEST_BYTES],
+                                   char ret_hex[LEAT_DIGEST_HEX_SIZE]) {
+    leat_hex(digest, LEAT_DIGEST_BYTES, ret_hex);
+}

@@ -26,6 +26,14 @@ __attribute__((format(printf, 2, 3))) void leat_text_add_line(struct leat_text *
  */
 void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_bytes);
 
+/* The value of a hexadecimal digit in either case; -1: it is none. */
+static inline int leat_hex_digit(int c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* Text of clients, files and daemons, as it is shown to people.
  *
  * Such text may hold anything. A terminal obeys control characters in place of showing them (those

@@ -1,10 +1,11 @@
 """Bugs in proto: see run.py."""
 
 MUTANTS = {
+    "proto/descriptor.c": ("proto.test_packet", [
+        ("a broken call ends the sending", "    while (n < 0 && errno == EINTR);\n    return", "    while (0);\n    return"),
+    ]),
     "proto/packet.c": ("proto.test_packet", [
         ("a payload is not sent", "packet->payload_bytes ? 2 : 1", "1"),
-        ("a broken call ends the sending", "} while (n < 0 && errno == EINTR);\n    return n < 0 ? -errno : 0;",
-         "} while (false);\n    return n < 0 ? -errno : 0;"),
         ("what was sent of many is sent again", "        packets += n_sent;\n", ""),
         ("more descriptors than one are leaked", "                (void)close(fd);\n        }", "                ;\n        }"),
         ("more descriptors than one are taken", "return n_taken > 1 || (message->msg_flags", "return (message->msg_flags"),

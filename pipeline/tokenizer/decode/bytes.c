@@ -2,6 +2,7 @@
 
 #include "pipeline/tokenizer/byte_level.h"
 #include "pipeline/tokenizer/decode/step.h"
+#include "proto/base/text.h"
 #include "proto/base/utf8.h"
 
 /* ---- ByteLevel: characters of GPT-2's alphabet stand for bytes */
@@ -58,13 +59,6 @@ const struct leat_decode_ops leat_decode_byte_level = {
 
 /* ---- ByteFallback: "<0x61>" stands for a byte */
 
-static int hex_value(uint8_t c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The byte, or -1. Rust reads a plus sign as part of a number. */
 static int fallback_byte(const struct leat_decoder_token *token) {
     const uint8_t *text = token->bytes;
@@ -72,8 +66,8 @@ static int fallback_byte(const struct leat_decoder_token *token) {
 
     if (token->n_bytes != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>')
         return -1;
-    high = text[3] == '+' ? 0 : hex_value(text[3]);
-    low = hex_value(text[4]);
+    high = text[3] == '+' ? 0 : leat_hex_digit(text[3]);
+    low = leat_hex_digit(text[4]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 

@@ -7,6 +7,7 @@
 
 #include "pipeline/tokenizer/unicode/unicode.h"
 #include "pipeline/tokenizer/white_space.h"
+#include "proto/base/text.h"
 #include "proto/base/utf8.h"
 
 #define BRACKETS_MAX 200
@@ -204,11 +205,11 @@ static int lex_hex(struct lexer *lexer, size_t at, size_t n_digits, uint32_t *re
     uint32_t code = 0;
 
     for (size_t i = 0; i < n_digits; i++) {
-        int c = at + i < lexer->n_bytes ? (unsigned char)lexer->source[at + i] : 0;
+        int digit = at + i < lexer->n_bytes ? leat_hex_digit(lexer->source[at + i]) : -1;
 
-        if (!isxdigit(c))
+        if (digit < 0)
             return fail(lexer, at, "an escape needs %zu hexadecimal digits", n_digits);
-        code = code << 4 | (uint32_t)(isdigit(c) ? c - '0' : tolower(c) - 'a' + 10);
+        code = code << 4 | (uint32_t)digit;
     }
     *ret_code = code;
     return 0;
