@@ -6,10 +6,7 @@
 import json
 import os
 import signal
-import socket
-import struct
 import subprocess
-import threading
 import time
 
 import data
@@ -158,44 +155,6 @@ def test_once(folder):
         process.kill()
         process.wait()
     assert leat_harness.ctl("top", env={"LEAT_SOCKET": str(folder / "none")}, check=False).returncode == 4
-
-
-def forward(source, target, refuses):
-    """Frames of the control protocol (4 bytes of length, little-endian); those that subscribe become nonsense."""
-    try:
-        while head := source.recv(4, socket.MSG_WAITALL):
-            body = source.recv(struct.unpack("<I", head)[0], socket.MSG_WAITALL)
-            if refuses and b"\x8a\x01" in body[:4]:  # field 17: the verb is another one, which nobody knows
-                body = body.replace(b"\x8a\x01", b"\xfa\x07", 1)
-            target.sendall(head + body)
-    except OSError:
-        pass
-    target.close()
-
-
-def test_no_subscription(folder):
-    """A daemon that knows no subscriptions is asked instead."""
-    with Daemon(folder, config(folder)) as daemon:
-        process = puller(daemon)
-        (folder / "proxy").mkdir()
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(folder / "proxy" / "control.sock"))
-        listener.listen()
-
-        def serve():
-            while True:
-                client, _ = listener.accept()
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(str(daemon.sockets / "control.sock"))
-                threading.Thread(target=forward, args=(client, server, True), daemon=True).start()
-                threading.Thread(target=forward, args=(server, client, False), daemon=True).start()
-
-        threading.Thread(target=serve, daemon=True).start()
-        told = wait_until(lambda: in_motion(folder / "proxy"), "a second in which the trainer gets batches")
-        assert [stream["name"] for stream in told["streams"]] == ["alpha", "beta", "gamma"], told
-        assert len(told["trainers"]) == 1, told
-        process.kill()
-        process.wait()
 
 
 if __name__ == "__main__":

@@ -1,21 +1,18 @@
-/* source.h: where `leatctl top` has its figures from: a subscription, which costs the daemon
- * least, or, from a daemon that refuses it, questions. Owner: the one thread.
+/* source.h: where `leatctl top` has its figures from: a subscription. What an update does not
+ * tell, how long single trainers waited, is asked for on another connection. Owner: the one thread.
  */
 #pragma once
-
-#include <stdbool.h>
 
 #include "client/cli/base/daemon/control.h"
 
 struct leat_top_source {
-    struct leat_cli_subscription subscription; /* fd -1: none */
-    int questions;                             /* a connection for them; -1: none */
+    struct leat_cli_subscription subscription; /* fd -1: none; to be polled for an update */
+    int questions;                             /* the connection for trainers; -1: none */
     uint32_t interval_ms;
     int answer_ms; /* A daemon that takes longer is taken as gone. */
-    bool asks;     /* there is no subscription: ask each interval */
 };
 
-/* An update has come: update->update is set; trainers may be NULL. */
+/* After the first update both are set. */
 struct leat_top_sample {
     Leat__ControlReply *update, *trainers;
 };
@@ -24,8 +21,6 @@ struct leat_top_sample {
 int leat_top_source_open(struct leat_top_source *source, uint32_t interval_ms, int answer_ms,
                          struct leat_error *err);
 void leat_top_source_close(struct leat_top_source *source);
-/* To be polled for the next update; -1: after an interval take one all the same. */
-int leat_top_source_fd(const struct leat_top_source *source);
 /* Waits for the next one. An exit status. */
 int leat_top_source_take(struct leat_top_source *source, struct leat_top_sample *ret_sample,
                          struct leat_error *err);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/cli/base/arguments.h"
@@ -95,12 +94,6 @@ static void print_model(struct top *top, bool as_json) {
     (void)fflush(stdout);
 }
 
-static void pause_ms(uint32_t ms) {
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-
-    (void)nanosleep(&time, NULL);
-}
-
 static size_t plain_columns(void) {
     struct winsize size = {.ws_col = 0};
 
@@ -126,8 +119,6 @@ static int print(struct top *top, const struct leat_cli_arguments *arguments,
             print_model(top, arguments->json);
         if (status == LEAT_CLI_OK && top->before.update && !is_endless)
             return status;
-        if (status == LEAT_CLI_OK && leat_top_source_fd(&top->source) < 0)
-            pause_ms(interval_ms(arguments));
     }
     return leat_cli_interrupt_seen() ? LEAT_CLI_INTERRUPTED : status;
 }
@@ -157,24 +148,17 @@ static void go_away(struct top *top, const struct leat_error *err) {
 
 static void come_back(struct top *top) {
     struct leat_error err = LEAT_ERROR_INIT;
-    uint32_t ms = top->source.interval_ms;
 
-    if (leat_top_source_open(&top->source, ms, ANSWER_MS, &err) != LEAT_CLI_OK) {
-        go_away(top, &err);
-        top->source.interval_ms = ms;
-        return;
-    }
     top->is_away = false;
+    if (leat_top_source_open(&top->source, top->source.interval_ms, ANSWER_MS, &err) != LEAT_CLI_OK)
+        go_away(top, &err);
 }
 
 static void take_sample(struct top *top) {
     struct leat_error err = LEAT_ERROR_INIT;
-    uint32_t ms = top->source.interval_ms;
 
-    if (next_sample(top, &err) == LEAT_CLI_OK)
-        return;
-    go_away(top, &err);
-    top->source.interval_ms = ms;
+    if (next_sample(top, &err) != LEAT_CLI_OK)
+        go_away(top, &err);
 }
 
 static void take_signal(struct top *top, int number) {
@@ -208,28 +192,22 @@ static void take_keys(struct top *top) {
     }
 }
 
-static int patience_ms(const struct top *top) {
-    if (top->is_away)
-        return AWAY_MS;
-    return leat_top_source_fd(&top->source) < 0 ? (int)top->source.interval_ms : -1;
-}
-
 static void step(struct top *top) {
     struct pollfd items[] = {
         {.fd = top->screen.signals, .events = POLLIN},
         {.fd = STDIN_FILENO, .events = POLLIN},
-        {.fd = leat_top_source_fd(&top->source), .events = POLLIN},
+        {.fd = top->source.subscription.fd, .events = POLLIN},
     };
-    int n = poll(items, 3, patience_ms(top)), number;
+    int n = poll(items, 3, top->is_away ? AWAY_MS : -1), number;
 
     if (items[0].revents)
         while ((number = leat_screen_signal(&top->screen)) != 0)
             take_signal(top, number);
     if (items[1].revents && !top->has_ended)
         take_keys(top);
-    if (n == 0 && top->is_away)
+    if (n == 0)
         come_back(top);
-    else if (!top->has_ended && (items[2].revents || (n == 0 && !top->is_away)))
+    else if (!top->has_ended && items[2].revents)
         take_sample(top);
 }
 
