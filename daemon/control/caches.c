@@ -9,7 +9,7 @@
 
 #include "daemon/control/control.h"
 #include "pipeline/cache/store.h"
-#include "pipeline/io/files.h"
+#include "pipeline/spec/cache_options.h"
 #include "pipeline/tokenizer/json.h"
 #include "proto/base/clock.h"
 
@@ -161,19 +161,15 @@ static void answer(struct leat_control_job *job) {
 }
 
 static int add_folder(struct leat_control_caches *caches, const struct leat_spec *spec) {
-    const struct leat_value *cache = leat_value_get(&spec->options, "cache");
-    const struct leat_value *path = cache ? leat_value_get(cache, "path") : NULL;
     struct folder *folder = &caches->folders[caches->n_folders];
-    char *directory;
+    char *path;
+    int r = leat_cache_folder(spec, &path, LEAT_ERROR_IGNORED);
 
-    if (!path || path->kind != LEAT_VALUE_SCALAR)
-        return 0;
-    *folder = (struct folder){.stream = strdup(spec->name)};
-    directory = leat_files_directory(spec->file ? spec->file : ".");
-    folder->path = directory ? leat_files_join(directory, path->text) : NULL;
-    free(directory);
+    if (r < 0 || !path)
+        return r;
+    *folder = (struct folder){.path = path, .stream = strdup(spec->name)};
     caches->n_folders++; /* even if it is incomplete, so that it is freed */
-    if (!folder->path || !folder->stream)
+    if (!folder->stream)
         return -ENOMEM;
     for (size_t i = 0; i + 1 < caches->n_folders; i++) {
         if (strcmp(caches->folders[i].path, folder->path) != 0)

@@ -51,6 +51,14 @@ char *leat_files_directory(const char *path) {
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+char *leat_files_beside(const char *file, const char *path) {
+    char *directory = leat_files_directory(file ? file : ""), *joined;
+
+    joined = directory ? leat_files_join(directory, path) : NULL;
+    free(directory);
+    return joined;
+}
+
 static bool reserve_paths(struct leat_files *files, size_t n) {
     size_t capacity = files->capacity;
 

@@ -48,3 +48,7 @@ char *leat_files_join(const char *base_directory, const char *path);
 
 /* The directory of a file's path ("." if it has none); malloc'ed. */
 char *leat_files_directory(const char *path);
+
+/* A path as a file names it, which is relative to the file's directory; file may be NULL;
+ * malloc'ed, NULL when memory is out. */
+char *leat_files_beside(const char *file, const char *path);

@@ -475,14 +475,5 @@ int leat_config_error(const struct leat_config *config, const char *arg, struct 
 }
 
 char *leat_config_path(const struct leat_config *config, const char *path) {
-    char *directory, *joined;
-
-    if (!config->file)
-        return strdup(path);
-    directory = leat_files_directory(config->file);
-    if (!directory)
-        return NULL;
-    joined = leat_files_join(directory, path);
-    free(directory);
-    return joined;
+    return leat_files_beside(config->file, path);
 }

@@ -1,5 +1,7 @@
 #include "pipeline/spec/cache_options.h"
 
+#include "pipeline/io/files.h"
+
 static const char *const compressions[] = {"auto", "raw", "lz4", NULL};
 static const char *const verifies[] = {"sample", "full", NULL};
 
@@ -29,3 +31,14 @@ const struct leat_arg leat_cache_args[] = {
              .fallback = "sample", .choices = verifies),
     LEAT_ARGS_END,
 };
+
+int leat_cache_folder(const struct leat_spec *spec, char **ret_folder, struct leat_error *err) {
+    const struct leat_value *cache = leat_value_get(&spec->options, "cache");
+    const struct leat_value *path = cache ? leat_value_get(cache, "path") : NULL;
+
+    *ret_folder = NULL;
+    if (!path || path->kind != LEAT_VALUE_SCALAR)
+        return 0;
+    *ret_folder = leat_files_beside(spec->file, path->text);
+    return *ret_folder ? 0 : leat_error_oom(err);
+}

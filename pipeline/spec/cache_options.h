@@ -17,3 +17,7 @@ struct leat_cache_options {
     int compression;             /* enum leat_cache_compression */
     int verify;                  /* enum leat_cache_verify */
 };
+
+/* FOLDER of `cache: {path: FOLDER}`, to be freed: the same as in the stream's plan, but the data
+ * need not exist. *ret_folder NULL: the stream names none. 0 or -ENOMEM. */
+int leat_cache_folder(const struct leat_spec *spec, char **ret_folder, struct leat_error *err);

@@ -7,7 +7,7 @@
 
 #include "client/cli/base/output.h"
 #include "client/cli/base/stream_file.h"
-#include "pipeline/io/files.h"
+#include "pipeline/spec/cache_options.h"
 
 static int add_folder(struct leat_cli_caches *caches, char *take_folder, struct leat_error *err) {
     char **larger;
@@ -30,19 +30,12 @@ static int add_folder(struct leat_cli_caches *caches, char *take_folder, struct 
     return 0;
 }
 
-/* The same folder as in the stream's plan, but the data need not exist. */
 static int add_folder_of(struct leat_cli_caches *caches, const struct leat_spec *spec,
                          struct leat_error *err) {
-    const struct leat_value *cache = leat_value_get(&spec->options, "cache");
-    const struct leat_value *path = cache ? leat_value_get(cache, "path") : NULL;
-    char *directory, *folder;
+    char *folder;
+    int r = leat_cache_folder(spec, &folder, err);
 
-    if (!path || path->kind != LEAT_VALUE_SCALAR)
-        return 0;
-    directory = leat_files_directory(spec->file ? spec->file : ".");
-    folder = directory ? leat_files_join(directory, path->text) : NULL;
-    free(directory);
-    return add_folder(caches, folder, err);
+    return r < 0 || !folder ? r : add_folder(caches, folder, err);
 }
 
 static int add_folders_of_file(struct leat_cli_caches *caches,

@@ -15,6 +15,8 @@
 #include "client/cli/base/stream_file.h"
 #include "client/cli/base/units.h"
 #include "client/cli/doctor/doctor.h"
+#include "pipeline/io/files.h"
+#include "pipeline/spec/cache_options.h"
 
 #define USUAL_FILE        "/etc/leat/leatd.yaml"
 #define LITTLE_SPACE      (UINT64_C(1) << 30)
@@ -217,15 +219,18 @@ struct folders {
     char *items[FOLDERS_MAX];
 };
 
-static void examine_once(struct leat_doctor *doctor, struct folders *folders, const char *folder) {
-    for (size_t i = 0; i < folders->n_items; i++)
-        if (strcmp(folders->items[i], folder) == 0)
-            return;
-    if (folders->n_items == FOLDERS_MAX)
+/* take_folder may be NULL. */
+static void examine_once(struct leat_doctor *doctor, struct folders *folders, char *take_folder) {
+    bool is_new = take_folder && folders->n_items < FOLDERS_MAX;
+
+    for (size_t i = 0; is_new && i < folders->n_items; i++)
+        is_new = strcmp(folders->items[i], take_folder) != 0;
+    if (!is_new) {
+        free(take_folder);
         return;
-    folders->items[folders->n_items] = strdup(folder);
-    folders->n_items += folders->items[folders->n_items] != NULL;
-    examine_folder(doctor, "cache", folder);
+    }
+    folders->items[folders->n_items++] = take_folder;
+    examine_folder(doctor, "cache", take_folder);
 }
 
 static void examine_daemons_caches(struct leat_doctor *doctor, struct folders *folders) {
@@ -240,98 +245,73 @@ static void examine_daemons_caches(struct leat_doctor *doctor, struct folders *f
         return;
     }
     for (size_t i = 0; i < reply->caches->n_caches; i++)
-        examine_once(doctor, folders, reply->caches->caches[i]->folder);
+        examine_once(doctor, folders, strdup(reply->caches->caches[i]->folder));
     leat__control_reply__free_unpacked(reply, NULL);
-}
-
-/* A path that stands in a file is relative to the folder of the file, whose path is absolute. */
-static void resolve_path(const char *file, const char *path, char *ret_path, size_t size) {
-    const char *slash = strrchr(file, '/');
-
-    if (path[0] == '/')
-        (void)snprintf(ret_path, size, "%s", path);
-    else
-        (void)snprintf(ret_path, size, "%.*s/%s", slash ? (int)(slash - file) : 0, file, path);
-}
-
-/* Examines FOLDER of `cache: {path: FOLDER}`. */
-static void examine_streams_cache(struct leat_doctor *doctor, struct folders *folders,
-                                  const struct leat_spec *spec) {
-    const struct leat_value *cache =
-        spec->options.kind == LEAT_VALUE_MAP ? leat_value_get(&spec->options, "cache") : NULL;
-    const struct leat_value *path =
-        cache && cache->kind == LEAT_VALUE_MAP ? leat_value_get(cache, "path") : NULL;
-    char folder[4096];
-
-    if (!path || path->kind != LEAT_VALUE_SCALAR)
-        return;
-    resolve_path(doctor->file, path->text, folder, sizeof(folder));
-    examine_once(doctor, folders, folder);
 }
 
 static void examine_files_caches(struct leat_doctor *doctor, struct folders *folders) {
     struct leat_cli_streams streams;
+    char *folder;
 
     (void)leat_cli_streams_load(
         doctor->file, NULL, 0, &streams,
         LEAT_ERROR_IGNORED); /* the configuration has a finding of its own */
-    for (size_t i = 0; i < streams.n_specs; i++)
-        examine_streams_cache(doctor, folders, streams.specs[i]);
+    for (size_t i = 0; i < streams.n_specs; i++) {
+        (void)leat_cache_folder(streams.specs[i], &folder, LEAT_ERROR_IGNORED);
+        examine_once(doctor, folders, folder);
+    }
     leat_cli_streams_deinit(&streams);
 }
 
-/* Reads the first path of a variable of the daemon's environment. False: it cannot be read. */
-static bool read_variable(const struct leat_doctor *doctor, const char *name, char *ret_value,
-                          size_t size) {
-    char path[64], *line = NULL;
+/* The folder that the configuration names, to be freed. NULL: it names none. */
+static char *read_state_setting(const struct leat_doctor *doctor) {
+    struct leat_value document = {.kind = LEAT_VALUE_NULL};
+    const struct leat_value *setting = NULL;
+    char *folder = NULL;
+
+    if (doctor->file && leat_cli_document_load(doctor->file, &document, LEAT_ERROR_IGNORED) == 0)
+        setting = leat_value_get(&document, "state_directory");
+    if (setting && setting->kind == LEAT_VALUE_SCALAR)
+        folder = leat_files_beside(doctor->file, setting->text);
+    leat_value_deinit(&document);
+    return folder;
+}
+
+/* The first path of a variable of the daemon's environment, with something behind it; to be freed.
+ * NULL: it cannot be read. */
+static char *read_variable(const struct leat_doctor *doctor, const char *name, const char *behind) {
+    char path[64], *line = NULL, *folder = NULL;
     size_t n_line = 0, n = strlen(name);
-    bool is_found = false;
     FILE *file;
 
     (void)snprintf(path, sizeof(path), "/proc/%u/environ", doctor->status->pid);
     file = fopen(path, "re");
-    while (file && !is_found && getdelim(&line, &n_line, '\0', file) > 0) {
-        is_found = strncmp(line, name, n) == 0 && line[n] == '=' && line[n + 1] == '/';
-        if (is_found)
-            (void)snprintf(ret_value, size, "%.*s", (int)strcspn(line + n + 1, ":"), line + n + 1);
+    while (file && !folder && getdelim(&line, &n_line, '\0', file) > 0) {
+        if (strncmp(line, name, n) != 0 || line[n] != '=' || line[n + 1] != '/')
+            continue;
+        line[n + 1 + strcspn(line + n + 1, ":")] = '\0';
+        if (asprintf(&folder, "%s%s", line + n + 1, behind) < 0)
+            folder = NULL;
     }
     free(line);
     if (file)
         (void)fclose(file);
-    return is_found;
-}
-
-/* Reads the folder that the configuration names. False: it names none. */
-static bool read_state_setting(const struct leat_doctor *doctor, char *ret_folder, size_t size) {
-    struct leat_value document = {.kind = LEAT_VALUE_NULL};
-    const struct leat_value *setting = NULL;
-
-    if (doctor->file && leat_cli_document_load(doctor->file, &document, LEAT_ERROR_IGNORED) == 0 &&
-        document.kind == LEAT_VALUE_MAP)
-        setting = leat_value_get(&document, "state_directory");
-    if (setting && setting->kind == LEAT_VALUE_SCALAR)
-        resolve_path(doctor->file, setting->text, ret_folder, size);
-    else
-        setting = NULL;
-    leat_value_deinit(&document);
-    return setting != NULL;
+    return folder;
 }
 
 /* Without the setting, the folder follows from the daemon's environment. */
 static void examine_state(struct leat_doctor *doctor) {
-    char base[2048], folder[4096];
+    char *folder = read_state_setting(doctor);
 
-    if (read_state_setting(doctor, folder, sizeof(folder)))
-        ;
-    else if (read_variable(doctor, "STATE_DIRECTORY", base, sizeof(base)))
-        (void)snprintf(folder, sizeof(folder), "%s", base);
-    else if (read_variable(doctor, "XDG_STATE_HOME", base, sizeof(base)))
-        (void)snprintf(folder, sizeof(folder), "%s/leat", base);
-    else if (read_variable(doctor, "HOME", base, sizeof(base)))
-        (void)snprintf(folder, sizeof(folder), "%s/.local/state/leat", base);
-    else
-        return;
-    examine_folder(doctor, "state", folder);
+    if (!folder)
+        folder = read_variable(doctor, "STATE_DIRECTORY", "");
+    if (!folder)
+        folder = read_variable(doctor, "XDG_STATE_HOME", "/leat");
+    if (!folder)
+        folder = read_variable(doctor, "HOME", "/.local/state/leat");
+    if (folder)
+        examine_folder(doctor, "state", folder);
+    free(folder);
 }
 
 void leat_doctor_folders(struct leat_doctor *doctor) {
