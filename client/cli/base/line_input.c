@@ -102,17 +102,22 @@ void leat_cli_lines_locate(const struct leat_cli_lines *lines, struct leat_error
     leat_error_locate(err, INPUT_NAME, (uint32_t)lines->number, column);
 }
 
+int leat_cli_lines_answer(struct leat_text *answer, struct leat_error *err) {
+    size_t n_bytes;
+
+    leat_text_add_bytes(answer, "\n", 1);
+    if (answer->failed)
+        return leat_error_oom(err);
+    n_bytes = answer->n_bytes;
+    answer->n_bytes = 0;
+    if (fwrite(answer->data, 1, n_bytes, stdout) != n_bytes)
+        return leat_error_set(err, -errno, "cannot write the output: %s", strerror(errno));
+    return 0;
+}
+
 /* ---- requests of programs ---- */
 
 _Static_assert(LEAT_CLI_LINE_PADDING >= LEAT_JSON_PADDING, "lines are parsed where they lie");
-
-static const char *wanted_name(enum leat_json_kind kind) {
-    return kind == LEAT_JSON_STRING   ? "a string"
-           : kind == LEAT_JSON_BOOL   ? "a boolean"
-           : kind == LEAT_JSON_ARRAY  ? "an array"
-           : kind == LEAT_JSON_OBJECT ? "an object"
-                                      : "another value";
-}
 
 int leat_cli_request_parse(struct leat_json *json, const char *line, size_t n_bytes,
                            struct leat_json_node *ret_object, struct leat_error *err) {
@@ -136,7 +141,7 @@ int leat_cli_request_member(struct leat_json_node object, const char *key, enum 
     if (found == kind)
         return 1;
     leat_error_set(err, -EINVAL, "it is %s, but it must be %s", leat_json_kind_name(found),
-                   wanted_name(kind));
+                   leat_json_kind_name(kind));
     leat_error_prefix(err, "%s", key);
     return -EINVAL;
 }
@@ -149,7 +154,7 @@ int leat_cli_request_required(struct leat_json_node object, const char *key,
     if (r != 0)
         return r < 0 ? r : 0;
     return leat_error_set(err, -EINVAL, "the member \"%s\" is missing; give %s", key,
-                          wanted_name(kind));
+                          leat_json_kind_name(kind));
 }
 
 int leat_cli_request_bool(struct leat_json_node object, const char *key, bool *value,

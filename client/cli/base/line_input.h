@@ -11,6 +11,7 @@
 
 #include "pipeline/tokenizer/json.h"
 #include "proto/base/error.h"
+#include "proto/base/text.h"
 
 #define LEAT_CLI_LINE_MAX     (UINT32_C(1) << 30)
 #define LEAT_CLI_LINE_PADDING 64 /* readable bytes behind a line */
@@ -33,6 +34,9 @@ void leat_cli_lines_deinit(struct leat_cli_lines *lines);
 
 /* Locates an error in the last line of the standard input. */
 void leat_cli_lines_locate(const struct leat_cli_lines *lines, struct leat_error *err);
+
+/* Prints the answer to a line, with a line end, and empties its text. 0 or -errno. */
+int leat_cli_lines_answer(struct leat_text *answer, struct leat_error *err);
 
 /* Requests of programs: a line of JSON with an object, and its typed members.
  * Owner: the one thread. */

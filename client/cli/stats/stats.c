@@ -91,34 +91,31 @@ static void add_json(struct leat_text *json, const Leat__StreamStats *stats) {
     leat_json_close(json, '}');
 }
 
-static void add_all(struct leat_text *text, const Leat__StatsReply *stats, bool as_json) {
-    if (as_json)
+static void add_all(struct leat_text *text, const void *reply,
+                    const struct leat_cli_arguments *arguments) {
+    const Leat__StatsReply *stats = reply;
+
+    if (arguments->json)
         leat_json_open(text, NULL, '[');
     for (size_t i = 0; i < stats->n_streams; i++)
-        if (as_json)
+        if (arguments->json)
             add_json(text, stats->streams[i]);
         else
             add_text(text, stats->streams[i]);
-    if (as_json)
-        leat_text_add(text, "]\n");
+    if (arguments->json)
+        leat_json_close(text, ']');
 }
 
 static int show_once(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
-    struct leat_text text = {.data = NULL};
-    Leat__ControlReply *reply;
-    int status;
+    struct leat_cli_question question = {.verb = LEAT__CONTROL_REQUEST__VERB_STATS,
+                                         .message = &stats,
+                                         .add_text = add_all,
+                                         .add_json = add_all};
 
     if (arguments->operand)
         stats.stream = (char *)(uintptr_t)arguments->operand;
-    reply = leat_cli_control(NULL, LEAT__CONTROL_REQUEST__VERB_STATS, &stats,
-                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
-    if (!reply)
-        return status;
-    add_all(&text, reply->stats, arguments->json);
-    leat_cli_print(&text);
-    leat__control_reply__free_unpacked(reply, NULL);
-    return LEAT_CLI_OK;
+    return leat_cli_ask(&question, arguments, err);
 }
 
 /* ---- again and again ---- */
@@ -129,8 +126,8 @@ static void show_update(const struct leat_cli_arguments *arguments, const Leat__
 
     if (!arguments->json && isatty(STDOUT_FILENO))
         leat_text_add(&text, "\033[H\033[2J");
-    add_all(&text, update->stats, arguments->json);
-    if (!arguments->json && !isatty(STDOUT_FILENO))
+    add_all(&text, update->stats, arguments);
+    if (arguments->json || !isatty(STDOUT_FILENO))
         leat_text_add(&text, "\n");
     leat_cli_print(&text);
     (void)fflush(stdout);

@@ -1,6 +1,5 @@
 /* decode.c: `leatctl tokenizer decode`: turns lines of token ids into text. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,21 +106,14 @@ static int read_request(struct decoder *self, const char *line, size_t n, struct
 static int print_text(struct decoder *self, const char *text, size_t n, struct leat_error *err) {
     struct leat_text *out = &self->out;
 
-    out->n_bytes = 0;
     if (self->arguments->jsonl || self->arguments->json) {
         leat_json_open(out, NULL, '{');
         leat_json_add_bytes(out, "t", text, n);
         leat_json_close(out, '}');
-        leat_text_add(out, "\n");
     } else {
         leat_text_add_bytes(out, text, n);
-        leat_text_add_bytes(out, "\n", 1);
     }
-    if (out->failed)
-        return leat_error_oom(err);
-    if (fwrite(out->data, 1, out->n_bytes, stdout) != out->n_bytes)
-        return leat_error_set(err, -errno, "cannot write the output: %s", strerror(errno));
-    return 0;
+    return leat_cli_lines_answer(out, err);
 }
 
 static int answer_line(struct decoder *self, const char *line, size_t n_line,

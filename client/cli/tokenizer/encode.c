@@ -1,7 +1,5 @@
 /* encode.c: `leatctl tokenizer encode`: turns lines of text into token ids. One text is in memory
  * at a time, and answers are flushed before each read. */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,25 +94,17 @@ static void add_json(struct leat_text *out, const struct request *request,
         leat_json_close(out, ']');
     }
     leat_json_close(out, '}');
-    leat_text_add(out, "\n");
 }
 
 static int print_encoding(struct encoder *self, const struct request *request,
                           const struct leat_encoding *encoding, struct leat_error *err) {
     struct leat_text *out = &self->out;
 
-    out->n_bytes = 0;
-    if (self->arguments->jsonl || self->arguments->json || request->type_ids || request->offsets) {
+    if (self->arguments->jsonl || self->arguments->json || request->type_ids || request->offsets)
         add_json(out, request, encoding);
-    } else {
+    else
         add_number_list(out, (const uint32_t *)encoding->ids, encoding->n, " ");
-        leat_text_add_bytes(out, "\n", 1);
-    }
-    if (out->failed)
-        return leat_error_oom(err);
-    if (fwrite(out->data, 1, out->n_bytes, stdout) != out->n_bytes)
-        return leat_error_set(err, -errno, "cannot write the output: %s", strerror(errno));
-    return 0;
+    return leat_cli_lines_answer(out, err);
 }
 
 /* ---- in */
