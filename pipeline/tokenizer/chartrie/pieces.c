@@ -17,9 +17,9 @@
  * much memory. */
 static const struct leat_word_cache_size cache_size = {.slots = LEAT_CHARTRIE_SLOTS_MIN,
                                                        .slots_max = LEAT_CHARTRIE_SLOTS_MAX,
-                                                       .long_slots = LEAT_CHARTRIE_LONG_SLOTS_MIN,
-                                                       .long_slots_max =
-                                                           LEAT_CHARTRIE_LONG_SLOTS_MAX};
+                                                       .long_bytes = LEAT_CHARTRIE_LONG_BYTES_MIN,
+                                                       .long_bytes_max =
+                                                           LEAT_CHARTRIE_LONG_BYTES_MAX};
 
 int leat_chartrie_pieces_new(struct leat_chartrie_pieces **ret_pieces) {
     struct leat_chartrie_pieces *pieces = calloc(1, sizeof(*pieces));
@@ -40,7 +40,7 @@ struct leat_chartrie_pieces *leat_chartrie_pieces_free(struct leat_chartrie_piec
 }
 
 size_t leat_chartrie_pieces_max_bytes(void) {
-    return LEAT_WORD_CACHE_BYTES(LEAT_CHARTRIE_SLOTS_MAX, LEAT_CHARTRIE_LONG_SLOTS_MAX) +
+    return LEAT_WORD_CACHE_BYTES(LEAT_CHARTRIE_SLOTS_MAX, LEAT_CHARTRIE_LONG_BYTES_MAX) +
            sizeof(struct leat_chartrie_pieces);
 }
 

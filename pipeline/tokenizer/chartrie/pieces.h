@@ -13,8 +13,8 @@
 /* Of the cache. */
 #define LEAT_CHARTRIE_SLOTS_MIN      (UINT64_C(1) << 12)
 #define LEAT_CHARTRIE_SLOTS_MAX      (UINT64_C(1) << 15)
-#define LEAT_CHARTRIE_LONG_SLOTS_MIN (UINT64_C(1) << 8)
-#define LEAT_CHARTRIE_LONG_SLOTS_MAX (UINT64_C(1) << 11)
+#define LEAT_CHARTRIE_LONG_BYTES_MIN (UINT64_C(1) << 14)
+#define LEAT_CHARTRIE_LONG_BYTES_MAX (UINT64_C(1) << 17)
 
 struct leat_chartrie_pieces {
     struct leat_word_cache cache;

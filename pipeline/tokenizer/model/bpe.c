@@ -20,6 +20,7 @@ static void free_tables(struct leat_model *model) {
 
     leat_bpe_pairs_deinit(&bpe->pairs);
     leat_bpe_joins_deinit(&bpe->joins);
+    leat_bpe_characters_deinit(&bpe->characters);
 }
 
 static int load(struct leat_model *model, const struct leat_component *component,
@@ -28,7 +29,8 @@ static int load(struct leat_model *model, const struct leat_component *component
     int r = leat_bpe_load(bpe, component, err);
 
     model->has_chance = bpe->dropout > 0;
-    model->n_bytes += leat_bpe_pairs_n_bytes(&bpe->pairs) + leat_bpe_joins_n_bytes(&bpe->joins);
+    model->n_bytes += leat_bpe_pairs_n_bytes(&bpe->pairs) + leat_bpe_joins_n_bytes(&bpe->joins) +
+                      leat_bpe_characters_n_bytes(&bpe->characters);
     (void)snprintf(model->algorithm, sizeof(model->algorithm),
                    "merges by rank, words cached%s%s%s%s",
                    bpe->ignore_merges ? "; whole words first (ignore_merges)" : "",

@@ -6,9 +6,11 @@
  * nothing splits the text, they are cut at boundaries that no merge crosses (bpe_cut.h).
  *
  * In a byte-level model words are raw bytes, and each byte is a character of GPT-2's alphabet.
+ * Where that changes nothing, a character of UTF-8 begins as one symbol (bpe_characters.h).
  */
 #pragma once
 
+#include "pipeline/tokenizer/model/bpe_characters.h"
 #include "pipeline/tokenizer/model/bpe_cut.h"
 #include "pipeline/tokenizer/model/bpe_pairs.h"
 #include "pipeline/tokenizer/model/model.h"
@@ -21,10 +23,11 @@ struct leat_bpe {
     struct leat_model base;
     struct leat_bpe_pairs pairs;
     struct leat_bpe_joins joins;
-    bool can_cut;       /* words that nothing splits */
-    bool can_cut_bytes; /* long words of a byte-level model */
-    bool knows_marker;  /* U+2581 is a token */
-    bool has_all_bytes; /* each byte is a symbol, without affixes */
+    struct leat_bpe_characters characters; /* of a byte-level model that has all bytes */
+    bool can_cut;                          /* words that nothing splits */
+    bool can_cut_bytes;                    /* long words of a byte-level model */
+    bool knows_marker;                     /* U+2581 is a token */
+    bool has_all_bytes;                    /* each byte is a symbol, without affixes */
     bool ignore_merges;
     bool fuse_unk;
     bool byte_fallback;

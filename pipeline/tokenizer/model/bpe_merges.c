@@ -253,7 +253,11 @@ int leat_bpe_read_merges(struct leat_bpe *bpe, const struct leat_component *comp
         r = split(item.node, &merge) ? add_merge(bpe, &item, rank++, &merge, &history, err)
                                      : refuse(&item, err);
     }
-    if (r == 0)
-        leat_bpe_pairs_finish(&bpe->pairs);
+    if (r < 0)
+        return r;
+    leat_bpe_pairs_finish(&bpe->pairs);
+    if (bpe->has_all_bytes && bpe->dropout == 0 &&
+        leat_bpe_characters_init(&bpe->characters, &bpe->pairs, &bpe->base.tokens, bpe->single) < 0)
+        r = leat_error_oom(err);
     return r;
 }

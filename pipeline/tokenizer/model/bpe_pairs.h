@@ -59,6 +59,11 @@ static inline uint64_t leat_bpe_pairs_key(uint32_t left, uint32_t right) {
     return (uint64_t)left << 20 | right;
 }
 
+static inline void leat_bpe_pairs_split(uint64_t key, uint32_t *ret_left, uint32_t *ret_right) {
+    *ret_left = (uint32_t)(key >> 20);
+    *ret_right = key & (LEAT_BPE_IDS_MAX - 1);
+}
+
 /* The high half of the product picks a slot in proportion, so that the table has any size. */
 static inline uint64_t leat_bpe_pairs_slot(const struct leat_bpe_pairs *pairs, uint64_t key) {
     uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);

@@ -131,6 +131,27 @@ static int read_characters(struct reading *reading, const uint8_t *word, uint32_
     return r;
 }
 
+/* Symbols of a byte-level model that has all bytes. */
+static uint32_t read_bytes(const struct leat_bpe *bpe, const uint8_t *word, uint32_t n_bytes,
+                           struct leat_bpe_symbol *symbols) {
+    uint32_t n_symbols = 0;
+
+    for (uint32_t at = 0, n; at < n_bytes; at += n) {
+        int32_t id = bpe->single[word[at]];
+
+        n = 1;
+        if (word[at] >= 0x80 && bpe->characters.index) {
+            const struct leat_bpe_character *character =
+                leat_bpe_characters_find(&bpe->characters, word, at, n_bytes, &n);
+
+            if (character)
+                id = (int32_t)character->id;
+        }
+        symbols[n_symbols++] = (struct leat_bpe_symbol){.id = id, .n_bytes = n};
+    }
+    return n_symbols;
+}
+
 int leat_bpe_make_symbols(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,
                           const uint8_t *word, uint32_t n_bytes, uint32_t *ret_n_symbols,
                           struct leat_error *err) {
@@ -140,10 +161,7 @@ int leat_bpe_make_symbols(const struct leat_bpe *bpe, struct leat_bpe_scratch *s
     if (leat_bpe_scratch_reserve(scratch, n_bytes) < 0)
         return leat_error_oom(err);
     if (bpe->has_all_bytes) {
-        for (uint32_t i = 0; i < n_bytes; i++)
-            scratch->symbols[i] =
-                (struct leat_bpe_symbol){.id = bpe->single[word[i]], .n_bytes = 1};
-        *ret_n_symbols = n_bytes;
+        *ret_n_symbols = read_bytes(bpe, word, n_bytes, scratch->symbols);
         return 0;
     }
     reading.symbols = scratch->symbols;

@@ -4,26 +4,23 @@
  * bytes, zeros after them, the length in byte 15), number of ids, and up to three ids or the place
  * of more in an arena. Two slots are a bucket, in one cache line: a word is at home in one of them
  * and may have been moved to the other by a newer word; the next one to come drops it. Words of 16
- * to 63 bytes lie in slots of 128 bytes with up to 15 ids, in buckets of two as well. Longer ones,
- * and those of more ids, are not kept.
+ * to 255 bytes lie in a table of their own (long_words.h). Longer ones are not kept.
  *
- * When many words drop out, the table doubles, up to a limit; that of long words only if it is many
- * of all words. A full arena empties the first table.
+ * When many words drop out, the table doubles, up to a limit. A full arena empties it.
  * Nothing here changes ids: a cache may forget at any time.
- *
- * The hash is a folded 64 x 64 bit product (as in wyhash): as fast as CRC32C, on any machine.
  *
  * Owner: the job.
  */
 #pragma once
 
+#include "pipeline/tokenizer/model/long_words.h"
+#include "pipeline/tokenizer/model/word_table.h"
 #include "pipeline/tokenizer/text.h"
 
 #define LEAT_WORD_CACHE_SHORT_MAX 15
-#define LEAT_WORD_CACHE_LONG_MAX  63
 
 #define LEAT_WORD_CACHE_SLOTS_MAX      (UINT64_C(1) << 18)
-#define LEAT_WORD_CACHE_LONG_SLOTS_MAX (UINT64_C(1) << 15)
+#define LEAT_WORD_CACHE_LONG_BYTES_MAX (UINT64_C(1) << 21)
 
 struct leat_word_slot {
     uint64_t key[2]; /* 0, 0: free */
@@ -31,36 +28,27 @@ struct leat_word_slot {
     uint32_t n_ids;
 };
 
-struct leat_long_word_slot {
-    uint64_t key[8]; /* the length in byte 63 */
-    uint32_t n_ids;
-    int32_t ids[15];
-};
-
-/* Of slots, and two ids in the arena for each short one. */
-#define LEAT_WORD_CACHE_BYTES(slots, long_slots)                                                   \
-    ((slots) * (sizeof(struct leat_word_slot) + 2 * sizeof(int32_t)) +                             \
-     (long_slots) * sizeof(struct leat_long_word_slot))
+/* Of slots, two ids in the arena for each, and two generations of long words. */
+#define LEAT_WORD_CACHE_BYTES(slots, long_bytes)                                                   \
+    ((slots) * (sizeof(struct leat_word_slot) + 2 * sizeof(int32_t)) + 2 * (long_bytes))
 #define LEAT_WORD_CACHE_BYTES_MAX                                                                  \
-    LEAT_WORD_CACHE_BYTES(LEAT_WORD_CACHE_SLOTS_MAX, LEAT_WORD_CACHE_LONG_SLOTS_MAX)
+    LEAT_WORD_CACHE_BYTES(LEAT_WORD_CACHE_SLOTS_MAX, LEAT_WORD_CACHE_LONG_BYTES_MAX)
 
-/* Powers of two: slots at first and at most. */
+/* Powers of two: slots, and bytes of a generation of long words, at first and at most. */
 struct leat_word_cache_size {
     uint64_t slots, slots_max;
-    uint64_t long_slots, long_slots_max;
+    uint64_t long_bytes, long_bytes_max;
 };
 
 struct leat_word_cache {
     struct leat_word_slot *slots;
     uint64_t mask; /* slots - 1 */
-    struct leat_long_word_slot *long_slots;
-    uint64_t long_mask;
     int32_t *arena;
     size_t n_arena, arena_capacity;
-    size_t n_dropped, n_long_dropped; /* since the tables last changed their size */
-    size_t n_words;                   /* since that of long words did */
-    uint64_t slots_max, long_slots_max;
-    bool may_grow, may_grow_long;
+    size_t n_dropped; /* since the table last changed its size */
+    uint64_t slots_max;
+    bool may_grow;
+    struct leat_long_words long_words;
 };
 
 /* The ids of one word: the model's own work, on a miss. Writes at most n_bytes ids and
@@ -86,13 +74,6 @@ struct leat_word_key {
     uint64_t low, high;
     uint64_t hash;
 };
-
-static inline uint64_t leat_word_hash(uint64_t low, uint64_t high) {
-    unsigned __int128 product = (unsigned __int128)(low ^ UINT64_C(0xa0761d6478bd642f)) *
-                                (high ^ UINT64_C(0xe7037ed1a0b428db));
-
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
 
 /* By length: the bytes of a word among 16, and the length where its last byte is never. */
 extern const uint64_t leat_word_masks[LEAT_WORD_CACHE_SHORT_MAX + 1][4];

@@ -234,7 +234,7 @@ static size_t n_bytes_of(const struct leat_chartrie_pieces *pieces) {
     const struct leat_word_cache *cache = &pieces->cache;
 
     return sizeof(*pieces) + (cache->mask + 1) * sizeof(*cache->slots) +
-           (cache->long_mask + 1) * sizeof(*cache->long_slots) +
+           cache->long_words.young.n_bytes + cache->long_words.old.n_bytes +
            cache->arena_capacity * sizeof(*cache->arena);
 }
 

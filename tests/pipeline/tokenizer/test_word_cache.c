@@ -13,7 +13,7 @@
 #include "proto/base/rng.h"
 
 #define WORDS_MAX 40000
-#define BYTES_MAX 80
+#define BYTES_MAX 256 /* of a word */
 
 struct words {
     uint8_t *bytes;
@@ -122,7 +122,7 @@ static void test_any_words(void **state) {
     words_deinit(&words);
 }
 
-/* A few thousand words are kept; long ones and those of many ids are not. */
+/* A few thousand words are kept; short ones of many ids are not. */
 static void test_it_remembers(void **state) {
     struct leat_rng rng = {.state = 2};
     struct leat_word_cache cache;
@@ -145,9 +145,8 @@ static void test_it_remembers(void **state) {
 }
 
 static size_t n_bytes_of(const struct leat_word_cache *cache) {
-    return (cache->mask + 1) * sizeof(*cache->slots) +
-           (cache->long_mask + 1) * sizeof(*cache->long_slots) +
-           cache->arena_capacity * sizeof(*cache->arena);
+    return (cache->mask + 1) * sizeof(*cache->slots) + cache->long_words.young.n_bytes +
+           cache->long_words.old.n_bytes + cache->arena_capacity * sizeof(*cache->arena);
 }
 
 /* More words than it may ever hold, then a few. */
@@ -174,14 +173,10 @@ static void test_it_grows(void **state) {
     words_deinit(&words);
 }
 
-/* Adds words that there were not, of n_bytes each, until the table of that kind has another size or
- * so many were added; returns how many. */
-static size_t add_until(struct leat_word_cache *cache, struct words *words, struct leat_rng *rng,
-                        uint32_t n_bytes, size_t n_most) {
-    uint64_t mask = cache->mask, long_mask = cache->long_mask;
-    size_t n = 0;
-
-    while (n < n_most && cache->mask == mask && cache->long_mask == long_mask) {
+/* Adds words that there were not, of n_bytes each. */
+static void add_words(struct leat_word_cache *cache, struct words *words, struct leat_rng *rng,
+                      uint32_t n_bytes, size_t n_words) {
+    for (size_t n = 0; n < n_words; n += words->n) {
         words->n = words->n_bytes = 0;
         for (int i = 0; i < 16; i++) {
             words->ranges[words->n++] =
@@ -190,9 +185,7 @@ static size_t add_until(struct leat_word_cache *cache, struct words *words, stru
                 words->bytes[words->n_bytes++] = (uint8_t)leat_rng_below(rng, 256);
         }
         (void)check(cache, words);
-        n += words->n;
     }
-    return n;
 }
 
 /* The table of short words doubles when a word in 32 of its slots had to go, up to its limit. */
@@ -211,40 +204,89 @@ static void test_when_it_grows(void **state) {
         assert_int_equal(cache.n_dropped, 0);
         while (cache.mask + 1 == n_slots) {
             n_dropped = cache.n_dropped;
-            (void)add_until(&cache, &words, &rng, 8, 16);
+            add_words(&cache, &words, &rng, 8, 16);
         }
         assert_int_equal(cache.mask + 1, 2 * n_slots);
         assert_true(n_dropped + 16 > n_slots / 32 && n_dropped <= n_slots / 32 + 16);
     }
     assert_int_equal(cache.mask + 1, LEAT_WORD_CACHE_SLOTS_MAX);
-    assert_int_equal(add_until(&cache, &words, &rng, 8, 50000), 50000);
+    add_words(&cache, &words, &rng, 8, 50000);
+    assert_int_equal(cache.mask + 1, LEAT_WORD_CACHE_SLOTS_MAX);
     assert_true(n_bytes_of(&cache) <= LEAT_WORD_CACHE_BYTES_MAX);
     leat_word_cache_deinit(&cache);
     words_deinit(&words);
 }
 
-/* That of long words only if they are many of all words, whatever goes. */
-static void test_when_that_of_long_words_grows(void **state) {
+/* Words of 16 to 255 bytes are kept, with all their ids. */
+static void test_long_words(void **state) {
     struct leat_rng rng = {.state = 5};
     struct leat_word_cache cache;
-    uint64_t n_slots;
     struct words words;
 
     (void)state;
     words_init(&words);
     assert_int_equal(leat_word_cache_init(&cache), 0);
-    n_slots = cache.long_mask + 1;
-    cache.n_words = UINT64_C(1) << 40; /* of which those that are long are next to none */
-    assert_int_equal(add_until(&cache, &words, &rng, 20, 8 * n_slots), 8 * n_slots);
-    assert_true(cache.n_long_dropped > n_slots);
-    cache.n_words = 0;
-    assert_int_equal(add_until(&cache, &words, &rng, 20, 8 * n_slots), 16);
-    assert_int_equal(cache.long_mask + 1, 2 * n_slots);
-    assert_true(cache.n_words <= 16);
-    while (cache.may_grow_long)
-        (void)add_until(&cache, &words, &rng, 20, SIZE_MAX);
-    assert_int_equal(cache.long_mask + 1, LEAT_WORD_CACHE_LONG_SLOTS_MAX);
+    for (uint32_t n_bytes = LEAT_LONG_WORD_MIN; n_bytes <= LEAT_LONG_WORD_MAX; n_bytes++) {
+        add_words(&cache, &words, &rng, n_bytes, 16);
+        assert_int_equal(check(&cache, &words), 0);
+    }
+    add_words(&cache, &words, &rng, LEAT_LONG_WORD_MAX + 1, 16);
+    assert_int_equal(check(&cache, &words), 16);
+    leat_word_cache_deinit(&cache);
+    words_deinit(&words);
+}
+
+/* Words that come again are kept, while others come and go. */
+static void test_long_words_that_come_again(void **state) {
+    struct leat_rng rng = {.state = 6};
+    struct leat_word_cache cache;
+    struct words often, words;
+    size_t n_bytes;
+
+    (void)state;
+    words_init(&often);
+    words_init(&words);
+    assert_int_equal(leat_word_cache_init(&cache), 0);
+    cache.long_words.bytes_max = n_bytes = cache.long_words.young.n_bytes;
+    add_words(&cache, &often, &rng, 30, 16);
+    for (int i = 0; i < 200; i++) {
+        add_words(&cache, &words, &rng, 30, 160);
+        assert_int_equal(check(&cache, &often), 0);
+    }
+    assert_int_equal(cache.long_words.old.n_bytes, n_bytes);
+    add_words(&cache, &words, &rng, 30, 2 * n_bytes / 30);
+    assert_int_equal(check(&cache, &often), 16); /* forgotten */
+    leat_word_cache_deinit(&cache);
+    words_deinit(&words);
+    words_deinit(&often);
+}
+
+/* Generations double only if long words are many of all words. */
+static void test_when_that_of_long_words_grows(void **state) {
+    struct leat_rng rng = {.state = 7};
+    struct leat_word_cache cache;
+    struct words words;
+    size_t n_bytes;
+
+    (void)state;
+    words_init(&words);
+    assert_int_equal(leat_word_cache_init(&cache), 0);
+    n_bytes = cache.long_words.young.n_bytes;
+    for (size_t i = 0; i < 4 * n_bytes / 20; i += 16) {
+        cache.long_words.n_seen = UINT64_C(1) << 40;
+        add_words(&cache, &words, &rng, 20, 16);
+    }
+    assert_int_equal(cache.long_words.young.n_bytes, n_bytes);
+    assert_int_equal(cache.long_words.old.n_bytes, n_bytes);
+    cache.long_words.n_seen = 0;
+    for (size_t i = 0; i < n_bytes && cache.long_words.young.n_bytes == n_bytes; i += 16)
+        add_words(&cache, &words, &rng, 20, 16);
+    assert_int_equal(cache.long_words.young.n_bytes, 2 * n_bytes);
+    add_words(&cache, &words, &rng, 20, 8 * LEAT_WORD_CACHE_LONG_BYTES_MAX / 20);
+    assert_int_equal(cache.long_words.young.n_bytes, LEAT_WORD_CACHE_LONG_BYTES_MAX);
+    assert_int_equal(cache.long_words.old.n_bytes, LEAT_WORD_CACHE_LONG_BYTES_MAX);
     assert_int_equal(cache.mask + 1, 1 << 16); /* the other has not seen a word */
+    assert_true(n_bytes_of(&cache) <= LEAT_WORD_CACHE_BYTES_MAX);
     leat_word_cache_deinit(&cache);
     words_deinit(&words);
 }
@@ -285,6 +327,8 @@ int main(void) {
         cmocka_unit_test(test_it_remembers),
         cmocka_unit_test(test_it_grows),
         cmocka_unit_test(test_when_it_grows),
+        cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_long_words_that_come_again),
         cmocka_unit_test(test_when_that_of_long_words_grows),
         cmocka_unit_test(test_errors_are_not_kept),
     };
