@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/control/control.h"
+#include "daemon/control/describe.h"
 #include "pipeline/cache/store.h"
 #include "pipeline/spec/cache_options.h"
 #include "pipeline/tokenizer/json.h"
@@ -131,7 +132,6 @@ static uint64_t idle_ns(const struct leat_cache_entry *entry) {
 }
 
 static void describe(const struct row *row, Leat__Cache *message) {
-    leat__cache__init(message);
     message->folder = row->folder->path;
     message->state = (char *)(uintptr_t)state_of(row);
     message->stream = row->stream[0] ? (char *)(uintptr_t)row->stream : row->folder->stream;
@@ -146,18 +146,16 @@ static void describe(const struct row *row, Leat__Cache *message) {
 static void answer(struct leat_control_job *job) {
     const struct leat_control_caches *caches = (const struct leat_control_caches *)job;
     Leat__CachesReply message = LEAT__CACHES_REPLY__INIT;
-    Leat__Cache *rows = calloc(caches->n_rows + 1, sizeof(*rows));
+    struct leat_arena arena;
 
-    message.caches = calloc(caches->n_rows + 1, sizeof(*message.caches));
-    for (size_t i = 0; rows && message.caches && i < caches->n_rows; i++) {
-        describe(&caches->rows[i], &rows[i]);
-        message.caches[message.n_caches++] = &rows[i];
-    }
+    leat_arena_init(&arena);
+    message.caches = leat_control_messages(&arena, &leat__cache__descriptor, caches->n_rows);
+    for (; message.caches && message.n_caches < caches->n_rows; message.n_caches++)
+        describe(&caches->rows[message.n_caches], message.caches[message.n_caches]);
     message.n_left = (uint32_t)caches->n_left;
     leat_control_answer(job->control, LEAT__CONTROL_REPLY__VERB_CACHES,
-                        rows && message.caches ? &message : NULL);
-    free(rows);
-    free(message.caches);
+                        message.caches ? &message : NULL);
+    leat_arena_deinit(&arena);
 }
 
 static int add_folder(struct leat_control_caches *caches, const struct leat_spec *spec) {
@@ -183,11 +181,7 @@ static int add_folder(struct leat_control_caches *caches, const struct leat_spec
 }
 
 static int add_folders(struct leat_control_caches *caches, const struct leat_streams *streams) {
-    size_t n = 0;
-
-    for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
-        n++;
-    caches->folders = calloc(n + 1, sizeof(*caches->folders));
+    caches->folders = calloc(leat_streams_count(streams) + 1, sizeof(*caches->folders));
     if (!caches->folders)
         return -ENOMEM;
     for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)

@@ -13,6 +13,10 @@
 struct leat_sessions;
 struct leat_session;
 
+/* n messages of that kind, initialized, as the list of pointers that a message has of them. NULL:
+ * no memory. */
+void *leat_control_messages(struct leat_arena *arena, const ProtobufCMessageDescriptor *kind,
+                            size_t n);
 /* Into a message that was initialized. */
 int leat_control_describe_status(const struct leat_sessions *sessions, struct leat_arena *arena,
                                  Leat__StatusReply *status);
@@ -26,6 +30,4 @@ int leat_control_describe_streams(const struct leat_sessions *sessions, const ch
                                   struct leat_arena *arena, Leat__StreamsReply *streams);
 int leat_control_describe_stats(const struct leat_sessions *sessions, const char *name,
                                 struct leat_arena *arena, Leat__StatsReply *stats);
-/* NULL: no memory. */
-Leat__Session *leat_control_describe_session(const struct leat_session *session,
-                                             struct leat_arena *arena);
+void leat_control_describe_session(const struct leat_session *session, Leat__Session *message);

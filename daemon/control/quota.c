@@ -2,49 +2,34 @@
 #include <errno.h>
 
 #include "daemon/control/control.h"
+#include "daemon/control/describe.h"
 
 #define N_CHARGES (LEAT_N_CHARGES + 1) /* and memory */
 
-static Leat__Charge *describe_charge(const char *name, uint64_t used, uint64_t limit,
-                                     struct leat_arena *arena) {
-    Leat__Charge *message = leat_arena_alloc(arena, sizeof(*message));
-
-    if (!message)
-        return NULL;
-    leat__charge__init(message);
+static void describe_charge(const char *name, uint64_t used, uint64_t limit,
+                            Leat__Charge *message) {
     message->name = (char *)(uintptr_t)name;
     message->used = used;
     message->limit = limit;
-    return message;
 }
 
 static int describe_charges(const uint64_t used[LEAT_N_CHARGES],
                             const uint64_t limits[LEAT_N_CHARGES], uint64_t memory_used,
                             uint64_t memory_limit, Leat__Charge ***ret_charges,
                             struct leat_arena *arena) {
-    Leat__Charge **charges = leat_arena_alloc(arena, N_CHARGES * sizeof(*charges));
+    Leat__Charge **charges = leat_control_messages(arena, &leat__charge__descriptor, N_CHARGES);
 
+    *ret_charges = charges;
     if (!charges)
         return -ENOMEM;
-    for (int i = 0; i < LEAT_N_CHARGES; i++) {
-        charges[i] =
-            describe_charge(leat_charge_name((enum leat_charge)i), used[i], limits[i], arena);
-        if (!charges[i])
-            return -ENOMEM;
-    }
-    charges[LEAT_N_CHARGES] = describe_charge("memory", memory_used, memory_limit, arena);
-    if (!charges[LEAT_N_CHARGES])
-        return -ENOMEM;
-    *ret_charges = charges;
+    for (int i = 0; i < LEAT_N_CHARGES; i++)
+        describe_charge(leat_charge_name((enum leat_charge)i), used[i], limits[i], charges[i]);
+    describe_charge("memory", memory_used, memory_limit, charges[LEAT_N_CHARGES]);
     return 0;
 }
 
-static Leat__UserQuota *describe_user(const struct leat_user *user, struct leat_arena *arena) {
-    Leat__UserQuota *message = leat_arena_alloc(arena, sizeof(*message));
-
-    if (!message)
-        return NULL;
-    leat__user_quota__init(message);
+static int describe_user(const struct leat_user *user, Leat__UserQuota *message,
+                         struct leat_arena *arena) {
     message->uid = user->uid;
     message->weight = user->tasks.share.weight;
     message->worker_ns = user->tasks.worker_ns;
@@ -52,9 +37,7 @@ static Leat__UserQuota *describe_user(const struct leat_user *user, struct leat_
     message->memory_in_use = user->memory.used_bytes;
     message->n_charges = N_CHARGES;
     return describe_charges(user->used, user->users->limits.user, user->memory.claimed_bytes,
-                            leat_budget_user_limit(&user->memory), &message->charges, arena) < 0
-               ? NULL
-               : message;
+                            leat_budget_user_limit(&user->memory), &message->charges, arena);
 }
 
 static int describe_users(const struct leat_users *users, Leat__QuotaReply *message,
@@ -63,14 +46,12 @@ static int describe_users(const struct leat_users *users, Leat__QuotaReply *mess
 
     for (const struct leat_user *user = users->first; user; user = user->next)
         n++;
-    message->users = leat_arena_alloc(arena, n * sizeof(*message->users));
+    message->users = leat_control_messages(arena, &leat__user_quota__descriptor, n);
     if (!message->users)
         return -ENOMEM;
-    for (const struct leat_user *user = users->first; user; user = user->next) {
-        message->users[message->n_users] = describe_user(user, arena);
-        if (!message->users[message->n_users++])
+    for (const struct leat_user *user = users->first; user; user = user->next)
+        if (describe_user(user, message->users[message->n_users++], arena) < 0)
             return -ENOMEM;
-    }
     return 0;
 }
 

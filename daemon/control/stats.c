@@ -12,14 +12,12 @@
 
 #define STREAMS_TOLD_ALL 16
 
-static Leat__StageStats *describe_stage(const struct leat_stream_stage *stage,
-                                        struct leat_arena *arena) {
-    Leat__StageStats *message = leat_arena_alloc(arena, sizeof(*message));
+static int describe_stage(const struct leat_stream_stage *stage, Leat__StageStats *message,
+                          struct leat_arena *arena) {
     char *name = leat_arena_alloc(arena, sizeof(stage->name));
 
-    if (!message || !name)
-        return NULL;
-    leat__stage_stats__init(message);
+    if (!name)
+        return -ENOMEM;
     memcpy(name, stage->name, sizeof(stage->name));
     message->name = name;
     message->role = (char *)(uintptr_t)leat_role_name(stage->role);
@@ -28,44 +26,40 @@ static Leat__StageStats *describe_stage(const struct leat_stream_stage *stage,
     message->max_ns = stage->times.max;
     message->p50_ns = leat_histogram_quantile(&stage->times, 0.5);
     message->p99_ns = leat_histogram_quantile(&stage->times, 0.99);
-    return message;
+    return 0;
 }
 
 static int describe_stages(const struct leat_stream_totals *totals, Leat__StreamStats *message,
                            struct leat_arena *arena) {
-    message->stages = leat_arena_alloc(arena, totals->n_stages * sizeof(*message->stages));
+    message->stages =
+        leat_control_messages(arena, &leat__stage_stats__descriptor, totals->n_stages);
     if (!message->stages)
         return -ENOMEM;
-    for (size_t i = 0; i < totals->n_stages; i++) {
-        message->stages[i] = describe_stage(&totals->stages[i], arena);
-        if (!message->stages[i])
+    for (; message->n_stages < totals->n_stages; message->n_stages++)
+        if (describe_stage(&totals->stages[message->n_stages], message->stages[message->n_stages],
+                           arena) < 0)
             return -ENOMEM;
-        message->n_stages++;
-    }
     return 0;
 }
 
 static int describe_pools(const struct leat_stream_totals *totals, Leat__StreamStats *message,
                           struct leat_arena *arena) {
-    message->pools = leat_arena_alloc(arena, LEAT_N_MEMORIES * sizeof(*message->pools));
+    message->pools = leat_control_messages(arena, &leat__pool_stats__descriptor, LEAT_N_MEMORIES);
     if (!message->pools)
         return -ENOMEM;
     for (int i = 0; i < LEAT_N_MEMORIES; i++) {
         const struct leat_pool_stats *stats = &totals->pools[i];
-        Leat__PoolStats *pool = leat_arena_alloc(arena, sizeof(*pool));
+        Leat__PoolStats *pool = message->pools[message->n_pools];
 
-        if (!pool)
-            return -ENOMEM;
         if (stats->n_allocations == 0 && stats->peak_bytes == 0)
             continue;
-        leat__pool_stats__init(pool);
         pool->name = (char *)(uintptr_t)leat_memory_name((enum leat_memory)i);
         pool->n_allocations = stats->n_allocations;
         pool->n_hits = stats->n_hits;
         pool->n_misses = stats->n_misses;
         pool->current_bytes = stats->current_bytes;
         pool->peak_bytes = stats->peak_bytes;
-        message->pools[message->n_pools++] = pool;
+        message->n_pools++;
     }
     return 0;
 }
@@ -131,40 +125,33 @@ static size_t n_decisions_told(const struct leat_sessions *sessions, bool is_nam
                : 1;
 }
 
-static Leat__StreamStats *describe_stats(const struct leat_sessions *sessions,
-                                         const struct leat_daemon_stream *stream,
-                                         size_t n_decisions, struct leat_arena *arena) {
-    Leat__StreamStats *message = leat_arena_alloc(arena, sizeof(*message));
-    int r;
+static int describe_stats(const struct leat_sessions *sessions,
+                          const struct leat_daemon_stream *stream, size_t n_decisions,
+                          Leat__StreamStats *message, struct leat_arena *arena) {
+    int r = describe_counts(sessions, stream, message, arena);
 
-    if (!message)
-        return NULL;
-    leat__stream_stats__init(message);
     message->name = stream->name;
-    r = describe_counts(sessions, stream, message, arena);
     if (r == 0)
         r = describe_totals(sessions, stream, message, arena);
     if (r == 0)
         r = leat_control_describe_tuners(sessions, stream, n_decisions, message, arena);
-    return r < 0 ? NULL : message;
+    return r;
 }
 
 int leat_control_describe_stats(const struct leat_sessions *sessions, const char *name,
                                 struct leat_arena *arena, Leat__StatsReply *stats) {
     size_t n_decisions = n_decisions_told(sessions, name[0] != '\0');
 
-    stats->streams = leat_arena_alloc(arena, leat_streams_count(&sessions->feeds->streams) *
-                                                 sizeof(*stats->streams));
+    stats->streams = leat_control_messages(arena, &leat__stream_stats__descriptor,
+                                           leat_streams_count(&sessions->feeds->streams));
     if (!stats->streams)
         return -ENOMEM;
     for (const struct leat_daemon_stream *stream = sessions->feeds->streams.first; stream;
-         stream = stream->next) {
-        if (!leat_control_is_meant(stream, name))
-            continue;
-        stats->streams[stats->n_streams] = describe_stats(sessions, stream, n_decisions, arena);
-        if (!stats->streams[stats->n_streams++])
+         stream = stream->next)
+        if (leat_control_is_meant(stream, name) &&
+            describe_stats(sessions, stream, n_decisions, stats->streams[stats->n_streams++],
+                           arena) < 0)
             return -ENOMEM;
-    }
     return 0;
 }
 

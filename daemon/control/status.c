@@ -14,6 +14,20 @@
 #include "pipeline/io/kernel.h"
 #include "proto/base/clock.h"
 
+void *leat_control_messages(struct leat_arena *arena, const ProtobufCMessageDescriptor *kind,
+                            size_t n) {
+    void **list = leat_arena_alloc(arena, n * sizeof(*list));
+    char *messages = leat_arena_alloc(arena, n * kind->sizeof_message);
+
+    if (!list || !messages)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        list[i] = messages + i * kind->sizeof_message;
+        protobuf_c_message_init(kind, list[i]);
+    }
+    return list;
+}
+
 static Leat__Failure *describe_failure(const struct leat_daemon_stream *stream,
                                        struct leat_arena *arena) {
     const struct leat_failure *failure = &stream->failure;
@@ -72,16 +86,15 @@ int leat_control_describe_status(const struct leat_sessions *sessions, struct le
 }
 
 static int describe_kernel(Leat__StatusReply *status, struct leat_arena *arena) {
-    Leat__KernelNeed *messages = leat_arena_alloc(arena, LEAT_KERNEL_NEEDS_MAX * sizeof(*messages));
-
-    status->kernel_needs = leat_arena_alloc(arena, LEAT_KERNEL_NEEDS_MAX * sizeof(messages));
-    if (!messages || !status->kernel_needs)
+    status->kernel_needs =
+        leat_control_messages(arena, &leat__kernel_need__descriptor, LEAT_KERNEL_NEEDS_MAX);
+    if (!status->kernel_needs)
         return -ENOMEM;
-    for (const struct leat_kernel_need *need = leat_kernel_needs; need->name; need++, messages++) {
-        leat__kernel_need__init(messages);
-        messages->name = (char *)(uintptr_t)need->name;
-        messages->error = (uint32_t)need->try();
-        status->kernel_needs[status->n_kernel_needs++] = messages;
+    for (const struct leat_kernel_need *need = leat_kernel_needs; need->name; need++) {
+        Leat__KernelNeed *message = status->kernel_needs[status->n_kernel_needs++];
+
+        message->name = (char *)(uintptr_t)need->name;
+        message->error = (uint32_t)need->try();
     }
     return 0;
 }
@@ -99,13 +112,7 @@ void leat_control_status(struct leat_control *control, const Leat__ControlReques
 
 /* ---- streams ---- */
 
-Leat__Session *leat_control_describe_session(const struct leat_session *session,
-                                             struct leat_arena *arena) {
-    Leat__Session *message = leat_arena_alloc(arena, sizeof(*message));
-
-    if (!message)
-        return NULL;
-    leat__session__init(message);
+void leat_control_describe_session(const struct leat_session *session, Leat__Session *message) {
     message->id = session->id;
     message->pid = (uint32_t)session->peer.pid;
     message->uid = session->peer.uid;
@@ -122,7 +129,6 @@ Leat__Session *leat_control_describe_session(const struct leat_session *session,
     message->age_ns = leat_now_ns() - session->start_ns;
     message->run =
         session->consumer.reader.run ? leat_feed_of(session->consumer.reader.run)->number : 0;
-    return message;
 }
 
 static const char *run_state(const struct leat_feed *feed) {
@@ -137,14 +143,10 @@ static const char *run_state(const struct leat_feed *feed) {
                                                                            : names[feed->state];
 }
 
-static Leat__Run *describe_run(const struct leat_feed *feed, struct leat_arena *arena) {
+static void describe_run(const struct leat_feed *feed, Leat__Run *message) {
     const struct leat_broadcast_run *run = &feed->broadcast_run;
-    Leat__Run *message = leat_arena_alloc(arena, sizeof(*message));
     uint64_t n_slots = 0, n_slots_free = 0;
 
-    if (!message)
-        return NULL;
-    leat__run__init(message);
     message->number = feed->number;
     message->n_sessions = run->n_readers;
     message->epoch = run->head.epoch;
@@ -158,7 +160,6 @@ static Leat__Run *describe_run(const struct leat_feed *feed, struct leat_arena *
     message->n_batches = run->n_batches;
     message->state = (char *)(uintptr_t)run_state(feed);
     message->joins = run->successor ? leat_feed_of(run->successor)->number : 0;
-    return message;
 }
 
 static int describe_runs(const struct leat_sessions *sessions,
@@ -168,16 +169,12 @@ static int describe_runs(const struct leat_sessions *sessions,
 
     for (const struct leat_feed *feed = sessions->feeds->first; feed; feed = feed->next)
         n += feed->stream == stream;
-    message->runs = leat_arena_alloc(arena, n * sizeof(*message->runs));
+    message->runs = leat_control_messages(arena, &leat__run__descriptor, n);
     if (!message->runs)
         return -ENOMEM;
-    for (const struct leat_feed *feed = sessions->feeds->first; feed; feed = feed->next) {
-        if (feed->stream != stream)
-            continue;
-        message->runs[message->n_runs] = describe_run(feed, arena);
-        if (!message->runs[message->n_runs++])
-            return -ENOMEM;
-    }
+    for (const struct leat_feed *feed = sessions->feeds->first; feed; feed = feed->next)
+        if (feed->stream == stream)
+            describe_run(feed, message->runs[message->n_runs++]);
     return 0;
 }
 
@@ -188,48 +185,34 @@ static int describe_sessions(const struct leat_sessions *sessions,
 
     for (const struct leat_session *session = sessions->first; session; session = session->next)
         n += session->stream == stream;
-    message->sessions = leat_arena_alloc(arena, n * sizeof(*message->sessions));
+    message->sessions = leat_control_messages(arena, &leat__session__descriptor, n);
     if (!message->sessions)
         return -ENOMEM;
-    for (const struct leat_session *session = sessions->first; session; session = session->next) {
-        if (session->stream != stream)
-            continue;
-        message->sessions[message->n_sessions] = leat_control_describe_session(session, arena);
-        if (!message->sessions[message->n_sessions++])
-            return -ENOMEM;
-    }
+    for (const struct leat_session *session = sessions->first; session; session = session->next)
+        if (session->stream == stream)
+            leat_control_describe_session(session, message->sessions[message->n_sessions++]);
     return 0;
 }
 
 static int count_failures(const struct leat_daemon_stream *stream, Leat__Stream *message,
                           struct leat_arena *arena) {
-    message->failures = leat_arena_alloc(arena, LEAT_N_FAILURES * sizeof(*message->failures));
+    message->failures =
+        leat_control_messages(arena, &leat__failure_count__descriptor, LEAT_N_FAILURES);
     for (int i = 0; message->failures && i < LEAT_N_FAILURES; i++) {
-        uint64_t n = leat_failure_n(&stream->totals.counts.figures, (enum leat_failure_reason)i);
-        Leat__FailureCount *count;
+        Leat__FailureCount *count = message->failures[message->n_failures];
 
-        if (n == 0)
-            continue;
-        count = leat_arena_alloc(arena, sizeof(*count));
-        if (!count)
-            return -ENOMEM;
-        leat__failure_count__init(count);
         count->reason = (char *)(uintptr_t)leat_failure_name((enum leat_failure_reason)i);
-        count->n = n;
-        message->failures[message->n_failures++] = count;
+        count->n = leat_failure_n(&stream->totals.counts.figures, (enum leat_failure_reason)i);
+        message->n_failures += count->n > 0;
     }
     return message->failures ? 0 : -ENOMEM;
 }
 
-static Leat__Stream *describe_stream(const struct leat_sessions *sessions,
-                                     const struct leat_daemon_stream *stream,
-                                     struct leat_arena *arena) {
+static int describe_stream(const struct leat_sessions *sessions,
+                           const struct leat_daemon_stream *stream, Leat__Stream *message,
+                           struct leat_arena *arena) {
     const struct leat_spec *spec = stream->spec;
-    Leat__Stream *message = leat_arena_alloc(arena, sizeof(*message));
 
-    if (!message)
-        return NULL;
-    leat__stream__init(message);
     message->name = stream->name;
     message->source = spec->source.kind;
     if (spec->file)
@@ -238,33 +221,30 @@ static Leat__Stream *describe_stream(const struct leat_sessions *sessions,
     message->stalled_ns = stream->stalled_ns;
     message->stages = leat_arena_alloc(arena, spec->n_stages * sizeof(*message->stages));
     if (!message->stages)
-        return NULL;
+        return -ENOMEM;
     for (size_t i = 0; i < spec->n_stages; i++)
         message->stages[message->n_stages++] = spec->stages[i].kind;
     if (stream->failure.unix_ns > 0) {
         message->last_failure = describe_failure(stream, arena);
         if (!message->last_failure || count_failures(stream, message, arena) < 0)
-            return NULL;
+            return -ENOMEM;
     }
     if (describe_runs(sessions, stream, message, arena) < 0)
-        return NULL;
-    return describe_sessions(sessions, stream, message, arena) < 0 ? NULL : message;
+        return -ENOMEM;
+    return describe_sessions(sessions, stream, message, arena);
 }
 
 int leat_control_describe_streams(const struct leat_sessions *sessions, const char *name,
                                   struct leat_arena *arena, Leat__StreamsReply *streams) {
-    streams->streams = leat_arena_alloc(arena, leat_streams_count(&sessions->feeds->streams) *
-                                                   sizeof(*streams->streams));
+    streams->streams = leat_control_messages(arena, &leat__stream__descriptor,
+                                             leat_streams_count(&sessions->feeds->streams));
     if (!streams->streams)
         return -ENOMEM;
     for (const struct leat_daemon_stream *stream = sessions->feeds->streams.first; stream;
-         stream = stream->next) {
-        if (!leat_control_is_meant(stream, name))
-            continue;
-        streams->streams[streams->n_streams] = describe_stream(sessions, stream, arena);
-        if (!streams->streams[streams->n_streams++])
+         stream = stream->next)
+        if (leat_control_is_meant(stream, name) &&
+            describe_stream(sessions, stream, streams->streams[streams->n_streams++], arena) < 0)
             return -ENOMEM;
-    }
     return 0;
 }
 

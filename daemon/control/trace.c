@@ -7,12 +7,12 @@
 #include <errno.h>
 
 #include "daemon/control/control.h"
+#include "daemon/control/describe.h"
 #include "daemon/stream/tracing.h"
 
 #define EVENTS_MAX 4096 /* of a reply: with all names it stays far below a frame's limit */
 
 static void fill_event(Leat__TraceEvent *message, const struct leat_trace_event *event) {
-    leat__trace_event__init(message);
     message->kind = event->kind;
     message->name = event->name;
     message->thread = event->thread;
@@ -29,17 +29,13 @@ static void fill_event(Leat__TraceEvent *message, const struct leat_trace_event 
 static int fill_events(Leat__TraceReply *reply, struct leat_trace *trace,
                        struct leat_arena *arena) {
     size_t n = trace->n_events < EVENTS_MAX ? trace->n_events : EVENTS_MAX;
-    Leat__TraceEvent *messages = leat_arena_alloc(arena, n * sizeof(*messages));
     struct leat_trace_event event;
 
-    reply->events = leat_arena_alloc(arena, n * sizeof(*reply->events));
-    if (!messages || !reply->events)
+    reply->events = leat_control_messages(arena, &leat__trace_event__descriptor, n);
+    if (!reply->events)
         return -ENOMEM;
-    while (reply->n_events < n && leat_trace_take(trace, &event)) {
-        fill_event(&messages[reply->n_events], &event);
-        reply->events[reply->n_events] = &messages[reply->n_events];
-        reply->n_events++;
-    }
+    while (reply->n_events < n && leat_trace_take(trace, &event))
+        fill_event(reply->events[reply->n_events++], &event);
     reply->n_left = (uint32_t)trace->n_events;
     return 0;
 }

@@ -13,36 +13,31 @@ static uint64_t since(uint64_t start_ns, uint64_t now_ns) {
     return start_ns ? now_ns - start_ns : 0;
 }
 
-static Leat__Trainer *describe(const struct leat_session *session, struct leat_arena *arena) {
-    Leat__Trainer *message = leat_arena_alloc(arena, sizeof(*message));
+static void describe(const struct leat_session *session, Leat__Trainer *message) {
     uint64_t now_ns = leat_now_ns();
 
-    if (!message)
-        return NULL;
-    leat__trainer__init(message);
     if (session->stream)
         message->stream = session->stream->name;
-    message->session = leat_control_describe_session(session, arena);
+    leat_control_describe_session(session, message->session);
     message->wait_ns = session->wait_ns + since(session->wait_start_ns, now_ns);
     message->hold_ns = session->hold_ns + since(session->hold_start_ns, now_ns);
     if (session->unit)
         message->unit = session->unit;
     message->is_foreign = session->peer.pid == 0;
-    return message->session ? message : NULL;
 }
 
 static int describe_all(const struct leat_sessions *sessions, struct leat_arena *arena,
                         Leat__TrainersReply *reply) {
     size_t n = sessions->n_sessions < TRAINERS_MAX ? sessions->n_sessions : TRAINERS_MAX;
     const struct leat_session *session = sessions->first;
+    Leat__Session **described = leat_control_messages(arena, &leat__session__descriptor, n);
 
-    reply->trainers = leat_arena_alloc(arena, n * sizeof(*reply->trainers));
-    if (!reply->trainers)
+    reply->trainers = leat_control_messages(arena, &leat__trainer__descriptor, n);
+    if (!reply->trainers || !described)
         return -ENOMEM;
-    for (; session && reply->n_trainers < n; session = session->next) {
-        reply->trainers[reply->n_trainers] = describe(session, arena);
-        if (!reply->trainers[reply->n_trainers++])
-            return -ENOMEM;
+    for (; session && reply->n_trainers < n; session = session->next, reply->n_trainers++) {
+        reply->trainers[reply->n_trainers]->session = described[reply->n_trainers];
+        describe(session, reply->trainers[reply->n_trainers]);
     }
     reply->n_left = sessions->n_sessions - (uint32_t)n;
     return 0;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "daemon/control/describe.h"
 #include "daemon/stream/feed.h"
 #include "daemon/trainer/sessions.h"
 
@@ -10,20 +11,16 @@
 static int add_knobs(const struct leat_knobs *kept, const struct leat_knobs *current,
                      const bool is_pinned[LEAT_N_KNOBS], Leat__TunerStats *message,
                      struct leat_arena *arena) {
-    message->knobs = leat_arena_alloc(arena, LEAT_N_KNOBS * sizeof(*message->knobs));
+    message->knobs = leat_control_messages(arena, &leat__knob_stats__descriptor, LEAT_N_KNOBS);
     if (!message->knobs)
         return -ENOMEM;
     for (int i = 0; i < LEAT_N_KNOBS; i++) {
-        Leat__KnobStats *knob = leat_arena_alloc(arena, sizeof(*knob));
+        Leat__KnobStats *knob = message->knobs[message->n_knobs++];
 
-        if (!knob)
-            return -ENOMEM;
-        leat__knob_stats__init(knob);
         knob->name = (char *)(uintptr_t)leat_knob_name((enum leat_knob)i);
         knob->value = kept->of[i];
         knob->current = current->of[i];
         knob->is_pinned = is_pinned[i];
-        message->knobs[message->n_knobs++] = knob;
     }
     return 0;
 }
@@ -34,39 +31,23 @@ static int add_decisions(const struct leat_tuner *tuner, size_t n_most, Leat__Tu
 
     while (leat_tuner_history(tuner, n))
         n++;
-    message->decisions = leat_arena_alloc(arena, n * sizeof(*message->decisions));
+    message->decisions = leat_control_messages(arena, &leat__tuner_decision__descriptor, n);
     if (!message->decisions)
         return -ENOMEM;
     for (size_t i = n > n_most ? n - n_most : 0; i < n; i++) {
         const struct leat_tuner_decision *from = leat_tuner_history(tuner, i);
-        Leat__TunerDecision *decision = leat_arena_alloc(arena, sizeof(*decision));
+        Leat__TunerDecision *decision = message->decisions[message->n_decisions++];
 
-        if (!decision)
-            return -ENOMEM;
-        leat__tuner_decision__init(decision);
         decision->at_ns = from->at_ns;
         decision->reason = (char *)(uintptr_t)from->reason;
-        message->decisions[message->n_decisions++] = decision;
     }
     return 0;
 }
 
-static Leat__TunerStats *add_message(Leat__StreamStats *message, struct leat_arena *arena) {
-    Leat__TunerStats *stats = leat_arena_alloc(arena, sizeof(*stats));
-
-    if (!stats)
-        return NULL;
-    leat__tuner_stats__init(stats);
-    message->tuners[message->n_tuners++] = stats;
-    return stats;
-}
-
 static int add_tuner(const struct leat_tuner *tuner, bool has_ended, size_t n_decisions,
                      Leat__StreamStats *message, struct leat_arena *arena) {
-    Leat__TunerStats *stats = add_message(message, arena);
+    Leat__TunerStats *stats = message->tuners[message->n_tuners++];
 
-    if (!stats)
-        return -ENOMEM;
     stats->phase = (char *)(uintptr_t)leat_tuner_phase_name(tuner->phase);
     stats->has_ended = has_ended;
     if (add_knobs(&tuner->kept, &tuner->current, tuner->limits.is_pinned, stats, arena) < 0)
@@ -77,12 +58,10 @@ static int add_tuner(const struct leat_tuner *tuner, bool has_ended, size_t n_de
 /* The values of a run without a tuner. */
 static int add_untuned(const struct leat_feed *feed, Leat__StreamStats *message,
                        struct leat_arena *arena) {
-    Leat__TunerStats *stats = add_message(message, arena);
+    Leat__TunerStats *stats = message->tuners[message->n_tuners++];
     bool is_pinned[LEAT_N_KNOBS];
     struct leat_knobs knobs;
 
-    if (!stats)
-        return -ENOMEM;
     stats->phase = (char *)(uintptr_t) "off";
     leat_run_get_knobs(feed->run, &knobs);
     leat_feed_tuner_pins(feed->plan, is_pinned);
@@ -96,7 +75,7 @@ int leat_control_describe_tuners(const struct leat_sessions *sessions,
                                  Leat__StreamStats *message, struct leat_arena *arena) {
     int r = 0;
 
-    message->tuners = leat_arena_alloc(arena, TUNERS_MAX * sizeof(*message->tuners));
+    message->tuners = leat_control_messages(arena, &leat__tuner_stats__descriptor, TUNERS_MAX);
     if (!message->tuners)
         return -ENOMEM;
     for (const struct leat_feed *feed = sessions->feeds->first; feed && r == 0; feed = feed->next) {

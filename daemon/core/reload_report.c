@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/control/describe.h"
 #include "daemon/core/reload.h"
 #include "daemon/trainer/sessions.h"
 #include "pipeline/memory/arena.h"
@@ -77,11 +78,8 @@ static char *describe(const struct fates *fates, struct leat_arena *arena) {
 
 static int add_change(Leat__ReloadReply *reply, const char *name, const char *change,
                       const struct fates *fates, struct leat_arena *arena) {
-    Leat__StreamChange *message = leat_arena_alloc(arena, sizeof(*message));
+    Leat__StreamChange *message = reply->streams[reply->n_streams++];
 
-    if (!message)
-        return -1;
-    leat__stream_change__init(message);
     message->name = leat_arena_alloc(arena, strlen(name) + 1);
     message->what = describe(fates, arena);
     if (!message->name || !message->what)
@@ -89,7 +87,6 @@ static int add_change(Leat__ReloadReply *reply, const char *name, const char *ch
     memcpy(message->name, name, strlen(name) + 1);
     message->change = (char *)(uintptr_t)change;
     message->n_sessions = fates->n_all;
-    reply->streams[reply->n_streams++] = message;
     return 0;
 }
 
@@ -122,13 +119,11 @@ static const char *change_of(const struct leat_daemon_stream *present, const str
 static int report_streams(const struct leat_reload *reload, Leat__ReloadReply *reply,
                           struct leat_arena *arena) {
     const struct leat_settings *settings = reload->settings;
-    size_t n = settings->n_streams;
+    const struct leat_streams *present = &reload->reloads->sessions->feeds->streams;
     struct fates fates;
 
-    for (const struct leat_daemon_stream *old = reload->reloads->sessions->feeds->streams.first;
-         old; old = old->next)
-        n++;
-    reply->streams = leat_arena_alloc(arena, (n + 1) * sizeof(Leat__StreamChange *));
+    reply->streams = leat_control_messages(arena, &leat__stream_change__descriptor,
+                                           settings->n_streams + leat_streams_count(present));
     if (!reply->streams)
         return -1;
     for (size_t i = 0; i < settings->n_streams; i++) {
@@ -139,8 +134,7 @@ static int report_streams(const struct leat_reload *reload, Leat__ReloadReply *r
                        &fates, arena) < 0)
             return -1;
     }
-    for (const struct leat_daemon_stream *old = reload->reloads->sessions->feeds->streams.first;
-         old; old = old->next) {
+    for (const struct leat_daemon_stream *old = present->first; old; old = old->next) {
         if (old->is_own || old->is_removed || find_new(reload, old->name))
             continue;
         count_fates(reload, old->name, &fates);

@@ -53,7 +53,7 @@ MUTANTS = {
         ("what is held is not shown", "    message->n_held = session->consumer.reader.n_holds;\n", ""),
         ("failures are not counted", "        status->n_failing += leat_failure_is_on(&stream->failure);\n", ""),
         ("the first failure is the last", "if (stream->failure.unix_ns > (last ? last->failure.unix_ns : 0))", "if (!last && stream->failure.unix_ns > 0)"),
-        ("trainers of other streams are shown", "        if (session->stream != stream)\n            continue;\n        message->sessions", "        if (message->n_sessions >= n)\n            continue;\n        message->sessions"),
+        ("trainers of other streams are shown", "        if (session->stream == stream)\n            leat_control", "            leat_control"),
         ("free slots are all slots", "    message->n_slots_free = (uint32_t)n_slots_free;\n", "    message->n_slots_free = (uint32_t)n_slots;\n"),
     ]),
     "daemon/users/user.c": ("daemon.test_user e2e.quota", [
