@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "client/save/save.h"
-#include "proto/base/dtype.h"
+#include "proto/base/scalar.h"
 #include "proto/base/text.h"
 
 #define MAX_NUMBER 48
@@ -34,28 +34,6 @@ struct line {
 };
 
 /* ---- numbers ---- */
-
-/* Exact: every float16 is a float32. */
-static float half_to_float(uint16_t bits) {
-    int exponent = (bits >> 10) & 31;
-    float fraction = (float)(bits & 1023), magnitude;
-
-    if (exponent == 31)
-        magnitude = fraction != 0 ? NAN : INFINITY;
-    else if (exponent == 0)
-        magnitude = fraction * 0x1p-24F;
-    else
-        magnitude = ldexpf(1024 + fraction, exponent - 25);
-    return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-static float bfloat_to_float(uint16_t bits) {
-    uint32_t wide = (uint32_t)bits << 16;
-    float value;
-
-    memcpy(&value, &wide, sizeof(value));
-    return value;
-}
 
 static void print_float(double value, bool is_double, char ret_text[MAX_NUMBER]) {
     int digits = is_double ? 15 : 6, most = is_double ? 17 : 9;
@@ -91,44 +69,16 @@ static void print_int(int64_t value, char ret_text[MAX_NUMBER]) {
 
 static void print_value(const struct leat_tensor *tensor, uint64_t index,
                         char ret_text[MAX_NUMBER]) {
-    const void *data = tensor->data;
+    enum leat_dtype dtype = (enum leat_dtype)tensor->dtype;
 
-    switch ((enum leat_element)tensor->dtype) {
-    case LEAT_BOOL:
+    if (dtype == LEAT_DTYPE_BOOL)
         (void)snprintf(ret_text, MAX_NUMBER, "%s",
-                       ((const uint8_t *)data)[index] ? "true" : "false");
-        return;
-    case LEAT_UINT8:
-        print_int(((const uint8_t *)data)[index], ret_text);
-        return;
-    case LEAT_UINT16:
-        print_int(((const uint16_t *)data)[index], ret_text);
-        return;
-    case LEAT_INT8:
-        print_int(((const int8_t *)data)[index], ret_text);
-        return;
-    case LEAT_INT16:
-        print_int(((const int16_t *)data)[index], ret_text);
-        return;
-    case LEAT_INT32:
-        print_int(((const int32_t *)data)[index], ret_text);
-        return;
-    case LEAT_INT64:
-        print_int(((const int64_t *)data)[index], ret_text);
-        return;
-    case LEAT_FLOAT16:
-        print_float((double)half_to_float(((const uint16_t *)data)[index]), false, ret_text);
-        return;
-    case LEAT_BFLOAT16:
-        print_float((double)bfloat_to_float(((const uint16_t *)data)[index]), false, ret_text);
-        return;
-    case LEAT_FLOAT32:
-        print_float((double)((const float *)data)[index], false, ret_text);
-        return;
-    case LEAT_FLOAT64:
-        print_float(((const double *)data)[index], true, ret_text);
-        return;
-    }
+                       ((const uint8_t *)tensor->data)[index] ? "true" : "false");
+    else if (leat_dtype_is_integer(dtype))
+        print_int(leat_scalar_int(tensor->data, dtype, index), ret_text);
+    else
+        print_float(leat_scalar_double(tensor->data, dtype, index), dtype == LEAT_DTYPE_FLOAT64,
+                    ret_text);
 }
 
 /* ---- lines ---- */

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "pipeline/block/scalar.h"
 #include "proto/base/json_writer.h"
+#include "proto/base/scalar.h"
 
 static int store_zero(void *values, enum leat_dtype dtype, size_t index) {
     int r = leat_scalar_store_int(values, dtype, index, 0);

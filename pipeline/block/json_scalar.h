@@ -4,8 +4,8 @@
 
 #include "pipeline/block/block.h"
 #include "pipeline/block/field.h"
-#include "pipeline/block/scalar.h"
 #include "pipeline/tokenizer/json.h"
+#include "proto/base/scalar.h"
 #include "proto/base/text.h"
 
 #define LEAT_JSON_SCALAR_ZERO 1

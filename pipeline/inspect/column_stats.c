@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "pipeline/block/scalar.h"
+#include "proto/base/scalar.h"
 
 #define EXACT_LOG 9
 #define EXACT     (1U << EXACT_LOG) /* lengths below count for themselves */

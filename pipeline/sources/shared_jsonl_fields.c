@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/spec/field_type.h"
 #include "pipeline/tokenizer/json_skip.h"
 #include "proto/base/array.h"
+#include "proto/base/scalar.h"
 
 void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields) {
     for (uint32_t i = 0; i < fields->n_nodes; i++)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_numbers.h"
+#include "proto/base/scalar.h"
 
 struct bin {
     struct leat_config base;

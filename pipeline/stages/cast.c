@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_numbers.h"
 #include "pipeline/stages/shared_text_index.h"
+#include "proto/base/scalar.h"
 
 struct cast {
     struct leat_config base;

@@ -2,8 +2,8 @@
  * since a double does not hold all of int64. */
 #include <math.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_numbers.h"
+#include "proto/base/scalar.h"
 
 struct clip {
     struct leat_config base;

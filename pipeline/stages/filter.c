@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stage/stage.h"
 #include "pipeline/stages/shared_text_index.h"
+#include "proto/base/scalar.h"
 
 enum { EMPTY = 1, EQUALS = 2, NOT_EQUALS = 4, MIN = 8, MAX = 16, MIN_LENGTH = 32, MAX_LENGTH = 64 };
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_dialogue.h"
 #include "pipeline/stages/shared_text_part.h"
+#include "proto/base/scalar.h"
 
 #define ALPACA(inputs, input)                                                                      \
     "Below is an instruction that describes a task" inputs ". Write a response that "              \

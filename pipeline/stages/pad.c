@@ -1,8 +1,8 @@
 /* pad.c: lists to equal lengths. A property of collation: rows are copied into the slot once and
  * filled up there; here are only the schema and the check that no row is longer than `length`.
  */
-#include "pipeline/block/scalar.h"
 #include "pipeline/stages/tokenize/tokenize.h"
+#include "proto/base/scalar.h"
 
 struct pad {
     struct leat_config base;

@@ -2,8 +2,8 @@
  * from JSON and "17" from CSV are the same key. Pure; any thread. */
 #pragma once
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stage/stage.h"
+#include "proto/base/scalar.h"
 
 /* Checks that a field can be a key. Errors are placed at `input`. */
 static inline int leat_key_check(const struct leat_config *config, const char *name,

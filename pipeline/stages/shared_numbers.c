@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "pipeline/block/scalar.h"
+#include "proto/base/scalar.h"
 
 const char *const leat_numbers_nans[] = {"keep", "fail", "default", NULL};
 const char *const leat_numbers_floats[] = {"float32", "float64", "float16", "bfloat16", NULL};

@@ -2,8 +2,8 @@
  * numpy.column_stack. */
 #include <stdlib.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_numbers.h"
+#include "proto/base/scalar.h"
 
 #define WIDTH_MAX (UINT64_C(1) << 20)
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_text_part.h"
+#include "proto/base/scalar.h"
 
 struct template {
     struct leat_config base;

@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/cache/block.h"
 #include "pipeline/work/collate.h"
+#include "proto/base/scalar.h"
 #include "proto/base/simd.h"
 
 #define FEW_ONES     128        /* of a mask, which a loop writes */

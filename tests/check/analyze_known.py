@@ -76,8 +76,8 @@ _REASONS = {
         ("daemon/stream/share.c", "analyzer-use-after-free", "if (--share->n_refs > 0)"),
     ],
     "cppcheck 2.10 cannot read hexadecimal floating-point numbers": [
-        ("pipeline/block/scalar.c", "incorrectLogicOperator", "if (!(value >= -0x1p63 && value < 0x1p63)) {"),
-        ("pipeline/block/scalar.c", "incorrectLogicOperator", "return !(stored >= -0x1p63 && stored < 0x1p63 && (int64_t)stored == value);"),
+        ("proto/base/scalar.c", "incorrectLogicOperator", "if (!(value >= -0x1p63 && value < 0x1p63)) {"),
+        ("proto/base/scalar.c", "incorrectLogicOperator", "return !(stored >= -0x1p63 && stored < 0x1p63 && (int64_t)stored == value);"),
     ],
     "scandir sets the list unless it returns -1, and then it is not used": [
         ("pipeline/cache/sealed.c", "nullPointer", "int n = scandir(folder, &entries, is_temporary, NULL);"),

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/tokenizer/json.h"
+#include "proto/base/scalar.h"
 #include "tests/pipeline/shared_stream.h"
 
 #define VALUES_MAX 4096

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/spec/yaml.h"
+#include "proto/base/scalar.h"
 
 /* What the SCAN and MAP jobs hold. */
 struct reader {

@@ -1,6 +1,6 @@
 """Elements of tensors: parsing texts, fitting numbers to a dtype, packing them to bytes.
 
-Written from the documentation (pipeline/block/scalar.h, pipeline/spec/bind.h), not from the C code.
+Written from the documentation (proto/base/scalar.h, pipeline/spec/bind.h), not from the C code.
 """
 import math
 import re

@@ -7,9 +7,9 @@
 #include "client/cli/base/output.h"
 #include "client/cli/base/profile.h"
 #include "client/cli/base/units.h"
-#include "pipeline/block/scalar.h"
 #include "proto/base/clock.h"
 #include "proto/base/json_writer.h"
+#include "proto/base/scalar.h"
 #include "proto/base/text.h"
 
 #define MAX_VALUES 12 /* that are shown of a tensor */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/sources/arrow/json_string.h"
+#include "proto/base/scalar.h"
 
 void leat_arrow_json_number(struct leat_text *text, enum leat_arrow_number number,
                             const uint8_t *bytes) {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/sources/arrow/json_text.h"
+#include "proto/base/scalar.h"
 #include "proto/base/utf8.h"
 
 /* One job. */

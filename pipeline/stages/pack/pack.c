@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stages/pack/packing.h"
 #include "pipeline/stages/tokenize/tokenize.h"
+#include "proto/base/scalar.h"
 
 struct pack {
     struct leat_config base;

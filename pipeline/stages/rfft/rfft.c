@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <math.h>
 
-#include "pipeline/block/scalar.h"
 #include "pipeline/stages/rfft/transform.h"
 #include "pipeline/stages/shared_numbers.h"
+#include "proto/base/scalar.h"
 
 enum { FORM_COMPLEX, FORM_MAGNITUDE, FORM_POWER };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
+#include "proto/base/scalar.h"
 #include "tests/pipeline/shared_stream.h"
 #include "tests/proto/shared_random.h"
 

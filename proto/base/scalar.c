@@ -1,4 +1,4 @@
-#include "pipeline/block/scalar.h"
+#include "proto/base/scalar.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,12 +1,19 @@
-/* test_scalar.c: pipeline/block/scalar.c: half floats against a reference on bits, ranges of
- * stores, and numbers as Python prints them. */
+/* test_scalar.c: proto/base/scalar.c: half floats against a reference on bits, ranges of stores,
+ * and numbers as Python prints them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/block/scalar.h"
-#include "tests/pipeline/shared_stream.h"
+#include "proto/base/rng.h"
+#include "proto/base/scalar.h"
 
 static struct leat_rng rng = {.state = 7};
 
