@@ -74,7 +74,8 @@ int leat_tokenizer_context_new(const struct leat_tokenizer *tokenizer,
 
     if (!context)
         return -ENOMEM;
-    if (leat_normalizer_context_new(tokenizer->normalizer, &context->normalizer) < 0 ||
+    context->normalizer = leat_normalizer_context_new();
+    if (!context->normalizer ||
         leat_splitter_context_new(tokenizer->splitter, &context->splitter) < 0 ||
         leat_model_context_new(tokenizer->model, &context->model) < 0) {
         leat_tokenizer_context_free(context);

@@ -166,10 +166,10 @@ static int normalize_patterns(struct leat_added_tokens *added,
                               const struct leat_normalizer *normalizer,
                               struct leat_text_buffer *pool, struct leat_added_pattern *patterns,
                               size_t *n_patterns, struct leat_error *err) {
-    struct leat_normalizer_context *context = NULL;
+    struct leat_normalizer_context *context = leat_normalizer_context_new();
     uint32_t at = 0;
     size_t n = 0;
-    int r = leat_normalizer_context_new(normalizer, &context);
+    int r = context ? 0 : -ENOMEM;
 
     for (size_t i = 0; r == 0 && i < *n_patterns; i++)
         r = normalize_pattern(normalizer, context, pool, &patterns[i], err);

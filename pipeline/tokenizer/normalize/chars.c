@@ -176,13 +176,9 @@ static void deinit_chars(struct leat_normalize_step *step) {
     leat_char_table_deinit(&((struct chars *)step)->table);
 }
 
-static int new_chars(leat_char_fn *function, uint32_t options,
-                     struct leat_normalize_step **ret_step) {
-    struct chars *chars = leat_normalize_step_allocate(sizeof(*chars));
+static int init_chars(struct chars *chars, leat_char_fn *function, uint32_t options) {
     int r;
 
-    if (!chars)
-        return -ENOMEM;
     chars->function = function;
     chars->options = options;
     r = leat_char_table_init(
@@ -190,61 +186,50 @@ static int new_chars(leat_char_fn *function, uint32_t options,
                                                   .context = &options,
                                                   .is_by_class = function != nmt,
                                                   .is_kept = function == nmt ? is_nmt_kept : NULL});
-    if (r < 0) {
-        deinit_chars(&chars->base);
-        free(chars);
-        return r;
-    }
     chars->base.n_bytes += chars->table.n_bytes;
-    *ret_step = &chars->base;
-    return 0;
+    return r;
 }
 
 enum { LOWERCASE, STRIP_ACCENTS, NMT };
 
-static int load_chars(const struct leat_normalize_step_kind *kind,
-                      const struct leat_component *component, struct leat_normalize_step **ret_step,
+static int load_chars(struct leat_normalize_step *step, const struct leat_component *component,
                       struct leat_error *err) {
     static leat_char_fn *const functions[] = {
         [LOWERCASE] = lower, [STRIP_ACCENTS] = strip_accent, [NMT] = nmt};
 
     (void)component;
     (void)err;
-    return new_chars(functions[kind->variant], 0, ret_step);
+    return init_chars((struct chars *)step, functions[step->kind->variant], 0);
 }
 
-static int load_bert(const struct leat_normalize_step_kind *kind,
-                     const struct leat_component *component, struct leat_normalize_step **ret_step,
+static int load_bert(struct leat_normalize_step *step, const struct leat_component *component,
                      struct leat_error *err) {
     bool is_clean, is_chinese, is_strip, is_lower;
-    int r;
+    int r = leat_component_bool(component, "clean_text", -1, &is_clean, err);
 
-    (void)kind;
-    r = leat_component_bool(component, "clean_text", -1, &is_clean, err);
     if (r == 0)
         r = leat_component_bool(component, "handle_chinese_chars", -1, &is_chinese, err);
     if (r == 0)
         r = leat_component_bool(component, "lowercase", -1, &is_lower, err);
     if (r == 0)
         r = leat_component_bool(component, "strip_accents", is_lower, &is_strip, err);
-    if (r == 0)
-        r = new_chars(bert,
-                      (is_clean ? BERT_CLEAN : 0U) | (is_chinese ? BERT_CHINESE : 0U) |
-                          (is_strip ? BERT_STRIP : 0U) | (is_lower ? BERT_LOWER : 0U),
-                      ret_step);
     if (r < 0)
         return r;
-    leat_normalize_step_describe(*ret_step, "BertNormalizer(%s%s%s%s )", is_clean ? " clean" : "",
+    leat_normalize_step_describe(step, "BertNormalizer(%s%s%s%s )", is_clean ? " clean" : "",
                                  is_chinese ? " chinese" : "", is_strip ? " strip" : "",
                                  is_lower ? " lower" : "");
-    return 0;
+    return init_chars((struct chars *)step, bert,
+                      (is_clean ? BERT_CLEAN : 0U) | (is_chinese ? BERT_CHINESE : 0U) |
+                          (is_strip ? BERT_STRIP : 0U) | (is_lower ? BERT_LOWER : 0U));
 }
 
-const struct leat_normalize_step_kind leat_normalize_step_lowercase = {
-    "Lowercase", load_chars, run_chars, deinit_chars, LOWERCASE};
-const struct leat_normalize_step_kind leat_normalize_step_strip_accents = {
-    "StripAccents", load_chars, run_chars, deinit_chars, STRIP_ACCENTS};
-const struct leat_normalize_step_kind leat_normalize_step_nmt = {"Nmt", load_chars, run_chars,
-                                                                 deinit_chars, NMT};
-const struct leat_normalize_step_kind leat_normalize_step_bert = {"BertNormalizer", load_bert,
-                                                                  run_chars, deinit_chars, 0};
+#define KIND(name, load, variant)                                                                  \
+    { name, sizeof(struct chars), load, run_chars, deinit_chars, variant }
+
+const struct leat_normalize_step_kind leat_normalize_step_lowercase =
+    KIND("Lowercase", load_chars, LOWERCASE);
+const struct leat_normalize_step_kind leat_normalize_step_strip_accents =
+    KIND("StripAccents", load_chars, STRIP_ACCENTS);
+const struct leat_normalize_step_kind leat_normalize_step_nmt = KIND("Nmt", load_chars, NMT);
+const struct leat_normalize_step_kind leat_normalize_step_bert =
+    KIND("BertNormalizer", load_bert, 0);

@@ -17,7 +17,7 @@ struct strip {
 struct prepend {
     struct leat_normalize_step base;
     uint32_t n_bytes;
-    uint8_t bytes[];
+    uint8_t *bytes;
 };
 
 struct byte_level {
@@ -56,28 +56,16 @@ static int run_strip(const struct leat_normalize_step *step,
     return 0;
 }
 
-static int load_strip(const struct leat_normalize_step_kind *kind,
-                      const struct leat_component *component, struct leat_normalize_step **ret_step,
+static int load_strip(struct leat_normalize_step *step, const struct leat_component *component,
                       struct leat_error *err) {
-    struct strip *strip;
-    bool is_left, is_right;
-    int r;
+    struct strip *strip = (struct strip *)step;
+    int r = leat_component_bool(component, "strip_left", -1, &strip->is_left, err);
 
-    (void)kind;
-    r = leat_component_bool(component, "strip_left", -1, &is_left, err);
     if (r == 0)
-        r = leat_component_bool(component, "strip_right", -1, &is_right, err);
-    if (r < 0)
-        return r;
-    strip = leat_normalize_step_allocate(sizeof(*strip));
-    if (!strip)
-        return -ENOMEM;
-    strip->is_left = is_left;
-    strip->is_right = is_right;
-    leat_normalize_step_describe(&strip->base, "Strip%s%s", is_left ? " left" : "",
-                                 is_right ? " right" : "");
-    *ret_step = &strip->base;
-    return 0;
+        r = leat_component_bool(component, "strip_right", -1, &strip->is_right, err);
+    leat_normalize_step_describe(step, "Strip%s%s", strip->is_left ? " left" : "",
+                                 strip->is_right ? " right" : "");
+    return r;
 }
 
 /* Prepend. The new characters share the origin of the first one; nothing before an empty text. */
@@ -100,25 +88,26 @@ static int run_prepend(const struct leat_normalize_step *step,
     return leat_writer_end(&writer, text);
 }
 
-static int load_prepend(const struct leat_normalize_step_kind *kind,
-                        const struct leat_component *component,
-                        struct leat_normalize_step **ret_step, struct leat_error *err) {
-    struct prepend *prepend;
+static void deinit_prepend(struct leat_normalize_step *step) {
+    free(((struct prepend *)step)->bytes);
+}
+
+static int load_prepend(struct leat_normalize_step *step, const struct leat_component *component,
+                        struct leat_error *err) {
+    struct prepend *prepend = (struct prepend *)step;
     const char *bytes;
     size_t n_bytes;
-    int r;
+    int r = leat_component_string(component, "prepend", NULL, &bytes, &n_bytes, err);
 
-    (void)kind;
-    r = leat_component_string(component, "prepend", NULL, &bytes, &n_bytes, err);
     if (r < 0)
         return r;
-    prepend = leat_normalize_step_allocate(sizeof(*prepend) + n_bytes);
-    if (!prepend)
+    prepend->bytes = malloc(n_bytes + 1);
+    if (!prepend->bytes)
         return -ENOMEM;
-    prepend->n_bytes = (uint32_t)n_bytes;
     memcpy(prepend->bytes, bytes, n_bytes);
-    leat_normalize_step_describe(&prepend->base, "Prepend \"%.64s\"", bytes);
-    *ret_step = &prepend->base;
+    prepend->n_bytes = (uint32_t)n_bytes;
+    step->n_bytes += n_bytes;
+    leat_normalize_step_describe(step, "Prepend \"%.64s\"", bytes);
     return 0;
 }
 
@@ -167,26 +156,21 @@ static int run_byte_level(const struct leat_normalize_step *step,
     return r < 0 ? r : leat_writer_end(&writer, text);
 }
 
-static int load_byte_level(const struct leat_normalize_step_kind *kind,
-                           const struct leat_component *component,
-                           struct leat_normalize_step **ret_step, struct leat_error *err) {
-    struct byte_level *byte_level = leat_normalize_step_allocate(sizeof(*byte_level));
+static int load_byte_level(struct leat_normalize_step *step, const struct leat_component *component,
+                           struct leat_error *err) {
+    struct byte_level *byte_level = (struct byte_level *)step;
 
-    (void)kind;
     (void)component;
     (void)err;
-    if (!byte_level)
-        return -ENOMEM;
     for (uint32_t b = 0; b < 256; b++)
         byte_level->lengths[b] =
             (uint8_t)leat_byte_level_map((uint8_t)b, byte_level->characters[b]);
-    *ret_step = &byte_level->base;
     return 0;
 }
 
 const struct leat_normalize_step_kind leat_normalize_step_strip = {
-    .name = "Strip", .load = load_strip, .run = run_strip};
+    "Strip", sizeof(struct strip), load_strip, run_strip, NULL, 0};
 const struct leat_normalize_step_kind leat_normalize_step_prepend = {
-    .name = "Prepend", .load = load_prepend, .run = run_prepend};
+    "Prepend", sizeof(struct prepend), load_prepend, run_prepend, deinit_prepend, 0};
 const struct leat_normalize_step_kind leat_normalize_step_byte_level = {
-    .name = "ByteLevel", .load = load_byte_level, .run = run_byte_level};
+    "ByteLevel", sizeof(struct byte_level), load_byte_level, run_byte_level, NULL, 0};

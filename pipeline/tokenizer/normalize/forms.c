@@ -23,11 +23,6 @@ struct leat_form_item {
     uint8_t class;
 };
 
-struct form {
-    struct leat_normalize_step base;
-    enum leat_form form;
-};
-
 static bool is_composing(enum leat_form form) {
     return form == LEAT_FORM_NFC || form == LEAT_FORM_NFKC;
 }
@@ -297,25 +292,11 @@ static int run_form(const struct leat_normalize_step *step,
                     struct leat_normalize_step_memory *memory, struct leat_text_view *text,
                     struct leat_error *err) {
     (void)err;
-    return leat_form_run(((const struct form *)step)->form, memory, text);
-}
-
-static int load_form(const struct leat_normalize_step_kind *kind,
-                     const struct leat_component *component, struct leat_normalize_step **ret_step,
-                     struct leat_error *err) {
-    struct form *form = leat_normalize_step_allocate(sizeof(*form));
-
-    (void)component;
-    (void)err;
-    if (!form)
-        return -ENOMEM;
-    form->form = (enum leat_form)kind->variant;
-    *ret_step = &form->base;
-    return 0;
+    return leat_form_run((enum leat_form)step->kind->variant, memory, text);
 }
 
 #define KIND(name, form)                                                                           \
-    { name, load_form, run_form, NULL, form }
+    { name, sizeof(struct leat_normalize_step), NULL, run_form, NULL, form }
 
 const struct leat_normalize_step_kind leat_normalize_step_nfc = KIND("NFC", LEAT_FORM_NFC);
 const struct leat_normalize_step_kind leat_normalize_step_nfd = KIND("NFD", LEAT_FORM_NFD);

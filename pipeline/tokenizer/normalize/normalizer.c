@@ -48,16 +48,6 @@ static const struct {
     {{"prepend", NULL, NULL}, "Prepend"},
 };
 
-void *leat_normalize_step_allocate(size_t n_bytes) {
-    struct leat_normalize_step *step = calloc(1, n_bytes);
-
-    if (step) {
-        step->n_bytes = n_bytes;
-        step->growth = LEAT_NORMALIZE_STEP_GROWTH;
-    }
-    return step;
-}
-
 void leat_normalize_step_describe(struct leat_normalize_step *step, const char *format, ...) {
     size_t n = strlen(step->description);
     va_list args;
@@ -143,14 +133,17 @@ static int load(struct leat_normalizer *normalizer, const struct leat_component 
     if (normalizer->n_steps == STEPS_MAX)
         return leat_component_error(component, err, "has more than %d normalizers", STEPS_MAX);
     kind = find_kind(name);
-    r = kind->load(kind, component, &step, err);
-    if (r < 0)
-        return r;
+    step = calloc(1, kind->size);
+    if (!step)
+        return -ENOMEM;
+    normalizer->steps[normalizer->n_steps++] = step;
     step->kind = kind;
+    step->n_bytes = kind->size;
+    step->growth = LEAT_NORMALIZE_STEP_GROWTH;
+    r = kind->load ? kind->load(step, component, err) : 0;
     if (!step->description[0])
         leat_normalize_step_describe(step, "%s", name);
-    normalizer->steps[normalizer->n_steps++] = step;
-    return 0;
+    return r;
 }
 
 static void describe(struct leat_normalizer *normalizer) {
@@ -197,15 +190,8 @@ struct leat_normalizer *leat_normalizer_free(struct leat_normalizer *normalizer)
 
 /* Running. */
 
-int leat_normalizer_context_new(const struct leat_normalizer *normalizer,
-                                struct leat_normalizer_context **ret_context) {
-    struct leat_normalizer_context *context = calloc(1, sizeof(*context));
-
-    (void)normalizer;
-    if (!context)
-        return -ENOMEM;
-    *ret_context = context;
-    return 0;
+struct leat_normalizer_context *leat_normalizer_context_new(void) {
+    return calloc(1, sizeof(struct leat_normalizer_context));
 }
 
 struct leat_normalizer_context *

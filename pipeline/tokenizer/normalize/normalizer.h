@@ -20,8 +20,8 @@ int leat_normalizer_new(const struct leat_component *component,
                         struct leat_normalizer **ret_normalizer, struct leat_error *err);
 struct leat_normalizer *leat_normalizer_free(struct leat_normalizer *normalizer);
 
-int leat_normalizer_context_new(const struct leat_normalizer *normalizer,
-                                struct leat_normalizer_context **ret_context);
+/* NULL: memory ran out. */
+struct leat_normalizer_context *leat_normalizer_context_new(void);
 struct leat_normalizer_context *
 leat_normalizer_context_free(struct leat_normalizer_context *context);
 

@@ -271,29 +271,21 @@ static int load_tables(struct precompiled *precompiled, const struct leat_compon
     return r < 0 ? r : leat_char_table_init(&precompiled->table, &source);
 }
 
-static int load_precompiled(const struct leat_normalize_step_kind *kind,
-                            const struct leat_component *component,
-                            struct leat_normalize_step **ret_step, struct leat_error *err) {
-    struct precompiled *precompiled = leat_normalize_step_allocate(sizeof(*precompiled));
-    int r;
+static int load_precompiled(struct leat_normalize_step *step,
+                            const struct leat_component *component, struct leat_error *err) {
+    struct precompiled *precompiled = (struct precompiled *)step;
+    int r = load_tables(precompiled, component, err);
 
-    (void)kind;
-    if (!precompiled)
-        return -ENOMEM;
-    r = load_tables(precompiled, component, err);
-    if (r < 0) {
-        deinit_precompiled(&precompiled->base);
-        free(precompiled);
+    if (r < 0)
         return r;
-    }
     precompiled->table.ascii.blanks[2] = LEAT_ASCII_NONE; /* "\r\n" is one cluster */
     precompiled->table.maps_ascii &= keeps_line_end(&precompiled->map);
     precompiled->base.growth = leat_charsmap_longest(&precompiled->map) + 1;
     precompiled->base.n_bytes += 4 * (size_t)precompiled->map.n_units +
                                  precompiled->map.n_replacements + precompiled->table.n_bytes;
-    *ret_step = &precompiled->base;
     return 0;
 }
 
 const struct leat_normalize_step_kind leat_normalize_step_precompiled = {
-    "Precompiled", load_precompiled, run_precompiled, deinit_precompiled, 0};
+    "Precompiled",   sizeof(struct precompiled), load_precompiled,
+    run_precompiled, deinit_precompiled,         0};

@@ -294,8 +294,9 @@ static int compile(struct replace *replace, const struct leat_component *pattern
     return r;
 }
 
-static int load_into(struct replace *replace, const struct leat_component *component,
-                     struct leat_error *err) {
+static int load_replace(struct leat_normalize_step *step, const struct leat_component *component,
+                        struct leat_error *err) {
+    struct replace *replace = (struct replace *)step;
     struct leat_component pattern, regex;
     const char *text;
     size_t n_bytes;
@@ -324,24 +325,5 @@ static int load_into(struct replace *replace, const struct leat_component *compo
     return 0;
 }
 
-static int load_replace(const struct leat_normalize_step_kind *kind,
-                        const struct leat_component *component,
-                        struct leat_normalize_step **ret_step, struct leat_error *err) {
-    struct replace *replace = leat_normalize_step_allocate(sizeof(*replace));
-    int r;
-
-    (void)kind;
-    if (!replace)
-        return -ENOMEM;
-    r = load_into(replace, component, err);
-    if (r < 0) {
-        deinit_replace(&replace->base);
-        free(replace);
-        return r;
-    }
-    *ret_step = &replace->base;
-    return 0;
-}
-
 const struct leat_normalize_step_kind leat_normalize_step_replace = {
-    "Replace", load_replace, run_replace, deinit_replace, 0};
+    "Replace", sizeof(struct replace), load_replace, run_replace, deinit_replace, 0};

@@ -35,14 +35,16 @@ struct leat_normalize_step {
 
 struct leat_normalize_step_kind {
     const char *name; /* the `type` */
-    /* Loads a step (its kind is set by the caller). 0 or a negative errno with err set. */
-    int (*load)(const struct leat_normalize_step_kind *kind, const struct leat_component *component,
-                struct leat_normalize_step **ret_step, struct leat_error *err);
+    size_t size;      /* of a step */
+    /* Loads into a step that is zeroed but for its base. 0; -ENOMEM; other errors with err set.
+     * NULL: there is nothing to load. */
+    int (*load)(struct leat_normalize_step *step, const struct leat_component *component,
+                struct leat_error *err);
     /* 0, -ENOMEM, -E2BIG; other errors with err set. */
     int (*run)(const struct leat_normalize_step *step, struct leat_normalize_step_memory *memory,
                struct leat_text_view *text, struct leat_error *err);
     void (*deinit)(struct leat_normalize_step *step); /* what a step holds; NULL: nothing */
-    int variant;                                      /* for `load`, where several kinds share it */
+    int variant;                                      /* where several kinds share functions */
 };
 
 extern const struct leat_normalize_step_kind leat_normalize_step_bert, leat_normalize_step_strip,
@@ -51,8 +53,6 @@ extern const struct leat_normalize_step_kind leat_normalize_step_bert, leat_norm
     leat_normalize_step_nmt, leat_normalize_step_precompiled, leat_normalize_step_replace,
     leat_normalize_step_prepend, leat_normalize_step_byte_level;
 
-/* Zeroed memory for a step that is n_bytes large, NULL if there is none. */
-void *leat_normalize_step_allocate(size_t n_bytes);
 /* Appends to a description what fits. */
 __attribute__((format(printf, 2, 3))) void
 leat_normalize_step_describe(struct leat_normalize_step *step, const char *format, ...);
