@@ -25,10 +25,6 @@ static void trim_done(struct leat_task *task) {
     ((struct leat_heap *)task)->is_out = false;
 }
 
-void leat_heap_freed(struct leat_heap *heap) {
-    heap->is_due = true;
-}
-
 void leat_heap_tick(struct leat_heap *heap, struct leat_scheduler *scheduler) {
     if (!heap->is_due || heap->is_out)
         return;

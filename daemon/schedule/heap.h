@@ -15,7 +15,5 @@ struct leat_heap {
 
 /* Sets up malloc for a limit; before any thread is made. */
 void leat_heap_limit(void);
-/* Much memory was freed, as by a run that has ended. */
-void leat_heap_freed(struct leat_heap *heap);
 /* About once a second. */
 void leat_heap_tick(struct leat_heap *heap, struct leat_scheduler *scheduler);

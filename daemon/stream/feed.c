@@ -613,7 +613,7 @@ static void free_feed(struct leat_feed *feed) {
     leat_streams_unref(&feeds->streams, feed->stream);
     feed->ops->end(feed->share);
     free(feed);
-    leat_heap_freed(&feeds->heap);
+    feeds->heap.is_due = true; /* much memory was freed */
     leat_env_ended(feeds->env);
 }
 

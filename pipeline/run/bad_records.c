@@ -41,10 +41,6 @@ int leat_bad_records_meet(struct leat_bad_records *bad, uint32_t file,
     return 0;
 }
 
-void leat_bad_records_start_epoch(struct leat_bad_records *bad) {
-    bad->n_epoch = 0;
-}
-
 bool leat_bad_records_are_due(const struct leat_bad_records *bad) {
     return !bad->is_out && (bad->text.n_bytes > 0 || bad->text.failed);
 }

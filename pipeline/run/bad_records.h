@@ -27,7 +27,6 @@ void leat_bad_records_deinit(struct leat_bad_records *bad);
 int leat_bad_records_meet(struct leat_bad_records *bad, uint32_t file,
                           const struct leat_bad_record *record, bool is_written,
                           struct leat_error *err);
-void leat_bad_records_start_epoch(struct leat_bad_records *bad);
 
 /* True if a QUARANTINE job is due. */
 bool leat_bad_records_are_due(const struct leat_bad_records *bad);

@@ -38,14 +38,6 @@ void leat_horizon_reach(struct leat_horizon *horizon, uint64_t epoch) {
         horizon->reached = epoch;
 }
 
-void leat_horizon_set_credit(struct leat_horizon *horizon, uint64_t n_batches) {
-    horizon->n_credit = n_batches;
-}
-
-void leat_horizon_start_epoch(struct leat_horizon *horizon, uint64_t n_queued) {
-    horizon->n_queued_before = n_queued;
-}
-
 void leat_horizon_count_made(struct leat_horizon *horizon, uint64_t epoch) {
     if (horizon->made_epoch != epoch)
         horizon->n_made = 0;

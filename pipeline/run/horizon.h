@@ -31,9 +31,6 @@ void leat_horizon_init(struct leat_horizon *horizon, const struct leat_plan *pla
 
 /* A trainer has begun that epoch. */
 void leat_horizon_reach(struct leat_horizon *horizon, uint64_t epoch);
-void leat_horizon_set_credit(struct leat_horizon *horizon, uint64_t n_batches);
-/* Consumes the next epoch, before which n_queued batches were queued. */
-void leat_horizon_start_epoch(struct leat_horizon *horizon, uint64_t n_queued);
 /* Counts a batch of that epoch that is put into a slot. */
 void leat_horizon_count_made(struct leat_horizon *horizon, uint64_t epoch);
 

@@ -297,10 +297,6 @@ void leat_job_pool_unpark(struct leat_job_pool *pool) {
 
 /* ---- idle workspaces ---- */
 
-void leat_job_pool_tick(struct leat_job_pool *pool) {
-    pool->idle_is_due = true;
-}
-
 bool leat_job_pool_wants_idle(const struct leat_job_pool *pool, bool is_final) {
     return pool->can_idle && !pool->idle_is_out && pool->free_workspaces &&
            (is_final ? pool->n_out == 0 && !pool->has_ended : pool->idle_is_due);

@@ -75,8 +75,6 @@ void leat_job_pool_end_map(struct leat_job_pool *pool, struct leat_job *job);
 void leat_job_pool_park(struct leat_job_pool *pool, struct leat_job *job);
 void leat_job_pool_unpark(struct leat_job_pool *pool);
 
-/* Makes an IDLE job due. */
-void leat_job_pool_tick(struct leat_job_pool *pool);
 /* True if an IDLE job is due; is_final: the run has ended. */
 bool leat_job_pool_wants_idle(const struct leat_job_pool *pool, bool is_final);
 /* Fills a job with all free workspaces; takes them back. */

@@ -34,10 +34,6 @@ struct leat_batch_refs *leat_ordering_first(const struct leat_ordering *ordering
     return ordering->pass.order.batcher.queue.first;
 }
 
-bool leat_ordering_is_complete(const struct leat_ordering *ordering) {
-    return ordering->pass.is_complete;
-}
-
 static struct leat_horizon_place place_of(const struct leat_ordering *ordering) {
     const struct leat_pass *pass = &ordering->pass;
 
@@ -87,8 +83,8 @@ static void follow_pass(struct leat_ordering *ordering, uint64_t old_epoch) {
     struct leat_demand demand;
 
     if (epoch_is_over) {
-        leat_bad_records_start_epoch(&ordering->bad);
-        leat_horizon_start_epoch(ordering->horizon, pass->order.batcher.n_queued);
+        ordering->bad.n_epoch = 0;
+        ordering->horizon->n_queued_before = pass->order.batcher.n_queued;
     }
     if (pass->has_pending_end ||
         (leat_intake_is_mixed(ordering->feed->intake) && pass->is_complete))
@@ -103,10 +99,10 @@ static int end_pass(struct leat_ordering *ordering, bool epoch_is_over, struct l
     int r;
 
     if (ordering->options->only_builds) {
-        leat_pass_complete(pass);
+        pass->is_complete = true;
         return 0;
     }
-    leat_pass_count_records(pass, leat_row_feed_end_pass(ordering->feed));
+    pass->n_epoch_records += leat_row_feed_end_pass(ordering->feed);
     r = leat_pass_end(pass, epoch_is_over, &ordering->bad, err);
     if (r >= 0)
         follow_pass(ordering, old_epoch);

@@ -35,8 +35,6 @@ struct leat_demand leat_ordering_demand(const struct leat_ordering *ordering, bo
                                         bool is_cancelled);
 /* True if the run is as far ahead of its trainers as it may be. */
 bool leat_ordering_is_at_horizon(const struct leat_ordering *ordering);
-/* True if the run wants no more rows. */
-bool leat_ordering_is_complete(const struct leat_ordering *ordering);
 /* Bytes of references, of the state of order stages, and of bad records that wait for the disk. */
 uint64_t leat_ordering_bytes(const struct leat_ordering *ordering);
 

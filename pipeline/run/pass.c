@@ -58,10 +58,6 @@ int leat_pass_push(struct leat_pass *pass, size_t lane, struct leat_block *block
     return r == LEAT_ORDER_EPOCH_DONE ? LEAT_PASS_EPOCH_IS_OVER : LEAT_PASS_IS_OVER;
 }
 
-void leat_pass_count_records(struct leat_pass *pass, uint64_t n_records) {
-    pass->n_epoch_records += n_records;
-}
-
 static int fail_without_batches(const struct leat_pass *pass, const struct leat_bad_records *bad,
                                 struct leat_error *err) {
     char text[LEAT_ERROR_PRINT_MAX] = "";
@@ -147,10 +143,6 @@ int leat_pass_end(struct leat_pass *pass, bool epoch_is_over, const struct leat_
     else if (r == 0)
         r = end_epoch(pass, bad, err);
     return r < 0 ? fail_order(pass, err) : LEAT_PASS_GOES_ON;
-}
-
-void leat_pass_complete(struct leat_pass *pass) {
-    pass->is_complete = true;
 }
 
 int leat_pass_stop_at_limit(struct leat_pass *pass) {

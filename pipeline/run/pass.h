@@ -44,14 +44,10 @@ enum {
 /* Pushes rows of a block into that lane of the order, as leat_order_feed() does. */
 int leat_pass_push(struct leat_pass *pass, size_t lane, struct leat_block *block, uint32_t row,
                    uint32_t *n, struct leat_error *err);
-/* Counts records that were read. */
-void leat_pass_count_records(struct leat_pass *pass, uint64_t n_records);
 /* Ends the pass, and goes to the next one. epoch_is_over: no further pass of the epoch is wanted.
  * The epoch stays while its end is pending. */
 int leat_pass_end(struct leat_pass *pass, bool epoch_is_over, const struct leat_bad_records *bad,
                   struct leat_error *err);
-/* Ends a run that only builds a cache. */
-void leat_pass_complete(struct leat_pass *pass);
 /* Queues an end if all wanted batches are queued. 0 or -ENOMEM. */
 int leat_pass_stop_at_limit(struct leat_pass *pass);
 

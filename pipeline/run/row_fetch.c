@@ -30,7 +30,7 @@ uint64_t leat_row_fetch_bytes(const struct leat_row_fetch *fetch) {
 bool leat_row_fetch_has_first(const struct leat_row_fetch *fetch) {
     const struct leat_batch_refs *first = fetch->batcher->queue.first;
 
-    if (!first || !leat_row_store_has_evicted(fetch->store) || first->kind != LEAT_OUTPUT_BATCH)
+    if (!first || !fetch->store->evicted.first || first->kind != LEAT_OUTPUT_BATCH)
         return true;
     return first->is_planned && first->n_absent == 0;
 }
@@ -104,7 +104,7 @@ static int add_want(struct leat_row_fetch *fetch, struct leat_ref *ref,
         return -ENOMEM;
     fetch->wants[fetch->n_wants] = (struct leat_want){
         .ref = ref, .batch = batch, .target = target, .next = resident->first_want};
-    leat_resident_set_want(resident, fetch->n_wants++);
+    resident->first_want = fetch->n_wants++;
     batch->n_absent++;
     return 0;
 }
@@ -139,7 +139,7 @@ int leat_row_fetch_plan(struct leat_row_fetch *fetch, const struct leat_row_fetc
     struct leat_batch_refs *batch = fetch->batcher->queue.first;
     uint64_t n_window, n_bytes = 0;
 
-    if (!leat_row_store_has_evicted(fetch->store) || fetch->n_unissued > 0 || fetch->n_out > 0 ||
+    if (!fetch->store->evicted.first || fetch->n_unissued > 0 || fetch->n_out > 0 ||
         fetch->is_abandoned || fetch->n_planned == fetch->batcher->queue.n_batches)
         return 0;
     n_window = window_bytes(fetch, room->reserve_bytes);
@@ -212,7 +212,7 @@ static void add_rows(struct leat_row_fetch *fetch, struct leat_gather *gather,
     leat_block_ref(resident->block, 1);
     for (size_t i = resident->first_want; i != SIZE_MAX; i = fetch->wants[i].next)
         sorting[n++] = (struct sorting){.want = &fetch->wants[i], .index = i};
-    leat_resident_set_want(resident, SIZE_MAX);
+    resident->first_want = SIZE_MAX;
     qsort(sorting, n, sizeof(*sorting), by_place);
     for (size_t i = 0; i < n; i++) {
         const struct leat_want *want = sorting[i].want;

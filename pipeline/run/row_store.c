@@ -170,10 +170,6 @@ bool leat_row_store_evict(struct leat_row_store *store) {
     return true;
 }
 
-bool leat_row_store_has_evicted(const struct leat_row_store *store) {
-    return store->evicted.first != NULL;
-}
-
 static bool may_be_evicted(const struct leat_row_store *store,
                            const struct leat_queue_entry *entry) {
     const struct leat_block *block = entry->block;
@@ -251,10 +247,6 @@ void leat_resident_find_frame(struct leat_resident *resident, struct leat_cache_
         return;
     resident->frame = *frame;
     resident->file = leat_cache_file_ref(file);
-}
-
-void leat_resident_set_want(struct leat_resident *resident, size_t first_want) {
-    resident->first_want = first_want;
 }
 
 /* ---- batches ---- */

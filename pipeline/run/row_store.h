@@ -57,8 +57,6 @@ void leat_row_store_add(struct leat_row_store *store, const struct leat_queue_en
                         bool is_of_index);
 /* Evicts all blocks that can be, as memory is short. False: none could be. */
 bool leat_row_store_evict(struct leat_row_store *store);
-/* True if some block is evicted. */
-bool leat_row_store_has_evicted(const struct leat_row_store *store);
 
 /* Goes through the evicted blocks: the next one, or NULL. */
 void leat_row_store_rewind(struct leat_row_store *store);
@@ -66,7 +64,6 @@ struct leat_resident *leat_row_store_next(struct leat_row_store *store);
 /* Finds the frame of the block in the cache file, which may be NULL, if it has been written by now.
  */
 void leat_resident_find_frame(struct leat_resident *resident, struct leat_cache_file *file);
-void leat_resident_set_want(struct leat_resident *resident, size_t first_want);
 
 /* Pins the blocks of a batch until it is released. */
 void leat_row_store_pin(const struct leat_row_store *store, struct leat_batch_refs *batch);

@@ -404,7 +404,7 @@ static int idle_job(struct leat_run *run, bool is_final, struct leat_job **ret_j
 /* Batches that are ordered may still wait for memory, to make their blocks. */
 static bool has_ended(const struct leat_run *run) {
     return run->is_cancelled || (!run->delivery.outputs.first && !run->mapping.lacks_for_batch &&
-                                 (run->has_failed || leat_ordering_is_complete(&run->ordering)));
+                                 (run->has_failed || run->ordering.pass.is_complete));
 }
 
 /* Ends windows of own rows, and begins them. True: there may be more to do. */
@@ -420,8 +420,8 @@ static bool advance_window(struct leat_run *run, bool is_short) {
 }
 
 static int make_job(struct leat_run *run, struct leat_job **ret_job) {
-    leat_intake_start_turn(&run->intake);
-    leat_run_mapping_start_turn(&run->mapping);
+    run->intake.is_short = false;
+    run->mapping.is_short = run->mapping.lacks_for_batch = false;
     do { /* again if the turn brought a pass to its end */
         (void)leat_intake_take_end(&run->intake);
         consume(run);
@@ -568,7 +568,7 @@ void leat_run_reach(struct leat_run *run, uint64_t epoch) {
 }
 
 void leat_run_set_credit(struct leat_run *run, uint64_t n_batches) {
-    leat_horizon_set_credit(&run->horizon, n_batches);
+    run->horizon.n_credit = n_batches;
 }
 
 void leat_run_set_knobs(struct leat_run *run, const struct leat_knobs *knobs) {
@@ -596,7 +596,7 @@ bool leat_run_tick(struct leat_run *run) {
     struct leat_demand demand = demand_of(run);
 
     leat_run_trim(run);
-    leat_job_pool_tick(&run->jobs);
+    run->jobs.idle_is_due = true;
     return leat_intake_tick(&run->intake, &demand, run->mapping.lacks_for_batch) ||
            leat_job_pool_wants_idle(&run->jobs, false);
 }

@@ -301,32 +301,12 @@ enum leat_run_cache_step leat_run_cache_next_step(struct leat_run_cache *cache,
     return LEAT_CACHE_STEP_START;
 }
 
-void leat_run_cache_end_frame(struct leat_run_cache *cache) {
-    cache->next_frame++;
-}
-
-void leat_run_cache_set_skipped(struct leat_run_cache *cache) {
-    cache->has_skipped = true;
-}
-
-void leat_run_cache_set_scanned(struct leat_run_cache *cache) {
-    cache->state = LEAT_RUN_CACHE_SCANNED;
-}
-
-void leat_run_cache_set_building(struct leat_run_cache *cache) {
-    cache->next_frame = cache->file->n_frames;
-}
-
 const struct leat_cache_frame *leat_run_cache_start_reading(struct leat_run_cache *cache,
                                                             bool *ret_is_shard, size_t *ret_file) {
     cache->state = LEAT_RUN_CACHE_SCANNED;
     *ret_is_shard = cache->shard.n_shards > 0;
     *ret_file = *ret_is_shard ? leat_cache_shard_start(&cache->shard, cache->data) : 0;
     return cache->next_frame > 0 ? &cache->file->frames[cache->next_frame - 1] : NULL;
-}
-
-enum leat_cache_sifted leat_run_cache_sift(struct leat_run_cache *cache, struct leat_piece *piece) {
-    return leat_cache_shard_sift(&cache->shard, cache->data, piece);
 }
 
 /* ---- blocks ---- */

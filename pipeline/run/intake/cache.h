@@ -112,23 +112,13 @@ void leat_run_cache_next_pass(struct leat_run_cache *cache, bool reads_index);
 bool leat_run_cache_has_frames(const struct leat_run_cache *cache);
 enum leat_run_cache_step leat_run_cache_next_step(struct leat_run_cache *cache,
                                                   const struct leat_run_cache_view *view);
-/* Goes to the next frame, as the last one is queued. */
-void leat_run_cache_end_frame(struct leat_run_cache *cache);
-/* A frame became a count-only block, which takes no job. Others get a turn before the next one. */
-void leat_run_cache_set_skipped(struct leat_run_cache *cache);
 /* True if blocks of the pass before may still be on their way to the cache. */
 bool leat_run_cache_has_more_to_come(const struct leat_run_cache *cache,
                                      const struct leat_run_cache_view *view);
-/* Lets the scanner read the rest of this pass. */
-void leat_run_cache_set_scanned(struct leat_run_cache *cache);
-/* Builds on from where the file ends. */
-void leat_run_cache_set_building(struct leat_run_cache *cache);
 /* The last frame that was queued, behind which the scanner starts; NULL: none. is_shard: the run
  * builds a part of the cache, and starts in file *ret_file. */
 const struct leat_cache_frame *leat_run_cache_start_reading(struct leat_run_cache *cache,
                                                             bool *ret_is_shard, size_t *ret_file);
-/* Says whether a piece is of the part of the source that is built. */
-enum leat_cache_sifted leat_run_cache_sift(struct leat_run_cache *cache, struct leat_piece *piece);
 
 /* Sets where a MAP job loads its block from, or the item that it fills for the cache. with_frame:
  * the item is filled in any case, as the run needs its frame. */

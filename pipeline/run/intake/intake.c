@@ -151,14 +151,14 @@ struct leat_run_cache_view leat_intake_view(const struct leat_intake *intake,
 static void next_pass(struct leat_intake *intake, struct leat_lane *lane,
                       const struct leat_demand *demand, bool epoch_is_over) {
     leat_reader_next_pass(&lane->reader, epoch_is_over);
-    leat_lane_memory_next_pass(&lane->memory);
+    lane->memory.scan_wants = 0; /* of the last pass */
     leat_run_cache_next_pass(&intake->cache, leat_intake_view(intake, lane, demand).reads_index);
     leat_run_spans_next_pass(&intake->spans);
 }
 
 static void restart_pass(struct leat_intake *intake, struct leat_lane *lane) {
     leat_reader_restart(&lane->reader);
-    leat_lane_memory_next_pass(&lane->memory);
+    lane->memory.scan_wants = 0; /* of the last pass */
     intake->has_new_end = true;
 }
 
@@ -175,7 +175,7 @@ static int end_scan(struct leat_intake *intake, struct leat_lane *lane,
 
     intake->has_new_end = true;
     if (is_for_cache) {
-        leat_run_spans_end_building(&intake->spans);
+        intake->spans.is_building = false;
         restart_pass(intake, lane);
         leat_run_cache_next_pass(&intake->cache,
                                  leat_intake_view(intake, lane, demand).reads_index);
@@ -188,7 +188,7 @@ static int end_scan(struct leat_intake *intake, struct leat_lane *lane,
 /* Queues the failure behind the blocks that were read before it. */
 static int fail_scan(struct leat_intake *intake, struct leat_lane *lane,
                      const struct leat_error *error, struct leat_error *err) {
-    leat_reader_end(&lane->reader);
+    lane->reader.has_ended = true;
     return leat_lane_add(lane,
                          (struct leat_queue_entry){
                              .state = LEAT_ENTRY_PASS_END,
@@ -217,10 +217,9 @@ bool leat_intake_tick(struct leat_intake *intake, const struct leat_demand *dema
 
     for (size_t i = 0; i < intake->n_lanes; i++) {
         struct leat_lane *lane = &intake->lanes[i];
-        bool is_needed =
-            lane->memory.map_wants > 0
-                ? maps_wait || !demand->is_over
-                : !demand->is_over && !lane->reader.has_ended && may_scan(lane, demand);
+        bool is_needed = lane->memory.map_wants > 0 ? maps_wait || !demand->is_over
+                                                    : !demand->is_over && !lane->reader.has_ended &&
+                                                          may_scan(lane, demand);
 
         is_starved |= leat_lane_memory_tick(&lane->memory, is_needed);
     }
@@ -268,7 +267,7 @@ static int add_frame(struct leat_intake *intake, struct leat_lane *lane,
     if (!is_count_only)
         return 0;
     intake->has_new_end = true;
-    leat_run_cache_set_skipped(&intake->cache);
+    intake->cache.has_skipped = true; /* others get a turn before the next frame */
     return leat_fast_forward_add_block(&intake->forward, &lane->memory, lane->index, entry,
                                        frame->n_rows, intake->cache.is_index)
                ? 0
@@ -333,11 +332,11 @@ static int queue_spans(struct leat_intake *intake, struct leat_lane *lane,
         if (file && leat_run_cache_has_more_to_come(&intake->cache, &view))
             return 0;
         if (intake->cache.is_builder) {
-            leat_run_spans_start_building(&intake->spans);
-            leat_run_cache_set_building(&intake->cache);
+            intake->spans.is_building = true;
+            intake->cache.next_frame = intake->cache.file->n_frames;
             start_reading(intake, lane);
         }
-        leat_run_cache_set_scanned(&intake->cache);
+        intake->cache.state = LEAT_RUN_CACHE_SCANNED;
         return 1;
     }
     r = leat_run_spans_start_pass(&intake->spans, file, intake->cache.generation,
@@ -375,7 +374,7 @@ static int queue_frames(struct leat_intake *intake, struct leat_lane *lane,
                                                    .is_whole = true},
                           err);
             if (r == 0)
-                leat_run_cache_end_frame(cache);
+                cache->next_frame++;
             break;
         case LEAT_CACHE_STEP_END:
             return end_scan(intake, lane, demand, cache->file->n_records, err);
@@ -391,10 +390,6 @@ static int queue_frames(struct leat_intake *intake, struct leat_lane *lane,
 }
 
 /* ---- jobs ---- */
-
-void leat_intake_start_turn(struct leat_intake *intake) {
-    intake->is_short = false;
-}
 
 bool leat_intake_take_end(struct leat_intake *intake) {
     bool has_new_end = intake->has_new_end;
@@ -545,11 +540,11 @@ static bool take_piece(struct leat_intake *intake, struct leat_lane *lane,
 
     if (piece->span.n_records == 0)
         return true;
-    sifted = leat_run_cache_sift(&intake->cache, piece);
+    sifted = leat_cache_shard_sift(&intake->cache.shard, intake->cache.data, piece);
     if (sifted != LEAT_CACHE_SIFT_TAKE)
         return sifted == LEAT_CACHE_SIFT_SKIP;
     intake->counts.figures.n_source_records += piece->span.n_records;
-    leat_reader_count_piece(&lane->reader, piece);
+    lane->reader.end_record = piece->record + piece->span.n_records;
     if (*r == 0)
         *r = queue_piece(intake, lane, demand, piece, err);
     return true;

@@ -101,8 +101,6 @@ struct leat_room leat_intake_room(const struct leat_intake *intake);
 void leat_intake_start_pass(struct leat_intake *intake, struct leat_lane *lane,
                             const struct leat_demand *demand, uint64_t epoch, uint64_t pass);
 
-/* Begins a turn, in which jobs are asked for until none is due. */
-void leat_intake_start_turn(struct leat_intake *intake);
 /* Returns has_new_end, and clears it. */
 bool leat_intake_take_end(struct leat_intake *intake);
 

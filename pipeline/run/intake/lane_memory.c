@@ -167,10 +167,6 @@ void leat_lane_memory_end_scan(struct leat_lane_memory *memory, const struct lea
     memory->scan_wants = job->wants_bytes;
 }
 
-void leat_lane_memory_next_pass(struct leat_lane_memory *memory) {
-    memory->scan_wants = 0;
-}
-
 /* ---- how much at once ---- */
 
 static uint64_t beyond(uint64_t needed, uint64_t there) {

@@ -51,8 +51,6 @@ void leat_lane_memory_count_block(struct leat_lane_memory *memory, struct leat_b
 size_t leat_lane_memory_start_scan(struct leat_lane_memory *memory);
 /* Counts the buffers of a SCAN job again, as they may have grown. */
 void leat_lane_memory_end_scan(struct leat_lane_memory *memory, const struct leat_scan_job *job);
-/* Forgets what the last pass wanted. */
-void leat_lane_memory_next_pass(struct leat_lane_memory *memory);
 
 /* Bytes that n_more blocks behind n_unmapped ones need beyond what the lane has. */
 uint64_t leat_lane_memory_growth(const struct leat_lane_memory *memory, size_t n_unmapped,

@@ -12,10 +12,6 @@ void leat_run_mapping_deinit(struct leat_run_mapping *mapping) {
     leat_note_list_deinit(&mapping->notes);
 }
 
-void leat_run_mapping_start_turn(struct leat_run_mapping *mapping) {
-    mapping->is_short = mapping->lacks_for_batch = false;
-}
-
 void leat_run_mapping_tell_job(const struct leat_run_mapping *mapping, struct leat_map_job *job) {
     const struct leat_intake *intake = mapping->intake;
 

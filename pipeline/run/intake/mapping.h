@@ -9,14 +9,12 @@ struct leat_run_mapping {
     struct leat_job_pool *jobs;
     struct leat_note_list notes; /* lines of stages */
     bool is_short;               /* In this turn less was mapped for want of memory, */
-    bool lacks_for_batch;          /* and this was a block that a batch needs. */
+    bool lacks_for_batch;        /* and this was a block that a batch needs. */
 };
 
 void leat_run_mapping_init(struct leat_run_mapping *mapping, struct leat_intake *intake,
                            struct leat_job_pool *jobs);
 void leat_run_mapping_deinit(struct leat_run_mapping *mapping);
-/* Begins a turn, in which jobs are asked for until none is due. */
-void leat_run_mapping_start_turn(struct leat_run_mapping *mapping);
 
 /* The next job of the lane: 1; 0: none is due; -errno: the run fails. */
 int leat_run_mapping_job(struct leat_run_mapping *mapping, struct leat_lane *lane,

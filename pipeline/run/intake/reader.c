@@ -66,10 +66,6 @@ void leat_reader_extend(struct leat_reader *reader, uint64_t n_epochs) {
     start_scan(reader);
 }
 
-void leat_reader_end(struct leat_reader *reader) {
-    reader->has_ended = true;
-}
-
 void leat_reader_next_pass(struct leat_reader *reader, bool epoch_is_over) {
     leat_decode_ahead_reset(&reader->ahead);
     leat_scan_stop(&reader->scan);
@@ -144,8 +140,4 @@ bool leat_reader_end_job(struct leat_reader *reader, const struct leat_scan_job 
     reader->is_out = reader->is_stale = false;
     leat_decode_ahead_follow(&reader->ahead, job);
     return was_stale;
-}
-
-void leat_reader_count_piece(struct leat_reader *reader, const struct leat_piece *piece) {
-    reader->end_record = piece->record + piece->span.n_records;
 }

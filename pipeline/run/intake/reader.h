@@ -38,8 +38,6 @@ bool leat_reader_wants_epoch(const struct leat_reader *reader, uint64_t epoch);
 bool leat_reader_wants_pass(const struct leat_reader *reader, uint64_t pass);
 /* Sets the number of epochs. */
 void leat_reader_extend(struct leat_reader *reader, uint64_t n_epochs);
-/* Ends reading, as it has failed. */
-void leat_reader_end(struct leat_reader *reader);
 
 /* Goes on with the next pass, or ends. */
 void leat_reader_next_pass(struct leat_reader *reader, bool epoch_is_over);
@@ -66,5 +64,3 @@ void leat_reader_start_job(struct leat_reader *reader, size_t max_bytes, size_t 
 void leat_reader_abort_job(struct leat_reader *reader);
 /* Takes a SCAN job back. True: its pass is no longer wanted. */
 bool leat_reader_end_job(struct leat_reader *reader, const struct leat_scan_job *job);
-/* Counts a piece that is queued. */
-void leat_reader_count_piece(struct leat_reader *reader, const struct leat_piece *piece);

@@ -209,14 +209,6 @@ enum leat_span_scan leat_run_spans_end_scan(struct leat_run_spans *spans,
     return LEAT_SPAN_SCAN_AGAIN;
 }
 
-void leat_run_spans_start_building(struct leat_run_spans *spans) {
-    spans->is_building = true;
-}
-
-void leat_run_spans_end_building(struct leat_run_spans *spans) {
-    spans->is_building = false;
-}
-
 static int take_numbers(struct leat_run_spans *spans, const struct leat_cache_file *file,
                         uint64_t generation, struct leat_error *err) {
     int r = 0;

@@ -76,9 +76,6 @@ static inline bool leat_run_spans_have_places(const struct leat_run_spans *spans
     return spans->is_counted && !spans->is_of_cache && !spans->is_building;
 }
 
-/* Begins and ends the pass that reads for the cache alone. */
-void leat_run_spans_start_building(struct leat_run_spans *spans);
-void leat_run_spans_end_building(struct leat_run_spans *spans);
 /* Takes the numbers of records from a complete cache file, and draws the order of that pass. 0 or
  * -errno. -EINVAL: there are fewer blocks than lanes. */
 int leat_run_spans_start_pass(struct leat_run_spans *spans, const struct leat_cache_file *file,

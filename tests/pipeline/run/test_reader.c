@@ -61,7 +61,7 @@ static void test_epochs(void **state) {
     expect(&world.reader, 7, 0, true);
     leat_reader_extend(&world.reader, 3);
     expect(&world.reader, 7, 0, false);
-    leat_reader_end(&world.reader);
+    world.reader.has_ended = true;
     expect(&world.reader, 7, 0, true);
     close_world(&world);
 }
