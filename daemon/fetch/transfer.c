@@ -306,7 +306,6 @@ static int begin_attempt(struct leat_transfer *transfer, struct leat_error *err)
         transfer->begun_ns = leat_now_ns();
     transfer->is_active = true;
     transfer->all->n_active++;
-    transfer->all->n_requests++;
     return 0;
 }
 

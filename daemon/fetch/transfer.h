@@ -73,7 +73,6 @@ struct leat_transfers {
     CURLM *multi;
     struct leat_transfer *first, *last; /* all, in the order in which they came */
     size_t n_active;
-    uint64_t n_requests; /* so far */
 };
 
 int leat_transfers_init(struct leat_transfers *transfers,

@@ -206,7 +206,6 @@ void leat_broadcast_join(struct leat_broadcast *broadcast, struct leat_broadcast
     reader->next.step = round + reader->rank;
     reader->end_epoch =
         reader->n_epochs > 0 ? reader->next.epoch + reader->n_epochs : LEAT_BROADCAST_NO_LIMIT;
-    broadcast->n_readers++;
 }
 
 static enum leat_broadcast_taken_kind finish_reader(struct leat_broadcast_reader *reader,
@@ -359,7 +358,6 @@ void leat_broadcast_leave(struct leat_broadcast_reader *reader) {
     forget_reader(reader);
     while (reader->n_holds > reader->n_announced)
         remove_hold(reader, reader->n_holds - 1);
-    reader->broadcast->n_readers--;
 }
 
 /* ---- actions ---- */

@@ -73,11 +73,10 @@ struct leat_broadcast_run {
     uint64_t n_batches, n_outputs;
     uint64_t retry_at; /* n_outputs at which it looks for a successor again */
     uint32_t backoff;
-    uint32_t n_slots; /* of its ring */
-    bool is_starved;  /* a batch waits for a slot, and none is free */
-    bool is_full;     /* it is starved because all slots are held: no reader may join */
-    bool has_ended;   /* nothing more comes from it */
-    bool has_failed;  /* it ended with an error */
+    bool is_starved; /* a batch waits for a slot, and none is free */
+    bool is_full;    /* it is starved because all slots are held: no reader may join */
+    bool has_ended;  /* nothing more comes from it */
+    bool has_failed; /* it ended with an error */
     bool is_closed;
     struct leat_broadcast_run *next_action;
     bool has_action;
@@ -131,7 +130,7 @@ struct leat_broadcast {
     struct leat_broadcast_reader *first_woken, **last_woken;
     struct leat_broadcast_reader *first_asking, **last_asking;
     struct leat_broadcast_run *first_action, **last_action;
-    uint32_t n_runs, n_readers;
+    uint32_t n_runs;
     uint64_t n_moves, n_detached; /* readers that went on at a successor, or were let go */
     uint64_t n_parted;            /* readers let go because a ring could not grow as promised */
 };

@@ -17,7 +17,7 @@ struct leat_measurement {
     /* the sample */
     uint64_t n_bytes, n_records; /* read and cut, after decompression */
     uint64_t n_rows;             /* that came out of the pass */
-    uint64_t n_batches, n_batch_rows, n_batch_bytes;
+    uint64_t n_batches, n_batch_rows;
     uint64_t n_early_batches; /* that were full before the end of the sample */
     uint64_t elapsed_ns;
     bool is_all; /* The sample is all of an epoch. */

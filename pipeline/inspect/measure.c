@@ -380,7 +380,6 @@ static int try_batch(struct trial *trial, struct leat_batch_refs *batch) {
         leat_collate_execute(job);
         result->collate_ns += busy(trial) - start_ns;
         result->n_collated_rows += batch->n_refs;
-        result->n_batch_bytes += job->items[0].used_bytes;
     }
     free(job);
     free(memory);

@@ -32,15 +32,6 @@ static bool is_hidden(const struct leat_plan *plan, const struct leat_plan_link 
            made->stage <= plan->n_stages;
 }
 
-/* Marks the column as needed, with those that it is made of. */
-static void need(struct leat_plan *plan, uint32_t column) {
-    plan->is_needed[column] = true;
-    while (plan->fields[column].made != LEAT_MADE_OF_RECORDS) {
-        column = plan->fields[column].of;
-        plan->is_needed[column] = true;
-    }
-}
-
 /* Stages that the whole stream does not need run here, so every column with a name is marked as
  * needed. Of the others only those are that a stage reads on the way: to make them may fail. */
 static void mark(struct leat_plan *plan, int after_stage) {
@@ -51,14 +42,14 @@ static void mark(struct leat_plan *plan, int after_stage) {
             plan->is_needed[plan->makes[i].column] = false;
     for (uint32_t i = 0; i < plan->n_columns; i++)
         if (plan->is_needed[i])
-            need(plan, i);
+            leat_plan_need(plan, i);
     for (int stage = after_stage + 1; stage > 0; stage--)
         for (size_t i = 0; i < plan->n_reads; i++) {
             const struct leat_plan_link *read = &plan->reads[i];
 
             if (read->stage == (uint32_t)stage &&
                 (read->result < 0 || plan->is_needed[read->result]))
-                need(plan, read->column);
+                leat_plan_need(plan, read->column);
         }
 }
 

@@ -10,14 +10,9 @@ static const struct leat_codec_ops *const codecs[] = {
     &leat_codec_gzip, &leat_codec_zstd, &leat_codec_lz4, &leat_codec_bzip2, &leat_codec_xz,
 };
 
-static uint32_t little_endian(const uint8_t *bytes) {
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
 /* True of a frame of zstd or lz4 that holds no data. */
 static bool is_skippable(const uint8_t *head, size_t n_bytes) {
-    return n_bytes >= 8 && (little_endian(head) & 0xfffffff0U) == 0x184d2a50U;
+    return n_bytes >= 8 && (leat_codec_number(head) & 0xfffffff0U) == 0x184d2a50U;
 }
 
 /* Where frames without data come first, what follows them decides. If that is out of sight, the
@@ -26,7 +21,7 @@ const struct leat_codec_ops *leat_codec_find(const uint8_t *head, size_t n_bytes
     bool has_skippables = false;
 
     while (is_skippable(head, n_bytes)) {
-        size_t n = 8 + (size_t)little_endian(head + 4);
+        size_t n = 8 + (size_t)leat_codec_number(head + 4);
 
         has_skippables = true;
         if (n >= n_bytes)

@@ -61,6 +61,11 @@ struct leat_codec_ops {
     bool (*adopt)(void *state, void *before);
 };
 
+static inline uint32_t leat_codec_number(const uint8_t *bytes) { /* little endian */
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
 /* The format of a file that begins so; NULL: it is not compressed. */
 const struct leat_codec_ops *leat_codec_find(const uint8_t *head, size_t n_bytes);
 

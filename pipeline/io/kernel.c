@@ -21,23 +21,19 @@ static int try_seals(void) {
     return code;
 }
 
-static int try_pidfd(void) {
-    int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+/* Closes what a call has opened; what the call failed with, or 0. */
+static int close_tried(long fd) {
+    return fd < 0 || close((int)fd) < 0 ? errno : 0;
+}
 
-    if (fd < 0)
-        return errno;
-    (void)close(fd);
-    return 0;
+static int try_pidfd(void) {
+    return close_tried(syscall(SYS_pidfd_open, getpid(), 0));
 }
 
 static int try_openat2(void) {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
-    int fd = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
 
-    if (fd < 0)
-        return errno;
-    (void)close(fd);
-    return 0;
+    return close_tried(syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how)));
 }
 
 static int try_groups(void) {

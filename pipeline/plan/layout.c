@@ -20,8 +20,7 @@
 
 /* ---- what is needed ---- */
 
-/* Marks the column as needed, with those that it is made of, down to one in the block. */
-static void need_column(struct leat_plan *plan, uint32_t column) {
+void leat_plan_need(struct leat_plan *plan, uint32_t column) {
     plan->is_needed[column] = true;
     while (plan->fields[column].made != LEAT_MADE_OF_RECORDS) {
         column = plan->fields[column].of;
@@ -65,7 +64,7 @@ static void find_alive(struct leat_plan *plan, const struct leat_planner *planne
             const struct leat_planner_edge *use = &planner->uses.items[i];
 
             if (use->stage == stage && (use->result < 0 || plan->is_needed[use->result]))
-                need_column(plan, use->column);
+                leat_plan_need(plan, use->column);
         }
     }
 }
@@ -74,11 +73,11 @@ static void find_alive(struct leat_plan *plan, const struct leat_planner *planne
 static void find_needed(struct leat_plan *plan, const struct leat_planner *planner,
                         bool *is_stage_alive) {
     for (size_t i = 0; i < planner->n_names; i++) {
-        need_column(plan, planner->names[i].column);
+        leat_plan_need(plan, planner->names[i].column);
         keep_column(plan, planner->names[i].column);
     }
     for (size_t i = 0; i < planner->keeps.n_items; i++) {
-        need_column(plan, planner->keeps.items[i].column);
+        leat_plan_need(plan, planner->keeps.items[i].column);
         keep_column(plan, planner->keeps.items[i].column);
     }
     find_alive(plan, planner, 0, plan->n_stages, is_stage_alive);

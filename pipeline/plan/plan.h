@@ -172,6 +172,8 @@ static inline void leat_plan_holding(const struct leat_plan *plan,
 }
 /* The first stage that gives other values in each epoch, or with another seed; NULL: none does. */
 const struct leat_plan_stage *leat_plan_find_varying(const struct leat_plan *plan);
+/* Marks the column as needed, with those that it is made of, down to one in the block. */
+void leat_plan_need(struct leat_plan *plan, uint32_t column);
 /* The source of that file. */
 const struct leat_plan_source *leat_plan_source_of(const struct leat_plan *plan, size_t file);
 /* Opens a file of that source as the scanner sees it. 0 or -errno. */

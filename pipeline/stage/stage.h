@@ -256,6 +256,10 @@ struct leat_stage_ops {
      * are rejected. ORDER and COLLATE: their half in the pass, which runs if the stage has a hidden
      * column or reads one that is needed. */
     int (*map)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
+    /* Where several stages share a `map` that calls it: makes element `to` of the result from
+     * element `from` of the input. */
+    void (*put)(const struct leat_config *config, struct leat_map *map, uint32_t row, size_t from,
+                size_t to);
     /* The memory of a MAP stage from job to job: caches, buffers. Results must not depend on it.
      * `map` has map->workspace for itself: a run has one for each concurrent job, and frees it at
      * the end. new() may block. Both may be NULL. */

@@ -97,11 +97,6 @@ static void put(const struct leat_config *config, struct leat_map *map, uint32_t
     leat_numbers_put(&self->numbers, map, row, to, x, (double)find(self, x));
 }
 
-static int map_rows(const struct leat_config *config, struct leat_map *map,
-                    struct leat_error *err) {
-    return leat_numbers_map(config, &((const struct bin *)config)->numbers, map, put, err);
-}
-
 const struct leat_stage_ops leat_stage_bin = {
     LEAT_STAGE_BASE("bin", bin, MAP),
     .summary = "replaces a number with the index of its bin",
@@ -109,5 +104,6 @@ const struct leat_stage_ops leat_stage_bin = {
     .check = check,
     .unload = unload,
     .plan = leat_numbers_config_plan,
-    .map = map_rows,
+    .map = leat_numbers_config_map,
+    .put = put,
 };

@@ -96,16 +96,12 @@ static void put(const struct leat_config *config, struct leat_map *map, uint32_t
     leat_numbers_put(&self->numbers, map, row, to, x, y);
 }
 
-static int map_rows(const struct leat_config *config, struct leat_map *map,
-                    struct leat_error *err) {
-    return leat_numbers_map(config, &((const struct clip *)config)->numbers, map, put, err);
-}
-
 const struct leat_stage_ops leat_stage_clip = {
     LEAT_STAGE_BASE("clip", clip, MAP),
     .summary = "limits numbers to a range",
     .example = "{ input: Age, min: 0, max: 100 }",
     .check = check,
     .plan = plan,
-    .map = map_rows,
+    .map = leat_numbers_config_map,
+    .put = put,
 };

@@ -88,15 +88,11 @@ static void put(const struct leat_config *config, struct leat_map *map, uint32_t
                                 (int64_t)(hash % (uint64_t)self->buckets));
 }
 
-static int map_rows(const struct leat_config *config, struct leat_map *map,
-                    struct leat_error *err) {
-    return leat_numbers_map(config, &((const struct hash_bucket *)config)->numbers, map, put, err);
-}
-
 const struct leat_stage_ops leat_stage_hash_bucket = {
     LEAT_STAGE_BASE("hash_bucket", hash_bucket, MAP),
     .summary = "replaces a value with the number of its hash bucket",
     .example = "{ input: Ticket, output: ticket_bucket, buckets: 1024 }",
     .plan = plan,
-    .map = map_rows,
+    .map = leat_numbers_config_map,
+    .put = put,
 };

@@ -20,17 +20,12 @@ static void put(const struct leat_config *config, struct leat_map *map, uint32_t
     leat_numbers_put(numbers, map, row, to, x, log1p(x));
 }
 
-static int map_rows(const struct leat_config *config, struct leat_map *map,
-                    struct leat_error *err) {
-    return leat_numbers_map(config, &((const struct leat_numbers_config *)config)->numbers, map,
-                            put, err);
-}
-
 const struct leat_stage_ops leat_stage_log1p = {
     LEAT_STAGE_BASE("log1p", leat_numbers_config, MAP),
     .summary = "replaces a number x with log(1 + x)",
     .example = "{ input: Fare }",
     .check = leat_numbers_config_check,
     .plan = leat_numbers_config_plan,
-    .map = map_rows,
+    .map = leat_numbers_config_map,
+    .put = put,
 };

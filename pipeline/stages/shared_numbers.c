@@ -155,19 +155,19 @@ void leat_numbers_put_int(const struct leat_numbers *numbers, struct leat_map *m
 }
 
 static int map_scalars(const struct leat_config *config, const struct leat_numbers *numbers,
-                       struct leat_map *map, leat_numbers_put_fn *put, struct leat_error *err) {
+                       struct leat_map *map, struct leat_error *err) {
     size_t size = leat_dtype_size((enum leat_dtype)numbers->dtype);
 
     if (leat_map_make_scalar(map, numbers->to, size) < 0)
         return leat_error_oom(err);
     for (uint32_t row = 0; row < map->block->n_rows; row++)
-        put(config, map, row, row, row);
+        config->ops->put(config, map, row, row, row);
     map->n_bytes_out += map->block->n_rows * size;
     return 0;
 }
 
 static int map_lists(const struct leat_config *config, const struct leat_numbers *numbers,
-                     struct leat_map *map, leat_numbers_put_fn *put, struct leat_error *err) {
+                     struct leat_map *map, struct leat_error *err) {
     const struct leat_column *from = leat_map_column(map, numbers->from);
     const struct leat_column *to = leat_map_column(map, numbers->to);
     uint32_t at = 0;
@@ -177,14 +177,14 @@ static int map_lists(const struct leat_config *config, const struct leat_numbers
         to->starts[row] = at;
         to->lengths[row] = from->lengths[row];
         for (uint32_t i = 0; i < from->lengths[row]; i++)
-            put(config, map, row, from->starts[row] + i, at++);
+            config->ops->put(config, map, row, from->starts[row] + i, at++);
     }
     return r;
 }
 
-int leat_numbers_map(const struct leat_config *config, const struct leat_numbers *numbers,
-                     struct leat_map *map, leat_numbers_put_fn *put, struct leat_error *err) {
-    if (map->fields[numbers->to].is_list)
-        return map_lists(config, numbers, map, put, err);
-    return map_scalars(config, numbers, map, put, err);
+int leat_numbers_config_map(const struct leat_config *config, struct leat_map *map,
+                            struct leat_error *err) {
+    const struct leat_numbers *numbers = &((const struct leat_numbers_config *)config)->numbers;
+
+    return (map->fields[numbers->to].is_list ? map_lists : map_scalars)(config, numbers, map, err);
 }

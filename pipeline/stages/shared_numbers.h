@@ -57,7 +57,7 @@ extern const char *const leat_numbers_dtypes[];   /* all */
 int leat_numbers_check(const struct leat_config *config, const struct leat_numbers *numbers,
                        struct leat_error *err);
 
-/* The beginning of such a stage's config, and its check and plan. */
+/* The beginning of such a stage's config, and its check, plan and map. */
 struct leat_numbers_config {
     struct leat_config base;
     struct leat_numbers numbers;
@@ -65,6 +65,9 @@ struct leat_numbers_config {
 int leat_numbers_config_check(struct leat_config *config, struct leat_error *err);
 int leat_numbers_config_plan(struct leat_config *config, struct leat_planner *planner,
                              struct leat_error *err);
+/* Calls the stage's put() for all elements. */
+int leat_numbers_config_map(const struct leat_config *config, struct leat_map *map,
+                            struct leat_error *err);
 
 /* Checks that a stage can compute with the column; name: what `arg` says. */
 int leat_numbers_check_field(const struct leat_config *config, const char *arg, const char *name,
@@ -93,10 +96,3 @@ void leat_numbers_put(const struct leat_numbers *numbers, struct leat_map *map, 
 /* The same for a whole number that a double may not hold. */
 void leat_numbers_put_int(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row,
                           size_t index, int64_t y);
-
-/* Calls put() for all elements: it makes element `to` of the result from element `from` of the
- * input. */
-typedef void leat_numbers_put_fn(const struct leat_config *config, struct leat_map *map,
-                                 uint32_t row, size_t from, size_t to);
-int leat_numbers_map(const struct leat_config *config, const struct leat_numbers *numbers,
-                     struct leat_map *map, leat_numbers_put_fn *put, struct leat_error *err);

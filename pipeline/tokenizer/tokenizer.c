@@ -317,10 +317,6 @@ char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer) {
     return NULL;
 }
 
-size_t leat_tokenizer_error_text(const struct leat_error *err, char *buffer, size_t size) {
-    return leat_error_print(err, buffer, size);
-}
-
 /* ---- decoding ---- */
 
 static int join(const struct leat_tokenizer *tokenizer, const struct leat_decoder_token *tokens,

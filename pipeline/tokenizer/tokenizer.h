@@ -149,7 +149,3 @@ LEAT_API int leat_tokenizer_decode(const struct leat_tokenizer *tokenizer, const
 LEAT_API int leat_tokenizer_join(const struct leat_tokenizer *tokenizer, const char *const *tokens,
                                  const uint32_t *n_bytes, size_t n_tokens, char **ret_text,
                                  size_t *ret_n_bytes, struct leat_error *err);
-
-/* The printed form of an error, terminated: "tokenizer.json:1:4096: model.merges[7]: ..."; returns
- * its length, cut to size - 1. */
-LEAT_API size_t leat_tokenizer_error_text(const struct leat_error *err, char *buffer, size_t size);

@@ -46,11 +46,6 @@ static bool begins(const uint8_t *head, size_t n_bytes) {
     return n_bytes >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
 }
 
-static uint32_t little_endian(const uint8_t *bytes) {
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
 /* A block's header has no magic, but a checksum of its own. */
 static bool may_begin(const uint8_t *head, size_t n_bytes) {
     size_t n = n_bytes ? ((size_t)head[0] + 1) * 4 : 0;
@@ -59,7 +54,7 @@ static bool may_begin(const uint8_t *head, size_t n_bytes) {
         return true;
     if (n_bytes < 2 || head[0] == 0 || n > n_bytes || (head[1] & BLOCK_FLAGS_RESERVED))
         return false;
-    return lzma_crc32(head, n - 4, 0) == little_endian(head + n - 4);
+    return lzma_crc32(head, n - 4, 0) == leat_codec_number(head + n - 4);
 }
 
 static int start(uint64_t max_window_bytes, void **ret_state) {
@@ -279,7 +274,7 @@ static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip
         return self->is_detached && (n_in == 0 || in[0] == 0) ? LEAT_CODEC_PAUSE : 0;
     if (n_in == 0)
         return LEAT_CODEC_GARBAGE;
-    if (n_in >= 4 && little_endian(in) == 0) {
+    if (n_in >= 4 && leat_codec_number(in) == 0) {
         *ret_skip = 4;
         return 0;
     }

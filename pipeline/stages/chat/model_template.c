@@ -16,7 +16,7 @@ struct leat_model_workspace {
     struct leat_jinja_part *parts; /* of it */
     size_t n_parts, parts_capacity;
     struct leat_jinja_turn *turns; /* what loops over messages print of it */
-    size_t n_turns, turns_capacity;
+    size_t turns_capacity;
 };
 
 struct leat_model_workspace *leat_model_workspace_new(const struct leat_model_template *model) {
@@ -363,7 +363,6 @@ static bool keep_turns(struct writing *writing, size_t *ret_end) {
         *ret_end = kept->end;
         n_kept++;
     }
-    workspace->n_turns = n_kept;
     return true;
 }
 

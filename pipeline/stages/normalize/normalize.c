@@ -102,11 +102,6 @@ static void put(const struct leat_config *config, struct leat_map *map, uint32_t
     leat_numbers_put(&self->numbers, map, row, to, x, (x - self->mean) / self->std);
 }
 
-static int map_rows(const struct leat_config *config, struct leat_map *map,
-                    struct leat_error *err) {
-    return leat_numbers_map(config, &((const struct normalize *)config)->numbers, map, put, err);
-}
-
 const struct leat_stage_ops leat_stage_normalize = {
     LEAT_STAGE_BASE("normalize", normalize, MAP),
     .summary = "replaces a number x with (x - mean) / std",
@@ -115,7 +110,8 @@ const struct leat_stage_ops leat_stage_normalize = {
     .load = load,
     .digest = digest,
     .plan = leat_numbers_config_plan,
-    .map = map_rows,
+    .map = leat_numbers_config_map,
+    .put = put,
 };
 
 /* ---- statistics ---- */

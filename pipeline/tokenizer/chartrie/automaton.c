@@ -92,10 +92,8 @@ static void finish(struct linker *linker) {
 }
 
 static int allocate(struct leat_automaton *automaton, uint32_t n_nodes, size_t n_keys) {
-    automaton->n_nodes = n_nodes;
     automaton->fails = calloc(n_nodes, sizeof(*automaton->fails));
     automaton->longest = calloc(n_nodes, sizeof(*automaton->longest));
-    automaton->n_matches = (uint32_t)n_keys + 1;
     automaton->matches = calloc(n_keys + 1, sizeof(*automaton->matches));
     automaton->masks = calloc(n_keys + 1, sizeof(*automaton->masks));
     return automaton->fails && automaton->longest && automaton->matches && automaton->masks ? 0

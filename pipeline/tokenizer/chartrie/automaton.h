@@ -30,13 +30,11 @@ struct leat_automaton_key {
 
 struct leat_automaton {
     struct leat_double_array_node *nodes;
-    uint32_t *fails;   /* by base: the failure state's base */
-    uint32_t *longest; /* by state: a match */
-    uint32_t n_nodes;
-    struct leat_automaton_match *matches; /* [n_matches]: match i + 1 is key i */
-    uint64_t *masks;                      /* [n_matches] */
-    uint32_t n_matches;
-    uint32_t max_bytes; /* of a key */
+    uint32_t *fails;                      /* by base: the failure state's base */
+    uint32_t *longest;                    /* by state: a match */
+    struct leat_automaton_match *matches; /* match i + 1 is key i */
+    uint64_t *masks;                      /* of the matches */
+    uint32_t max_bytes;                   /* of a key */
 };
 
 /* A piece of text: the match at each of its positions goes to matches[0..n_bytes-1]. Tokens may end

@@ -118,26 +118,21 @@ static int own_attribute(struct leat_jinja_render *render, const struct leat_jin
     return leat_jinja_method_find(render, object, name->text, name->n_bytes, ret);
 }
 
-int leat_jinja_member(struct leat_jinja_render *render, const struct leat_jinja_value *dict,
-                      const struct leat_jinja_value *name, struct leat_jinja_value *ret) {
-    const struct leat_jinja_value *found = leat_jinja_dict_find(dict->dict, name);
-
-    *ret = found ? *found : leat_jinja_undefined(name->text, name->n_bytes);
-    return leat_jinja_heap_spend(&render->heap, dict->dict->n_pairs, render->err);
-}
-
 int leat_jinja_attribute(struct leat_jinja_render *render, const struct leat_jinja_value *object,
                          const struct leat_jinja_value *name, struct leat_jinja_value *ret) {
+    const struct leat_jinja_value *found = NULL;
     int r = leat_jinja_check_defined(render, object);
 
     if (r == 0)
         r = own_attribute(render, object, name, ret);
     if (r != 1)
         return r;
-    if (object->kind == LEAT_JINJA_DICT)
-        return leat_jinja_member(render, object, name, ret);
-    *ret = leat_jinja_undefined(name->text, name->n_bytes);
-    return 0;
+    if (object->kind == LEAT_JINJA_DICT) {
+        found = leat_jinja_dict_find(object->dict, name);
+        r = leat_jinja_heap_spend(&render->heap, object->dict->n_pairs, render->err);
+    }
+    *ret = found ? *found : leat_jinja_undefined(name->text, name->n_bytes);
+    return r < 0 ? r : 0;
 }
 
 /* The bytes of the index-th character of a text; false: it has not so many. */

@@ -4,42 +4,21 @@
 
 #include "pipeline/tokenizer/jinja/lexer.h"
 #include "pipeline/tokenizer/jinja/strings.h"
-#include "pipeline/tokenizer/unicode/form.h"
-#include "pipeline/tokenizer/unicode/property.h"
+#include "pipeline/tokenizer/unicode/casing.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 #include "proto/base/utf8.h"
-
-#define CAPITAL_SIGMA 0x3a3
-#define FINAL_SIGMA   0x3c2
-
-struct set {
-    const struct leat_unicode_range *ranges;
-    size_t n;
-};
-
-static struct set set_of(const char *property) {
-    struct set set = {.n = 0};
-
-    (void)leat_unicode_find(LEAT_UNICODE_PROPERTY, property, strlen(property), &set.ranges, &set.n);
-    return set;
-}
-
-static bool holds(const struct set *set, uint32_t code_point) {
-    return leat_unicode_ranges_have(set->ranges, set->n, code_point);
-}
 
 /* A text whose case is changed; a sigma looks at the characters from `start` to `end`. */
 struct casing {
     struct leat_jinja_render *render;
-    struct set cased, ignorable;
+    struct leat_casing casing;
     const char *start, *end;
 };
 
 static struct casing casing_of(struct leat_jinja_render *render,
                                const struct leat_jinja_value *text) {
     return (struct casing){.render = render,
-                           .cased = set_of("Cased"),
-                           .ignorable = set_of("Case_Ignorable"),
+                           .casing = leat_casing_get(),
                            .start = text->text,
                            .end = text->text + text->n_bytes};
 }
@@ -47,26 +26,6 @@ static struct casing casing_of(struct leat_jinja_render *render,
 static uint32_t read(const char *at, const char *end, size_t *ret_length) {
     *ret_length = leat_utf8_length((const uint8_t *)at, (size_t)(end - at));
     return leat_utf8_code_point((const uint8_t *)at, (size_t)(end - at));
-}
-
-/* True if the next character in this direction that is not ignored has case. */
-static bool meets_cased(const struct casing *casing, const char *at, bool is_backward) {
-    size_t length;
-
-    while (is_backward ? at > casing->start : at < casing->end) {
-        uint32_t code_point;
-
-        if (is_backward)
-            do
-                at--;
-            while (at > casing->start && ((unsigned char)*at & 0xc0) == 0x80);
-        code_point = read(at, casing->end, &length);
-        if (!holds(&casing->ignorable, code_point))
-            return holds(&casing->cased, code_point);
-        if (!is_backward)
-            at += length;
-    }
-    return false;
 }
 
 static void put(const struct casing *casing, const uint32_t *code_points, uint32_t n) {
@@ -78,17 +37,11 @@ static void put(const struct casing *casing, const uint32_t *code_points, uint32
 }
 
 static void put_lower(const struct casing *casing, const char *at) {
-    uint32_t to[LEAT_UNICODE_LOWER_MAX], code_point;
-    size_t length;
+    uint32_t to[LEAT_UNICODE_LOWER_MAX];
 
-    code_point = read(at, casing->end, &length);
-    if (code_point == CAPITAL_SIGMA && meets_cased(casing, at, true) &&
-        !meets_cased(casing, at + length, false)) {
-        to[0] = FINAL_SIGMA;
-        put(casing, to, 1);
-    } else {
-        put(casing, to, leat_unicode_lower(code_point, to));
-    }
+    put(casing, to,
+        leat_casing_lower(&casing->casing, (const uint8_t *)casing->start,
+                          (size_t)(at - casing->start), (size_t)(casing->end - casing->start), to));
 }
 
 static void put_title(const struct casing *casing, const char *at) {
@@ -172,7 +125,8 @@ static void put_text(const struct casing *casing, enum leat_jinja_case wanted) {
             put_title(casing, at);
         else
             put_lower(casing, at);
-        begins = wanted == LEAT_JINJA_TITLE && !holds(&casing->cased, code_point);
+        begins =
+            wanted == LEAT_JINJA_TITLE && !leat_unicode_set_has(&casing->casing.cased, code_point);
     }
 }
 
@@ -197,8 +151,9 @@ LEAT_JINJA_BUILTIN(leat_jinja_change_case) {
 
 /* There is a letter, and all letters are of that case. */
 LEAT_JINJA_BUILTIN(leat_jinja_has_case) {
-    struct set wanted = set_of(variant ? "Uppercase" : "Lowercase");
-    struct set other = set_of(variant ? "Lowercase" : "Uppercase"), title = set_of("Lt");
+    struct leat_unicode_set wanted = leat_unicode_property(variant ? "Uppercase" : "Lowercase");
+    struct leat_unicode_set other = leat_unicode_property(variant ? "Lowercase" : "Uppercase"),
+                            title = leat_unicode_property("Lt");
     bool has_wanted = false, has_other = false;
     struct leat_jinja_value text;
     const char *at, *end;
@@ -212,8 +167,9 @@ LEAT_JINJA_BUILTIN(leat_jinja_has_case) {
     for (; !has_other && at < end; at += length) {
         uint32_t code_point = read(at, end, &length);
 
-        has_other = holds(&other, code_point) || holds(&title, code_point);
-        has_wanted |= holds(&wanted, code_point);
+        has_other =
+            leat_unicode_set_has(&other, code_point) || leat_unicode_set_has(&title, code_point);
+        has_wanted |= leat_unicode_set_has(&wanted, code_point);
     }
     *ret = leat_jinja_bool(has_wanted && !has_other);
     return leat_jinja_heap_spend(&render->heap, (size_t)(at - text.text), render->err);
@@ -231,14 +187,14 @@ static const struct leat_unicode_range other_digits[] = {
 };
 
 struct kinds {
-    struct set decimal, han;
+    struct leat_unicode_set decimal, han;
 };
 
 /* 1 or 0; -ENOTSUP: not known. */
 static int is_of_kind(const struct kinds *kinds, enum leat_jinja_character kind,
                       uint32_t code_point) {
-    static const struct set other = {.ranges = other_digits,
-                                     .n = sizeof(other_digits) / sizeof(*other_digits)};
+    static const struct leat_unicode_set other = {
+        .ranges = other_digits, .n = sizeof(other_digits) / sizeof(*other_digits)};
     uint32_t classes = leat_unicode_classes(code_point);
 
     switch (kind) {
@@ -247,20 +203,24 @@ static int is_of_kind(const struct kinds *kinds, enum leat_jinja_character kind,
     case LEAT_JINJA_ALPHANUMERIC:
         return (classes & (LEAT_UNICODE_LETTER | LEAT_UNICODE_NUMBER)) != 0;
     case LEAT_JINJA_DECIMAL:
-        return holds(&kinds->decimal, code_point);
+        return leat_unicode_set_has(&kinds->decimal, code_point);
     case LEAT_JINJA_DIGIT:
-        return holds(&kinds->decimal, code_point) || holds(&other, code_point);
+        return leat_unicode_set_has(&kinds->decimal, code_point) ||
+               leat_unicode_set_has(&other, code_point);
     default: /* numeric */
         if (classes & LEAT_UNICODE_NUMBER)
             return 1;
         /* some Chinese characters are numbers */
-        return (classes & LEAT_UNICODE_LETTER) && holds(&kinds->han, code_point) ? -ENOTSUP : 0;
+        return (classes & LEAT_UNICODE_LETTER) && leat_unicode_set_has(&kinds->han, code_point)
+                   ? -ENOTSUP
+                   : 0;
     }
 }
 
 int leat_jinja_all_are(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                        enum leat_jinja_character kind, struct leat_jinja_value *ret) {
-    struct kinds kinds = {.decimal = set_of("Nd"), .han = set_of("Han")};
+    struct kinds kinds = {.decimal = leat_unicode_property("Nd"),
+                          .han = leat_unicode_property("Han")};
     const char *end = text->text + text->n_bytes;
     int is = text->n_bytes > 0;
     size_t length;

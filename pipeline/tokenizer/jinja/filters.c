@@ -158,7 +158,7 @@ static LEAT_JINJA_BUILTIN(filter_tojson) {
         style.item_separator = separators->items[0];
         style.key_separator = separators->items[1];
     }
-    r = leat_jinja_add_json(render, &render->scratch, self, &style);
+    r = leat_jinja_add_json(render, &render->scratch, self, &style, 0);
     return r < 0 ? r : leat_jinja_take_scratch(render, n_before, ret);
 }
 

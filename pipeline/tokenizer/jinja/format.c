@@ -79,17 +79,12 @@ static void add_number(struct leat_text *text, const struct leat_jinja_value *va
 
 /* ---- repr() */
 
-static bool is_in_class(const char *name, uint32_t code) {
-    const struct leat_unicode_range *ranges;
-    size_t n_ranges;
-
-    return leat_unicode_find(LEAT_UNICODE_PROPERTY, name, 1, &ranges, &n_ranges) &&
-           leat_unicode_ranges_have(ranges, n_ranges, code);
-}
-
 /* Python's str.isprintable() of a character outside ASCII. */
 static bool is_printable(uint32_t code) {
-    return !is_in_class("C", code) && !is_in_class("Z", code);
+    struct leat_unicode_set others = leat_unicode_property("C"),
+                            separators = leat_unicode_property("Z");
+
+    return !leat_unicode_set_has(&others, code) && !leat_unicode_set_has(&separators, code);
 }
 
 static void add_quoted(struct leat_text *text, const char *bytes, size_t n_bytes) {
@@ -261,10 +256,6 @@ static void add_json_line(struct leat_text *text, const struct leat_jinja_json_s
         leat_text_add_bytes(text, style->indent, style->n_indent);
 }
 
-static int add_json(struct leat_jinja_render *render, struct leat_text *text,
-                    const struct leat_jinja_value *value, const struct leat_jinja_json_style *style,
-                    size_t depth);
-
 static void add_json_scalar(struct leat_text *text, const struct leat_jinja_value *value) {
     if (value->kind == LEAT_JINJA_NONE)
         leat_text_add_bytes(text, "null", 4);
@@ -331,7 +322,7 @@ static int add_json_dict(struct leat_jinja_render *render, struct leat_text *tex
         r = add_json_key(render, text, &pairs[i].key, style);
         leat_text_add_bytes(text, style->key_separator.text, style->key_separator.n_bytes);
         if (r == 0)
-            r = add_json(render, text, &pairs[i].value, style, depth + 1);
+            r = leat_jinja_add_json(render, text, &pairs[i].value, style, depth + 1);
     }
     if (dict->n_pairs)
         add_json_line(text, style, depth);
@@ -349,7 +340,7 @@ static int add_json_list(struct leat_jinja_render *render, struct leat_text *tex
         if (i > 0)
             leat_text_add_bytes(text, style->item_separator.text, style->item_separator.n_bytes);
         add_json_line(text, style, depth + 1);
-        r = add_json(render, text, &list->items[i], style, depth + 1);
+        r = leat_jinja_add_json(render, text, &list->items[i], style, depth + 1);
     }
     if (list->n_items)
         add_json_line(text, style, depth);
@@ -357,9 +348,9 @@ static int add_json_list(struct leat_jinja_render *render, struct leat_text *tex
     return r;
 }
 
-static int add_json(struct leat_jinja_render *render, struct leat_text *text,
-                    const struct leat_jinja_value *value, const struct leat_jinja_json_style *style,
-                    size_t depth) {
+int leat_jinja_add_json(struct leat_jinja_render *render, struct leat_text *text,
+                        const struct leat_jinja_value *value,
+                        const struct leat_jinja_json_style *style, size_t depth) {
     int r = leat_jinja_heap_enter(&render->heap, render->err);
 
     if (r < 0)
@@ -390,12 +381,6 @@ static int add_json(struct leat_jinja_render *render, struct leat_text *text,
     }
     leat_jinja_heap_leave(&render->heap);
     return r < 0 ? r : check_text(render, text);
-}
-
-int leat_jinja_add_json(struct leat_jinja_render *render, struct leat_text *text,
-                        const struct leat_jinja_value *value,
-                        const struct leat_jinja_json_style *style) {
-    return add_json(render, text, value, style, 0);
 }
 
 /* ---- text % value */

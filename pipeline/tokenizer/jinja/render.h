@@ -73,9 +73,6 @@ int leat_jinja_attribute(struct leat_jinja_render *render, const struct leat_jin
                          const struct leat_jinja_value *name, struct leat_jinja_value *ret);
 int leat_jinja_item(struct leat_jinja_render *render, const struct leat_jinja_value *object,
                     const struct leat_jinja_value *key, struct leat_jinja_value *ret);
-/* dict[name], or undefined. */
-int leat_jinja_member(struct leat_jinja_render *render, const struct leat_jinja_value *dict,
-                      const struct leat_jinja_value *name, struct leat_jinja_value *ret);
 /* object[start:stop:step]; each is an integer or None. */
 int leat_jinja_slice(struct leat_jinja_render *render, const struct leat_jinja_value *object,
                      const struct leat_jinja_value *start, const struct leat_jinja_value *stop,
@@ -106,7 +103,7 @@ struct leat_jinja_json_style {
 };
 int leat_jinja_add_json(struct leat_jinja_render *render, struct leat_text *text,
                         const struct leat_jinja_value *value,
-                        const struct leat_jinja_json_style *style);
+                        const struct leat_jinja_json_style *style, size_t depth);
 /* text % value. */
 int leat_jinja_percent(struct leat_jinja_render *render, const struct leat_jinja_value *text,
                        const struct leat_jinja_value *value, struct leat_jinja_value *ret);

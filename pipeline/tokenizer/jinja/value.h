@@ -97,9 +97,6 @@ static inline struct leat_jinja_value leat_jinja_undefined(const char *name, siz
     return (struct leat_jinja_value){
         .kind = LEAT_JINJA_UNDEFINED, .n_bytes = (uint32_t)n_bytes, .text = name};
 }
-static inline bool leat_jinja_is(const struct leat_jinja_value *value, enum leat_jinja_kind kind) {
-    return value->kind == kind;
-}
 /* True for kinds that a `struct leat_jinja_list` is behind. */
 static inline bool leat_jinja_has_items(const struct leat_jinja_value *value) {
     return value->kind == LEAT_JINJA_LIST || value->kind == LEAT_JINJA_TUPLE ||

@@ -46,17 +46,23 @@ bool leat_unicode_find(enum leat_unicode_kind kind, const char *name, size_t n_n
     return true;
 }
 
-bool leat_unicode_ranges_have(const struct leat_unicode_range *ranges, size_t n_ranges,
-                              uint32_t code_point) {
-    size_t low = 0, high = n_ranges;
+struct leat_unicode_set leat_unicode_property(const char *name) {
+    struct leat_unicode_set set = {.n = 0};
+
+    (void)leat_unicode_find(LEAT_UNICODE_PROPERTY, name, strlen(name), &set.ranges, &set.n);
+    return set;
+}
+
+bool leat_unicode_set_has(const struct leat_unicode_set *set, uint32_t code_point) {
+    size_t low = 0, high = set->n;
 
     while (low < high) {
         size_t middle = (low + high) / 2;
 
-        if (ranges[middle].last < code_point)
+        if (set->ranges[middle].last < code_point)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < n_ranges && ranges[low].first <= code_point;
+    return low < set->n && set->ranges[low].first <= code_point;
 }

@@ -26,8 +26,13 @@ enum leat_unicode_kind {
 bool leat_unicode_find(enum leat_unicode_kind kind, const char *name, size_t n_name,
                        const struct leat_unicode_range **ret_ranges, size_t *ret_n_ranges);
 
-bool leat_unicode_ranges_have(const struct leat_unicode_range *ranges, size_t n_ranges,
-                              uint32_t code_point);
+struct leat_unicode_set {
+    const struct leat_unicode_range *ranges;
+    size_t n;
+};
+/* The property of that name; empty if there is none. */
+struct leat_unicode_set leat_unicode_property(const char *name);
+bool leat_unicode_set_has(const struct leat_unicode_set *set, uint32_t code_point);
 
 /* The generated tables: */
 struct leat_unicode_name {

@@ -69,7 +69,7 @@ static void load(void) {
                                &err) == 0 &&
             leat_tokenizer_context_new(tokenizers[i], &warm[i]) == 0)
             continue;
-        leat_tokenizer_error_text(&err, text, sizeof(text));
+        leat_error_print(&err, text, sizeof(text));
         fprintf(stderr, "document %zu: %s\n", i, text);
         abort();
     }
