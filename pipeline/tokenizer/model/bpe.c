@@ -21,6 +21,7 @@ static void free_tables(struct leat_model *model) {
     leat_bpe_pairs_deinit(&bpe->pairs);
     leat_bpe_joins_deinit(&bpe->joins);
     leat_bpe_characters_deinit(&bpe->characters);
+    free(bpe->wide);
 }
 
 static int load(struct leat_model *model, const struct leat_component *component,
@@ -30,7 +31,8 @@ static int load(struct leat_model *model, const struct leat_component *component
 
     model->has_chance = bpe->dropout > 0;
     model->n_bytes += leat_bpe_pairs_n_bytes(&bpe->pairs) + leat_bpe_joins_n_bytes(&bpe->joins) +
-                      leat_bpe_characters_n_bytes(&bpe->characters);
+                      leat_bpe_characters_n_bytes(&bpe->characters) +
+                      (bpe->wide ? LEAT_BPE_CHARACTERS_MAX * sizeof(*bpe->wide) : 0);
     (void)snprintf(model->algorithm, sizeof(model->algorithm),
                    "merges by rank, words cached%s%s%s%s",
                    bpe->ignore_merges ? "; whole words first (ignore_merges)" : "",
@@ -133,11 +135,10 @@ static int encode_word(void *userdata, const uint8_t *word, uint32_t n_bytes, in
     return append_part(context, word, n_bytes, ids, ret_n_ids, err);
 }
 
-static bool is_known(const struct leat_bpe *bpe, const uint8_t *character, uint32_t n_bytes) {
-    if (n_bytes == 1)
-        return bpe->single[*character] >= 0;
-    if (n_bytes == 3 && memcmp(character, "\xe2\x96\x81", 3) == 0)
-        return bpe->knows_marker;
+static bool is_known(const struct leat_bpe *bpe, uint32_t code, const uint8_t *character,
+                     uint32_t n_bytes) {
+    if (code < LEAT_BPE_CHARACTERS_MAX)
+        return bpe->wide[code] >= 0;
     return leat_token_table_find(&bpe->base.tokens, character, n_bytes) >= 0;
 }
 
@@ -163,7 +164,8 @@ static uint32_t cut(const struct leat_bpe *bpe, const uint8_t *bytes, uint32_t a
         if (right >= 128)
             right = leat_unicode_decode(bytes + at, &n);
         if (!leat_bpe_joins_has(&bpe->joins, left, right) &&
-            is_known(bpe, bytes + previous, at - previous) && is_known(bpe, bytes + at, n)) {
+            is_known(bpe, left, bytes + previous, at - previous) &&
+            is_known(bpe, right, bytes + at, n)) {
             parts[n_parts++] = (struct leat_range){.start = start, .end = at};
             start = at;
         }

@@ -26,7 +26,6 @@ struct leat_bpe {
     struct leat_bpe_characters characters; /* of a byte-level model that has all bytes */
     bool can_cut;                          /* words that nothing splits */
     bool can_cut_bytes;                    /* long words of a byte-level model */
-    bool knows_marker;                     /* U+2581 is a token */
     bool has_all_bytes;                    /* each byte is a symbol, without affixes */
     bool ignore_merges;
     bool fuse_unk;
@@ -36,6 +35,7 @@ struct leat_bpe {
     double dropout;      /* 0: none */
     int32_t bytes[256];  /* byte_fallback: the ids of <0x00>.., -1: none */
     int32_t single[256]; /* ids of single characters: of a byte-level model each byte; else ASCII */
+    int32_t *wide;       /* the same for characters below U+10000; NULL in a byte-level model */
     uint32_t longest[256];  /* by the first byte of a word: bytes of the longest that is a token */
     uint8_t mapped[256][2]; /* by byte: UTF-8 of its character in GPT-2's alphabet */
     uint8_t n_mapped[256];  /* bytes of that */

@@ -1,5 +1,6 @@
 /* bpe_load.c: the node `model` of a BPE tokenizer to tables: all that can be wrong is found here.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -69,7 +70,27 @@ static int read_flags(struct leat_bpe *bpe, const struct leat_component *compone
     return r;
 }
 
-/* Ids of characters that need no search, and of <0xNN>. */
+/* Ids of characters that need no search. 0 or -ENOMEM. */
+static int index_characters(struct leat_bpe *bpe) {
+    const struct leat_token_table *tokens = &bpe->base.tokens;
+
+    bpe->wide = malloc(LEAT_BPE_CHARACTERS_MAX * sizeof(*bpe->wide));
+    if (!bpe->wide)
+        return -ENOMEM;
+    memset(bpe->wide, 0xff, LEAT_BPE_CHARACTERS_MAX * sizeof(*bpe->wide));
+    for (uint32_t i = 0; i < tokens->n_tokens; i++) {
+        const uint8_t *text = tokens->pool + tokens->texts[i].start;
+        uint32_t n = tokens->texts[i].n_bytes, code;
+
+        if (n == 0 || n > 3 || leat_utf8_character(text, n) != n)
+            continue;
+        code = leat_utf8_code_point(text, n);
+        bpe->wide[code] = leat_token_table_find(tokens, text, n);
+    }
+    return 0;
+}
+
+/* Ids of bytes, and of <0xNN>. */
 static void index_bytes(struct leat_bpe *bpe) {
     const struct leat_token_table *tokens = &bpe->base.tokens;
 
@@ -140,6 +161,8 @@ int leat_bpe_load(struct leat_bpe *bpe, const struct leat_component *component,
     if (r < 0)
         return r;
     index_bytes(bpe);
+    if (!bpe->base.is_byte_level && index_characters(bpe) < 0)
+        return leat_error_oom(err);
     if (bpe->ignore_merges)
         measure_tokens(bpe);
     bpe->has_all_bytes = bpe->base.is_byte_level && !bpe->n_prefix && !bpe->n_suffix;
@@ -149,7 +172,6 @@ int leat_bpe_load(struct leat_bpe *bpe, const struct leat_component *component,
     bpe->can_cut = !bpe->base.is_byte_level && !bpe->n_prefix && !bpe->n_suffix &&
                    bpe->dropout == 0 && !bpe->ignore_merges;
     bpe->can_cut_bytes = bpe->has_all_bytes && bpe->dropout == 0;
-    bpe->knows_marker = leat_token_table_find(&bpe->base.tokens, "\xe2\x96\x81", 3) >= 0;
     r = check_fallback(bpe, component, err);
     return r < 0 ? r : leat_bpe_read_merges(bpe, component, err);
 }

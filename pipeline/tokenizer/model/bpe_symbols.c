@@ -105,6 +105,19 @@ static uint32_t next_character(const struct leat_bpe *bpe, const uint8_t *word, 
     return *ret_n_character;
 }
 
+/* The id of the character at word[0] if it needs no search, or -1. Affixes must be empty. */
+static int32_t find_single(const struct leat_bpe *bpe, const uint8_t *word, uint32_t n_left,
+                           uint32_t *ret_n) {
+    uint32_t code;
+
+    *ret_n = 1;
+    if (bpe->single[word[0]] >= 0 || !bpe->wide)
+        return bpe->single[word[0]];
+    *ret_n = leat_utf8_length(word, n_left);
+    code = leat_utf8_code_point(word, n_left);
+    return code < LEAT_BPE_CHARACTERS_MAX ? bpe->wide[code] : -1;
+}
+
 static int read_characters(struct reading *reading, const uint8_t *word, uint32_t n_bytes,
                            struct leat_error *err) {
     const struct leat_bpe *bpe = reading->bpe;
@@ -114,12 +127,12 @@ static int read_characters(struct reading *reading, const uint8_t *word, uint32_
     for (uint32_t i = 0, n; r == 0 && i < n_bytes; i += n) {
         uint8_t character[4], text[2 * LEAT_BPE_AFFIX_MAX + 4];
         uint32_t n_character;
+        int32_t id = has_affixes ? -1 : find_single(bpe, word + i, n_bytes - i, &n);
         bool is_last;
 
-        if (!has_affixes && bpe->single[word[i]] >= 0) {
-            n = 1;
+        if (id >= 0) {
             flush_pending(reading);
-            put(reading, bpe->single[word[i]], 1);
+            put(reading, id, n);
             continue;
         }
         n = next_character(bpe, word + i, n_bytes - i, character, &n_character);
