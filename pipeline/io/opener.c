@@ -101,3 +101,14 @@ int leat_opener_read(const struct leat_opener *opener, const char *path, size_t 
     }
     return r;
 }
+
+int leat_opener_read_optional(const struct leat_opener *opener, const char *path,
+                              size_t limit_bytes, char **ret_data, size_t *ret_size,
+                              struct leat_error *err) {
+    struct leat_error error = LEAT_ERROR_INIT;
+    int r = leat_opener_read(opener, path, limit_bytes, ret_data, ret_size, &error);
+
+    if (r < 0 && r != -ENOENT)
+        *err = error;
+    return r;
+}

@@ -40,3 +40,7 @@ extern const struct leat_opener leat_opener_operator;
  * terminated by '\0'. */
 int leat_opener_read(const struct leat_opener *opener, const char *path, size_t limit_bytes,
                      char **ret_data, size_t *ret_size, struct leat_error *err);
+/* The same, but -ENOENT sets no error: the file may be missing. */
+int leat_opener_read_optional(const struct leat_opener *opener, const char *path,
+                              size_t limit_bytes, char **ret_data, size_t *ret_size,
+                              struct leat_error *err);

@@ -22,15 +22,10 @@ void leat_arena_init(struct leat_arena *arena) {
 }
 
 void leat_arena_deinit(struct leat_arena *arena) {
-    struct leat_arena_chunk *chunk = arena->first;
+    struct leat_leftovers leftovers = {.first = NULL};
 
-    while (chunk) {
-        struct leat_arena_chunk *next = chunk->next;
-
-        free(chunk);
-        chunk = next;
-    }
-    leat_arena_init(arena);
+    leat_arena_leave(arena, &leftovers);
+    leat_leftovers_free(&leftovers);
 }
 
 void leat_arena_leave(struct leat_arena *arena, struct leat_leftovers *leftovers) {

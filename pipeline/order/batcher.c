@@ -145,59 +145,55 @@ static int64_t reserve_some(struct leat_batch_lane *lane, uint32_t n) {
     return (int64_t)(n < room ? n : room);
 }
 
-/* Some rows were added to a plain batch. */
-static int end_some(struct leat_batch_lane *lane, uint32_t n, struct leat_error *err) {
+/* Pushes n rows into plain batches: references, or rows of a block from `row` on. Returns how many
+ * were pushed, fewer after an error. */
+static uint32_t push_plain(struct leat_batch_lane *lane, const struct leat_ref *refs,
+                           struct leat_block *block, uint32_t row, uint32_t n, int *ret_r,
+                           struct leat_error *err) {
     struct leat_open_batch *open = &lane->open[0];
-
-    open->refs->n_refs += n;
-    return open->refs->n_refs == lane->batcher->plan->batch_size
-               ? on_close(take_open(open), lane, err)
-               : 0;
-}
-
-/* Batches are plain. */
-static int push_batch_rows(struct leat_order_sink *sink, struct leat_block *block, uint32_t row,
-                           uint32_t *n, struct leat_error *err) {
-    struct leat_batch_lane *lane = (struct leat_batch_lane *)sink;
     uint32_t n_pushed = 0;
     int r = 0;
 
-    while (r == 0 && n_pushed < *n) {
-        int64_t some = reserve_some(lane, *n - n_pushed);
+    while (r == 0 && n_pushed < n) {
+        int64_t some = reserve_some(lane, n - n_pushed);
+        struct leat_ref *to;
 
         if (some < 0) {
             r = leat_error_oom(err);
             break;
         }
-        leat_ref_fill_rows(&lane->open[0].refs->refs[lane->open[0].refs->n_refs], block,
-                           row + n_pushed, (uint32_t)some);
-        leat_block_ref(block, (uint32_t)some);
+        to = &open->refs->refs[open->refs->n_refs];
+        if (refs) {
+            memcpy(to, refs + n_pushed, (size_t)some * sizeof(*refs));
+        } else {
+            leat_ref_fill_rows(to, block, row + n_pushed, (uint32_t)some);
+            leat_block_ref(block, (uint32_t)some);
+        }
         n_pushed += (uint32_t)some;
-        r = end_some(lane, (uint32_t)some, err);
+        open->refs->n_refs += (uint32_t)some;
+        if (open->refs->n_refs == lane->batcher->plan->batch_size)
+            r = on_close(take_open(open), lane, err);
     }
-    *n = n_pushed;
+    *ret_r = r;
+    return n_pushed;
+}
+
+/* Batches are plain. */
+static int push_batch_rows(struct leat_order_sink *sink, struct leat_block *block, uint32_t row,
+                           uint32_t *n, struct leat_error *err) {
+    int r;
+
+    *n = push_plain((struct leat_batch_lane *)sink, NULL, block, row, *n, &r, err);
     return r;
 }
 
 /* Batches are plain. */
 static int push_batch_refs(struct leat_order_sink *sink, const struct leat_ref *refs, uint32_t n,
                            struct leat_error *err) {
-    struct leat_batch_lane *lane = (struct leat_batch_lane *)sink;
-    uint32_t n_pushed = 0;
-    int r = 0;
+    uint32_t n_pushed;
+    int r;
 
-    while (r == 0 && n_pushed < n) {
-        int64_t some = reserve_some(lane, n - n_pushed);
-
-        if (some < 0) {
-            r = leat_error_oom(err);
-            break;
-        }
-        memcpy(&lane->open[0].refs->refs[lane->open[0].refs->n_refs], refs + n_pushed,
-               (size_t)some * sizeof(*refs));
-        n_pushed += (uint32_t)some;
-        r = end_some(lane, (uint32_t)some, err);
-    }
+    n_pushed = push_plain((struct leat_batch_lane *)sink, refs, NULL, 0, n, &r, err);
     for (; n_pushed < n; n_pushed++)
         leat_ref_drop(refs[n_pushed]);
     return r;

@@ -356,17 +356,6 @@ static bool is_suspect(const struct rows *rows, const struct leat_source_record 
            (rows->has_returns && memchr(record->bytes, '\r', record->n_bytes));
 }
 
-static bool reject_quoting(struct rows *rows, uint32_t row,
-                           const struct leat_source_record *record) {
-    uint32_t line = 0, column = 0;
-    const char *wrong =
-        leat_cutter_check(rows->map->cutter, record->bytes, record->n_bytes, &line, &column);
-
-    if (wrong)
-        leat_map_reject_at(rows->map, row, line, column, "the record %s", wrong);
-    return wrong != NULL;
-}
-
 /* Appends the mended record to `mended`. False: it is bad. */
 static bool mend(struct rows *rows, uint32_t row, struct leat_source_record *record) {
     uint8_t *copy = rows->mended + rows->n_mended;
@@ -402,7 +391,7 @@ static bool split_record(struct rows *rows, uint32_t row, uint32_t *ret_start) {
     struct leat_source_record record = leat_source_record(rows->map, row);
     uint32_t n_fields;
 
-    if (is_suspect(rows, &record) && reject_quoting(rows, row, &record))
+    if (is_suspect(rows, &record) && leat_source_reject_malformed(rows->map, row, &record))
         return false;
     if (rows->mended && !mend(rows, row, &record))
         return false;
@@ -410,7 +399,7 @@ static bool split_record(struct rows *rows, uint32_t row, uint32_t *ret_start) {
     if (leat_cutter_split(rows->map->cutter, record.bytes, record.n_bytes, record.n_readable,
                           rows->fields, rows->n_columns, &n_fields))
         return has_right_number(rows, row, n_fields);
-    if (!reject_quoting(rows, row, &record))
+    if (!leat_source_reject_malformed(rows->map, row, &record))
         leat_map_reject_at(rows->map, row, 0, 0, "the record is not valid CSV");
     return false;
 }

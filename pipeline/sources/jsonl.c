@@ -609,16 +609,11 @@ static uint64_t count_members(struct leat_json_node node, uint64_t limit) {
 static int parse_row(struct rows *rows, uint32_t row, struct leat_error *err) {
     struct leat_source_record record = leat_source_record(rows->map, row);
     struct leat_error fault = LEAT_ERROR_INIT;
-    uint32_t line, column;
-    const char *wrong =
-        leat_cutter_check(rows->map->cutter, record.bytes, record.n_bytes, &line, &column);
     int r = 0;
 
     clear_row(rows, row);
-    if (wrong) {
-        leat_map_reject_at(rows->map, row, line, column, "the record %s", wrong);
+    if (leat_source_reject_malformed(rows->map, row, &record))
         return 0;
-    }
     if (rows->mends && leat_source_mend(&rows->self->source, rows->map, row, &record) < 0)
         return leat_error_oom(err);
     r = leat_json_parse_record(rows->json, record.bytes, record.n_bytes, record.n_readable,

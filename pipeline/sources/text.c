@@ -126,15 +126,9 @@ static int name_file(const struct text *self, struct leat_map *map) {
 
 static bool is_too_long(struct leat_map *map, uint32_t row) {
     const struct leat_source_record record = leat_source_record(map, row);
-    uint32_t line = 0, column = 0;
-    const char *wrong;
 
-    if (record.n_bytes < map->cutter->max_record_bytes)
-        return false;
-    wrong = leat_cutter_check(map->cutter, record.bytes, record.n_bytes, &line, &column);
-    if (wrong)
-        leat_map_reject_at(map, row, line, column, "the record %s", wrong);
-    return wrong != NULL;
+    return record.n_bytes >= map->cutter->max_record_bytes &&
+           leat_source_reject_malformed(map, row, &record);
 }
 
 static void view_records(const struct text *self, struct leat_map *map) {

@@ -94,14 +94,19 @@ static bool is_unwanted(const struct leat_map *map, uint32_t row) {
     return false;
 }
 
-static void reject(struct leat_map *map, uint32_t row, uint32_t line_offset, uint32_t column,
-                   const char *field, const char *message) {
+void leat_map_reject_place(struct leat_map *map, uint32_t row, const char *field, uint32_t line,
+                           uint32_t column, const char *format, ...) {
+    char message[LEAT_ERROR_MESSAGE_MAX];
     struct leat_block *block = map->block;
     struct leat_bad_record *bad;
     uint32_t record = block->records[row];
+    va_list ap;
 
     if (map->is_dropped[row] || is_unwanted(map, row))
         return;
+    va_start(ap, format);
+    (void)vsnprintf(message, sizeof(message), format, ap);
+    va_end(ap);
     map->is_dropped[row] = true;
     map->n_dropped++;
     bad = add_bad(map);
@@ -111,7 +116,7 @@ static void reject(struct leat_map *map, uint32_t row, uint32_t line_offset, uin
     }
     *bad = (struct leat_bad_record){
         .record = record,
-        .line = line_of(map, record) + line_offset,
+        .line = line_of(map, record) + line,
         .column = column,
         .offset = block->file_offset + block->record_starts[record],
         .n_bytes = block->record_ends[record] - block->record_starts[record],
@@ -128,28 +133,6 @@ static void reject(struct leat_map *map, uint32_t row, uint32_t line_offset, uin
     }
     if (!bad->message || (field && !bad->field) || (map->keeps_bad_bytes && !bad->bytes))
         map->is_out_of_memory = true;
-}
-
-void leat_map_reject_at(struct leat_map *map, uint32_t row, uint32_t line_offset, uint32_t column,
-                        const char *format, ...) {
-    char message[LEAT_ERROR_MESSAGE_MAX];
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(message, sizeof(message), format, ap);
-    va_end(ap);
-    reject(map, row, line_offset, column, NULL, message);
-}
-
-void leat_map_reject_value(struct leat_map *map, uint32_t row, const char *field, uint32_t column,
-                           const char *format, ...) {
-    char message[LEAT_ERROR_MESSAGE_MAX];
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(message, sizeof(message), format, ap);
-    va_end(ap);
-    reject(map, row, 0, column, field, message);
 }
 
 void leat_map_note(struct leat_map *map, const char *format, ...) {

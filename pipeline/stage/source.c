@@ -51,6 +51,17 @@ size_t leat_source_bom(const uint8_t *head, size_t n_bytes) {
     return has_bom ? LEAT_SOURCE_BOM_BYTES : 0;
 }
 
+bool leat_source_reject_malformed(struct leat_map *map, uint32_t row,
+                                  const struct leat_source_record *record) {
+    uint32_t line = 0, column = 0;
+    const char *wrong =
+        leat_cutter_check(map->cutter, record->bytes, record->n_bytes, &line, &column);
+
+    if (wrong)
+        leat_map_reject_at(map, row, line, column, "the record %s", wrong);
+    return wrong != NULL;
+}
+
 /* ---- UTF-8 ---- */
 
 /* Writes to `out`, of REPLACEMENT_BYTES * n at least; returns the number of bytes. */

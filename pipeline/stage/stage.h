@@ -152,16 +152,18 @@ int leat_map_make_views(struct leat_map *map, uint32_t column);
 /* Marks a row as bad or as dropped. The views and values of a bad row must stay valid (length 0),
  * since the row stays if a filter behind an ORDER stage is to drop it. */
 #define leat_map_reject(map, row, field, ...)                                                      \
-    leat_map_reject_value((map), (row), (field), 0, __VA_ARGS__)
+    leat_map_reject_place((map), (row), (field), 0, 0, __VA_ARGS__)
 /* The same, for a value of a field within the record's first line, at that byte from 1. */
-__attribute__((format(printf, 5, 6))) void leat_map_reject_value(struct leat_map *map, uint32_t row,
-                                                                 const char *field, uint32_t column,
-                                                                 const char *format, ...);
+#define leat_map_reject_value(map, row, field, column, ...)                                        \
+    leat_map_reject_place((map), (row), (field), 0, (column), __VA_ARGS__)
 /* The same, for what is wrong at a place in the record: line from 0 within it, byte from 1 (0:
  * unknown). */
-__attribute__((format(printf, 5, 6))) void leat_map_reject_at(struct leat_map *map, uint32_t row,
-                                                              uint32_t line, uint32_t column,
-                                                              const char *format, ...);
+#define leat_map_reject_at(map, row, line, column, ...)                                            \
+    leat_map_reject_place((map), (row), NULL, (line), (column), __VA_ARGS__)
+__attribute__((format(printf, 6, 7))) void leat_map_reject_place(struct leat_map *map, uint32_t row,
+                                                                 const char *field, uint32_t line,
+                                                                 uint32_t column,
+                                                                 const char *format, ...);
 void leat_map_drop(struct leat_map *map, uint32_t row);
 
 /* Messages for the operator, such as what a program printed. A job keeps the first LEAT_NOTES_MAX.
@@ -414,6 +416,10 @@ static inline struct leat_source_record leat_source_record(const struct leat_map
     return (struct leat_source_record){block->source + start, block->record_ends[row] - start,
                                        block->n_source_bytes - start};
 }
+
+/* Rejects a record that the cutter finds malformed. True: it was rejected. */
+bool leat_source_reject_malformed(struct leat_map *map, uint32_t row,
+                                  const struct leat_source_record *record);
 
 /* True if all records of the block are UTF-8; if not, each must be mended. */
 bool leat_source_is_utf8(const struct leat_map *map);

@@ -21,16 +21,12 @@ struct loading {
 /* *ret_data is malloc'ed. -ENOENT: there is no such file, and err is not set. */
 static int read_file(struct loading *loading, const char *path, char **ret_data, size_t *ret_n,
                      struct leat_error *err) {
-    struct leat_error error = LEAT_ERROR_INIT;
-    int r = leat_opener_read(loading->opener, path, CONFIG_BYTES_MAX, ret_data, ret_n, &error);
+    int r =
+        leat_opener_read_optional(loading->opener, path, CONFIG_BYTES_MAX, ret_data, ret_n, err);
 
-    if (r < 0) {
-        if (r != -ENOENT)
-            *err = error;
-        return r;
-    }
-    leat_contents_add(&loading->model->files, path, *ret_data, *ret_n);
-    return 0;
+    if (r == 0)
+        leat_contents_add(&loading->model->files, path, *ret_data, *ret_n);
+    return r;
 }
 
 static int read_beside(struct loading *loading, const char *name, char **ret_path, char **ret_data,

@@ -57,14 +57,10 @@ struct reading {
 static int read_file(void *context, const char *path, size_t max_bytes, char **ret_data,
                      size_t *ret_n, struct leat_error *err) {
     struct reading *reading = context;
-    struct leat_error error = LEAT_ERROR_INIT;
-    int r = leat_opener_read(reading->opener, path, max_bytes, ret_data, ret_n, &error);
+    int r = leat_opener_read_optional(reading->opener, path, max_bytes, ret_data, ret_n, err);
 
-    if (r < 0) {
-        if (r != -ENOENT)
-            *err = error;
+    if (r < 0)
         return r;
-    }
     leat_blake2b_u64(reading->contents, *ret_n);
     leat_blake2b_update(reading->contents, *ret_data, *ret_n);
     leat_contents_add(reading->files, path, *ret_data, *ret_n);

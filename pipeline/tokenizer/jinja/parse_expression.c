@@ -144,25 +144,37 @@ static struct leat_jinja_node *parse_call(struct leat_jinja_parser *parser,
     return node->call ? node : NULL;
 }
 
-struct leat_jinja_node *leat_jinja_parse_filter(struct leat_jinja_parser *parser,
-                                                struct leat_jinja_node *input) {
+/* A filter or a test, as `kind` says, and its arguments if they are in brackets. input: NULL for
+ * the filters of a block. */
+static struct leat_jinja_node *parse_builtin(struct leat_jinja_parser *parser,
+                                             enum leat_jinja_node_kind kind,
+                                             struct leat_jinja_node *input) {
     const struct leat_jinja_token *token = parser->at;
-    struct leat_jinja_node *node = leat_jinja_parse_node_new(parser, LEAT_JINJA_FILTER, token);
+    struct leat_jinja_node *node = leat_jinja_parse_node_new(parser, kind, token);
+    bool is_filter = kind == LEAT_JINJA_FILTER;
 
     if (!node)
         return NULL;
     if (token->kind != LEAT_JINJA_T_NAME)
-        return leat_jinja_parse_fail_unexpected(parser, "the name of a filter");
+        return leat_jinja_parse_fail_unexpected(parser, is_filter ? "the name of a filter"
+                                                                  : "the name of a test");
     parser->at++;
     node->a = input;
     node->value = token->value;
-    node->function = leat_jinja_filter_find(token->value.text, token->value.n_bytes);
+    node->function = (is_filter ? leat_jinja_filter_find
+                                : leat_jinja_test_find)(token->value.text, token->value.n_bytes);
     if (!node->function)
         return leat_jinja_parse_fail_at(
-            parser, token, "the filter \"%.*s\" is unknown or not supported",
+            parser, token, "the %s \"%.*s\" is unknown or not supported",
+            is_filter ? "filter" : "test",
             (int)(token->value.n_bytes < 64 ? token->value.n_bytes : 64), token->value.text);
     node->call = leat_jinja_parse_is_op(parser, '(') ? parse_arguments(parser) : call_new(parser);
     return node->call ? node : NULL;
+}
+
+struct leat_jinja_node *leat_jinja_parse_filter(struct leat_jinja_parser *parser,
+                                                struct leat_jinja_node *input) {
+    return parse_builtin(parser, LEAT_JINJA_FILTER, input);
 }
 
 static bool starts_test_argument(const struct leat_jinja_parser *parser) {
@@ -182,26 +194,13 @@ static struct leat_jinja_node *parse_postfix(struct leat_jinja_parser *parser,
 
 static struct leat_jinja_node *parse_test(struct leat_jinja_parser *parser,
                                           struct leat_jinja_node *input) {
-    bool is_negated = leat_jinja_parse_skip_word(parser, "not"), has_brackets;
+    bool is_negated = leat_jinja_parse_skip_word(parser, "not");
     const struct leat_jinja_token *token = parser->at;
-    struct leat_jinja_node *node = node_of(parser, LEAT_JINJA_TEST, token, input);
+    struct leat_jinja_node *node = parse_builtin(parser, LEAT_JINJA_TEST, input);
 
     if (!node)
         return NULL;
-    if (token->kind != LEAT_JINJA_T_NAME)
-        return leat_jinja_parse_fail_unexpected(parser, "the name of a test");
-    parser->at++;
-    node->value = token->value;
-    node->function = leat_jinja_test_find(token->value.text, token->value.n_bytes);
-    if (!node->function)
-        return leat_jinja_parse_fail_at(
-            parser, token, "the test \"%.*s\" is unknown or not supported",
-            (int)(token->value.n_bytes < 64 ? token->value.n_bytes : 64), token->value.text);
-    has_brackets = leat_jinja_parse_is_op(parser, '(');
-    node->call = has_brackets ? parse_arguments(parser) : call_new(parser);
-    if (!node->call)
-        return NULL;
-    if (!has_brackets && starts_test_argument(parser)) {
+    if (token[1].op != '(' && starts_test_argument(parser)) {
         struct leat_jinja_node *argument;
 
         if (leat_jinja_parse_is_word(parser->at, "is"))
