@@ -324,57 +324,45 @@ static int check(const struct leat_credentials *credentials, struct leat_error *
                           credentials->source);
 }
 
-static int fail_too_long(const char *what, const char *where, size_t size, struct leat_error *err) {
-    return leat_error_set(err, -EACCES, "%s in %s has more than %zu bytes", what, where, size - 1);
-}
+/* Where credentials may stand. */
+enum place { ENVIRONMENT, CREDENTIALS_FILE, CONFIG_FILE };
+static const char *const place_names[] = {"the environment", "~/.aws/credentials", "~/.aws/config"};
 
 /* 1: copied; 0: there is none; -EACCES: it is too long. */
-static int copy_variable(const char *name, const char *where, char *buffer, size_t size,
-                         struct leat_error *err) {
-    const char *value = variable(name);
-    int n = snprintf(buffer, size, "%s", value ? value : "");
+static int copy_from(const struct leat_fetch_settings *settings, enum place place, const char *key,
+                     char *buffer, size_t size, struct leat_error *err) {
+    const char *value = place == ENVIRONMENT ? variable(key) : NULL;
+    int r;
 
-    return n >= (int)size ? fail_too_long(name, where, size, err) : value != NULL;
-}
-
-static int copy_of_profile(const struct leat_fetch_settings *settings, bool is_config,
-                           const char *key, char *buffer, size_t size, struct leat_error *err) {
-    int r = get_of_profile(settings, is_config, key, buffer, size);
-
-    return r < 0 ? fail_too_long(key, is_config ? "~/.aws/config" : "~/.aws/credentials", size, err)
+    if (place != ENVIRONMENT)
+        r = get_of_profile(settings, place == CONFIG_FILE, key, buffer, size);
+    else if (snprintf(buffer, size, "%s", value ? value : "") >= (int)size)
+        r = -E2BIG;
+    else
+        r = value != NULL;
+    return r < 0 ? leat_error_set(err, -EACCES, "%s in %s has more than %zu bytes", key,
+                                  place_names[place], size - 1)
                  : r;
 }
 
 /* These take a source: 1; 0: it has none; -EACCES. */
-static int take_variables(struct leat_credentials *credentials, struct leat_error *err) {
-    int r;
+static int take_from(struct leat_credentials *credentials,
+                     const struct leat_fetch_settings *settings, enum place place,
+                     struct leat_error *err) {
+    static const char *const names[2][3] = {
+        {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"},
+        {"aws_access_key_id", "aws_secret_access_key", "aws_session_token"}};
+    const char *const *keys = names[place != ENVIRONMENT];
+    int r = copy_from(settings, place, keys[0], credentials->key, sizeof(credentials->key), err);
 
-    credentials->source = "the environment";
-    r = copy_variable("AWS_ACCESS_KEY_ID", credentials->source, credentials->key,
-                      sizeof(credentials->key), err);
+    credentials->source = place_names[place];
     if (r > 0)
-        r = copy_variable("AWS_SECRET_ACCESS_KEY", credentials->source, credentials->secret,
-                          sizeof(credentials->secret), err);
-    if (r > 0 && copy_variable("AWS_SESSION_TOKEN", credentials->source, credentials->token,
-                               sizeof(credentials->token), err) < 0)
-        r = -EACCES;
-    return r > 0 ? check(credentials, err) : r;
-}
-
-static int take_profile(struct leat_credentials *credentials,
-                        const struct leat_fetch_settings *settings, bool is_config,
-                        struct leat_error *err) {
-    int r = copy_of_profile(settings, is_config, "aws_access_key_id", credentials->key,
-                            sizeof(credentials->key), err);
-
-    credentials->source = is_config ? "~/.aws/config" : "~/.aws/credentials";
-    if (r > 0)
-        r = copy_of_profile(settings, is_config, "aws_secret_access_key", credentials->secret,
-                            sizeof(credentials->secret), err);
+        r = copy_from(settings, place, keys[1], credentials->secret, sizeof(credentials->secret),
+                      err);
     if (r > 0) {
         credentials->token[0] = '\0';
-        if (copy_of_profile(settings, is_config, "aws_session_token", credentials->token,
-                            sizeof(credentials->token), err) < 0)
+        if (copy_from(settings, place, keys[2], credentials->token, sizeof(credentials->token),
+                      err) < 0)
             r = -EACCES;
     }
     return r > 0 ? check(credentials, err) : r;
@@ -383,7 +371,7 @@ static int take_profile(struct leat_credentials *credentials,
 static int take_process(struct leat_credentials *credentials,
                         const struct leat_fetch_settings *settings, struct leat_error *err) {
     char command[LEAT_SECRET_MAX];
-    int r = copy_of_profile(settings, true, "credential_process", command, sizeof(command), err);
+    int r = copy_from(settings, CONFIG_FILE, "credential_process", command, sizeof(command), err);
 
     if (r > 0)
         r = ask_process(credentials, command, err) < 0 ? -EACCES : 1;
@@ -399,12 +387,9 @@ int leat_credentials_get(struct leat_credentials *credentials,
         (credentials->expires_at == 0 || credentials->expires_at - SOON_S > (int64_t)time(NULL)))
         return 0;
     leat_credentials_forget(credentials);
-    if (!settings->profile)
-        r = take_variables(credentials, err);
-    if (r == 0)
-        r = take_profile(credentials, settings, false, err);
-    if (r == 0)
-        r = take_profile(credentials, settings, true, err);
+    for (int place = settings->profile ? CREDENTIALS_FILE : ENVIRONMENT;
+         r == 0 && place <= CONFIG_FILE; place++)
+        r = take_from(credentials, settings, (enum place)place, err);
     if (r == 0)
         r = take_process(credentials, settings, err);
     credentials->is_there = r > 0;

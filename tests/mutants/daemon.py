@@ -129,8 +129,8 @@ MUTANTS = {
     ]),
     "daemon/fetch/credentials.c": ("daemon.test_credentials", [
         ("a token that is too long is left out", "    if (n >= size || strlen(text) != n)\n        return -EBADMSG;", "    if (n >= size || strlen(text) != n)\n        return 0;"),
-        ("a variable that is too long is cut off", "return n >= (int)size ? fail_too_long(name, where, size, err) : value != NULL;", "return n >= 0 && value != NULL;"),
-        ("a line break goes into a request", "return r > 0 ? check(credentials, err) : r;\n}\n\nstatic int take_profile", "return r;\n}\n\nstatic int take_profile"),
+        ("a variable that is too long is cut off", "value ? value : \"\") >= (int)size)\n        r = -E2BIG;", "value ? value : \"\") < 0)\n        r = -E2BIG;"),
+        ("a line break goes into a request", "return r > 0 ? check(credentials, err) : r;\n}\n\nstatic int take_process", "return r;\n}\n\nstatic int take_process"),
         ("a time zone is passed over", "(int64_t)timegm(&time) - zone.tm_gmtoff", "(int64_t)timegm(&time)"),
         ("credentials are never looked for again", "credentials->expires_at = (int64_t)time(NULL) + SOON_S + AGAIN_S;", ""),
         ("an endpoint may have no host", "n < strlen(\"http://h\") ||", ""),
