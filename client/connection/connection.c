@@ -38,6 +38,49 @@ bool leat_connection_is_own(const struct leat_connection *connection) {
     return connection->pid == getpid();
 }
 
+/* ---- draining ----
+ *
+ * Failures to send are ignored: a daemon that is gone fills no slot. */
+
+static void say_bye(struct leat_wire *wire) {
+    struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
+
+    if (wire->fd >= 0)
+        (void)leat_wire_send(wire, &bye, NULL);
+}
+
+void leat_draining_end(struct leat_draining *draining) {
+    leat_wire_deinit(&draining->wire);
+    *draining = LEAT_DRAINING_INIT;
+}
+
+/* Takes over the wire of a session of which so many batches are held; if none is, says BYE. */
+static void begin_draining(struct leat_draining *draining, struct leat_wire *take_wire,
+                           uint64_t session, uint32_t n_held) {
+    leat_draining_end(draining);
+    *draining = (struct leat_draining){.wire = *take_wire, .session = session, .n_held = n_held};
+    *take_wire = LEAT_WIRE_INIT;
+    if (n_held == 0) {
+        say_bye(&draining->wire);
+        leat_wire_deinit(&draining->wire);
+    }
+}
+
+/* Announces the release of a batch of that session, if it is the draining one. */
+static void release_draining(struct leat_draining *draining, uint64_t session,
+                             const struct leat_packet *packet) {
+    struct leat_packet release = {.kind = LEAT_PACKET_RELEASE, .batch = packet->batch};
+
+    if (draining->wire.fd < 0 || draining->session != session)
+        return;
+    if (--draining->n_held > 0) {
+        (void)leat_wire_send(&draining->wire, &release, NULL);
+    } else {
+        say_bye(&draining->wire);
+        leat_wire_deinit(&draining->wire);
+    }
+}
+
 /* ---- sessions ---- */
 
 int leat_connection_begin(struct leat_connection *connection, int take_fd, struct leat_error *err) {
@@ -61,7 +104,7 @@ static void end_session(struct leat_connection *connection) {
     leat_wire_deinit(&connection->wire);
     leat_mapping_drop_list(&connection->transport.rings);
     connection->n_released = 0;
-    leat_handshake_reset(&connection->handshake);
+    connection->handshake.phase = LEAT_PHASE_CLOSED;
 }
 
 int leat_connection_lose(struct leat_connection *connection, const struct leat_batch_place *place,
@@ -85,7 +128,7 @@ int leat_connection_drain(struct leat_connection *connection, struct leat_error 
 
     if (connection->wire.fd < 0)
         return 0;
-    if (connection->n_held > 0 && leat_draining_is_on(&connection->draining))
+    if (connection->n_held > 0 && connection->draining.wire.fd >= 0)
         return leat_error_set(err, -EBUSY,
                               "you still hold %u batches from before your last two seeks: release "
                               "the oldest ones before you seek again",
@@ -94,8 +137,8 @@ int leat_connection_drain(struct leat_connection *connection, struct leat_error 
     if (r < 0)
         return r;
     leat_watch_drop(&connection->watch, connection->wire.fd);
-    leat_draining_begin(&connection->draining, &connection->wire, connection->session,
-                        connection->n_held);
+    begin_draining(&connection->draining, &connection->wire, connection->session,
+                   connection->n_held);
     connection->session++;
     connection->n_held = 0;
     return 0;
@@ -261,7 +304,7 @@ int leat_connection_release(struct leat_connection *connection, uint64_t session
 
     if (session != connection->session) {
         if (is_own)
-            leat_draining_release(&connection->draining, session, packet);
+            release_draining(&connection->draining, session, packet);
         return 0;
     }
     connection->n_held--;
@@ -271,10 +314,8 @@ int leat_connection_release(struct leat_connection *connection, uint64_t session
 }
 
 void leat_connection_say_bye(struct leat_connection *connection) {
-    struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
-
-    if (leat_connection_is_own(connection) && connection->wire.fd >= 0)
-        (void)leat_wire_send(&connection->wire, &bye, NULL);
+    if (leat_connection_is_own(connection))
+        say_bye(&connection->wire);
 }
 
 /* ---- for event loops ---- */
@@ -295,49 +336,6 @@ int leat_connection_fd(struct leat_connection *connection) {
 
 void leat_connection_forget(struct leat_connection *connection) {
     leat_wire_forget(&connection->wire);
-    leat_draining_forget(&connection->draining);
+    leat_wire_forget(&connection->draining.wire);
     leat_watch_forget(&connection->watch);
-}
-
-/* ---- draining ----
- *
- * Failures to send are ignored: a daemon that is gone fills no slot. */
-
-static void say_bye(struct leat_wire *wire) {
-    struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
-
-    if (wire->fd >= 0)
-        (void)leat_wire_send(wire, &bye, NULL);
-    leat_wire_deinit(wire);
-}
-
-void leat_draining_begin(struct leat_draining *draining, struct leat_wire *take_wire,
-                         uint64_t session, uint32_t n_held) {
-    leat_draining_end(draining);
-    *draining = (struct leat_draining){.wire = *take_wire, .session = session, .n_held = n_held};
-    *take_wire = LEAT_WIRE_INIT;
-    if (n_held == 0)
-        say_bye(&draining->wire);
-}
-
-void leat_draining_release(struct leat_draining *draining, uint64_t session,
-                           const struct leat_packet *packet) {
-    struct leat_packet release = {.kind = LEAT_PACKET_RELEASE, .batch = packet->batch};
-
-    if (!leat_draining_is_on(draining) || draining->session != session)
-        return;
-    if (--draining->n_held == 0)
-        say_bye(&draining->wire);
-    else
-        (void)leat_wire_send(&draining->wire, &release, NULL);
-}
-
-void leat_draining_end(struct leat_draining *draining) {
-    if (leat_draining_is_on(draining))
-        leat_wire_deinit(&draining->wire);
-    *draining = LEAT_DRAINING_INIT;
-}
-
-void leat_draining_forget(struct leat_draining *draining) {
-    leat_wire_forget(&draining->wire);
 }

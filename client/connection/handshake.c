@@ -129,7 +129,3 @@ int leat_handshake_advance(struct leat_handshake *handshake, struct leat_wire *w
     }
     return 1;
 }
-
-void leat_handshake_reset(struct leat_handshake *handshake) {
-    handshake->phase = LEAT_PHASE_CLOSED;
-}

@@ -29,7 +29,5 @@ int leat_handshake_begin(struct leat_handshake *handshake, struct leat_wire *wir
 int leat_handshake_advance(struct leat_handshake *handshake, struct leat_wire *wire,
                            struct leat_request *request, struct leat_opened *opened,
                            struct leat_error *err);
-/* The connection is closed. */
-void leat_handshake_reset(struct leat_handshake *handshake);
 /* "at the greeting": what the daemon is asked for, for messages. */
 const char *leat_handshake_place(const struct leat_handshake *handshake);

@@ -146,5 +146,6 @@ static int save_batch(const struct leat_batch *batch, const char *path,
 
 int leat_batch_save(struct leat_batch *batch, const char *path,
                     const struct leat_save_options *options) {
-    return save_batch(batch, path, options, leat_batch_reset_error(batch));
+    batch->error = LEAT_ERROR_INIT;
+    return save_batch(batch, path, options, &batch->error);
 }

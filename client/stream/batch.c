@@ -30,11 +30,6 @@ void leat_batch_end(struct leat_batch *batch) {
     leat_content_drop(&batch->content);
 }
 
-struct leat_error *leat_batch_reset_error(struct leat_batch *batch) {
-    batch->error = LEAT_ERROR_INIT;
-    return &batch->error;
-}
-
 /* ---- leat.h ---- */
 
 const struct leat_error *leat_batch_error(const struct leat_batch *batch) {

@@ -43,9 +43,6 @@ static inline struct leat_batch *leat_batch_pop(struct leat_batch **list) {
     return batch;
 }
 
-/* Where a failure to save it is to be written: no error yet. */
-struct leat_error *leat_batch_reset_error(struct leat_batch *batch);
-
 static inline const struct leat_view *leat_batch_view(const struct leat_batch *batch) {
     return &batch->content.view;
 }

@@ -5,7 +5,6 @@
 #include "client/stream/stream.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -69,11 +68,6 @@ static int end_by(struct leat_stream *stream, int r) {
     if (r > 0)
         stream->failure = r;
     return r;
-}
-
-void leat_stream_restart(struct leat_stream *stream) {
-    stream->failure = 0;
-    stream->error = LEAT_ERROR_INIT;
 }
 
 bool leat_stream_check_end(struct leat_stream *stream) {
@@ -261,7 +255,7 @@ static int wait_for_packet(struct leat_stream *stream, int timeout_ms, uint64_t 
 
     if (timeout_ms == 0)
         return leat_error_set(&stream->error, -EAGAIN, "no batch is ready yet");
-    r = leat_wire_wait(&stream->connection.wire, POLLIN, stream->wake_fd,
+    r = leat_wire_wait(&stream->connection.wire, stream->wake_fd,
                        wake_ns < deadline_ns ? wake_ns : deadline_ns);
     if (r == -ETIMEDOUT && wake_ns < deadline_ns)
         return 0;

@@ -45,8 +45,6 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream);
 
 /* Ends the stream with its last error, as a code that is not one to go on after. Returns it. */
 int leat_stream_fail(struct leat_stream *stream);
-/* The stream may go on, after LEAT_END too; forgets the last error. */
-void leat_stream_restart(struct leat_stream *stream);
 /* True if the stream has ended, as it does when everything that was asked for is seen. */
 bool leat_stream_check_end(struct leat_stream *stream);
 /* -EPERM with a message in a forked child. */

@@ -1,6 +1,5 @@
 /* stream_move.c: how a stream goes elsewhere, or becomes another one. See stream.h and leat.h. */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -84,7 +83,7 @@ int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64_t step) 
     r = drain_session(stream);
     if (r < 0)
         return r;
-    leat_stream_restart(stream);
+    stream->failure = 0; /* it may go on, after LEAT_END too */
     leat_cursor_move(&stream->cursor, epoch, step);
     leat_request_restart(&stream->connection.request, epoch, step);
     reopen_session(stream);
@@ -140,7 +139,7 @@ static int wait_for_session(struct leat_stream *stream, const struct leat_open_o
 
     while ((r = leat_connection_greet(connection, err)) == 0) {
         do
-            r = leat_wire_wait(&connection->wire, POLLIN, -1, deadline_ns);
+            r = leat_wire_wait(&connection->wire, -1, deadline_ns);
         while (r == -EINTR && goes_on(options));
         if (r == -ETIMEDOUT)
             return leat_error_set(err, r, "the daemon did not answer in time %s",
@@ -163,7 +162,7 @@ static int wait_for_daemon(struct leat_stream *stream, const struct leat_open_op
     int r = leat_stream_lose(stream, err);
 
     while (r == 0 && (r = leat_connection_advance(connection, err)) == 0) {
-        r = leat_wire_wait(&connection->wire, POLLIN, -1, leat_connection_wake_ns(connection));
+        r = leat_wire_wait(&connection->wire, -1, leat_connection_wake_ns(connection));
         if (r == -EINTR && !goes_on(options))
             return leat_error_set(err, r, "cannot wait for the daemon: %s", strerror(-r));
         r = 0;

@@ -201,8 +201,8 @@ static int take_wake(int wake_fd) {
     return -EINTR;
 }
 
-int leat_wire_wait(const struct leat_wire *wire, short events, int wake_fd, uint64_t deadline_ns) {
-    struct pollfd items[] = {{.fd = wire->fd, .events = events}, {.fd = wake_fd, .events = POLLIN}};
+int leat_wire_wait(const struct leat_wire *wire, int wake_fd, uint64_t deadline_ns) {
+    struct pollfd items[] = {{.fd = wire->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
     struct timespec left;
     int n;
 

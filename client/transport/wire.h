@@ -43,9 +43,9 @@ int leat_wire_receive(struct leat_wire *wire);
 /* Reads the error in the last packet (REFUSE, GOAWAY, NOTICE) into err. Returns its code. */
 int leat_wire_read_error(const struct leat_wire *wire, struct leat_error *err);
 
-/* Waits for `events` (POLLIN, POLLOUT), for the deadline (CLOCK_MONOTONIC in ns; UINT64_MAX: none),
- * or for a write to wake_fd (an eventfd, or -1). 0, -ETIMEDOUT, -EINTR. */
-int leat_wire_wait(const struct leat_wire *wire, short events, int wake_fd, uint64_t deadline_ns);
+/* Waits until something can be received, for the deadline (CLOCK_MONOTONIC in ns; UINT64_MAX:
+ * none), or for a write to wake_fd (an eventfd, or -1). 0, -ETIMEDOUT, -EINTR. */
+int leat_wire_wait(const struct leat_wire *wire, int wake_fd, uint64_t deadline_ns);
 
 /* Closes the descriptors without a word to the daemon. Async-signal-safe. */
 void leat_wire_forget(struct leat_wire *wire);
