@@ -1,7 +1,6 @@
 /* explain.c: `leatctl explain`: the plan of a file's stream, made in this process, or of a stream
  * of the daemon, made there. */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,15 +12,8 @@
 #include "pipeline/inspect/measure.h"
 #include "pipeline/io/state_folder.h"
 #include "pipeline/run/pipeline.h"
+#include "proto/base/calls.h"
 #include "proto/base/clock.h"
-
-/* The processors that this process may use. */
-static uint32_t count_processors(void) {
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
-
-    return n > 0 ? (uint32_t)n : 1;
-}
 
 static enum leat_explain_format format_of(const struct leat_cli_arguments *arguments) {
     return arguments->json ? LEAT_EXPLAIN_JSON : (enum leat_explain_format)arguments->drawing;
@@ -43,7 +35,7 @@ static void predict_times(const struct leat_plan *plan, const struct leat_cli_ar
     if (ret_forecast->reason)
         return;
     if (leat_measure(plan, &leat_opener_operator, &options, measurement, &err) == 0) {
-        leat_forecast_make(plan, measurement, n_workers, count_processors(), ret_forecast);
+        leat_forecast_make(plan, measurement, n_workers, leat_n_cpus(), ret_forecast);
         return;
     }
     (void)leat_error_print(&err, reason, LEAT_ERROR_PRINT_MAX);
@@ -82,7 +74,7 @@ static int parse_ranks(const struct leat_cli_arguments *arguments,
 static char *explain_plan(struct leat_plan *plan, const struct leat_cli_arguments *arguments,
                           const struct leat_node_ranks *ranks) {
     uint32_t n_workers =
-        arguments->workers.is_given ? (uint32_t)arguments->workers.value : count_processors();
+        arguments->workers.is_given ? (uint32_t)arguments->workers.value : leat_n_cpus();
     struct leat_measurement measurement = {.step_ns = NULL};
     struct leat_forecast forecast;
     struct leat_explain_options options = {.format = format_of(arguments),

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pwd.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "pipeline/plan/faults.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/spec/yaml.h"
+#include "proto/base/calls.h"
 
 #define STREAMS_KEY  "streams"
 #define INCLUDE      "streams.d" /* beside the file */
@@ -221,14 +221,6 @@ static int split_document(struct leat_settings *settings, struct leat_error *err
         if (document->sorted[i] != at)
             values->sorted[n++] = document->sorted[i] - (document->sorted[i] > at);
     return 0;
-}
-
-static int64_t count_cpus(void) {
-    cpu_set_t cpus;
-
-    if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_COUNT(&cpus) < 1)
-        return 1;
-    return CPU_COUNT(&cpus);
 }
 
 static int resolve_path(const struct leat_settings *settings, const char **path,
@@ -494,7 +486,7 @@ static int read_values(struct leat_settings *settings, struct leat_error *err) {
         r = leat_config_bind(&settings->base, leat_settings_args, &settings->values, settings->file,
                              0, 0, err);
     if (r == 0 && settings->workers == 0)
-        settings->workers = count_cpus();
+        settings->workers = leat_n_cpus();
     if (r == 0)
         r = check_values(settings, err);
     if (r == 0)

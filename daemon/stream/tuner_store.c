@@ -2,10 +2,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "proto/base/calls.h"
 
 #define HEX_OF_NAME  16 /* of each digest */
 #define NAME_SIZE    (2 * HEX_OF_NAME + 2)
@@ -27,12 +28,6 @@ static void hash_cpu_model(struct leat_blake2b *state) {
         (void)fclose(file);
 }
 
-static uint64_t n_cpus(void) {
-    cpu_set_t cpus;
-
-    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (uint64_t)CPU_COUNT(&cpus) : 0;
-}
-
 /* Limits of the same power of two count as equal. */
 static uint64_t size_class(uint64_t memory_limit) {
     uint64_t n = 0;
@@ -50,7 +45,7 @@ void leat_tuner_store_init(struct leat_tuner_store *store, const char *directory
                            (size_t)LEAT_TUNER_STORE_FILES * LEAT_TUNER_FILE_MAX);
     leat_blake2b_init(&state);
     hash_cpu_model(&state);
-    leat_blake2b_u64(&state, n_cpus());
+    leat_blake2b_u64(&state, leat_n_cpus());
     leat_blake2b_u64(&state, n_workers);
     leat_blake2b_u64(&state, size_class(memory_limit));
     leat_blake2b_final(&state, store->machine);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proto/base/calls.h"
+
 #define TEXT_MAX 65536 /* lines of some 700 processors come first */
 
 static size_t read_file(const char *path, char *buffer, size_t size) {
@@ -53,12 +55,8 @@ static double cgroup_quota(void) {
 }
 
 double leat_machine_n_cpus(void) {
-    cpu_set_t set;
-    double quota = cgroup_quota();
-    double n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+    double quota = cgroup_quota(), n = leat_n_cpus();
 
-    if (n < 1)
-        n = (double)sysconf(_SC_NPROCESSORS_ONLN);
     return quota > 0 && quota < n ? quota : n;
 }
 

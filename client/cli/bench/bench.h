@@ -130,6 +130,4 @@ void leat_bench_to_json(const struct leat_bench *bench, struct leat_text *text);
 /* Adds the cases of a saved result. 0 or -errno with an error located in `file`. */
 int leat_bench_from_json(const char *data, size_t n_bytes, const char *file,
                          struct leat_bench *bench, struct leat_error *err);
-/* The number of CPUs that this process may use. */
-unsigned leat_bench_n_cpus(void);
 void leat_bench_add_machine_json(struct leat_text *json); /* "machine": {..} */

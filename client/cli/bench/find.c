@@ -8,6 +8,7 @@
 
 #include "client/cli/bench/bench.h"
 #include "client/cli/bench/search.h"
+#include "proto/base/calls.h"
 
 #define MAX_VALUE INT64_C(1000000000000000000)
 
@@ -27,8 +28,7 @@ static int set_range(struct finder *finder, const char *range) {
     int64_t low = 1, high = 0;
 
     if (!range)
-        high = strcmp(finder->axis.path, "workers") == 0 ? 2 * (int64_t)leat_bench_n_cpus()
-                                                         : MAX_VALUE;
+        high = strcmp(finder->axis.path, "workers") == 0 ? 2 * (int64_t)leat_n_cpus() : MAX_VALUE;
     else if (!dots || leat_parse_bytes(range, (size_t)(dots - range), &low) < 0 ||
              leat_parse_bytes(dots + 2, strlen(dots + 2), &high) < 0 || low < 1 || low > high)
         return leat_error_set(

@@ -1,7 +1,6 @@
 /* report.c: the figures of a run, and what was measured for people. */
 #include <inttypes.h>
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -10,6 +9,7 @@
 #include "client/cli/base/output.h"
 #include "client/cli/bench/bench.h"
 #include "client/leat.h"
+#include "proto/base/calls.h"
 #include "proto/base/json_writer.h"
 
 #define NOISY       0.1 /* a spread above this is worth a warning */
@@ -121,12 +121,6 @@ static void read_cpu(char *ret_cpu, size_t size, const char *machine) {
         (void)fclose(file);
 }
 
-unsigned leat_bench_n_cpus(void) {
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
-}
-
 struct machine {
     struct utsname name;
     char cpu[128];
@@ -135,7 +129,7 @@ struct machine {
 };
 
 static struct machine read_machine(void) {
-    struct machine machine = {.n_cpus = leat_bench_n_cpus(),
+    struct machine machine = {.n_cpus = leat_n_cpus(),
                               .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) *
                                               (uint64_t)sysconf(_SC_PAGESIZE)};
 

@@ -7,7 +7,6 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <structmember.h>
@@ -15,6 +14,7 @@
 #include "client/python/src/raise.h"
 #include "client/python/src/tokenizer/encodings.h"
 #include "client/python/src/types.h"
+#include "proto/base/calls.h"
 
 #define THREADS_DEFAULT_MAX 8
 
@@ -34,8 +34,7 @@ static const struct leat_tokenizer *get(PyObject *object) {
 /* ---- making it */
 
 static size_t default_threads(void) {
-    cpu_set_t set;
-    size_t n = sched_getaffinity(0, sizeof(set), &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+    unsigned n = leat_n_cpus();
 
     return n < THREADS_DEFAULT_MAX ? n : THREADS_DEFAULT_MAX;
 }
