@@ -54,6 +54,13 @@ int leat_packet_send_many(int socket, const struct leat_packet *packets, size_t 
     return 0;
 }
 
+int leat_packet_send_joined(int socket, const struct leat_packet *packets, size_t n,
+                            int may_block) {
+    struct iovec part = {.iov_base = (void *)(uintptr_t)packets, .iov_len = n * sizeof(*packets)};
+
+    return leat_descriptor_send(socket, &part, 1, -1, may_block ? 0 : MSG_DONTWAIT);
+}
+
 /* Keeps the first descriptor of the message and closes all others. */
 static int take_descriptors(struct msghdr *message, int *ret_fd) {
     int n_taken = 0;
@@ -98,8 +105,32 @@ static int peek_without_descriptors(int socket, int flags) {
     return message.msg_flags & MSG_CTRUNC ? -EPROTO : 0;
 }
 
+/* True if n_bytes behind the packet are its payload, or other packets without one. ret_n_more NULL:
+ * there must be none. */
+static bool is_proper(const struct leat_packet *packet, const void *behind, size_t n_bytes,
+                      size_t *ret_n_more) {
+    const struct leat_packet *more = behind;
+    size_t n = n_bytes / sizeof(*more);
+
+    if (n_bytes == packet->payload_bytes)
+        return true;
+    if (!ret_n_more || packet->payload_bytes > 0 || n_bytes % sizeof(*more) != 0 ||
+        n >= LEAT_PACKET_JOINED_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (more[i].payload_bytes > 0)
+            return false;
+    *ret_n_more = n;
+    return true;
+}
+
 int leat_packet_receive(int socket, struct leat_packet *ret_packet, void *ret_payload, int *ret_fd,
                         int may_block) {
+    return leat_packet_receive_joined(socket, ret_packet, ret_payload, NULL, ret_fd, may_block);
+}
+
+int leat_packet_receive_joined(int socket, struct leat_packet *ret_packet, void *ret_payload,
+                               size_t *ret_n_more, int *ret_fd, int may_block) {
     struct iovec parts[2] = {
         {.iov_base = ret_packet, .iov_len = sizeof(*ret_packet)},
         {.iov_base = ret_payload, .iov_len = ret_payload ? LEAT_PACKET_PAYLOAD_MAX : 0},
@@ -113,6 +144,8 @@ int leat_packet_receive(int socket, struct leat_packet *ret_packet, void *ret_pa
     ssize_t n;
     int r;
 
+    if (ret_n_more)
+        *ret_n_more = 0;
     if (ret_fd) {
         *ret_fd = -1;
         message.msg_control = control.bytes;
@@ -130,8 +163,9 @@ int leat_packet_receive(int socket, struct leat_packet *ret_packet, void *ret_pa
     r = ret_fd ? take_descriptors(&message, ret_fd) : 0;
     if (n == 0 && r == 0 && !(ret_fd && *ret_fd >= 0))
         return 0;
-    if (r == 0 && (message.msg_flags & MSG_TRUNC || (size_t)n < sizeof(*ret_packet) ||
-                   (size_t)n - sizeof(*ret_packet) != ret_packet->payload_bytes))
+    if (r == 0 &&
+        (message.msg_flags & MSG_TRUNC || (size_t)n < sizeof(*ret_packet) ||
+         !is_proper(ret_packet, ret_payload, (size_t)n - sizeof(*ret_packet), ret_n_more)))
         r = -EPROTO;
     if (r < 0 && ret_fd && *ret_fd >= 0) {
         (void)close(*ret_fd);

@@ -24,6 +24,10 @@
  * daemon makes all of that epoch ahead, and of the next one the first batches alone. For a trainer
  * that does not promise it (LEAT_FEATURE_REACHED) a batch counts as taken once it was sent.
  *
+ * Once both sides have said LEAT_FEATURE_JOINED, a message of the SOCK_SEQPACKET endpoint may hold
+ * up to LEAT_PACKET_JOINED_MAX packets without payload, one behind the other: to send and receive a
+ * message costs the kernel more than all else that is done for a batch.
+ *
  * A NOTICE may come anywhere behind OPENED. It tells the trainer something of which the stream does
  * not end: that its data has changed (-ESTALE). A daemon drops it if the trainer's socket is full.
  *
@@ -46,7 +50,9 @@
 #define LEAT_PROTOCOL_MAJOR     1
 #define LEAT_PROTOCOL_MINOR     0
 #define LEAT_PACKET_PAYLOAD_MAX 65536
+#define LEAT_PACKET_JOINED_MAX  32                  /* packets of a message */
 #define LEAT_FEATURE_REACHED    UINT64_C(1)         /* of HELLO: the trainer says REACHED */
+#define LEAT_FEATURE_JOINED     UINT64_C(2)         /* of HELLO and WELCOME */
 #define LEAT_COPY_PAYLOAD_MAX   (UINT32_C(1) << 30) /* a compressed batch on the copy endpoint */
 
 enum leat_packet_kind {
@@ -119,6 +125,10 @@ int leat_packet_send(int socket, const struct leat_packet *packet, const void *p
  */
 int leat_packet_send_many(int socket, const struct leat_packet *packets, size_t n, int may_block);
 
+/* Sends n packets without payload, at most LEAT_PACKET_JOINED_MAX, as one message: all or none. As
+ * leat_packet_send. */
+int leat_packet_send_joined(int socket, const struct leat_packet *packets, size_t n, int may_block);
+
 /* Receives one packet into packet + payload (LEAT_PACKET_PAYLOAD_MAX bytes; may be NULL if none is
  * expected). Sizes are checked: what does not hold is -EPROTO. ret_fd NULL: the peer must not pass
  * descriptors: what it passes is refused
@@ -126,3 +136,8 @@ int leat_packet_send_many(int socket, const struct leat_packet *packets, size_t 
  * -EAGAIN, -errno. Never blocks unless may_block. */
 int leat_packet_receive(int socket, struct leat_packet *ret_packet, void *ret_payload, int *ret_fd,
                         int may_block);
+
+/* As leat_packet_receive(), but several packets may be joined: *ret_n_more of them lie in
+ * ret_payload, behind the one in *ret_packet. */
+int leat_packet_receive_joined(int socket, struct leat_packet *ret_packet, void *ret_payload,
+                               size_t *ret_n_more, int *ret_fd, int may_block);

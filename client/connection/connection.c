@@ -242,6 +242,8 @@ int leat_connection_advance(struct leat_connection *connection, struct leat_erro
 }
 
 uint64_t leat_connection_wake_ns(const struct leat_connection *connection) {
+    if (leat_wire_has_packets(&connection->wire))
+        return 1; /* at once */
     return leat_outage_wake_ns(&connection->outage, connection->handshake.phase);
 }
 

@@ -48,7 +48,7 @@ int leat_handshake_begin(struct leat_handshake *handshake, struct leat_wire *wir
         .hello = {.magic = LEAT_PACKET_MAGIC,
                   .major = LEAT_PROTOCOL_MAJOR,
                   .minor = LEAT_PROTOCOL_MINOR,
-                  .features = LEAT_FEATURE_REACHED},
+                  .features = LEAT_FEATURE_REACHED | LEAT_FEATURE_JOINED},
     };
 
     handshake->phase = LEAT_PHASE_GREETING;
@@ -69,6 +69,7 @@ static int take_welcome(struct leat_handshake *handshake, struct leat_wire *wire
             err, -EPROTONOSUPPORT,
             "leatd uses protocol %u.%u, but this libleat uses %d.%d: update the older one",
             welcome->hello.major, welcome->hello.minor, LEAT_PROTOCOL_MAJOR, LEAT_PROTOCOL_MINOR);
+    wire->joins = !wire->is_stream && (welcome->hello.features & LEAT_FEATURE_JOINED);
     packet.payload_bytes = (uint32_t)leat_request_pack(request, payload);
     handshake->phase = LEAT_PHASE_OPENING;
     return send_packet(handshake, wire, &packet, payload, err);

@@ -74,6 +74,8 @@ int leat_wire_send(struct leat_wire *wire, const struct leat_packet *packet, con
 int leat_wire_send_many(struct leat_wire *wire, const struct leat_packet *packets, size_t n) {
     int r = 0;
 
+    if (wire->joins)
+        return leat_packet_send_joined(wire->fd, packets, n, 1);
     if (!wire->is_stream)
         return leat_packet_send_many(wire->fd, packets, n, 1);
     for (size_t i = 0; r == 0 && i < n; i++)
@@ -167,7 +169,14 @@ int leat_wire_receive(struct leat_wire *wire) {
     leat_file_close(&wire->passed_fd);
     if (wire->is_stream)
         return receive_frame(wire);
-    return leat_packet_receive(wire->fd, &wire->packet, wire->payload, &wire->passed_fd, 0);
+    if (leat_wire_has_packets(wire)) {
+        memcpy(&wire->packet, wire->payload + wire->n_more_taken++ * sizeof(wire->packet),
+               sizeof(wire->packet));
+        return 1;
+    }
+    wire->n_more_taken = 0;
+    return leat_packet_receive_joined(wire->fd, &wire->packet, wire->payload, &wire->n_more,
+                                      &wire->passed_fd, 0);
 }
 
 int leat_wire_read_error(const struct leat_wire *wire, struct leat_error *err) {
@@ -206,6 +215,8 @@ int leat_wire_wait(const struct leat_wire *wire, int wake_fd, uint64_t deadline_
     struct timespec left;
     int n;
 
+    if ((events & POLLIN) && leat_wire_has_packets(wire))
+        return 0;
     if (deadline_ns != UINT64_MAX) {
         uint64_t now_ns = leat_now_ns();
         uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;

@@ -1,8 +1,8 @@
 /* wire.h: packets to and from the daemon on a socket of either type.
  *
- * On a SOCK_SEQPACKET (shared delivery) each packet is one message. On a SOCK_STREAM (copy
- * delivery) it is a frame, and bytes behind the frame are not read, so the descriptor is readable
- * exactly while more can be received. Owner: the connection.
+ * On a SOCK_SEQPACKET (shared delivery) a message is one packet, or several that are joined. On a
+ * SOCK_STREAM (copy delivery) a packet is a frame, and bytes behind the frame are not read, so the
+ * descriptor is readable exactly while more can be received. Owner: the connection.
  */
 #pragma once
 
@@ -19,8 +19,10 @@ struct leat_wire {
     bool is_stream;
     uint8_t *payload; /* of the last packet, valid until the next one is received */
     size_t capacity;
-    struct leat_packet packet; /* the last one received */
-    int passed_fd;             /* came with it; -1: none. Closed by the next receive */
+    struct leat_packet packet;   /* the last one received */
+    int passed_fd;               /* came with it; -1: none. Closed by the next receive */
+    bool joins;                  /* the daemon takes joined packets */
+    size_t n_more, n_more_taken; /* packets in payload that came with the last message */
     /* For SOCK_STREAM: the frame that is being read. */
     uint8_t head[LEAT_FRAME_HEAD_BYTES + sizeof(struct leat_packet)];
     size_t n_read; /* bytes of head and payload */
@@ -34,12 +36,16 @@ void leat_wire_deinit(struct leat_wire *wire);
 
 /* Sends one packet. Blocks while the socket's buffer is full, up to the socket's SO_SNDTIMEO. */
 int leat_wire_send(struct leat_wire *wire, const struct leat_packet *packet, const void *payload);
-/* Sends packets without payload, in order. */
+/* Sends packets without payload, at most LEAT_PACKET_JOINED_MAX, in order. */
 int leat_wire_send_many(struct leat_wire *wire, const struct leat_packet *packets, size_t n);
 
 /* Receives one packet into wire->packet, payload and passed_fd, without blocking. 1, 0 for end of
  * file, -EAGAIN, -EPROTO, -ENOMEM, other -errno. */
 int leat_wire_receive(struct leat_wire *wire);
+/* True if leat_wire_receive() has a packet without looking at the socket. */
+static inline bool leat_wire_has_packets(const struct leat_wire *wire) {
+    return wire->n_more_taken < wire->n_more;
+}
 /* Reads the error in the last packet (REFUSE, GOAWAY, NOTICE) into err. Returns its code. */
 int leat_wire_read_error(const struct leat_wire *wire, struct leat_error *err);
 

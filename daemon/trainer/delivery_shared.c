@@ -1,11 +1,12 @@
-/* delivery_shared.c: one packet is one message of a SOCK_SEQPACKET socket; a batch is a notice that
- * its slot of the ring is filled.
+/* delivery_shared.c: a message of a SOCK_SEQPACKET socket is one packet, or several joined ones.
+ * A batch is a notice that its slot of the ring is filled.
  *
- * Releases are received many at a time (recvmmsg). Where the kernel cannot refuse descriptors they
- * are peeked at first, many at a time too (SO_PEEK_OFF moves on from packet to packet): what
- * peeking saw without a descriptor may be received. The ring's descriptor goes out once a
- * generation, in front of its first batch, and never before the trainer has spoken: descriptors in
- * flight count against the daemon. Notices are sent many at a time (sendmmsg).
+ * Releases are received many at a time (joined, and by recvmmsg). Where the kernel cannot refuse
+ * descriptors they are peeked at first, many at a time too (SO_PEEK_OFF moves on from message to
+ * message): what peeking saw without a descriptor may be received. The ring's descriptor goes out
+ * once a generation, in front of its first batch, and never before the trainer has spoken:
+ * descriptors in flight count against the daemon. Notices are sent many at a time (joined, or by
+ * sendmmsg).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,15 @@
 #include "proto/base/container_of.h"
 
 #define MAX_TURNS    4
-#define MAX_RECEIVED 64
+#define MAX_RECEIVED 32 /* messages */
+
+_Static_assert(LEAT_SESSION_OUTBOX <= LEAT_PACKET_JOINED_MAX, "an outbox is one message");
+
+/* The packets of a message. */
+struct message {
+    struct leat_packet packets[LEAT_PACKET_JOINED_MAX];
+    size_t n;
+};
 
 struct shared {
     struct leat_session_delivery base;
@@ -54,26 +63,34 @@ static void receive_failed(struct shared *shared, int r) {
 /* Handles the end of the packets that were received: none, a hangup, or an error. */
 enum tail { TAIL_NONE, TAIL_END_OF_FILE, TAIL_IMPROPER };
 
-/* Receives packets of exactly 64 bytes without descriptors. Returns how many, or -errno. */
-static int receive_some(struct shared *shared, struct leat_packet *packets, int flags,
-                        unsigned n_most, enum tail *ret_tail) {
-    struct mmsghdr messages[MAX_RECEIVED];
+/* Sets the number of packets. False: it is no message of whole packets without descriptors. */
+static bool read_message(const struct mmsghdr *received, struct message *message) {
+    message->n = received->msg_len / sizeof(*message->packets);
+    return message->n > 0 && received->msg_len % sizeof(*message->packets) == 0 &&
+           !(received->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+}
+
+/* Receives messages of packets without payload or descriptors. Returns how many, or -errno. */
+static int receive_some(struct shared *shared, struct message *messages, int flags, unsigned n_most,
+                        enum tail *ret_tail) {
+    size_t n_packets = shared->base.session->joins ? LEAT_PACKET_JOINED_MAX : 1;
+    struct mmsghdr received[MAX_RECEIVED];
     struct iovec parts[MAX_RECEIVED];
     int r, n = 0;
 
     for (unsigned i = 0; i < n_most; i++) {
-        parts[i] = (struct iovec){.iov_base = &packets[i], .iov_len = sizeof(packets[i])};
-        messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
+        parts[i] = (struct iovec){.iov_base = messages[i].packets,
+                                  .iov_len = n_packets * sizeof(*messages[i].packets)};
+        received[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
     }
     do {
-        r = recvmmsg(shared->fd, messages, n_most, MSG_DONTWAIT | flags, NULL);
+        r = recvmmsg(shared->fd, received, n_most, MSG_DONTWAIT | flags, NULL);
     } while (r < 0 && (errno == EINTR || errno == ECONNRESET)); /* see leat_packet_receive */
     if (r < 0)
         return -errno;
-    while (n < r && messages[n].msg_len == sizeof(packets[n]) &&
-           !(messages[n].msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+    while (n < r && read_message(&received[n], &messages[n]))
         n++;
-    *ret_tail = n == r ? TAIL_NONE : messages[n].msg_len == 0 ? TAIL_END_OF_FILE : TAIL_IMPROPER;
+    *ret_tail = n == r ? TAIL_NONE : received[n].msg_len == 0 ? TAIL_END_OF_FILE : TAIL_IMPROPER;
     return n;
 }
 
@@ -81,9 +98,9 @@ static int set_peek_offset(const struct shared *shared, int offset) {
     return setsockopt(shared->fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset));
 }
 
-/* Returns how many packets may be received at once, or -errno. 0: the next must be examined alone.
- * Peeking must then begin at the front again, since an offset would pass over that packet. */
-static int peek_many(struct shared *shared, struct leat_packet *packets) {
+/* Returns how many messages may be received at once, or -errno. 0: the next must be examined alone.
+ * Peeking must then begin at the front again, since an offset would pass over that message. */
+static int peek_many(struct shared *shared, struct message *messages) {
     enum tail tail;
     int n;
 
@@ -91,7 +108,7 @@ static int peek_many(struct shared *shared, struct leat_packet *packets) {
         return MAX_RECEIVED;
     if (set_peek_offset(shared, 0) < 0)
         return 0;
-    n = receive_some(shared, packets, MSG_PEEK, MAX_RECEIVED, &tail);
+    n = receive_some(shared, messages, MSG_PEEK, MAX_RECEIVED, &tail);
     if (n <= 0)
         (void)set_peek_offset(shared, -1);
     return n;
@@ -102,12 +119,12 @@ enum { LOOK_AT_ONE = 1, IS_EMPTY = 2 };
 /* Handles the packets in the queue while batches flow. 0, -EAGAIN, LOOK_AT_ONE: the next packet
  * must be examined alone, or IS_EMPTY: there are no more, unless the peer has closed. */
 static int receive_many(struct shared *shared) {
-    struct leat_packet packets[MAX_RECEIVED];
+    struct message messages[MAX_RECEIVED];
     enum tail tail = TAIL_NONE;
-    int n = peek_many(shared, packets);
+    int n = peek_many(shared, messages);
 
     if (n > 0)
-        n = receive_some(shared, packets, 0, (unsigned)n, &tail);
+        n = receive_some(shared, messages, 0, (unsigned)n, &tail);
     else if (n == 0)
         return LOOK_AT_ONE;
     if (n < 0) {
@@ -115,8 +132,9 @@ static int receive_many(struct shared *shared) {
             receive_failed(shared, n);
         return n;
     }
-    for (int i = 0; i < n && !shared->is_closing; i++)
-        leat_session_on_packet(shared->base.session, &packets[i], NULL);
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < messages[i].n && !shared->is_closing; k++)
+            leat_session_on_packet(shared->base.session, &messages[i].packets[k], NULL);
     if (tail != TAIL_NONE)
         receive_failed(shared, tail == TAIL_IMPROPER ? -EPROTO : 0);
     return n < MAX_RECEIVED ? IS_EMPTY : 0;
@@ -223,8 +241,13 @@ static int send_many(struct shared *shared, const struct leat_feed_output *outpu
     struct iovec parts[LEAT_SESSION_OUTBOX];
     int r;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         leat_delivery_output_packet(&outputs[i], &packets[i]);
+    if (shared->base.session->joins) {
+        r = leat_packet_send_joined(shared->fd, packets, n, 0);
+        return r < 0 ? r : (int)n;
+    }
+    for (size_t i = 0; i < n; i++) {
         parts[i] = (struct iovec){.iov_base = &packets[i], .iov_len = sizeof(packets[i])};
         messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
     }

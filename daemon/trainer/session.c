@@ -320,6 +320,7 @@ static int on_hello(struct leat_session *session, const struct leat_packet *pack
         .hello = {.magic = LEAT_PACKET_MAGIC,
                   .major = LEAT_PROTOCOL_MAJOR,
                   .minor = LEAT_PROTOCOL_MINOR,
+                  .features = LEAT_FEATURE_JOINED,
                   .session = session->id},
     };
 
@@ -338,6 +339,7 @@ static int on_hello(struct leat_session *session, const struct leat_packet *pack
         return leat_error_set(err, -ESHUTDOWN,
                               "this daemon is draining, and accepts no new trainers");
     session->says_reached = packet->hello.features & LEAT_FEATURE_REACHED;
+    session->joins = packet->hello.features & LEAT_FEATURE_JOINED;
     set_state(session, LEAT_SESSION_WELCOMED);
     session->deadline_ns = leat_now_ns() + HELLO_NS;
     return session->delivery->ops->send(session->delivery, &welcome, NULL);

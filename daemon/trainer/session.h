@@ -84,6 +84,7 @@ struct leat_session {
     uint64_t n_batches, next_epoch, next_step;
     uint64_t reached;                   /* the latest epoch that the trainer has begun */
     bool says_reached;                  /* its client reports that, with REACHED */
+    bool joins;                         /* its client takes and sends joined packets */
     uint64_t seed;                      /* in force */
     uint64_t wait_start_ns;             /* since then it has credit and nothing is ready; or 0 */
     uint64_t hold_start_ns;             /* since then it holds all that it may; or 0 */

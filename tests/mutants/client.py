@@ -25,6 +25,9 @@ MUTANTS = {
         ("no timeout", "    if (timeout_ms < 0)\n        return UINT64_MAX;\n    return leat_now_ns() + (uint64_t)timeout_ms * 1000000U;", "    (void)timeout_ms;\n    return UINT64_MAX;"),
         ("a wake is not taken", "    (void)eventfd_read(wake_fd, &n);\n", "    (void)wake_fd, (void)n;\n"),
     ]),
+    "client/connection/connection.c": ("client.test_joined", [
+        ("an event loop is not told of joined packets", "return 1; /* at once */", "return UINT64_MAX;"),
+    ]),
     "client/connection/outage.c": ("client.test_reconnect client.test_patience e2e.restart", [
         ("each loss has the patience of the first", "    if (outage->is_on) {\n", "    if (false) {\n"),
         ("patience never ends", "    if (now_ns < outage->limit_ns)\n        return false;\n    leat_error_set", "    if (true)\n        return false;\n    leat_error_set"),

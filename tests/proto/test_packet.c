@@ -53,35 +53,6 @@ static int close_pair(void **state) {
     return n_open() == n_open_before ? 0 : -1;
 }
 
-/* Sends bytes with n descriptors of /dev/null, as a peer that keeps to no rule. */
-static void send_raw(int socket, const void *bytes, size_t n_bytes, int n_fds) {
-    struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n_bytes};
-    union {
-        char bytes[CMSG_SPACE(MAX_PASSED * sizeof(int))];
-        struct cmsghdr align;
-    } control = {.bytes = {0}};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    int fds[MAX_PASSED];
-
-    for (int i = 0; i < n_fds; i++)
-        fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (n_fds > 0) {
-        size_t n = (size_t)n_fds * sizeof(int);
-        struct cmsghdr *head;
-
-        message.msg_control = control.bytes;
-        message.msg_controllen = CMSG_SPACE(n);
-        head = CMSG_FIRSTHDR(&message);
-        head->cmsg_level = SOL_SOCKET;
-        head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(n);
-        memcpy(CMSG_DATA(head), fds, n);
-    }
-    assert_int_equal(sendmsg(socket, &message, MSG_NOSIGNAL), (ssize_t)n_bytes);
-    for (int i = 0; i < n_fds; i++)
-        close(fds[i]);
-}
-
 static void test_round_trip(void **state) {
     static const uint32_t sizes[] = {0, 1, 100, LEAT_PACKET_PAYLOAD_MAX};
     static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX], back[LEAT_PACKET_PAYLOAD_MAX];
@@ -141,6 +112,75 @@ static void test_many(void **state) {
         assert_memory_equal(&received, &packets[i], sizeof(received));
     }
     assert_int_equal(leat_packet_receive(pair[1], &received, NULL, NULL, 0), -EAGAIN);
+}
+
+/* Sends bytes with n descriptors of /dev/null, as a peer that keeps to no rule. */
+static void send_raw(int socket, const void *bytes, size_t n_bytes, int n_fds) {
+    struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n_bytes};
+    union {
+        char bytes[CMSG_SPACE(MAX_PASSED * sizeof(int))];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    int fds[MAX_PASSED];
+
+    for (int i = 0; i < n_fds; i++)
+        fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (n_fds > 0) {
+        size_t n = (size_t)n_fds * sizeof(int);
+        struct cmsghdr *head;
+
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(n);
+        head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(n);
+        memcpy(CMSG_DATA(head), fds, n);
+    }
+    assert_int_equal(sendmsg(socket, &message, MSG_NOSIGNAL), (ssize_t)n_bytes);
+    for (int i = 0; i < n_fds; i++)
+        close(fds[i]);
+}
+
+/* Packets of one message, where the receiver takes them and where it does not. */
+static void test_joined(void **state) {
+    static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+    const int *pair = *state;
+    struct leat_packet packets[LEAT_PACKET_JOINED_MAX + 1], received;
+    size_t n_more = 77;
+
+    memset(packets, 0, sizeof(packets));
+    for (uint32_t i = 0; i <= LEAT_PACKET_JOINED_MAX; i++) {
+        packets[i].kind = LEAT_PACKET_BATCH;
+        packets[i].batch.step = i;
+    }
+    for (size_t n = 1; n <= LEAT_PACKET_JOINED_MAX; n++) {
+        assert_int_equal(leat_packet_send_joined(pair[0], packets, n, 0), 0);
+        assert_int_equal(leat_packet_receive_joined(pair[1], &received, payload, &n_more, NULL, 0),
+                         1);
+        assert_int_equal(n_more, n - 1);
+        assert_memory_equal(&received, packets, sizeof(received));
+        assert_memory_equal(payload, packets + 1, n_more * sizeof(received));
+    }
+    assert_int_equal(leat_packet_receive_joined(pair[1], &received, payload, &n_more, NULL, 0),
+                     -EAGAIN);
+    assert_int_equal(n_more, 0);
+    assert_int_equal(leat_packet_send_joined(pair[0], packets, 2, 0), 0);
+    assert_int_equal(leat_packet_receive(pair[1], &received, payload, NULL, 0), -EPROTO);
+    (void)recv(pair[1], payload, sizeof(payload), MSG_DONTWAIT);
+
+    send_raw(pair[0], packets, sizeof(packets), 0); /* one too many */
+    assert_int_equal(leat_packet_receive_joined(pair[1], &received, payload, &n_more, NULL, 0),
+                     -EPROTO);
+    send_raw(pair[0], packets, sizeof(packets[0]) + 63, 0);
+    assert_int_equal(leat_packet_receive_joined(pair[1], &received, payload, &n_more, NULL, 0),
+                     -EPROTO);
+    packets[2].payload_bytes = 1;
+    send_raw(pair[0], packets, 3 * sizeof(packets[0]), 0);
+    assert_int_equal(leat_packet_receive_joined(pair[1], &received, payload, &n_more, NULL, 0),
+                     -EPROTO);
+    assert_int_equal(n_more, 0);
 }
 
 /* A peer that ends with unread packets says ECONNRESET first. */
@@ -336,6 +376,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_end, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_full_socket, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_many, open_pair, close_pair),
+        cmocka_unit_test_setup_teardown(test_joined, open_pair, close_pair),
         cmocka_unit_test(test_last_words),
         cmocka_unit_test_setup_teardown(test_interrupted, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(test_sizes_that_do_not_hold, open_pair, close_pair),

@@ -549,10 +549,91 @@ static void test_silent(void **state) {
     (void)close(trainer);
 }
 
+/* ---- joined packets ---- */
+
+static int open_joined(uint32_t window) {
+    static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+    struct leat_packet packet = test_hello();
+    int fd = connect_trainer();
+
+    packet.hello.features = LEAT_FEATURE_JOINED;
+    test_send(fd, &packet, NULL);
+    assert_int_equal(test_receive(fd, &packet, NULL, NULL), LEAT_PACKET_WELCOME);
+    assert_true(packet.hello.features & LEAT_FEATURE_JOINED);
+    test_send_open(fd, "numbers", window, 1);
+    assert_int_equal(test_receive(fd, &packet, payload, NULL), LEAT_PACKET_OPENED);
+    return fd;
+}
+
+/* Takes n batches, in messages of any size. */
+static void take_joined(int fd, struct leat_packet *batches, size_t n) {
+    static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+    size_t n_taken = 0;
+
+    while (n_taken < n) {
+        struct leat_packet packet;
+        size_t n_more;
+        int passed;
+
+        assert_int_equal(leat_packet_receive_joined(fd, &packet, payload, &n_more, &passed, 1), 1);
+        if (passed >= 0)
+            (void)close(passed);
+        for (size_t i = 0; i <= n_more; i++) {
+            if (packet.kind == LEAT_PACKET_BATCH)
+                batches[n_taken++] = packet;
+            memcpy(&packet, payload + i * sizeof(packet), sizeof(packet));
+        }
+    }
+    assert_int_equal(n_taken, n);
+}
+
+static void test_joined(void **state) {
+    struct leat_packet batches[N_RECORDS / 4], many[LEAT_PACKET_JOINED_MAX + 1] = {{.kind = 0}};
+    int fd = open_joined(3);
+
+    (void)state;
+    for (size_t at = 0; at < N_RECORDS / 4;) {
+        size_t n = N_RECORDS / 4 - at < 3 ? N_RECORDS / 4 - at : 3;
+
+        take_joined(fd, batches + at, n);
+        for (size_t i = at; i < at + n; i++) {
+            assert_int_equal(batches[i].batch.step, i);
+            batches[i].kind = LEAT_PACKET_RELEASE;
+        }
+        assert_int_equal(leat_packet_send_joined(fd, batches + at, n, 1), 0);
+        at += n;
+    }
+    (void)close(fd);
+
+    fd = open_joined(3);
+    take_joined(fd, batches, 3);
+    batches[0].kind = batches[1].kind = LEAT_PACKET_RELEASE;
+    batches[1].batch.step = 9; /* the second of two is wrong */
+    assert_int_equal(leat_packet_send_joined(fd, batches, 2, 1), 0);
+    expect_error(fd, "slot 1, epoch 0, step 9, which is not held");
+
+    fd = open_joined(3);
+    take_joined(fd, batches, 3);
+    send_bytes(fd, many, sizeof(many));
+    expect_error(fd, "wrong size");
+    fd = open_joined(3);
+    take_joined(fd, batches, 3);
+    send_bytes(fd, many, sizeof(many[0]) + 8);
+    expect_error(fd, "wrong size");
+
+    fd = test_open(&server, "numbers", 3, 1); /* without LEAT_FEATURE_JOINED */
+    batches[0] = test_next_batch(fd);
+    batches[1] = test_next_batch(fd);
+    batches[0].kind = batches[1].kind = LEAT_PACKET_RELEASE;
+    assert_int_equal(leat_packet_send_joined(fd, batches, 2, 1), 0);
+    expect_error(fd, "wrong size");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(test_joined),
         TEST(test_bad_hello),
         TEST(test_wrong_order),
         TEST(test_optional_kind),

@@ -30,9 +30,10 @@ static void read_away(int fd) {
 
     for (int i = 0; i < 64; i++) {
         struct leat_packet packet;
+        size_t n_more;
         int passed = -1;
 
-        if (leat_packet_receive(fd, &packet, bytes, &passed, 0) <= 0)
+        if (leat_packet_receive_joined(fd, &packet, bytes, &n_more, &passed, 0) <= 0)
             return;
         if (passed >= 0)
             (void)close(passed);
