@@ -118,14 +118,6 @@ static int explain_spec(const struct leat_spec *spec, const struct leat_cli_argu
     return LEAT_CLI_OK;
 }
 
-static int explain_file(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
-    int status = spec ? explain_spec(spec, arguments, err) : leat_cli_error_status(err);
-
-    leat_spec_free(spec);
-    return status;
-}
-
 static const char *const drawings[] = {"text", "json", "dot", "svg", NULL};
 
 static void add_plan(struct leat_text *text, const void *reply,
@@ -150,7 +142,8 @@ static int explain_stream(const struct leat_cli_arguments *arguments, struct lea
 }
 
 static int explain_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    return arguments->is_file ? explain_file(arguments, err) : explain_stream(arguments, err);
+    return arguments->is_file ? leat_cli_spec_with(arguments, explain_spec, err)
+                              : explain_stream(arguments, err);
 }
 
 static const struct leat_cli_option explain_options[] = {

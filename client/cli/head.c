@@ -102,11 +102,7 @@ static int print_head(const struct leat_spec *spec, const struct leat_cli_argume
 }
 
 static int head_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
-    int status = spec ? print_head(spec, arguments, err) : leat_cli_error_status(err);
-
-    leat_spec_free(spec);
-    return status;
+    return leat_cli_spec_with(arguments, print_head, err);
 }
 
 static const struct leat_cli_option head_options[] = {

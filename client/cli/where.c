@@ -128,14 +128,6 @@ static int print_where(const struct leat_spec *spec, const struct leat_cli_argum
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
 
-static int where_of_file(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
-    int status = spec ? print_where(spec, arguments, err) : leat_cli_error_status(err);
-
-    leat_spec_free(spec);
-    return status;
-}
-
 static int where_of_stream(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__SpecRequest wanted = LEAT__SPEC_REQUEST__INIT;
     Leat__ControlReply *reply;
@@ -160,7 +152,8 @@ static int where_main(const struct leat_cli_arguments *arguments, struct leat_er
                        "leatctl where: say which batch you mean: give --epoch E --step S");
         return LEAT_CLI_USAGE;
     }
-    return arguments->is_file ? where_of_file(arguments, err) : where_of_stream(arguments, err);
+    return arguments->is_file ? leat_cli_spec_with(arguments, print_where, err)
+                              : where_of_stream(arguments, err);
 }
 
 static const struct leat_cli_option where_options[] = {

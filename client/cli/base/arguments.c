@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/cli/base/output.h"
-#include "client/cli/base/stream_file.h"
 #include "pipeline/spec/bind.h"
 
 #define MAX_OPTIONS 32
@@ -268,6 +268,16 @@ static int settle_format(struct parser *parser) {
         return fail_usage(parser, "leave out --json, because you also gave --format",
                           format->choices[*index], NULL);
     return 0;
+}
+
+bool leat_cli_is_stream_file(const char *operand) {
+    const char *point = strrchr(operand, '.');
+    struct stat status;
+
+    if (strchr(operand, '/') || (point && strcmp(point, ".yaml") == 0) ||
+        (point && strcmp(point, ".yml") == 0))
+        return true;
+    return stat(operand, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
 /* Decides if the operand is a FILE or a STREAM of the daemon, which takes fewer options. */

@@ -184,3 +184,5 @@ int leat_cli_parse(const struct leat_cli_command *command, int argc, char **argv
 /* Adds usage, description, options, examples and exit statuses. */
 void leat_cli_help(const struct leat_cli_command *command, bool is_coloured,
                    struct leat_text *text);
+/* True if an operand FILE|STREAM is a file: it exists, or its name looks like one. */
+bool leat_cli_is_stream_file(const char *operand);

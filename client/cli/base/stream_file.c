@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "client/cli/base/output.h"
 #include "pipeline/io/opener.h"
@@ -99,14 +98,13 @@ struct leat_spec *leat_cli_spec_load(const char *file, const char *name, struct 
     return spec;
 }
 
-bool leat_cli_is_stream_file(const char *operand) {
-    const char *point = strrchr(operand, '.');
-    struct stat status;
+int leat_cli_spec_with(const struct leat_cli_arguments *arguments, leat_cli_spec_use *use,
+                       struct leat_error *err) {
+    struct leat_spec *spec = leat_cli_spec_load(arguments->operand, arguments->stream, err);
+    int status = spec ? use(spec, arguments, err) : leat_cli_error_status(err);
 
-    if (strchr(operand, '/') || (point && strcmp(point, ".yaml") == 0) ||
-        (point && strcmp(point, ".yml") == 0))
-        return true;
-    return stat(operand, &status) == 0 && !S_ISDIR(status.st_mode);
+    leat_spec_free(spec);
+    return status;
 }
 
 /* ---- stages ---- */

@@ -1,8 +1,7 @@
 /* stream_file.h: the streams of a YAML file, and one of them by name. */
 #pragma once
 
-#include <stdbool.h>
-
+#include "client/cli/base/arguments.h"
 #include "proto/spec.h"
 
 struct leat_cli_streams {
@@ -24,9 +23,12 @@ const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *str
                                               struct leat_error *err);
 /* Loads the file and finds one of its streams, which the caller frees. */
 struct leat_spec *leat_cli_spec_load(const char *file, const char *name, struct leat_error *err);
-
-/* True if an operand FILE|STREAM is a file: it exists, or its name looks like one. */
-bool leat_cli_is_stream_file(const char *operand);
+/* The stream of the command line (FILE [STREAM]), given to `use`. Returns its exit status, or that
+ * of the failure to load it. */
+typedef int leat_cli_spec_use(const struct leat_spec *spec,
+                              const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_spec_with(const struct leat_cli_arguments *arguments, leat_cli_spec_use *use,
+                       struct leat_error *err);
 
 /* Finds the index of a stage by its name, `name[2]` for the second of that name, or its index;
  * "source" is -1. LEAT_CLI_OK or LEAT_CLI_USAGE. */

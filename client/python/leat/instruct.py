@@ -286,7 +286,7 @@ def _find(
     if prompt is not None or response is not None:
         if columns:
             raise SpecError("give either columns=, or prompt= and response= with the names of the columns in braces")
-        return _whole(data), _Format("completion", {})
+        return data if isinstance(data, Pipeline) else recognise.as_source(data), _Format("completion", {})
     if isinstance(data, Pipeline):
         return data, _of_records(_first(data), columns)
     thing = recognise.recognise(data)
@@ -297,10 +297,6 @@ def _find(
     if form.kind == "completion":
         form = _completion(form.columns, [not (thing.columns or {})[name].is_text for name in form.columns.values()])
     return _chosen(thing, form)
-
-
-def _whole(data: Any) -> Pipeline:
-    return data if isinstance(data, Pipeline) else recognise.as_source(data)
 
 
 def _chosen(thing: Any, form: _Format) -> tuple[Pipeline, _Format]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -89,10 +90,7 @@ def _n_elements(value: Any) -> int:
     shape = _shape(value)
     if shape is None:
         return sum(map(_n_elements, value)) if isinstance(value, (list, tuple)) else 1
-    n = 1
-    for length in shape:
-        n *= int(length)
-    return n
+    return math.prod(map(int, shape))
 
 
 def _sum_of_bytes(mask: Any) -> int:
