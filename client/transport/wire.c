@@ -215,7 +215,7 @@ int leat_wire_wait(const struct leat_wire *wire, int wake_fd, uint64_t deadline_
     struct timespec left;
     int n;
 
-    if ((events & POLLIN) && leat_wire_has_packets(wire))
+    if (leat_wire_has_packets(wire))
         return 0;
     if (deadline_ns != UINT64_MAX) {
         uint64_t now_ns = leat_now_ns();
