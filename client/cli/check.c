@@ -42,7 +42,7 @@ static void add_result(struct check *check, const char *what, const char *name, 
     leat_json_add_text(&check->text, what, name);
     leat_json_add_bool(&check->text, "ok", !err->code);
     if (err->code)
-        leat_cli_error_json(&check->text, "error", err);
+        leat_cli_error_json(&check->text, err);
     leat_json_close(&check->text, '}');
 }
 

@@ -63,7 +63,7 @@ static void print_error(const struct leat_error *err, bool as_json) {
 
     if (as_json) {
         leat_json_open(&text, NULL, '{');
-        leat_cli_error_json(&text, "error", err);
+        leat_cli_error_json(&text, err);
         leat_text_add(&text, "}\n");
     }
     if (!as_json || text.failed) {

@@ -115,11 +115,11 @@ int leat_cli_error_status(const struct leat_error *err) {
     return err->file[0] || err->path[0] ? LEAT_CLI_DATA : LEAT_CLI_FAILURE;
 }
 
-void leat_cli_error_json(struct leat_text *json, const char *key, const struct leat_error *err) {
+void leat_cli_error_json(struct leat_text *json, const struct leat_error *err) {
     char line[LEAT_ERROR_PRINT_MAX];
 
     (void)leat_error_print(err, line, sizeof(line));
-    leat_json_open(json, key, '{');
+    leat_json_open(json, "error", '{');
     leat_json_add_int(json, "code", err->code);
     leat_json_add_uint(json, "line", err->line);
     leat_json_add_uint(json, "column", err->column);

@@ -67,4 +67,4 @@ extern const struct leat_cli_exit leat_cli_exits[];
 /* LEAT_CLI_DATA if the error has a place in a file or configuration, else LEAT_CLI_FAILURE. */
 int leat_cli_error_status(const struct leat_error *err);
 /* {"code": -2, "file": .., "line": .., "column": .., "path": .., "message": .., "text": ..} */
-void leat_cli_error_json(struct leat_text *json, const char *key, const struct leat_error *err);
+void leat_cli_error_json(struct leat_text *json, const struct leat_error *err);

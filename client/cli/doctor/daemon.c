@@ -195,27 +195,14 @@ static void examine_memory(struct leat_doctor *doctor) {
     leat_doctor_mend(doctor, "raise memory_limit, use fewer streams, or lower block_bytes");
 }
 
-/* By "Max open files  16384  16384  files" in /proc/PID/limits. 0: it cannot be read. */
-static uint64_t read_files_limit(uint32_t pid) {
-    char path[64], line[256];
-    uint64_t n = 0;
-    FILE *file;
-
-    (void)snprintf(path, sizeof(path), "/proc/%u/limits", pid);
-    file = fopen(path, "re");
-    while (file && n == 0 && fgets(line, sizeof(line), file))
-        if (strncmp(line, "Max open files", 14) == 0)
-            n = strtoull(line + 14, NULL, 10);
-    if (file)
-        (void)fclose(file);
-    return n;
-}
-
 static void examine_files(struct leat_doctor *doctor) {
-    uint64_t n_most = read_files_limit(doctor->status->pid);
     uint32_t n = doctor->status->n_fds;
+    char path[64];
+    uint64_t n_most;
 
-    if (n_most == 0) {
+    (void)snprintf(path, sizeof(path), "/proc/%u/limits", doctor->status->pid);
+    n_most = leat_doctor_read_number(path, "Max open files"); /* soft, hard; or "unlimited" */
+    if (n_most == 0 || n_most == LEAT_DOCTOR_NO_NUMBER) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "open files",
                         "%u are open; the limit is unknown", n);
         return;

@@ -44,6 +44,10 @@ __attribute__((format(printf, 5, 6))) void leat_doctor_add(struct leat_doctor *d
 __attribute__((format(printf, 2, 3))) void leat_doctor_mend(struct leat_doctor *doctor,
                                                             const char *format, ...);
 
+/* The number behind the key at the beginning of a line; the file is of /proc. */
+#define LEAT_DOCTOR_NO_NUMBER UINT64_MAX
+uint64_t leat_doctor_read_number(const char *path, const char *key);
+
 /* A unit's properties as systemd prints them. */
 struct leat_doctor_unit {
     char load[32], active[32], result[32], restarts[32], reload[32];

@@ -125,31 +125,30 @@ static void examine_locked_limit(struct leat_doctor *doctor) {
                     bytes);
 }
 
-/* Reads a line of /proc/meminfo such as "MemAvailable:   123 kB". */
-static bool read_memory(const char *key, uint64_t *ret_bytes) {
-    FILE *file = fopen("/proc/meminfo", "re");
-    char line[128];
-    size_t n = strlen(key);
-    bool is_found = false;
+uint64_t leat_doctor_read_number(const char *path, const char *key) {
+    FILE *file = fopen(path, "re");
+    char line[256];
+    uint64_t number = LEAT_DOCTOR_NO_NUMBER;
 
-    while (file && !is_found && fgets(line, sizeof(line), file))
-        if (strncmp(line, key, n) == 0 && line[n] == ':') {
-            *ret_bytes = strtoull(line + n + 1, NULL, 10) * 1024;
-            is_found = true;
-        }
+    while (file && number == LEAT_DOCTOR_NO_NUMBER && fgets(line, sizeof(line), file))
+        if (strncmp(line, key, strlen(key)) == 0)
+            number = strtoull(line + strlen(key), NULL, 10);
     if (file)
         (void)fclose(file);
-    return is_found;
+    return number;
 }
 
 static void examine_memory(struct leat_doctor *doctor) {
     char free_text[LEAT_CLI_UNIT_MAX], all_text[LEAT_CLI_UNIT_MAX];
-    uint64_t n_free, n_all;
+    uint64_t n_free = leat_doctor_read_number("/proc/meminfo", "MemAvailable:");
+    uint64_t n_all = leat_doctor_read_number("/proc/meminfo", "MemTotal:");
 
-    if (!read_memory("MemAvailable", &n_free) || !read_memory("MemTotal", &n_all)) {
+    if (n_free == LEAT_DOCTOR_NO_NUMBER || n_all == LEAT_DOCTOR_NO_NUMBER) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "limits", "memory", "/proc/meminfo");
         return;
     }
+    n_free *= 1024; /* "MemAvailable:   123 kB" */
+    n_all *= 1024;
     leat_doctor_add(doctor, n_free < LITTLE_MEMORY ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "limits",
                     "memory", "%s of %s are free", leat_cli_bytes(n_free, free_text),
                     leat_cli_bytes(n_all, all_text));
