@@ -32,7 +32,6 @@ size_t leat_cutter_skip_document(const struct leat_cutter *cutter, const uint8_t
 
 /* Cuts all frames (cut/documents.c). is_end: what is left is one more record. */
 void leat_cutter_frames(struct leat_cutter_scan *scan, bool is_end);
-uint64_t leat_cutter_count_frames(const uint8_t *data, size_t n_bytes);
 
 /* Returns where it stopped, or SIZE_MAX: nothing is wrong up to the end of the data. */
 size_t leat_cutter_blocks(struct leat_cutter_scan *scan);

@@ -190,9 +190,9 @@ size_t leat_cutter_skip(const struct leat_cutter *cutter, const uint8_t *data, s
     return line_end ? (size_t)(line_end - data) + 1 : n_bytes;
 }
 
-uint64_t leat_cutter_lines(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes) {
-    return cutter->kind == LEAT_CUTTER_FRAMES ? leat_cutter_count_frames(data, n_bytes)
-                                              : leat_cutter_count_lines(data, n_bytes);
+uint64_t leat_cutter_lines(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
+                           uint64_t n_records) {
+    return cutter->kind == LEAT_CUTTER_FRAMES ? n_records : leat_cutter_count_lines(data, n_bytes);
 }
 
 /* Locates a fault at record[at]. */

@@ -56,8 +56,13 @@ size_t leat_cutter_index(const struct leat_cutter *cutter, const uint8_t *data, 
 size_t leat_cutter_skip(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
                         bool is_last, uint64_t *ret_lines, bool *ret_is_done);
 
-/* The number of line ends in those bytes, which begin where a record does, or in a line. */
-uint64_t leat_cutter_lines(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes);
+/* The number of line ends in those bytes, which begin where a record does, or in a line, and have
+ * the ends of n_records. */
+uint64_t leat_cutter_lines(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
+                           uint64_t n_records);
+
+/* FRAMES: the size of the stripe that begins there; 0: it is not complete. */
+size_t leat_cutter_stripe(const uint8_t *data, size_t n_bytes, uint32_t *ret_n_frames);
 
 /* Tells what is wrong with one record (as indexed): its quoting, a CR outside quotes, its length;
  * NULL if nothing is. The text follows "the record". *ret_column: byte from 1, *ret_line: lines

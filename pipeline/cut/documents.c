@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pipeline/cut/blocks.h"
+#include "pipeline/cut/cutter.h"
 
 static bool is_blank(const uint8_t *data, size_t start, size_t end) {
     while (start < end && (data[start] == '\n' || data[start] == '\r'))
@@ -65,39 +66,48 @@ size_t leat_cutter_skip_document(const struct leat_cutter *cutter, const uint8_t
 
 /* ---- frames ---- */
 
-/* The size of the frame that begins there, with head and tail; 0: it is not complete. */
-static size_t frame_bytes(const uint8_t *data, size_t n_bytes) {
-    uint32_t head;
-    size_t n;
+size_t leat_cutter_stripe(const uint8_t *data, size_t n_bytes, uint32_t *ret_n_frames) {
+    size_t n = 0, n_left = n_bytes;
+    uint32_t head, n_frames = 0;
 
-    if (n_bytes < LEAT_FRAME_HEAD_BYTES)
-        return 0;
-    memcpy(&head, data, sizeof(head));
-    n = LEAT_FRAME_HEAD_BYTES + (head & ~LEAT_FRAME_IS_BAD) + LEAT_FRAME_TAIL_BYTES;
+    do {
+        if (n_left < LEAT_FRAME_HEAD_BYTES)
+            return 0;
+        memcpy(&head, data + (size_t)n_frames++ * LEAT_FRAME_HEAD_BYTES, sizeof(head));
+        n_left -= LEAT_FRAME_HEAD_BYTES;
+        n += (head & LEAT_FRAME_SIZE) + LEAT_FRAME_BYTES;
+    } while (head & LEAT_FRAME_HAS_NEXT);
+    *ret_n_frames = n_frames;
     return n <= n_bytes ? n : 0;
 }
 
+static void put_frames(struct leat_cutter_scan *scan, uint32_t n_frames) {
+    const uint8_t *heads = scan->data + scan->start;
+    size_t start = scan->start;
+
+    for (uint32_t i = 0; i < n_frames; i++) {
+        size_t end = start + LEAT_FRAME_HEAD_BYTES + leat_frame_size(heads, i);
+
+        leat_cutter_put(scan, start, end);
+        start = end + LEAT_FRAME_TAIL_BYTES;
+    }
+}
+
 void leat_cutter_frames(struct leat_cutter_scan *scan, bool is_end) {
+    uint32_t n_frames;
     size_t n;
 
-    while ((n = frame_bytes(scan->data + scan->start, scan->n_bytes - scan->start)) > 0) {
-        leat_cutter_put(scan, scan->start, scan->start + n - LEAT_FRAME_TAIL_BYTES);
-        scan->n_lines++;
+    while ((n = leat_cutter_stripe(scan->data + scan->start, scan->n_bytes - scan->start,
+                                   &n_frames)) > 0) {
+        if (scan->starts)
+            put_frames(scan, n_frames);
+        else
+            scan->n_records += n_frames;
+        scan->n_lines += n_frames;
         scan->start += n;
     }
     if (is_end) {
         leat_cutter_put(scan, scan->start, scan->n_bytes);
         scan->start = scan->n_bytes;
     }
-}
-
-uint64_t leat_cutter_count_frames(const uint8_t *data, size_t n_bytes) {
-    uint64_t n_frames = 0;
-    size_t n;
-
-    for (; (n = frame_bytes(data, n_bytes)) > 0; n_bytes -= n) {
-        data += n;
-        n_frames++;
-    }
-    return n_frames;
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum leat_cutter_kind {
     LEAT_CUTTER_CSV,
@@ -13,11 +15,25 @@ enum leat_cutter_kind {
 };
 
 /* A frame: the number of bytes of its body (uint32, little-endian), the body, and one byte that
- * belongs to no record. What cannot be had as a record says why in place of a body. */
+ * belongs to no record. What cannot be had as a record says why in place of a body.
+ *
+ * Frames come in stripes, which have the bytes of several frames in another order: first the heads
+ * of all of them, then what only their source knows. A stripe of one frame is that frame. */
 #define LEAT_FRAME_HEAD_BYTES 4
 #define LEAT_FRAME_TAIL_BYTES 1
+#define LEAT_FRAME_BYTES      (LEAT_FRAME_HEAD_BYTES + LEAT_FRAME_TAIL_BYTES)
 #define LEAT_FRAME_IS_BAD     UINT32_C(0x80000000) /* in the head */
+#define LEAT_FRAME_HAS_NEXT   UINT32_C(0x40000000) /* in the head: the stripe has another frame */
+#define LEAT_FRAME_SIZE       UINT32_C(0x3fffffff) /* in the head */
 #define LEAT_FRAME_TAIL       '\n'
+
+/* The bytes of the body of the i-th frame of a stripe. */
+static inline uint32_t leat_frame_size(const uint8_t *stripe, uint32_t i) {
+    uint32_t head;
+
+    memcpy(&head, stripe + (size_t)i * LEAT_FRAME_HEAD_BYTES, sizeof(head));
+    return head & LEAT_FRAME_SIZE;
+}
 
 struct leat_cutter {
     enum leat_cutter_kind kind;

@@ -90,6 +90,7 @@ static int look_up_piece(const struct leat_plan *plan, const struct leat_opener 
     const struct leat_cutter *cutter = &leat_plan_source_of(plan, span->file)->cutter;
     struct leat_piece_index index;
     uint64_t line = span->line;
+    uint32_t n_passed = 0;
     size_t at = 0;
     int r = leat_piece_index_read(&index, plan, opener, span, err);
 
@@ -97,10 +98,12 @@ static int look_up_piece(const struct leat_plan *plan, const struct leat_opener 
         uint32_t start = index.starts[items[i].index], end = index.ends[items[i].index];
         struct leat_place *place = &items[i].place;
 
-        line += leat_cutter_lines(cutter, index.buffer.data + at, start - at);
+        line += leat_cutter_lines(cutter, index.buffer.data + at, start - at,
+                                  items[i].index - n_passed);
         at = start;
+        n_passed = items[i].index;
         place->line = line;
-        place->n_lines = 1 + leat_cutter_lines(cutter, index.buffer.data + start, end - start);
+        place->n_lines = 1 + leat_cutter_lines(cutter, index.buffer.data + start, end - start, 0);
         place->offset = span->offset + start;
         place->n_bytes = end - start;
     }

@@ -605,6 +605,11 @@ uint64_t leat_input_cross(struct leat_input *input) {
     return input->reader_ops->cross(input->reader);
 }
 
+void leat_input_stop(struct leat_input *input, uint64_t record) {
+    if (input->reader)
+        input->reader_ops->stop(input->reader, record);
+}
+
 int leat_input_read_at(struct leat_input *input, uint64_t offset, void *data, size_t n,
                        struct leat_error *err) {
     size_t n_done = 0;

@@ -89,12 +89,14 @@ int leat_input_read_at(struct leat_input *input, uint64_t offset, void *data, si
 /* A record reader makes records of a file whose bytes are none, such as the rows of a columnar
  * file, and gives them one behind the other. What stands at which place depends on the file alone.
  * Places need not be dense, so that one can be gone to without seeing all before it: where the next
- * bytes are elsewhere, `read` says LEAT_INPUT_HOLE and `cross` tells where. All functions are as
- * those of an input. Owner: the input. */
+ * bytes are elsewhere, `read` says LEAT_INPUT_HOLE and `cross` tells where. It may give records in
+ * stripes (cut/format.h), of which `read` begins one each time, of at most `size` bytes if it has
+ * more than one record. All functions are as those of an input. Owner: the input. */
 struct leat_record_reader_ops {
     int (*read)(void *reader, void *data, size_t size, size_t *ret_n, struct leat_error *err);
     void (*go)(void *reader, uint64_t place);
     uint64_t (*cross)(void *reader);
+    void (*stop)(void *reader, uint64_t record);
     uint64_t (*offset)(const void *reader); /* in bytes of the file */
     size_t (*memory)(const void *reader);
     void (*free)(void *reader);
@@ -116,6 +118,9 @@ int leat_input_new_of_records(struct leat_input *take_file,
 bool leat_input_has_records(const struct leat_input *input);
 /* After LEAT_INPUT_HOLE: the place of the next bytes. */
 uint64_t leat_input_cross(struct leat_input *input);
+/* Makes reading stop in front of that record of the file, by LEAT_INPUT_HOLE; the next bytes are
+ * just there. Of other inputs it changes nothing. */
+void leat_input_stop(struct leat_input *input, uint64_t record);
 
 /* ---- ahead ---- */
 

@@ -34,6 +34,21 @@ int leat_map_make_views(struct leat_map *map, uint32_t column) {
     return target->starts && target->lengths ? 0 : -ENOMEM;
 }
 
+const uint8_t *leat_map_records(struct leat_map *map) {
+    const struct leat_block *block = map->block;
+    uint8_t *records;
+
+    if (map->records)
+        return map->records;
+    if (!map->source || !map->source->ops->records)
+        return block->source;
+    records = leat_arena_alloc(map->scratch, block->n_source_bytes);
+    if (records)
+        map->source->ops->records(map->source, block, records);
+    map->is_out_of_memory |= !records;
+    return map->records = records;
+}
+
 void leat_map_drop(struct leat_map *map, uint32_t row) {
     if (map->marks) {
         map->marks[row] = false;
@@ -48,11 +63,13 @@ static uint64_t line_of(struct leat_map *map, uint32_t record) {
     const struct leat_block *block = map->block;
     uint32_t at = 0, end = block->record_starts[record];
 
+    if (map->cutter->kind == LEAT_CUTTER_FRAMES)
+        return block->first_line + (map->wanted ? map->wanted[record] : record);
     if (map->line == 0 || record < map->line_record)
         map->line = block->first_line;
     else
         at = block->record_starts[map->line_record];
-    map->line += leat_cutter_lines(map->cutter, block->source + at, end - at);
+    map->line += leat_cutter_lines(map->cutter, block->source + at, end - at, 0);
     map->line_record = record;
     return map->line;
 }
@@ -126,9 +143,10 @@ void leat_map_reject_place(struct leat_map *map, uint32_t row, const char *field
     bad->message = copy_text(map, message);
     if (map->keeps_bad_bytes) {
         uint8_t *bytes = leat_arena_alloc(&block->kept, bad->n_bytes);
+        const uint8_t *records = leat_map_records(map);
 
-        if (bytes)
-            memcpy(bytes, block->source + block->record_starts[record], bad->n_bytes);
+        if (bytes && records)
+            memcpy(bytes, records + block->record_starts[record], bad->n_bytes);
         bad->bytes = bytes;
     }
     if (!bad->message || (field && !bad->field) || (map->keeps_bad_bytes && !bad->bytes))

@@ -101,12 +101,14 @@ uint64_t leat_planner_stage_index(const struct leat_planner *planner);
 struct leat_map {
     struct leat_block *block;
     const struct leat_cutter *cutter; /* what cut the records */
-    const struct leat_field *fields;  /* [n_columns] */
-    const bool *is_needed;      /* [n_columns]: a column that is not needed must not be made */
-    const bool *is_kept;        /* [n_columns]: outlives the job */
-    struct leat_arena *scratch; /* for this job only */
-    uint64_t seed, epoch;       /* of the stream */
-    const char *file;           /* that the block is of, as the entry of `paths` would name it */
+    const struct leat_config *source; /* that they are of */
+    const uint32_t *wanted; /* [n_records]: their numbers in the source of the block; NULL: all */
+    const struct leat_field *fields; /* [n_columns] */
+    const bool *is_needed;           /* [n_columns]: a column that is not needed must not be made */
+    const bool *is_kept;             /* [n_columns]: outlives the job */
+    struct leat_arena *scratch;      /* for this job only */
+    uint64_t seed, epoch;            /* of the stream */
+    const char *file; /* that the block is of, as the entry of `paths` would name it */
     uint64_t max_fields, max_tokens; /* a record; 0: any number */
     uint32_t n_at_once;              /* concurrent jobs of the run, at most */
     void *workspace;                 /* what the stage keeps from job to job, see workspace_new */
@@ -120,6 +122,7 @@ struct leat_map {
     uint32_t n_marks;         /* the last columns are marks of such filters, once they have run */
     bool keeps_bad_bytes;     /* bad records keep their raw bytes (quarantine) */
     bool is_out_of_memory;    /* set where no error can be returned */
+    const uint8_t *records;   /* leat_map_records() */
     struct leat_notes *notes; /* may be NULL */
     uint32_t bad_capacity;
     uint32_t line_record; /* up to where lines are counted */
@@ -148,6 +151,9 @@ struct leat_arena *leat_map_arena(struct leat_map *map, uint32_t column);
  * or -ENOMEM. */
 int leat_map_make_scalar(struct leat_map *map, uint32_t column, size_t element_bytes);
 int leat_map_make_views(struct leat_map *map, uint32_t column);
+
+/* The bytes of the records, which record_starts and record_ends are about. NULL: memory ran out. */
+const uint8_t *leat_map_records(struct leat_map *map);
 
 /* Marks a row as bad or as dropped. The views and values of a bad row must stay valid (length 0),
  * since the row stays if a filter behind an ORDER stage is to drop it. */
@@ -350,6 +356,9 @@ struct leat_stage_ops {
     /* Writes a record as JSON for people. NULL: its bytes are readable. */
     void (*show)(const struct leat_config *config, const uint8_t *record, size_t n_bytes,
                  struct leat_text *text);
+    /* Writes the bytes of all records, where record_starts and record_ends say, if the source has
+     * them in another order. NULL: it has them there. */
+    void (*records)(const struct leat_config *config, const struct leat_block *block, uint8_t *out);
     /* Fills the needed columns from map->block->source and its record_starts/ends. */
     int (*parse)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
 };

@@ -19,7 +19,7 @@ int leat_record_hash_plan(const struct leat_config *config, struct leat_planner 
     return leat_key_check(config, input, field, err);
 }
 
-struct leat_record_hash leat_record_hash(const struct leat_map *map, uint32_t row, uint32_t column,
+struct leat_record_hash leat_record_hash(struct leat_map *map, uint32_t row, uint32_t column,
                                          uint64_t seed) {
     const struct leat_block *block = map->block;
     struct leat_record_hash hash = {.words = {0}};
@@ -27,11 +27,15 @@ struct leat_record_hash leat_record_hash(const struct leat_map *map, uint32_t ro
     uint8_t digest[LEAT_DIGEST_BYTES];
     char buffer[LEAT_SCALAR_TEXT_MAX];
     uint32_t record = block->records[row];
-    const char *key = (const char *)block->source + block->record_starts[record];
     size_t n = block->record_ends[record] - block->record_starts[record];
+    const char *key;
 
     if (column != LEAT_RECORD_HASH_ALL)
         key = leat_key_text(map, column, row, buffer, &n);
+    else if ((key = (const char *)leat_map_records(map)))
+        key += block->record_starts[record];
+    else
+        n = 0; /* memory ran out */
     leat_blake2b_init(&state);
     leat_blake2b_u64(&state, seed);
     leat_blake2b_update(&state, key, n);

@@ -19,5 +19,5 @@ int leat_record_hash_plan(const struct leat_config *config, struct leat_planner 
 
 /* column: of the key; LEAT_RECORD_HASH_ALL: the whole record. */
 #define LEAT_RECORD_HASH_ALL UINT32_MAX
-struct leat_record_hash leat_record_hash(const struct leat_map *map, uint32_t row, uint32_t column,
+struct leat_record_hash leat_record_hash(struct leat_map *map, uint32_t row, uint32_t column,
                                          uint64_t seed);

@@ -263,6 +263,8 @@ static int begin_pass(struct leat_map_job *job, struct leat_error *err) {
         .is_kept = source->is_kept ? source->is_kept : plan->is_kept,
         .scratch = job->scratch,
         .cutter = &source->cutter,
+        .source = &source->config->base,
+        .wanted = job->wanted,
         .seed = job->seed,
         .epoch = job->epoch,
         .file = plan->source->files.names[job->piece.span.file],

@@ -149,10 +149,14 @@ static const struct leat_cutter *cutter_of(const struct leat_scan *scan) {
 /* Locates the error in the text; the place in the file is in its message. */
 static int read_error(const struct leat_scan *scan, const struct leat_buffer *buffer,
                       size_t n_filled, const struct leat_error *cause, struct leat_error *err) {
+    struct leat_cut whole;
+
+    leat_cutter_cut(cutter_of(scan), buffer->data, n_filled, false, &whole);
     leat_error_set(err, cause->code, "%s", cause->message);
-    leat_error_locate(
-        err, path_of(scan),
-        (uint32_t)(scan->line + leat_cutter_lines(cutter_of(scan), buffer->data, n_filled)), 0);
+    leat_error_locate(err, path_of(scan),
+                      (uint32_t)(scan->line + leat_cutter_lines(cutter_of(scan), buffer->data,
+                                                                n_filled, whole.n_records)),
+                      0);
     return cause->code;
 }
 
@@ -350,12 +354,15 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
                     struct leat_error *err) {
     struct leat_scan *scan = job->scan;
     size_t limit = job->block_bytes ? job->block_bytes : (size_t)scan->plan->options.block_bytes;
+    uint64_t room = leat_scan_room_in_block(scan);
     size_t n_seen = scan->is_begun ? scan->n_carry : 0;
 
     limit = leat_scan_bytes_to_read(scan, limit);
-    if (leat_scan_room_in_block(scan) < UINT64_MAX && n_seen >= limit && !scan->is_skipping) {
+    if (room < UINT64_MAX)
+        leat_input_stop(scan->input, scan->n_file_records + room);
+    if (room < UINT64_MAX && n_seen >= limit && !scan->is_skipping) {
         leat_cutter_cut(cutter_of(scan), buffer->data, *n_filled, false, ret_cut);
-        if (ret_cut->n_records > leat_scan_room_in_block(scan))
+        if (ret_cut->n_records > room)
             return 0; /* The carried bytes hold the whole block. */
     }
     for (;;) {
@@ -450,7 +457,7 @@ static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
     if (r != -EBADMSG || fault.code != r || scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
         return r;
     *err = LEAT_ERROR_INIT;
-    rest.n_lines = leat_cutter_lines(cutter_of(scan), job->buffers[index]->data, n_filled);
+    rest.n_lines = leat_cutter_lines(cutter_of(scan), job->buffers[index]->data, n_filled, 0);
     set_piece(job, index, &rest);
     scan->record++;
     r = set_damage(&job->pieces[index], fault.message, err);

@@ -52,7 +52,7 @@ int leat_scan_end_at_block(const struct leat_scan *scan, const struct leat_buffe
     (void)leat_cutter_index(cutter_of(scan), buffer->data, cut->n_bytes, starts,
                             starts + cut->n_records, cut->n_records);
     *cut = (struct leat_cut){.n_bytes = starts[room], .n_records = room};
-    cut->n_lines = leat_cutter_lines(cutter_of(scan), buffer->data, cut->n_bytes);
+    cut->n_lines = leat_cutter_lines(cutter_of(scan), buffer->data, cut->n_bytes, room);
     *at_end = false;
     free(starts);
     return 0;

@@ -117,9 +117,9 @@ static int add_some(const struct resolving *resolving, const struct leat_span *s
         const uint8_t *data = index.buffer.data;
         uint64_t end;
 
-        line += leat_cutter_lines(cutter, data + at, index.starts[i] - at);
+        line += leat_cutter_lines(cutter, data + at, index.starts[i] - at, i > 0);
         at = index.starts[i];
-        end = line + leat_cutter_lines(cutter, data + at, index.ends[i] - at);
+        end = line + leat_cutter_lines(cutter, data + at, index.ends[i] - at, 0);
         if (line <= wanted->last && end >= wanted->first)
             r = add_records(resolving->plan, lane, span->record + i, 1, n_found, err);
     }

@@ -89,7 +89,7 @@ static struct leat_cache_span take_off(struct leat_cache_span *piece, uint64_t n
 
     part.n_records = (uint32_t)n_records;
     part.n_bytes = n_bytes;
-    part.n_lines = leat_cutter_lines(cutter, data, n_bytes);
+    part.n_lines = leat_cutter_lines(cutter, data, n_bytes, n_records);
     part.ends_midline = part.is_damaged = false;
     piece->offset += n_bytes;
     piece->n_bytes -= n_bytes;

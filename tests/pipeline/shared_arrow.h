@@ -2,11 +2,12 @@
  * for their tests and fuzz targets. */
 #pragma once
 
+#include "pipeline/sources/arrow/stripe.h"
 #include "tests/pipeline/shared_source.h"
 
-/* What came: frames, and the place of each. Owner: the caller. */
+/* What came: stripes, the same as frames, and the place of each. Owner: the caller. */
 struct arrow_view {
-    uint8_t *frames;
+    uint8_t *stripes, *frames;
     size_t n_bytes;
     uint64_t *places; /* [n_frames] */
     size_t *starts;   /* [n_frames], in `frames` */
@@ -23,6 +24,10 @@ extern const struct leat_input_limits arrow_limits;
  * final. */
 void arrow_see(const struct source *source, const void *bytes, size_t n_bytes, enum arrow_how how,
                const struct leat_input_limits *limits, uint64_t place, struct arrow_view *ret_view);
+/* As source_parse() in one piece. Aborts if other rows come of the frames in pieces of about
+ * piece_bytes, also where only some of the records are wanted. */
+int arrow_parse(struct source *source, const struct arrow_view *view, size_t piece_bytes,
+                struct leat_text *text, struct leat_error *err);
 /* Reads on behind errors, which only the record reader itself allows, and enters a file at other
  * rows: aborts if there comes something else than in the view, of which there is some. */
 void arrow_go_on(const struct source *source, const void *bytes, size_t n_bytes, enum arrow_how how,

@@ -152,11 +152,14 @@ static int by_record(const void *a, const void *b) {
     return (x->record > y->record) - (x->record < y->record);
 }
 
-static int parse_block(struct reader *reader, struct leat_block *block, struct leat_error *err) {
+static int parse_block(struct reader *reader, struct leat_block *block, const uint32_t *wanted,
+                       struct leat_error *err) {
     const struct source *source = reader->source;
     struct leat_map map = {
         .block = block,
         .cutter = &source->cutter,
+        .source = source->config,
+        .wanted = wanted,
         .fields = source->planner.fields,
         .is_needed = reader->is_needed,
         .is_kept = reader->is_kept,
@@ -180,7 +183,8 @@ static int parse_cut(struct reader *reader, size_t start, const struct leat_cut 
                      struct leat_error *err) {
     const struct source *source = reader->source;
     uint32_t n = (uint32_t)cut->n_records;
-    uint32_t *starts = calloc(3 * (size_t)n + 1, sizeof(uint32_t)), *ends = starts + n;
+    uint32_t *starts = calloc(4 * (size_t)n + 1, sizeof(uint32_t)), *ends = starts + n;
+    uint32_t *wanted = ends + 2 * (size_t)n;
     uint8_t *copy = copy_of(reader->data + start, cut->n_bytes);
     struct leat_column *columns = calloc(source->planner.n_columns + 1, sizeof(*columns));
     struct leat_block block = {
@@ -204,8 +208,17 @@ static int parse_cut(struct reader *reader, size_t start, const struct leat_cut 
     for (uint32_t i = 0; i < n; i++)
         block.records[i] = i;
     r = leat_cutter_index(&source->cutter, copy, cut->n_bytes, starts, ends, n) == n ? 0 : -EIO;
+    for (uint32_t i = 0, k = source->every / 2; source->every > 0 && i <= n;
+         i++, k += source->every) {
+        block.n_rows = block.n_records = i;
+        if (k >= n)
+            break;
+        wanted[i] = k;
+        starts[i] = starts[k];
+        ends[i] = ends[k];
+    }
     if (r == 0)
-        r = parse_block(reader, &block, err);
+        r = parse_block(reader, &block, source->every > 0 ? wanted : NULL, err);
     leat_arena_deinit(&block.kept);
     free(columns);
     free(copy);

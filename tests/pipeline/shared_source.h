@@ -14,6 +14,7 @@ struct source {
     struct leat_planner planner;
     bool has_planner;
     struct leat_cutter cutter;
+    uint32_t every; /* not 0: of each piece, only one in so many records is parsed */
 };
 
 /* Binds `args` (a YAML flow map with some `paths`, which are not read) and checks them. 0 or

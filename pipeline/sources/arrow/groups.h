@@ -22,6 +22,7 @@ struct leat_arrow_groups {
     uint64_t group_row; /* the first of its group */
     uint64_t n_group;   /* bytes of its frames so far */
     uint64_t n_to_skip; /* bytes to discard in front of the next */
+    uint64_t stop;      /* the row in front of which it says that there is a hole; 0: none */
     size_t out_at;      /* in rows->out */
     bool is_begun;      /* the header was made, or is not wanted */
     bool has_ended;
@@ -31,9 +32,8 @@ struct leat_arrow_groups {
 struct leat_arrow_maker {
     /* Reads the columns, and readies groups->rows. */
     int (*begin)(void *reader, struct leat_error *err);
-    /* Puts frames of some rows from groups->row on, of at most `room` bytes; with `must` at least
-     * one. */
-    int (*make)(void *reader, uint64_t room, bool must, uint64_t *ret_n_rows,
+    /* Puts a stripe of some rows from groups->row on, as leat_arrow_rows_put() does. */
+    int (*make)(void *reader, const struct leat_arrow_room *room, uint64_t *ret_n_rows,
                 struct leat_error *err);
 };
 

@@ -1,17 +1,22 @@
-/* layout.h: the columns of an Arrow file's records, and where their values are in a frame
- * (cutter.h).
+/* layout.h: the columns of an Arrow file's records, and where their values are in a frame and in a
+ * stripe (cut/format.h).
  *
  * A record has a bit for each column, set if it is null; the numbers in the order of columns, 0 if
  * null; the lengths of texts and lists in bytes (uint32); their bytes. All is little-endian,
  * nothing is aligned. The first frame of a file is the layout itself, by which files are compared.
  *
- * These bytes are what split and dedup hash and what the quarantine keeps, and the place of a
- * record seeds random stages. So another layout would make other batches.
+ * A stripe of n records has the same column by column: the n bits of each column, without gaps; the
+ * n numbers of each; the n lengths of each; the bytes of the n texts or lists of each. What is left
+ * are tails.
+ *
+ * The bytes of a frame are what split and dedup hash and what the quarantine keeps, and the place
+ * of a record seeds random stages. So another layout would make other batches.
  *
  * Immutable once made.
  */
 #pragma once
 
+#include "pipeline/cut/cutter.h"
 #include "pipeline/sources/arrow/schema.h"
 
 #define LEAT_ARROW_COLUMNS_MAX 4096
@@ -47,6 +52,20 @@ void leat_arrow_layout_deinit(struct leat_arrow_layout *layout);
 
 static inline bool leat_arrow_slot_is_variable(const struct leat_arrow_slot *slot) {
     return slot->cell > LEAT_ARROW_CELL_NUMBER;
+}
+
+/* Bytes of a record's number, or of its length. */
+static inline size_t leat_arrow_slot_size(const struct leat_arrow_slot *slot) {
+    if (leat_arrow_slot_is_variable(slot))
+        return sizeof(uint32_t);
+    return slot->cell == LEAT_ARROW_CELL_NUMBER ? leat_arrow_number_size(slot->number) : 0;
+}
+
+/* Where a stripe has what stands at `at` of a record: of a slot, or n_fixed. */
+static inline size_t leat_arrow_layout_place(const struct leat_arrow_layout *layout, uint32_t at,
+                                             size_t n_records) {
+    return n_records * LEAT_FRAME_HEAD_BYTES + (n_records * layout->n_slots + 7) / 8 +
+           n_records * (at - (layout->n_slots + 7) / 8);
 }
 
 /* The layout as the body of a frame; write() returns its bytes. */

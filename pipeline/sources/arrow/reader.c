@@ -135,6 +135,7 @@ static int bind_batch(struct reader *self, uint64_t first_row, struct leat_error
         r = leat_arrow_columns_bind(&self->columns, &binding, err);
     if (r == 0)
         r = check_expansion(self, err);
+    self->rows.end_loaded = 0;
     self->first_row = first_row;
     self->n_rows = message->batch.n_rows;
     self->has_batch = r == 0;
@@ -163,7 +164,7 @@ static int enter_batch(struct reader *self, struct leat_error *err) {
     return bind_batch(self, first_row, err);
 }
 
-static int make(void *reader, uint64_t room, bool must, uint64_t *ret_n_rows,
+static int make(void *reader, const struct leat_arrow_room *room, uint64_t *ret_n_rows,
                 struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
     struct reader *self = reader;
@@ -172,8 +173,8 @@ static int make(void *reader, uint64_t room, bool must, uint64_t *ret_n_rows,
 
     if (r == 0) {
         at = self->groups.row - self->first_row;
-        r = leat_arrow_rows_make(&self->rows, &self->body, at, self->n_rows - at, room, must,
-                                 ret_n_rows, &fault);
+        r = leat_arrow_rows_make(&self->rows, &self->body, at, self->n_rows - at, room, ret_n_rows,
+                                 &fault);
     }
     if (r < 0)
         leat_error_set(err, fault.code, "the record batch with row %llu is unusable: %s",
@@ -195,6 +196,10 @@ static void reader_go(void *reader, uint64_t place) {
 
 static uint64_t reader_cross(void *reader) {
     return leat_arrow_groups_cross(&((struct reader *)reader)->groups);
+}
+
+static void reader_stop(void *reader, uint64_t record) {
+    ((struct reader *)reader)->groups.stop = record;
 }
 
 /* ---- */
@@ -224,6 +229,7 @@ static const struct leat_record_reader_ops ops = {
     .read = reader_read,
     .go = reader_go,
     .cross = reader_cross,
+    .stop = reader_stop,
     .offset = reader_offset,
     .memory = reader_memory,
     .free = reader_free,

@@ -1,5 +1,4 @@
 /* rows.c: see rows.h. Column by column: first the lengths of the rows, then the rows. */
-#include "pipeline/cut/cutter.h"
 #include "pipeline/sources/arrow/rows.h"
 
 #include <assert.h>
@@ -13,7 +12,6 @@
 #define JSON_BYTES   (128U << 10) /* of JSON made of a column at once, before the last row */
 #define ROWS_MAX     4096U
 #define CELLS_MAX    (1U << 20) /* of all columns */
-#define FRAME_BYTES  (LEAT_FRAME_HEAD_BYTES + LEAT_FRAME_TAIL_BYTES)
 
 int leat_arrow_rows_init(struct leat_arrow_rows *rows, struct leat_arrow_columns *columns,
                          uint64_t max_record_bytes, struct leat_error *err) {
@@ -29,25 +27,20 @@ int leat_arrow_rows_init(struct leat_arrow_rows *rows, struct leat_arrow_columns
     for (uint32_t i = 0; i < layout->n_slots; i++)
         rows->n_variable += leat_arrow_slot_is_variable(&layout->slots[i]);
     rows->sizes = calloc(rows->max_rows, sizeof(*rows->sizes));
-    rows->cursors = calloc(rows->max_rows, sizeof(*rows->cursors));
-    rows->ends = calloc(rows->max_rows, sizeof(*rows->ends));
     rows->lengths = calloc((size_t)rows->max_rows * (rows->n_variable + 1), sizeof(*rows->lengths));
-    return rows->sizes && rows->cursors && rows->ends && rows->lengths ? 0 : leat_error_oom(err);
+    return rows->sizes && rows->lengths ? 0 : leat_error_oom(err);
 }
 
 void leat_arrow_rows_deinit(struct leat_arrow_rows *rows) {
     free(rows->sizes);
-    free(rows->cursors);
-    free(rows->ends);
     free(rows->lengths);
     free(rows->out);
     *rows = (struct leat_arrow_rows){.out = NULL};
 }
 
 size_t leat_arrow_rows_memory(const struct leat_arrow_rows *rows) {
-    size_t n = rows->max_rows * (sizeof(*rows->sizes) + 2 * sizeof(*rows->cursors));
-
-    return n + (size_t)rows->max_rows * (rows->n_variable + 1) * sizeof(*rows->lengths) +
+    return rows->max_rows *
+               (sizeof(*rows->sizes) + (rows->n_variable + 1) * sizeof(*rows->lengths)) +
            rows->capacity;
 }
 
@@ -62,6 +55,10 @@ static int reserve(struct leat_arrow_rows *rows, size_t n_bytes, struct leat_err
 }
 
 /* ---- how long ---- */
+
+static bool is_too_long(const struct leat_arrow_rows *rows, uint64_t size) {
+    return size > rows->max_record_bytes;
+}
 
 static uint64_t measure_list(const struct leat_arrow_array *array, uint64_t row, size_t size) {
     const struct leat_arrow_array *items = &array->children[0];
@@ -91,10 +88,10 @@ static uint64_t measure_json(struct leat_arrow_rows *rows, struct leat_arrow_col
     return column->json.n_bytes - n;
 }
 
-/* Returns how many rows it measured: fewer than n if they are more than a group holds, or their
- * JSON becomes large. */
+/* Returns how many rows it measured: fewer than n if they have more than n_wanted bytes, their JSON
+ * becomes large, or one of them is too long. */
 static uint32_t measure_column(struct leat_arrow_rows *rows, uint32_t index, uint64_t from,
-                               uint32_t n, uint32_t *lengths) {
+                               uint32_t n, uint64_t n_wanted, uint32_t *lengths) {
     const struct leat_arrow_slot *slot = &rows->columns->layout.slots[index];
     struct leat_arrow_column *column = &rows->columns->columns[index];
     const struct leat_arrow_array *array = leat_arrow_leaf(column);
@@ -106,7 +103,7 @@ static uint32_t measure_column(struct leat_arrow_rows *rows, uint32_t index, uin
     for (uint32_t i = 0; i < n; i++) {
         uint64_t length;
 
-        if (column->json.n_bytes > JSON_BYTES || n_bytes > LEAT_ARROW_GROUP_BYTES)
+        if (column->json.n_bytes > JSON_BYTES || n_bytes > n_wanted)
             return i;
 
         if (may_be_null && leat_arrow_column_is_null(column, from + i))
@@ -121,21 +118,26 @@ static uint32_t measure_column(struct leat_arrow_rows *rows, uint32_t index, uin
         rows->sizes[i] +=
             length == LEAT_ARROW_LACKS_ITEM && slot->cell == LEAT_ARROW_CELL_LIST ? 0 : length;
         n_bytes += rows->sizes[i];
+        if (is_too_long(rows, rows->sizes[i]))
+            return i > 0 ? i : 1;
     }
     return n;
 }
 
-static int measure(struct leat_arrow_rows *rows, uint64_t from, uint32_t *n,
+static int measure(struct leat_arrow_rows *rows, uint64_t from, uint32_t *n, uint64_t n_wanted,
                    struct leat_error *err) {
     const struct leat_arrow_layout *layout = &rows->columns->layout;
+    uint64_t least = LEAT_FRAME_BYTES + layout->n_fixed;
     uint32_t *lengths = rows->lengths;
 
+    if (*n > n_wanted / least + 1 || is_too_long(rows, least))
+        *n = is_too_long(rows, least) ? 1 : (uint32_t)(n_wanted / least) + 1;
     for (uint32_t i = 0; i < *n; i++)
-        rows->sizes[i] = FRAME_BYTES + layout->n_fixed;
+        rows->sizes[i] = least;
     for (uint32_t i = 0; i < layout->n_slots; i++) {
         if (!leat_arrow_slot_is_variable(&layout->slots[i]))
             continue;
-        *n = measure_column(rows, i, from, *n, lengths);
+        *n = measure_column(rows, i, from, *n, n_wanted, lengths);
         if (rows->columns->columns[i].json.failed)
             return leat_error_oom(err);
         lengths += rows->max_rows;
@@ -143,60 +145,77 @@ static int measure(struct leat_arrow_rows *rows, uint64_t from, uint32_t *n,
     return 0;
 }
 
-/* ---- frames ---- */
+/* Returns how many of the first n rows become a stripe. */
+static uint32_t fit(const struct leat_arrow_rows *rows, uint32_t n,
+                    const struct leat_arrow_room *room) {
+    uint64_t most = room->n_wanted < room->n_bytes ? room->n_wanted : room->n_bytes, n_bytes;
 
-static bool is_too_long(const struct leat_arrow_rows *rows, uint64_t size) {
-    return size > rows->max_record_bytes;
+    if (n == 0)
+        return 0;
+    n_bytes = is_too_long(rows, rows->sizes[0]) ? rows->n_bad + LEAT_FRAME_BYTES : rows->sizes[0];
+    if (n_bytes > room->n_bytes && !room->must)
+        return 0;
+    if (is_too_long(rows, rows->sizes[0]))
+        return 1;
+    for (uint32_t i = 1; i < n; i++) {
+        n_bytes += rows->sizes[i];
+        if (n_bytes > most || is_too_long(rows, rows->sizes[i]))
+            return i;
+    }
+    return n;
 }
 
-static size_t put_frame(uint8_t *out, uint32_t head, const void *body, size_t n) {
-    head |= (uint32_t)n;
-    memcpy(out, &head, sizeof(head));
-    if (body)
-        memcpy(out + LEAT_FRAME_HEAD_BYTES, body, n);
-    out[LEAT_FRAME_HEAD_BYTES + n] = LEAT_FRAME_TAIL;
-    return n + FRAME_BYTES;
+/* ---- stripes ---- */
+
+static uint8_t *put_frame(struct leat_arrow_rows *rows, uint32_t flags, size_t n_body) {
+    uint32_t head = flags | (uint32_t)n_body;
+
+    memcpy(rows->out, &head, sizeof(head));
+    rows->out[LEAT_FRAME_HEAD_BYTES + n_body] = LEAT_FRAME_TAIL;
+    rows->n_out = n_body + LEAT_FRAME_BYTES;
+    return rows->out + LEAT_FRAME_HEAD_BYTES;
 }
 
-static size_t frame_bytes(const struct leat_arrow_rows *rows, uint64_t size) {
-    return is_too_long(rows, size) ? rows->n_bad + FRAME_BYTES : (size_t)size;
+static int put_long(struct leat_arrow_rows *rows, struct leat_error *err) {
+    int r = reserve(rows, rows->n_bad + LEAT_FRAME_BYTES, err);
+
+    if (r == 0)
+        memcpy(put_frame(rows, LEAT_FRAME_IS_BAD, rows->n_bad), rows->bad, rows->n_bad);
+    return r;
 }
 
-/* Writes the heads, and sets rows->cursors to where the bodies are. */
+/* Writes the heads, and readies the bits. */
 static int put_heads(struct leat_arrow_rows *rows, uint32_t n, struct leat_error *err) {
-    uint32_t n_fixed = rows->columns->layout.n_fixed;
+    const struct leat_arrow_layout *layout = &rows->columns->layout;
     size_t n_bytes = 0;
     int r;
 
     for (uint32_t i = 0; i < n; i++)
-        n_bytes += frame_bytes(rows, rows->sizes[i]);
-    assert(n_bytes < UINT32_MAX);
+        n_bytes += (size_t)rows->sizes[i];
     r = reserve(rows, n_bytes, err);
-    rows->has_long = false;
-    for (uint32_t i = 0; r == 0 && i < n; i++) {
-        uint8_t *out = rows->out + rows->n_out;
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t head =
+            (uint32_t)(rows->sizes[i] - LEAT_FRAME_BYTES) | (i + 1 < n ? LEAT_FRAME_HAS_NEXT : 0);
 
-        rows->cursors[i] = (uint32_t)rows->n_out + LEAT_FRAME_HEAD_BYTES;
-        if (is_too_long(rows, rows->sizes[i])) {
-            rows->n_out += put_frame(out, LEAT_FRAME_IS_BAD, rows->bad, rows->n_bad);
-            rows->has_long = true;
-        } else {
-            rows->n_out += put_frame(out, 0, NULL, (size_t)rows->sizes[i] - FRAME_BYTES);
-            memset(out + LEAT_FRAME_HEAD_BYTES, 0, n_fixed);
-        }
+        memcpy(rows->out + i * sizeof(head), &head, sizeof(head));
     }
-    return r;
+    memset(rows->out + (size_t)n * LEAT_FRAME_HEAD_BYTES, 0, ((size_t)layout->n_slots * n + 7) / 8);
+    rows->n_out = n_bytes;
+    return 0;
 }
 
 static void put_nulls(struct leat_arrow_rows *rows, uint32_t index, uint64_t from, uint32_t n) {
     const struct leat_arrow_column *column = &rows->columns->columns[index];
+    uint8_t *bits = rows->out + (size_t)n * LEAT_FRAME_HEAD_BYTES;
+    size_t bit = (size_t)index * n;
 
     if (!leat_arrow_column_may_be_null(column))
         return;
-
-    for (uint32_t i = 0; i < n; i++)
-        if (!is_too_long(rows, rows->sizes[i]) && leat_arrow_column_is_null(column, from + i))
-            rows->out[rows->cursors[i] + index / 8] |= (uint8_t)(1 << index % 8);
+    for (uint32_t i = 0; i < n; i++, bit++)
+        if (leat_arrow_column_is_null(column, from + i))
+            bits[bit / 8] |= (uint8_t)(1 << bit % 8);
 }
 
 static void put_number(const struct leat_arrow_array *array, uint64_t row, size_t size,
@@ -208,47 +227,20 @@ static void put_number(const struct leat_arrow_array *array, uint64_t row, size_
         memcpy(out, leat_arrow_number_at(array, row), size);
 }
 
-static bool is_plain(const struct leat_arrow_array *array) {
-    return !array->dictionary && array->field->kind == LEAT_ARROW_NUMBER;
-}
-
-/* Copies the i-th number to out + at[i]; the compiler knows the size. */
-static inline __attribute__((always_inline)) void
-spread_size(const uint8_t *numbers, size_t size, uint32_t n, uint8_t *out, const uint32_t *at) {
-    for (uint32_t i = 0; i < n; i++)
-        memcpy(out + at[i], numbers + i * size, size);
-}
-
-static void spread(const uint8_t *numbers, size_t size, uint32_t n, uint8_t *out,
-                   const uint32_t *at) {
-    switch (size) {
-    case 1:
-        spread_size(numbers, 1, n, out, at);
-        break;
-    case 2:
-        spread_size(numbers, 2, n, out, at);
-        break;
-    case 4:
-        spread_size(numbers, 4, n, out, at);
-        break;
-    default:
-        spread_size(numbers, 8, n, out, at);
-    }
-}
-
-static void put_numbers(struct leat_arrow_rows *rows, uint32_t index, uint64_t from, uint32_t n) {
-    const struct leat_arrow_slot *slot = &rows->columns->layout.slots[index];
+static void put_numbers(struct leat_arrow_rows *rows, uint32_t index, uint64_t from, uint32_t n,
+                        uint8_t *out) {
     const struct leat_arrow_column *column = &rows->columns->columns[index];
     const struct leat_arrow_array *array = leat_arrow_leaf(column);
-    size_t size = leat_arrow_number_size(slot->number);
+    size_t size = leat_arrow_number_size(rows->columns->layout.slots[index].number);
 
-    if (!rows->has_long && !leat_arrow_column_may_be_null(column) && is_plain(array)) {
-        spread(leat_arrow_number_at(array, from), size, n, rows->out + slot->at, rows->cursors);
+    if (!leat_arrow_column_may_be_null(column) && array->field->kind == LEAT_ARROW_NUMBER) {
+        memcpy(out, leat_arrow_number_at(array, from), n * size);
         return;
     }
+    memset(out, 0, n * size);
     for (uint32_t i = 0; i < n; i++)
-        if (!is_too_long(rows, rows->sizes[i]) && !leat_arrow_column_is_null(column, from + i))
-            put_number(array, from + i, size, rows->out + rows->cursors[i] + slot->at);
+        if (!leat_arrow_column_is_null(column, from + i))
+            put_number(array, from + i, size, out + i * size);
 }
 
 static void put_items(const struct leat_arrow_array *array, uint64_t row, size_t n_bytes,
@@ -264,58 +256,92 @@ static void put_items(const struct leat_arrow_array *array, uint64_t row, size_t
         memcpy(out, leat_arrow_number_at(items, first), n_bytes);
 }
 
-static void put_variable(struct leat_arrow_rows *rows, uint32_t index, uint64_t from, uint32_t n,
-                         const uint32_t *lengths) {
-    const struct leat_arrow_slot *slot = &rows->columns->layout.slots[index];
-    const struct leat_arrow_column *column = &rows->columns->columns[index];
-    const struct leat_arrow_array *array = leat_arrow_leaf(column);
-    size_t json_at = 0;
+/* The texts or lists from the row on, if they stand one behind the other in memory; NULL: not. */
+static const void *find_run(const struct leat_arrow_column *column, enum leat_arrow_cell cell,
+                            uint64_t row) {
+    const struct leat_arrow_array *array = leat_arrow_leaf(column), *items = array->children;
+    uint64_t first;
 
-    for (uint32_t i = 0; i < n; json_at += lengths[i++]) {
-        uint32_t length = lengths[i];
-        uint8_t *out = rows->out + rows->ends[i];
+    if (cell == LEAT_ARROW_CELL_JSON)
+        return column->json.data;
+    if (leat_arrow_column_may_be_null(column) || array->views)
+        return NULL;
+    if (cell == LEAT_ARROW_CELL_TEXT)
+        return leat_arrow_text(array, row, &first);
+    (void)leat_arrow_items(array, row, &first);
+    return items->bits || items->field->kind != LEAT_ARROW_NUMBER
+               ? NULL
+               : leat_arrow_number_at(items, first);
+}
+
+/* Puts the texts or lists. */
+static void put_variable(const struct leat_arrow_column *column, enum leat_arrow_cell cell,
+                         uint64_t from, uint32_t n, const uint32_t *lengths, uint8_t *out) {
+    const struct leat_arrow_array *array = leat_arrow_leaf(column);
+
+    for (uint32_t i = 0; i < n; i++) {
         uint64_t row = from + i, n_text;
 
-        if (is_too_long(rows, rows->sizes[i]))
+        if (lengths[i] == 0 || lengths[i] == LEAT_ARROW_LACKS_ITEM)
             continue;
-        memcpy(rows->out + rows->cursors[i] + slot->at, &length, sizeof(length));
-        if (length == 0 || length == LEAT_ARROW_LACKS_ITEM)
-            continue;
-        if (slot->cell == LEAT_ARROW_CELL_JSON) {
-            memcpy(out, column->json.data + json_at, length);
-        } else if (slot->cell == LEAT_ARROW_CELL_LIST) {
-            put_items(array, row, length, out);
+        if (cell == LEAT_ARROW_CELL_LIST) {
+            put_items(array, row, lengths[i], out);
         } else {
             const struct leat_arrow_array *values = leat_arrow_resolve(array, &row);
-            memcpy(out, leat_arrow_text(values, row, &n_text), length);
+            memcpy(out, leat_arrow_text(values, row, &n_text), lengths[i]);
         }
-        rows->ends[i] += length;
+        out += lengths[i];
     }
+}
+
+static uint64_t sum(const uint32_t *lengths, uint32_t n) {
+    uint64_t n_bytes = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        n_bytes += lengths[i] == LEAT_ARROW_LACKS_ITEM ? 0 : lengths[i];
+    return n_bytes;
 }
 
 static int put_rows(struct leat_arrow_rows *rows, uint64_t from, uint32_t n,
                     struct leat_error *err) {
     const struct leat_arrow_layout *layout = &rows->columns->layout;
     const uint32_t *lengths = rows->lengths;
-    int r = put_heads(rows, n, err);
+    uint8_t *texts;
+    int r;
 
-    if (r < 0 || n == 0)
+    if (n == 0)
+        return 0;
+    if (is_too_long(rows, rows->sizes[0]))
+        return put_long(rows, err);
+    r = put_heads(rows, n, err);
+    if (r < 0)
         return r;
+    texts = rows->out + leat_arrow_layout_place(layout, layout->n_fixed, n);
     for (uint32_t i = 0; i < layout->n_slots; i++) {
-        if (layout->slots[i].cell == LEAT_ARROW_CELL_NONE)
+        const struct leat_arrow_slot *slot = &layout->slots[i];
+        const void *run;
+        size_t n_bytes;
+        uint8_t *column;
+
+        if (slot->cell == LEAT_ARROW_CELL_NONE)
             continue;
+        column = rows->out + leat_arrow_layout_place(layout, slot->at, n);
         put_nulls(rows, i, from, n);
-        if (layout->slots[i].cell == LEAT_ARROW_CELL_NUMBER)
-            put_numbers(rows, i, from, n);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        rows->ends[i] = rows->cursors[i] + layout->n_fixed;
-    for (uint32_t i = 0; i < layout->n_slots; i++) {
-        if (!leat_arrow_slot_is_variable(&layout->slots[i]))
+        if (slot->cell == LEAT_ARROW_CELL_NUMBER) {
+            put_numbers(rows, i, from, n, column);
             continue;
-        put_variable(rows, i, from, n, lengths);
+        }
+        memcpy(column, lengths, n * sizeof(*lengths));
+        n_bytes = sum(lengths, n);
+        run = n_bytes > 0 ? find_run(&rows->columns->columns[i], slot->cell, from) : NULL;
+        if (run)
+            memcpy(texts, run, n_bytes);
+        else
+            put_variable(&rows->columns->columns[i], slot->cell, from, n, lengths, texts);
+        texts += n_bytes;
         lengths += rows->max_rows;
     }
+    memset(texts, LEAT_FRAME_TAIL, (size_t)(rows->out + rows->n_out - texts));
     return 0;
 }
 
@@ -340,52 +366,49 @@ static int choose(struct leat_arrow_rows *rows, const struct leat_arrow_body *bo
     }
 }
 
-/* Returns how many of the first n rows have room. */
-static uint32_t fit(const struct leat_arrow_rows *rows, uint32_t n, uint64_t room, bool must) {
-    uint64_t n_bytes = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        n_bytes += frame_bytes(rows, rows->sizes[i]);
-        if (n_bytes > room && !(must && i == 0))
-            return i;
-    }
-    return n;
-}
-
 int leat_arrow_rows_put(struct leat_arrow_rows *rows, uint64_t row, uint64_t n_loaded,
-                        uint64_t room, bool must, uint64_t *ret_n_rows, struct leat_error *err) {
-    uint32_t n = n_loaded < rows->max_rows ? (uint32_t)n_loaded : rows->max_rows;
-    int r = measure(rows, row, &n, err);
+                        const struct leat_arrow_room *room, uint64_t *ret_n_rows,
+                        struct leat_error *err) {
+    uint64_t most = room->n_rows < rows->max_rows ? room->n_rows : rows->max_rows;
+    uint32_t n = (uint32_t)(n_loaded < most ? n_loaded : most);
+    int r = measure(rows, row, &n, room->n_wanted, err);
 
-    *ret_n_rows = r == 0 ? fit(rows, n, room, must) : 0;
+    *ret_n_rows = r == 0 ? fit(rows, n, room) : 0;
     return r == 0 ? put_rows(rows, row, (uint32_t)*ret_n_rows, err) : r;
 }
 
 int leat_arrow_rows_make(struct leat_arrow_rows *rows, const struct leat_arrow_body *body,
-                         uint64_t row, uint64_t n_left, uint64_t room, bool must,
+                         uint64_t row, uint64_t n_left, const struct leat_arrow_room *room,
                          uint64_t *ret_n_rows, struct leat_error *err) {
-    uint32_t n;
-    int r = choose(rows, body, row, n_left, &n, err);
+    uint32_t n = 0;
+    int r = 0;
 
     *ret_n_rows = 0;
-    if (r == 0 && n == 0) { /* it is too long, whatever its length */
-        rows->sizes[0] = UINT64_MAX;
-        *ret_n_rows = fit(rows, 1, room, must);
-        return put_rows(rows, row, (uint32_t)*ret_n_rows, err);
+    if (row < rows->first_loaded || row >= rows->end_loaded) {
+        rows->end_loaded = 0;
+        r = choose(rows, body, row, n_left, &n, err);
+        if (r == 0 && n == 0) { /* it is too long, whatever its length */
+            rows->sizes[0] = UINT64_MAX;
+            *ret_n_rows = fit(rows, 1, room);
+            return put_rows(rows, row, (uint32_t)*ret_n_rows, err);
+        }
+        if (r == 0)
+            r = leat_arrow_columns_load(rows->columns, body, row, n, err);
+        if (r < 0)
+            return r;
+        rows->first_loaded = row;
+        rows->end_loaded = row + n;
     }
-    if (r == 0)
-        r = leat_arrow_columns_load(rows->columns, body, row, n, err);
-    return r == 0 ? leat_arrow_rows_put(rows, row, n, room, must, ret_n_rows, err) : r;
+    return leat_arrow_rows_put(rows, row, rows->end_loaded - row, room, ret_n_rows, err);
 }
 
 int leat_arrow_rows_make_header(struct leat_arrow_rows *rows, struct leat_error *err) {
     const struct leat_arrow_layout *layout = &rows->columns->layout;
-    size_t n_max = leat_arrow_layout_max_bytes(layout), n;
-    int r = reserve(rows, n_max + FRAME_BYTES, err);
+    size_t n_max = leat_arrow_layout_max_bytes(layout);
+    int r = reserve(rows, n_max + LEAT_FRAME_BYTES, err);
 
-    if (r < 0)
-        return r;
-    n = leat_arrow_layout_write(layout, rows->out + LEAT_FRAME_HEAD_BYTES);
-    rows->n_out = put_frame(rows->out, 0, NULL, n);
-    return 0;
+    if (r == 0)
+        (void)put_frame(rows, 0,
+                        leat_arrow_layout_write(layout, rows->out + LEAT_FRAME_HEAD_BYTES));
+    return r;
 }

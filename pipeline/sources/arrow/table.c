@@ -202,6 +202,12 @@ int leat_table_begin_file(const struct leat_config *config, const uint8_t *head,
 
 /* ---- records ---- */
 
+void leat_table_records(const struct leat_config *config, const struct leat_block *block,
+                        uint8_t *out) {
+    leat_arrow_stripes_to_frames(&((const struct leat_table *)config)->layout, block->source,
+                                 block->n_source_bytes, out);
+}
+
 int leat_table_parse(const struct leat_config *config, struct leat_map *map,
                      struct leat_error *err) {
     const struct leat_table *self = (const struct leat_table *)config;

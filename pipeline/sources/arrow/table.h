@@ -51,6 +51,8 @@ int leat_table_shorten_head(const struct leat_config *config, uint8_t *head, siz
 int leat_table_begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
                           bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
                           struct leat_error *err);
+void leat_table_records(const struct leat_config *config, const struct leat_block *block,
+                        uint8_t *out);
 int leat_table_parse(const struct leat_config *config, struct leat_map *map,
                      struct leat_error *err);
 void leat_table_show(const struct leat_config *config, const uint8_t *record, size_t n_bytes,
@@ -60,5 +62,5 @@ void leat_table_show(const struct leat_config *config, const uint8_t *record, si
 #define LEAT_TABLE_OPS                                                                             \
     .check = leat_table_check, .load = leat_source_load, .unload = leat_table_unload,              \
     .probe = leat_table_probe, .shorten_head = leat_table_shorten_head,                            \
-    .cutter = leat_table_cutter, .begin_file = leat_table_begin_file, .parse = leat_table_parse,   \
-    .show = leat_table_show
+    .cutter = leat_table_cutter, .begin_file = leat_table_begin_file,                              \
+    .records = leat_table_records, .parse = leat_table_parse, .show = leat_table_show

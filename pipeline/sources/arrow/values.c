@@ -1,8 +1,9 @@
-/* arrow/values.c: see arrow/values.h. It works column by column: bodies[row] is where a record
- * begins, cursors[row] where its next text or list does. */
+/* arrow/values.c: see arrow/values.h. It works column by column, and in a column stripe by stripe.
+ */
 #include "pipeline/sources/arrow/values.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +11,25 @@
 #include "proto/base/scalar.h"
 #include "proto/base/utf8.h"
 
+/* A stripe of the source that has rows of the block. */
+struct stripe {
+    struct stripe *next;
+    struct leat_arrow_stripe base;
+    uint32_t row, n_rows;   /* of the block: the first, and their number */
+    const uint32_t *wanted; /* [n_rows]: which records they are; NULL: all */
+    uint32_t first_record;  /* as in `wanted` */
+    bool is_bad;            /* its rows are rejected */
+    size_t texts_at;        /* in the source: of the next column of texts or lists */
+};
+
 /* One job. */
 struct rows {
     const struct leat_arrow_values *values;
     struct leat_map *map;
     const uint8_t *source;
     uint32_t n_rows;
-    uint32_t *bodies, *cursors; /* [n_rows]; bodies 0: the row is bad */
+    struct stripe *stripes;
+    uint32_t *starts, *lengths; /* [n_rows]: of a column of lists, in the source */
 };
 
 /* One field. */
@@ -27,65 +40,76 @@ struct target {
     uint32_t index;
 };
 
-/* ---- records ---- */
+/* ---- stripes ---- */
 
-/* Finds the body of a frame. False: the row was rejected. */
-static bool find_body(struct rows *rows, uint32_t row, uint32_t *ret_start) {
-    const struct leat_block *block = rows->map->block;
-    uint32_t start = block->record_starts[row], n = block->record_ends[row] - start, head = 0;
-    const uint8_t *frame = block->source + start;
+__attribute__((format(printf, 3, 4))) static void
+reject_all(struct rows *rows, struct stripe *stripe, const char *format, ...) {
+    char message[LEAT_ERROR_MESSAGE_MAX];
+    va_list ap;
 
-    if (n >= LEAT_FRAME_HEAD_BYTES)
-        memcpy(&head, frame, sizeof(head));
-    if (n < LEAT_FRAME_HEAD_BYTES || (head & ~LEAT_FRAME_IS_BAD) != n - LEAT_FRAME_HEAD_BYTES)
-        leat_map_reject_at(rows->map, row, 0, 0, "the record is truncated");
-    else if (head & LEAT_FRAME_IS_BAD)
-        leat_map_reject_at(rows->map, row, 0, 0, "the record %.*s",
-                           (int)(n - LEAT_FRAME_HEAD_BYTES),
-                           (const char *)frame + LEAT_FRAME_HEAD_BYTES);
-    *ret_start = start + LEAT_FRAME_HEAD_BYTES;
-    return !rows->map->is_dropped[row];
+    va_start(ap, format);
+    (void)vsnprintf(message, sizeof(message), format, ap);
+    va_end(ap);
+    stripe->is_bad = true;
+    for (uint32_t row = stripe->row; row < stripe->row + stripe->n_rows; row++)
+        leat_map_reject_at(rows->map, row, 0, 0, "%s", message);
 }
 
-/* True if texts and lists end with the record. */
-static bool is_whole(const struct leat_arrow_layout *layout, const uint8_t *body, size_t n_bytes) {
-    uint64_t n = layout->n_fixed;
-
-    if (n_bytes < n)
-        return false;
-    for (uint32_t i = 0; i < layout->n_slots; i++) {
-        uint32_t length;
-
-        if (!leat_arrow_slot_is_variable(&layout->slots[i]))
-            continue;
-        memcpy(&length, body + layout->slots[i].at, sizeof(length));
-        n += length == LEAT_ARROW_LACKS_ITEM ? 0 : length;
-    }
-    return n == n_bytes;
-}
-
-static void find_record(struct rows *rows, uint32_t row) {
-    const struct leat_arrow_layout *layout = rows->values->layout;
+static void check_stripe(struct rows *rows, struct stripe *stripe) {
+    uint32_t n_slots = stripe->base.layout->n_slots, head;
     uint64_t max_fields = rows->map->max_fields;
-    uint32_t start = 0;
 
-    rows->bodies[row] = 0;
-    if (!find_body(rows, row, &start))
-        return;
-    if (max_fields && layout->n_slots > max_fields)
-        leat_map_reject_at(rows->map, row, 0, 0,
-                           "the record has %u fields, more than max_fields (%llu)", layout->n_slots,
-                           (unsigned long long)max_fields);
-    else if (!is_whole(layout, rows->source + start, rows->map->block->record_ends[row] - start))
-        leat_map_reject_at(rows->map, row, 0, 0,
-                           "the record does not have the columns of its file");
-    else
-        rows->bodies[row] = start;
-    rows->cursors[row] = start + layout->n_fixed;
+    memcpy(&head, stripe->base.bytes, sizeof(head));
+    if (head & LEAT_FRAME_IS_BAD)
+        reject_all(rows, stripe, "the record %.*s", (int)(head & LEAT_FRAME_SIZE),
+                   (const char *)stripe->base.bytes + LEAT_FRAME_HEAD_BYTES);
+    else if (max_fields && n_slots > max_fields)
+        reject_all(rows, stripe, "the record has %u fields, more than max_fields (%llu)", n_slots,
+                   (unsigned long long)max_fields);
+    else if (!leat_arrow_stripe_is_whole(&stripe->base))
+        reject_all(rows, stripe, "the record does not have the columns of its file");
 }
 
-static bool is_null(const struct rows *rows, uint32_t row, uint32_t index) {
-    return rows->source[rows->bodies[row] + index / 8] >> index % 8 & 1;
+static int find_stripes(struct rows *rows) {
+    const struct leat_map *map = rows->map;
+    const struct leat_arrow_layout *layout = rows->values->layout;
+    struct stripe **end = &rows->stripes, stripe = {.base = {.layout = layout}};
+
+    for (size_t at = 0, n; stripe.row < rows->n_rows; at += n) {
+        stripe.base.bytes = rows->source + at;
+        n = leat_cutter_stripe(stripe.base.bytes, map->block->n_source_bytes - at,
+                               &stripe.base.n_records);
+        stripe.wanted = map->wanted ? map->wanted + stripe.row : NULL;
+        stripe.n_rows = n > 0 && !map->wanted ? stripe.base.n_records : 0;
+        while (stripe.row + stripe.n_rows < rows->n_rows &&
+               (n == 0 || (map->wanted && stripe.wanted[stripe.n_rows] <
+                                              stripe.first_record + stripe.base.n_records)))
+            stripe.n_rows++;
+        stripe.texts_at =
+            at + leat_arrow_layout_place(layout, layout->n_fixed, stripe.base.n_records);
+        if (stripe.n_rows > 0) {
+            *end = leat_arena_alloc(map->scratch, sizeof(**end));
+            if (!*end)
+                return -ENOMEM;
+            **end = stripe;
+            if (n > 0)
+                check_stripe(rows, *end);
+            else
+                reject_all(rows, *end, "the record is truncated");
+            end = &(*end)->next;
+        }
+        stripe.first_record += stripe.base.n_records;
+        stripe.row += stripe.n_rows;
+    }
+    return 0;
+}
+
+static uint32_t record_of(const struct stripe *stripe, uint32_t i) {
+    return stripe->wanted ? stripe->wanted[i] - stripe->first_record : i;
+}
+
+static bool is_null(const struct stripe *stripe, uint32_t index, uint32_t i) {
+    return leat_arrow_stripe_is_null(&stripe->base, index, record_of(stripe, i));
 }
 
 /* ---- numbers ---- */
@@ -96,13 +120,31 @@ static bool is_same(enum leat_arrow_number number, enum leat_dtype dtype) {
            leat_arrow_number_size(number) == leat_dtype_size(dtype) && number != LEAT_ARROW_UINT64;
 }
 
+/* The compiler knows the sizes. */
+static uint64_t load(const uint8_t *bytes, size_t size) {
+    uint64_t value = 0;
+
+    switch (size) {
+    case 1:
+        return *bytes;
+    case 2:
+        memcpy(&value, bytes, 2);
+        return value;
+    case 4:
+        memcpy(&value, bytes, 4);
+        return value;
+    default:
+        memcpy(&value, bytes, sizeof(value));
+        return value;
+    }
+}
+
 static int64_t integer_of(enum leat_arrow_number number, const uint8_t *bytes) {
     unsigned unused = 64 - 8 * (unsigned)leat_arrow_number_size(number);
     bool is_signed = number == LEAT_ARROW_INT8 || number == LEAT_ARROW_INT16 ||
                      number == LEAT_ARROW_INT32 || number == LEAT_ARROW_INT64;
-    uint64_t value = 0;
+    uint64_t value = load(bytes, leat_arrow_number_size(number));
 
-    memcpy(&value, bytes, leat_arrow_number_size(number));
     return is_signed ? (int64_t)(value << unused) >> unused : (int64_t)value;
 }
 
@@ -114,7 +156,7 @@ static int store(void *values, enum leat_dtype dtype, size_t index, enum leat_ar
     int64_t integer;
 
     if (!leat_dtype_is_integer(own)) {
-        memcpy(&value, bytes, leat_arrow_number_size(number));
+        value = load(bytes, leat_arrow_number_size(number));
         return leat_scalar_store_double(values, dtype, index, leat_scalar_double(&value, own, 0));
     }
     integer = integer_of(number, bytes);
@@ -135,47 +177,83 @@ static void reject_number(struct rows *rows, uint32_t row, const struct target *
     free(text.data);
 }
 
-static void put_number(struct rows *rows, uint32_t row, const struct target *target) {
-    const struct leat_jsonl_field *field = target->field;
-    size_t size = leat_dtype_size(field->dtype);
-    const uint8_t *bytes = rows->source + rows->bodies[row] + target->slot->at;
+static void put_null(struct rows *rows, uint32_t row, const struct target *target, uint8_t *out) {
+    if (target->field->fallback)
+        (void)leat_jsonl_field_fallback(target->field, out);
+    else
+        leat_jsonl_field_reject_missing(target->field, rows->map, row);
+}
 
-    if (is_null(rows, row, target->index) && !field->fallback)
-        leat_jsonl_field_reject_missing(field, rows->map, row);
-    else if (is_null(rows, row, target->index))
-        (void)leat_jsonl_field_fallback(field, (uint8_t *)target->column->values + row * size);
-    else if (store(target->column->values, field->dtype, row, target->slot->number, bytes) < 0)
-        reject_number(rows, row, target, bytes);
+/* The number of a null is 0. */
+static void put_stripe(struct rows *rows, const struct target *target,
+                       const struct stripe *stripe) {
+    const uint8_t *numbers = leat_arrow_stripe_column(&stripe->base, target->index);
+    enum leat_arrow_number number = target->slot->number;
+    enum leat_dtype dtype = target->field->dtype;
+    size_t size = leat_dtype_size(dtype), own = leat_arrow_number_size(number);
+    uint8_t *out = (uint8_t *)target->column->values + stripe->row * size;
+    bool may_be_null = leat_arrow_stripe_may_have_nulls(&stripe->base, target->index);
+    bool is_plain = is_same(number, dtype), is_run = is_plain && !stripe->wanted;
+
+    if (is_run)
+        memcpy(out, numbers, stripe->n_rows * size);
+    else
+        memset(out, 0, stripe->n_rows * size);
+    for (uint32_t i = 0; (!is_run || may_be_null) && i < stripe->n_rows; i++) {
+        const uint8_t *bytes = numbers + record_of(stripe, i) * own;
+
+        if (may_be_null && is_null(stripe, target->index, i))
+            put_null(rows, stripe->row + i, target, out + i * size);
+        else if (is_plain)
+            memcpy(out + i * size, bytes, size);
+        else if (store(out, dtype, i, number, bytes) < 0)
+            reject_number(rows, stripe->row + i, target, bytes);
+    }
 }
 
 static int put_numbers(struct rows *rows, const struct target *target) {
     size_t size = leat_dtype_size(target->field->dtype);
-    bool is_plain = is_same(target->slot->number, target->field->dtype);
-    uint8_t *out;
 
     if (leat_map_make_scalar(rows->map, target->field->column, size) < 0)
         return -ENOMEM;
-    out = target->column->values;
-    for (uint32_t row = 0; row < rows->n_rows; row++, out += size) {
-        memset(out, 0, size);
-        if (!rows->bodies[row])
-            continue;
-        if (is_plain && !is_null(rows, row, target->index))
-            memcpy(out, rows->source + rows->bodies[row] + target->slot->at, size);
+    for (const struct stripe *stripe = rows->stripes; stripe; stripe = stripe->next)
+        if (stripe->is_bad)
+            memset((uint8_t *)target->column->values + stripe->row * size, 0,
+                   stripe->n_rows * size);
         else
-            put_number(rows, row, target);
-    }
+            put_stripe(rows, target, stripe);
     return 0;
 }
 
 /* ---- lists ---- */
 
-static uint32_t length_of(const struct rows *rows, uint32_t row,
-                          const struct leat_arrow_slot *slot) {
-    uint32_t length;
+static void locate_stripe(uint32_t index, struct stripe *stripe, uint32_t *starts,
+                          uint32_t *lengths) {
+    const uint8_t *column = leat_arrow_stripe_column(&stripe->base, index);
+    uint32_t n = 0, n_bytes;
 
-    memcpy(&length, rows->source + rows->bodies[row] + slot->at, sizeof(length));
-    return length;
+    for (uint32_t i = 0; i < stripe->base.n_records; i++) {
+        uint32_t length = leat_arrow_length_at(column, i, &n_bytes);
+
+        if (starts && n < stripe->n_rows && record_of(stripe, n) == i) {
+            starts[n] = (uint32_t)stripe->texts_at;
+            lengths[n++] = length;
+        }
+        stripe->texts_at += n_bytes;
+    }
+}
+
+/* Finds where the texts or lists of a column are in the source, in bytes; each column in turn.
+ * starts NULL: it is not needed. */
+static void locate(const struct rows *rows, uint32_t index, uint32_t *starts, uint32_t *lengths) {
+    for (struct stripe *stripe = rows->stripes; stripe; stripe = stripe->next)
+        if (!stripe->is_bad) {
+            locate_stripe(index, stripe, starts ? starts + stripe->row : NULL,
+                          lengths + stripe->row);
+        } else if (starts) {
+            memset(starts + stripe->row, 0, stripe->n_rows * sizeof(*starts));
+            memset(lengths + stripe->row, 0, stripe->n_rows * sizeof(*lengths));
+        }
 }
 
 static void put_list(struct rows *rows, uint32_t row, const struct target *target,
@@ -183,7 +261,7 @@ static void put_list(struct rows *rows, uint32_t row, const struct target *targe
     const struct leat_jsonl_field *field = target->field;
     enum leat_arrow_number number = target->slot->number;
     size_t size = leat_arrow_number_size(number), start = target->column->starts[row];
-    const uint8_t *bytes = rows->source + rows->cursors[row];
+    const uint8_t *bytes = rows->source + rows->starts[row];
     uint32_t n = n_bytes / (uint32_t)size;
 
     if (is_same(number, field->dtype))
@@ -205,32 +283,37 @@ static int put_lists(struct rows *rows, const struct target *target) {
 
     if (leat_map_make_views(rows->map, field->column) < 0)
         return -ENOMEM;
+    locate(rows, target->index, rows->starts, rows->lengths);
     for (uint32_t row = 0; row < rows->n_rows; row++) {
-        uint32_t n = rows->bodies[row] ? length_of(rows, row, target->slot) : 0;
-
         column->starts[row] = (uint32_t)n_items;
         column->lengths[row] = 0;
-        n_items +=
-            n == LEAT_ARROW_LACKS_ITEM ? 0 : n / leat_arrow_number_size(target->slot->number);
+        if (rows->lengths[row] != LEAT_ARROW_LACKS_ITEM)
+            n_items += rows->lengths[row] / leat_arrow_number_size(target->slot->number);
     }
     column->values =
         leat_map_alloc(rows->map, field->column, n_items * leat_dtype_size(field->dtype));
     if (!column->values)
         return -ENOMEM;
-    for (uint32_t row = 0; row < rows->n_rows; row++) {
-        uint32_t n = rows->bodies[row] ? length_of(rows, row, target->slot) : 0;
-
-        if (n == LEAT_ARROW_LACKS_ITEM)
+    for (uint32_t row = 0; row < rows->n_rows; row++)
+        if (rows->lengths[row] == LEAT_ARROW_LACKS_ITEM)
             leat_map_reject(rows->map, row, field->name,
                             "an item of the list is null, but %s[] was expected",
                             leat_dtype_name(field->dtype));
-        else if (n > 0)
-            put_list(rows, row, target, n);
-    }
+        else if (rows->lengths[row] > 0)
+            put_list(rows, row, target, rows->lengths[row]);
     return 0;
 }
 
 /* ---- texts ---- */
+
+/* The row behind those from `row` on whose texts stand one behind the other. */
+static uint32_t end_of_run(const struct leat_column *column, uint32_t row, uint32_t n_rows) {
+    uint32_t end = column->starts[row] + column->lengths[row];
+
+    while (++row < n_rows && column->starts[row] == end)
+        end += column->lengths[row];
+    return row;
+}
 
 static bool is_utf8(const uint8_t *bytes, uint32_t n) {
     uint64_t word, high = 0;
@@ -246,35 +329,64 @@ static bool is_utf8(const uint8_t *bytes, uint32_t n) {
     return (n < sizeof(word) && high < 0x80) || leat_json_is_utf8(bytes, n);
 }
 
-/* Makes the texts views of the frames. False: they must be copied. */
-static bool view_texts(struct rows *rows, const struct target *target, uint64_t *ret_n_bytes) {
-    struct leat_column *column = target->column;
-    bool are_good = !rows->map->is_kept[target->field->column];
+/* True if all texts are UTF-8: if no text begins within a character of those around it, these are
+ * checked as one. */
+static bool are_utf8(const struct rows *rows, const struct leat_column *column) {
+    bool are_good = true;
 
-    *ret_n_bytes = 0;
-    for (uint32_t row = 0; row < rows->n_rows; row++) {
-        bool is_there = rows->bodies[row] && !is_null(rows, row, target->index);
+    for (uint32_t row = 0, next; are_good && row < rows->n_rows; row = next) {
+        uint32_t start = column->starts[row], end;
 
-        column->starts[row] = rows->cursors[row];
-        column->lengths[row] = is_there ? length_of(rows, row, target->slot) : 0;
-        *ret_n_bytes += column->lengths[row];
-        are_good &= is_there || !target->field->fallback;
-        are_good &= is_utf8(rows->source + column->starts[row], column->lengths[row]);
+        next = end_of_run(column, row, rows->n_rows);
+        end = column->starts[next - 1] + column->lengths[next - 1];
+        are_good = is_utf8(rows->source + start, end - start);
+        for (uint32_t i = row; i < next; i++)
+            are_good &=
+                column->starts[i] == end || (rows->source[column->starts[i]] & 0xc0) != 0x80;
     }
     return are_good;
 }
 
+/* True if a value replaces one of the texts. */
+static bool has_fallback(const struct rows *rows, const struct target *target) {
+    bool has = false;
+
+    for (const struct stripe *stripe = rows->stripes; target->field->fallback && stripe;
+         stripe = stripe->next)
+        has |= !stripe->is_bad && leat_arrow_stripe_may_have_nulls(&stripe->base, target->index);
+    return has;
+}
+
+/* Copies the texts as they are. */
+static int copy_texts(struct rows *rows, const struct target *target, uint64_t n_bytes) {
+    struct leat_column *column = target->column;
+    uint8_t *out = leat_map_alloc(rows->map, target->field->column, n_bytes);
+    uint32_t n_out = 0;
+
+    if (!out)
+        return -ENOMEM;
+    for (uint32_t row = 0, next; row < rows->n_rows;) {
+        uint32_t start = column->starts[row], first = n_out;
+
+        for (next = end_of_run(column, row, rows->n_rows); row < next; row++) {
+            column->starts[row] = n_out;
+            n_out += column->lengths[row];
+        }
+        memcpy(out + first, rows->source + start, n_out - first);
+    }
+    column->values = out;
+    return 0;
+}
+
 /* Gets the text of a row, mended if needed. False: the row is bad, or memory ran out. */
-static bool mend_text(struct rows *rows, uint32_t row, const struct target *target,
+static bool mend_text(struct rows *rows, uint32_t row, const struct target *target, bool is_null,
                       struct leat_source_record *text) {
     const struct leat_source_config *source = rows->values->source;
     const char *fallback = target->field->fallback;
 
     *text = (struct leat_source_record){.bytes = rows->source + target->column->starts[row],
                                         .n_bytes = target->column->lengths[row]};
-    if (!rows->bodies[row])
-        return false;
-    if (is_null(rows, row, target->index) && fallback)
+    if (is_null && fallback)
         *text = (struct leat_source_record){(const uint8_t *)fallback, strlen(fallback), 0};
     if (is_utf8(text->bytes, (uint32_t)text->n_bytes))
         return true;
@@ -289,7 +401,7 @@ static bool mend_text(struct rows *rows, uint32_t row, const struct target *targ
 }
 
 /* Copies the texts; mending makes one up to LEAT_SOURCE_MENDED_MAX times as long. */
-static int copy_texts(struct rows *rows, const struct target *target, uint64_t n_bytes) {
+static int mend_texts(struct rows *rows, const struct target *target, uint64_t n_bytes) {
     size_t n_fallback = target->field->fallback ? strlen(target->field->fallback) : 0;
     struct leat_column *column = target->column;
     struct leat_source_record text;
@@ -306,41 +418,40 @@ static int copy_texts(struct rows *rows, const struct target *target, uint64_t n
     out = leat_map_alloc(rows->map, target->field->column, n_bytes + n_max);
     if (!out)
         return -ENOMEM;
-    for (uint32_t row = 0; row < rows->n_rows; row++) {
-        bool is_good = mend_text(rows, row, target, &text);
+    for (const struct stripe *stripe = rows->stripes; stripe; stripe = stripe->next)
+        for (uint32_t i = 0; i < stripe->n_rows; i++) {
+            uint32_t row = stripe->row + i;
+            bool is_good = !stripe->is_bad &&
+                           mend_text(rows, row, target, is_null(stripe, target->index, i), &text);
 
-        column->starts[row] = n_out;
-        column->lengths[row] = is_good ? (uint32_t)text.n_bytes : 0;
-        if (is_good)
-            memcpy(out + n_out, text.bytes, text.n_bytes);
-        n_out += column->lengths[row];
-    }
+            column->starts[row] = n_out;
+            column->lengths[row] = is_good ? (uint32_t)text.n_bytes : 0;
+            if (is_good)
+                memcpy(out + n_out, text.bytes, text.n_bytes);
+            n_out += column->lengths[row];
+        }
     column->values = out;
     return 0;
 }
 
+/* Texts that are not kept are views of the source. */
 static int put_texts(struct rows *rows, const struct target *target) {
+    struct leat_column *column = target->column;
     uint64_t n_bytes;
 
     if (leat_map_make_views(rows->map, target->field->column) < 0)
         return -ENOMEM;
-    if (!view_texts(rows, target, &n_bytes))
+    locate(rows, target->index, column->starts, column->lengths);
+    n_bytes = leat_map_n_items(rows->map, target->field->column);
+    if (has_fallback(rows, target) || !are_utf8(rows, column))
+        return mend_texts(rows, target, n_bytes);
+    if (rows->map->is_kept[target->field->column])
         return copy_texts(rows, target, n_bytes);
-    target->column->values = (void *)(uintptr_t)rows->source;
+    column->values = (void *)(uintptr_t)rows->source;
     return 0;
 }
 
 /* ---- */
-
-static void pass(struct rows *rows, const struct leat_arrow_slot *slot) {
-    if (!leat_arrow_slot_is_variable(slot))
-        return;
-    for (uint32_t row = 0; row < rows->n_rows; row++) {
-        uint32_t n = rows->bodies[row] ? length_of(rows, row, slot) : 0;
-
-        rows->cursors[row] += n == LEAT_ARROW_LACKS_ITEM ? 0 : n;
-    }
-}
 
 static int put_field(struct rows *rows, const struct target *target) {
     switch (target->slot->cell) {
@@ -360,13 +471,11 @@ int leat_arrow_values_parse(const struct leat_arrow_values *values, struct leat_
         .map = map,
         .source = map->block->source,
         .n_rows = n_rows,
-        .bodies = leat_arena_alloc(map->scratch, n_rows * sizeof(*rows.bodies)),
-        .cursors = leat_arena_alloc(map->scratch, n_rows * sizeof(*rows.cursors)),
+        .starts = leat_arena_alloc(map->scratch, n_rows * sizeof(*rows.starts)),
+        .lengths = leat_arena_alloc(map->scratch, n_rows * sizeof(*rows.lengths)),
     };
-    int r = rows.bodies && rows.cursors ? 0 : -ENOMEM;
+    int r = rows.starts && rows.lengths ? find_stripes(&rows) : -ENOMEM;
 
-    for (uint32_t row = 0; r == 0 && row < n_rows; row++)
-        find_record(&rows, row);
     for (uint32_t i = 0; r == 0 && i < values->fields->n_fields; i++) {
         struct target target = {
             .field = &values->fields->fields[i], .slot = &values->layout->slots[i], .index = i};
@@ -374,8 +483,9 @@ int leat_arrow_values_parse(const struct leat_arrow_values *values, struct leat_
         if (!target.field->is_unusable && map->is_needed[target.field->column]) {
             target.column = leat_map_column(map, target.field->column);
             r = put_field(&rows, &target);
+        } else if (leat_arrow_slot_is_variable(target.slot)) {
+            locate(&rows, i, NULL, rows.lengths);
         }
-        pass(&rows, target.slot);
     }
     return r;
 }
@@ -435,9 +545,9 @@ static void show_value(const struct leat_arrow_slot *slot, const uint8_t *bytes,
     }
 }
 
-static void show_body(const struct leat_arrow_layout *layout, const uint8_t *body,
-                      struct leat_text *text) {
-    const uint8_t *next = body + layout->n_fixed;
+static void show_frame(const struct leat_arrow_stripe *frame, struct leat_text *text) {
+    const struct leat_arrow_layout *layout = frame->layout;
+    const uint8_t *body = frame->bytes + LEAT_FRAME_HEAD_BYTES, *next = body + layout->n_fixed;
     uint32_t n_shown = 0, n;
 
     leat_text_add(text, "{");
@@ -450,7 +560,7 @@ static void show_body(const struct leat_arrow_layout *layout, const uint8_t *bod
         leat_text_add_json(text, slot->name, strlen(slot->name));
         leat_text_add(text, ": ");
         memcpy(&n, body + slot->at, leat_arrow_slot_is_variable(slot) ? sizeof(n) : 0);
-        if (body[i / 8] >> i % 8 & 1)
+        if (leat_arrow_stripe_is_null(frame, i, 0))
             leat_text_add(text, "null");
         else if (leat_arrow_slot_is_variable(slot))
             show_value(slot, next, n, text);
@@ -464,14 +574,13 @@ static void show_body(const struct leat_arrow_layout *layout, const uint8_t *bod
 
 void leat_arrow_values_show(const struct leat_arrow_layout *layout, const uint8_t *record,
                             size_t n_bytes, struct leat_text *text) {
+    struct leat_arrow_stripe frame = {.layout = layout, .bytes = record, .n_records = 1};
     uint32_t head = LEAT_FRAME_IS_BAD;
 
     if (n_bytes >= sizeof(head))
         memcpy(&head, record, sizeof(head));
-    record += sizeof(head);
-    n_bytes -= n_bytes < sizeof(head) ? n_bytes : sizeof(head);
-    if ((head & LEAT_FRAME_IS_BAD) || !is_whole(layout, record, n_bytes))
-        leat_text_add(text, "null");
+    if (head == n_bytes - sizeof(head) && leat_arrow_stripe_is_whole(&frame))
+        show_frame(&frame, text);
     else
-        show_body(layout, record, text);
+        leat_text_add(text, "null");
 }

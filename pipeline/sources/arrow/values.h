@@ -1,12 +1,12 @@
-/* arrow/values.h: frames of an Arrow file (layout.h) into the columns of a block.
+/* arrow/values.h: stripes of an Arrow file (layout.h) into the columns of a block.
  *
- * Texts are views of the frames if the column is not kept and they are UTF-8; all else is copied,
+ * Texts are views of the stripes if the column is not kept and they are UTF-8; all else is copied,
  * numbers into the field's dtype. A record is bad if a value does not fit, or is missing without a
  * fallback. Pure; any thread.
  */
 #pragma once
 
-#include "pipeline/sources/arrow/layout.h"
+#include "pipeline/sources/arrow/stripe.h"
 #include "pipeline/sources/shared_jsonl_fields.h"
 
 /* Field i is of slot i; unusable fields have no column. */
@@ -26,6 +26,6 @@ bool leat_arrow_values_infer(struct leat_jsonl_field *field, const struct leat_a
 /* Fills the columns of all rows of the block. 0 or -ENOMEM. */
 int leat_arrow_values_parse(const struct leat_arrow_values *values, struct leat_map *map);
 
-/* Writes a record as a JSON object. */
+/* Writes a record, a frame without its tail, as a JSON object. */
 void leat_arrow_values_show(const struct leat_arrow_layout *layout, const uint8_t *record,
                             size_t n_bytes, struct leat_text *text);

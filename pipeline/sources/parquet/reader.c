@@ -263,7 +263,7 @@ static bool tells_boundary(struct reader *self) {
     return true;
 }
 
-static int make(void *reader, uint64_t room, bool must, uint64_t *ret_n_rows,
+static int make(void *reader, const struct leat_arrow_room *room, uint64_t *ret_n_rows,
                 struct leat_error *err) {
     struct reader *self = reader;
     uint64_t n;
@@ -275,7 +275,7 @@ static int make(void *reader, uint64_t room, bool must, uint64_t *ret_n_rows,
         return LEAT_INPUT_BOUNDARY;
     r = load(self, &n, err);
     if (r == 0)
-        r = leat_arrow_rows_put(&self->rows, self->groups.row, n, room, must, ret_n_rows, err);
+        r = leat_arrow_rows_put(&self->rows, self->groups.row, n, room, ret_n_rows, err);
     if (r < 0)
         self->has_group = false;
     return r;
@@ -295,6 +295,10 @@ static void reader_go(void *reader, uint64_t place) {
 
 static uint64_t reader_cross(void *reader) {
     return leat_arrow_groups_cross(&((struct reader *)reader)->groups);
+}
+
+static void reader_stop(void *reader, uint64_t record) {
+    ((struct reader *)reader)->groups.stop = record;
 }
 
 /* The rows are taken to have the same number of bytes each. */
@@ -366,6 +370,7 @@ static const struct leat_record_reader_ops ops = {
     .read = reader_read,
     .go = reader_go,
     .cross = reader_cross,
+    .stop = reader_stop,
     .offset = reader_offset,
     .memory = reader_memory,
     .free = reader_free,

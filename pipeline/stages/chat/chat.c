@@ -449,8 +449,9 @@ static uint32_t column_of(const struct leat_map *map, uint32_t row, const char *
         {.key = key, .n_key = key ? strlen(key) : 0},
     };
 
-    if (!key || !leat_json_locate_value(block->source + start, block->record_ends[record] - start,
-                                        steps, 3, &line, &column))
+    if (!key || map->cutter->kind == LEAT_CUTTER_FRAMES ||
+        !leat_json_locate_value(block->source + start, block->record_ends[record] - start, steps, 3,
+                                &line, &column))
         return 0;
     return line == 1 ? column : 0;
 }

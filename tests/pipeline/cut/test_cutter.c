@@ -196,11 +196,50 @@ static void check_tells(void **state) {
     }
 }
 
+/* A stripe is cut as a whole; its frames are as long as their heads say. */
+static void stripes_are_cut(void **state) {
+    static const uint32_t sizes[] = {0, 7, 2, 1},
+                          heads[] = {LEAT_FRAME_HAS_NEXT, LEAT_FRAME_HAS_NEXT | 7, 2, 1};
+    static const uint32_t wanted_starts[] = {0, 5, 17, 24}, wanted_ends[] = {4, 16, 23, 29};
+    static const struct leat_cutter cutter = {.kind = LEAT_CUTTER_FRAMES, .max_record_bytes = 100};
+    uint32_t starts[5], ends[5], n_frames = 0;
+    uint8_t data[30] = {0};
+    struct leat_cut cut;
+
+    (void)state;
+    memcpy(data, heads, 3 * sizeof(*heads)); /* a stripe of three, and one of one */
+    memcpy(data + 24, &heads[3], sizeof(*heads));
+    assert_int_equal(leat_cutter_stripe(data, sizeof(data), &n_frames), 24);
+    assert_int_equal(n_frames, 3);
+    for (size_t n = 0; n <= sizeof(data); n++) {
+        size_t n_whole = n < 24 ? 0 : n < 30 ? 24 : 30, n_cut = n < 24 ? 0 : n < 30 ? 3 : 4;
+
+        leat_cutter_cut(&cutter, data, n, false, &cut);
+        assert_int_equal(cut.n_bytes, n_whole);
+        assert_int_equal(cut.n_records, n_cut);
+        assert_int_equal(cut.n_lines, n_cut);
+        leat_cutter_cut(&cutter, data, n, true, &cut);
+        assert_int_equal(cut.n_bytes, n);
+        assert_int_equal(cut.n_records, n_cut + (n > n_whole));
+    }
+    assert_int_equal(leat_cutter_index(&cutter, data, sizeof(data), starts, ends, 5), 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(leat_frame_size(i < 3 ? data : data + 24, i % 3), sizes[i]);
+        assert_int_equal(starts[i], wanted_starts[i]);
+        assert_int_equal(ends[i], wanted_ends[i]);
+    }
+    assert_int_equal(leat_cutter_lines(&cutter, data, 17, 2), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_definition),       cmocka_unit_test(agrees_on_records),
-        cmocka_unit_test(every_split_gives_the_same),   cmocka_unit_test(fast_paths_agree),
-        cmocka_unit_test(hostile_quotes_cost_one_pass), cmocka_unit_test(check_tells),
+        cmocka_unit_test(agrees_with_definition),
+        cmocka_unit_test(agrees_on_records),
+        cmocka_unit_test(every_split_gives_the_same),
+        cmocka_unit_test(fast_paths_agree),
+        cmocka_unit_test(hostile_quotes_cost_one_pass),
+        cmocka_unit_test(check_tells),
+        cmocka_unit_test(stripes_are_cut),
     };
     return shared_simd_run_twice(tests, NULL, NULL);
 }

@@ -56,8 +56,7 @@ static char *rows_of(const char *args, const struct bytes *file, enum arrow_how 
     arrow_see(&source, file->data, file->n_bytes, how, limits, 0, &view);
     if (view.n_bytes == 0 ||
         source_probe(&source, view.frames, view.n_bytes, true, &view.err) < 0 ||
-        source_parse(&source, view.frames, view.n_bytes, 0, false, &text, &view.err) < 0 ||
-        view.r < 0)
+        arrow_parse(&source, &view, 100, &text, &view.err) < 0 || view.r < 0)
         leat_text_add(&text, "%s\n", view.err.message);
     arrow_view_deinit(&view);
     source_deinit(&source);
