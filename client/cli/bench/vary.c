@@ -106,8 +106,8 @@ static const char *add_values(struct leat_bench_axis *axis, const char *text) {
     }
 }
 
-int leat_bench_axis_parse(struct leat_bench_axis *ret_axis, const char *option, const char *text,
-                          struct leat_error *err) {
+static int parse_axis(struct leat_bench_axis *ret_axis, const char *option, const char *text,
+                      struct leat_error *err) {
     const char *equals = strchr(text, '='), *wrong;
 
     *ret_axis = (struct leat_bench_axis){.path = NULL};
@@ -155,8 +155,8 @@ static bool take_stage_arg(struct leat_bench_axis *axis, const struct leat_spec 
                            stage < 0 ? &spec->source.args : &spec->stages[stage].args);
 }
 
-int leat_bench_axis_resolve(struct leat_bench_axis *axis, const char *option,
-                            const struct leat_spec *spec, struct leat_error *err) {
+static int resolve_path(struct leat_bench_axis *axis, const char *option,
+                        const struct leat_spec *spec, struct leat_error *err) {
     const char *dot = strchr(axis->path, '.'), *owner = "";
     char stage[LEAT_NAME_MAX + 32];
     bool is_setting = false;
@@ -193,7 +193,7 @@ int leat_bench_axis_resolve(struct leat_bench_axis *axis, const char *option,
 
 int leat_bench_axis_init(struct leat_bench_axis *ret_axis, const char *option, const char *text,
                          const struct leat_spec *spec, struct leat_error *err) {
-    int r = leat_bench_axis_parse(ret_axis, option, text, err);
+    int r = parse_axis(ret_axis, option, text, err);
 
-    return r == 0 ? leat_bench_axis_resolve(ret_axis, option, spec, err) : r;
+    return r == 0 ? resolve_path(ret_axis, option, spec, err) : r;
 }

@@ -25,9 +25,3 @@ struct leat_bench_axis {
 int leat_bench_axis_init(struct leat_bench_axis *ret_axis, const char *option, const char *text,
                          const struct leat_spec *spec, struct leat_error *err);
 void leat_bench_axis_deinit(struct leat_bench_axis *axis);
-
-/* The halves of it: the text; the path. */
-int leat_bench_axis_parse(struct leat_bench_axis *ret_axis, const char *option, const char *text,
-                          struct leat_error *err);
-int leat_bench_axis_resolve(struct leat_bench_axis *axis, const char *option,
-                            const struct leat_spec *spec, struct leat_error *err);

@@ -11,13 +11,40 @@
 #include "client/cli/bench/vary.h"
 #include "pipeline/spec/yaml.h"
 
+static struct leat_spec *spec;
+
+static int load(void **state) {
+    static const char text[] =
+        "streams:\n  s:\n    source: {csv: {paths: [x.csv]}}\n    stages:\n"
+        "      - pad: {input: a, length: 8}\n      - pad: {input: b, length: 8}\n"
+        "      - batch: {batch_size: 4}\n";
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_value document;
+    struct leat_spec **specs = NULL;
+    size_t n_specs;
+
+    (void)state;
+    assert_int_equal(leat_yaml_parse(text, strlen(text), "f.yaml", &document, &err), 0);
+    assert_int_equal(leat_yaml_streams(&document, "f.yaml", &specs, &n_specs, &err), 0);
+    leat_value_deinit(&document);
+    spec = specs[0];
+    free(specs);
+    return 0;
+}
+
+static int unload(void **state) {
+    (void)state;
+    leat_spec_free(spec);
+    return 0;
+}
+
 /* The values, with '|' between. */
 static void expect(const char *text, const char *path, const char *values) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_bench_axis axis;
     char found[4096] = "";
 
-    if (leat_bench_axis_parse(&axis, "--vary", text, &err) < 0)
+    if (leat_bench_axis_init(&axis, "--vary", text, spec, &err) < 0)
         fail_msg("%s: %s", text, err.message);
     for (size_t i = 0; i < axis.n_values; i++) {
         size_t n = strlen(found);
@@ -82,7 +109,7 @@ static void test_complaints(void **state) {
         struct leat_error err = LEAT_ERROR_INIT;
         struct leat_bench_axis axis;
 
-        assert_int_equal(leat_bench_axis_parse(&axis, "--vary", cases[i].text, &err), -EINVAL);
+        assert_int_equal(leat_bench_axis_init(&axis, "--vary", cases[i].text, spec, &err), -EINVAL);
         if (!strstr(err.message, cases[i].message))
             fail_msg("%s: %s", cases[i].text, err.message);
         leat_bench_axis_deinit(&axis);
@@ -90,21 +117,6 @@ static void test_complaints(void **state) {
 }
 
 /* ---- what paths mean ---- */
-
-static struct leat_spec **load(size_t *ret_n) {
-    static const char text[] =
-        "streams:\n  s:\n    source: {csv: {paths: [x.csv]}}\n    stages:\n"
-        "      - pad: {input: a, length: 8}\n      - pad: {input: b, length: 8}\n"
-        "      - batch: {batch_size: 4}\n";
-    struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_value document;
-    struct leat_spec **specs = NULL;
-
-    assert_int_equal(leat_yaml_parse(text, strlen(text), "f.yaml", &document, &err), 0);
-    assert_int_equal(leat_yaml_streams(&document, "f.yaml", &specs, ret_n, &err), 0);
-    leat_value_deinit(&document);
-    return specs;
-}
 
 static void test_paths(void **state) {
     static const struct {
@@ -124,15 +136,16 @@ static void test_paths(void **state) {
         {"no_such_thing", "no_such_thing", false}, /* which leatd will say */
         {"no.such", "streams.s.no.such", false},
     };
-    size_t n_specs;
-    struct leat_spec **specs = load(&n_specs);
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct leat_error err = LEAT_ERROR_INIT;
-        struct leat_bench_axis axis = {.path = strdup(cases[i].path)};
-        int r = leat_bench_axis_resolve(&axis, "--vary", specs[0], &err);
+        struct leat_bench_axis axis;
+        char text[64];
+        int r;
 
+        (void)snprintf(text, sizeof(text), "%s=1", cases[i].path);
+        r = leat_bench_axis_init(&axis, "--vary", text, spec, &err);
         assert_int_equal(r, cases[i].full ? 0 : -EINVAL);
         if (cases[i].full)
             assert_string_equal(axis.full, cases[i].full);
@@ -142,8 +155,6 @@ static void test_paths(void **state) {
             fail_msg("%s", cases[i].path);
         leat_bench_axis_deinit(&axis);
     }
-    leat_spec_free(specs[0]);
-    free(specs);
 }
 
 int main(void) {
@@ -154,5 +165,5 @@ int main(void) {
         cmocka_unit_test(test_paths),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, load, unload);
 }

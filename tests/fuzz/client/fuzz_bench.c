@@ -35,12 +35,13 @@ static void read_result(const uint8_t *data, size_t n_bytes) {
 
 static void read_values(const uint8_t *data, size_t n_bytes) {
     char *text = strndup((const char *)data, n_bytes);
+    struct leat_spec spec = {.name = (char *)"s", .source = {.kind = (char *)"csv"}};
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_bench_axis axis;
     int r;
 
     assert(text);
-    r = leat_bench_axis_parse(&axis, "--vary", text, &err);
+    r = leat_bench_axis_init(&axis, "--vary", text, &spec, &err);
     assert(r == 0 ? axis.n_values >= 1 && axis.path[0] : err.message[0] != '\0');
     assert(axis.n_values <= LEAT_BENCH_MAX_CASES);
     leat_bench_axis_deinit(&axis);
