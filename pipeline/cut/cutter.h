@@ -5,8 +5,9 @@
  * LF ends nothing. LINES (JSONL): every LF ends a record. Blank lines (nothing, or only CR) are no
  * records. SEPARATOR: a record goes up to the next separator, WHOLE: up to the end of the file;
  * those of nothing but line ends are none. FRAMES: a record says how long it is; they are made by
- * leat itself, of files that have no records as bytes (pipeline/arrow), none above the limit. A
- * frame counts as a line. The input always begins at the start of a record.
+ * leat itself, of files that have no records as bytes (sources/arrow), none above the limit. They
+ * come in stripes (cut/format.h), which are never cut. A frame counts as a line. The input always
+ * begins at the start of a record.
  *
  * Broken data is cut so that one bad record costs one line, and not the rest of the file:
  *

@@ -5,7 +5,8 @@
  * before it. So a place is the number of the row that begins a group, times 2^32, plus the bytes of
  * the group's frames in front of the record. A group has at most LEAT_ARROW_GROUP_BYTES, unless it
  * is one row; a block of the usual size is one group. At most one group is read to find a record.
- * Between groups there is a hole. The first frame of a file is the layout of its rows.
+ * Between groups there is a hole. The first frame of a file is the layout of its rows. The others
+ * come in stripes (cut/format.h); which frames share one depends on how it is read.
  *
  * Owner: the reader.
  */
@@ -28,7 +29,7 @@ struct leat_arrow_groups {
     bool has_ended;
 };
 
-/* Makes the frames. Each function returns 0, LEAT_INPUT_WAITING, LEAT_ARROW_END or -errno. */
+/* Makes the stripes. Each function returns 0, LEAT_INPUT_WAITING, LEAT_ARROW_END or -errno. */
 struct leat_arrow_maker {
     /* Reads the columns, and readies groups->rows. */
     int (*begin)(void *reader, struct leat_error *err);

@@ -1,4 +1,4 @@
-/* reader.h: a record reader (input.h) of Arrow files, which gives their rows as frames.
+/* reader.h: a record reader (input.h) of Arrow files, which gives their rows as stripes.
  *
  * It reads the IPC streaming format and the file format, which is the same with a footer that lists
  * the batches ("Serialization and Interprocess Communication"). The first frame is the layout of

@@ -1,4 +1,4 @@
-/* parquet/reader.h: a record reader (input.h) of Parquet files, which gives their rows as frames
+/* parquet/reader.h: a record reader (input.h) of Parquet files, which gives their rows as stripes
  * (groups.h), just as that of Arrow files does.
  *
  * The footer is at the end, so the file must be plain. Only the columns that are wanted are read,
