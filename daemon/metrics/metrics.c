@@ -42,8 +42,7 @@ static void add_label(struct leat_text *text, const char *name, const char *valu
         leat_text_add_bytes(text, at, 1);
     }
     leat_text_add(text, "\"");
-    text->failed |= shown.failed;
-    free(shown.data);
+    leat_text_end_part(text, &shown);
 }
 
 static void add_stream_labels(struct leat_text *text, const struct leat_stream_reading *stream) {

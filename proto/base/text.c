@@ -51,6 +51,11 @@ void leat_text_add(struct leat_text *text, const char *format, ...) {
     va_end(again);
 }
 
+void leat_text_end_part(struct leat_text *text, struct leat_text *part) {
+    text->failed |= part->failed;
+    free(part->data);
+}
+
 void leat_text_add_shown(struct leat_text *text, const char *value) {
     size_t n = leat_show(NULL, 0, value);
 

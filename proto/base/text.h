@@ -22,6 +22,8 @@ void leat_text_add_shown(struct leat_text *text, const char *value);
 /* One line: all that the format makes as it is shown, and a line end. */
 __attribute__((format(printf, 2, 3))) void leat_text_add_line(struct leat_text *text,
                                                               const char *format, ...);
+/* Frees a text of which `text` was made: where it has failed, `text` has too. */
+void leat_text_end_part(struct leat_text *text, struct leat_text *part);
 /* As a JSON string with quotes: control characters and invalid UTF-8 are escaped (bytes as U+FFFD).
  */
 void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_bytes);

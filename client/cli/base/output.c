@@ -93,8 +93,7 @@ void leat_cli_grid_print(struct leat_cli_grid *grid, struct leat_text *text) {
     cell = grid->cells.data;
     for (size_t i = 0; i < n_rows; i++)
         cell = print_row(grid, cell, widths, text);
-    text->failed |= grid->cells.failed;
-    free(grid->cells.data);
+    leat_text_end_part(text, &grid->cells);
     *grid = (struct leat_cli_grid){.n_columns = grid->n_columns, .indent = grid->indent};
 }
 

@@ -37,8 +37,7 @@ static void add_clean(struct leat_text *text, const char *name) {
 
     leat_graph_add_clean(&clean, name);
     add_escaped(text, clean.data ? clean.data : "", clean.n_bytes);
-    text->failed |= clean.failed;
-    free(clean.data);
+    leat_text_end_part(text, &clean);
 }
 
 static void add_node(struct leat_text *text, const struct leat_graph *graph, uint32_t index,
@@ -55,8 +54,7 @@ static void add_node(struct leat_text *text, const struct leat_graph *graph, uin
     leat_graph_add_label(&label, graph, index, forecast);
     add_lines(text, label.data ? label.data : "");
     leat_text_add(text, "\"%s];\n", node->role == LEAT_GRAPH_IDLE ? ", style=dashed" : "");
-    text->failed |= label.failed;
-    free(label.data);
+    leat_text_end_part(text, &label);
 }
 
 static void add_segment(struct leat_text *text, const struct leat_graph *graph, uint32_t index,
@@ -80,8 +78,7 @@ static void add_edge(struct leat_text *text, const struct leat_graph_edge *edge)
     leat_graph_add_edge_label(&label, edge);
     add_lines(text, label.data ? label.data : "");
     leat_text_add(text, "\"%s];\n", edge->is_side ? ", style=dashed" : "");
-    text->failed |= label.failed;
-    free(label.data);
+    leat_text_end_part(text, &label);
 }
 
 void leat_graph_dot(struct leat_text *text, const struct leat_graph *graph,

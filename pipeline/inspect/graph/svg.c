@@ -114,8 +114,7 @@ static void add_title(struct drawing *drawing, const struct box *box, uint32_t i
         add_line(drawing, box->x + PAD, box->y + PAD + 11, "t", title.data,
                  leat_graph_wrap(title.data, title.n_bytes,
                                  (size_t)((double)(box->width - 2 * PAD) / COLUMN_WIDTH)));
-    drawing->text->failed |= title.failed;
-    free(title.data);
+    leat_text_end_part(drawing->text, &title);
 }
 
 /* A node with its lines at that place; its box grows down. */
@@ -132,8 +131,7 @@ static void place_node(struct drawing *drawing, uint32_t index, int x, int y, in
     add_box(drawing, box, drawing->graph->nodes[index].role == LEAT_GRAPH_IDLE ? "b i" : "b");
     add_title(drawing, box, index);
     (void)add_lines(drawing, x + PAD, y + PAD + LINE, inner, lines);
-    drawing->text->failed |= label.failed;
-    free(label.data);
+    leat_text_end_part(drawing->text, &label);
 }
 
 /* ---- arrows ---- */
@@ -152,8 +150,7 @@ static void add_flow(struct drawing *drawing, uint32_t to) {
     drawing->y += LINE * add_lines(drawing, LABEL_X, drawing->y, LANE_WIDTH - (LABEL_X - LANE_X),
                                    label.data ? label.data : "");
     drawing->y += 6;
-    drawing->text->failed |= label.failed;
-    free(label.data);
+    leat_text_end_part(drawing->text, &label);
 }
 
 /* Arrows down the lane. */
@@ -226,8 +223,7 @@ static void draw_segment(struct drawing *drawing, const struct leat_graph_segmen
     leat_text_add(&heading, "%s: %s", segment->name, segment->where);
     if (heading.data)
         add_line(drawing, LABEL_X, frame.y + 15, "g", heading.data, heading.n_bytes);
-    drawing->text->failed |= heading.failed;
-    free(heading.data);
+    leat_text_end_part(drawing->text, &heading);
     drawing->y += HEADING;
     for (uint32_t i = segment->first; i < segment->first + segment->n_nodes; i++) {
         if (i > segment->first)
@@ -322,8 +318,7 @@ static void add_head(struct leat_text *text, const struct drawing *drawing) {
     add_escaped(text, name.data ? name.data : "",
                 leat_graph_wrap(name.data ? name.data : "", name.n_bytes, 90));
     leat_text_add(text, "</text>\n");
-    text->failed |= name.failed;
-    free(name.data);
+    leat_text_end_part(text, &name);
 }
 
 void leat_graph_svg(struct leat_text *text, const struct leat_graph *graph,
@@ -340,7 +335,6 @@ void leat_graph_svg(struct leat_text *text, const struct leat_graph *graph,
     add_head(text, &drawing);
     leat_text_add_bytes(text, body.data, body.n_bytes);
     leat_text_add(text, "</svg>\n");
-    text->failed |= body.failed;
-    free(body.data);
+    leat_text_end_part(text, &body);
     free(drawing.boxes);
 }

@@ -35,8 +35,7 @@ static void add_label(struct leat_text *text, const struct leat_graph *graph, ui
         add_paragraph(text, at, n, indent);
         at += n + (at[n] != '\0');
     }
-    text->failed |= label.failed;
-    free(label.data);
+    leat_text_end_part(text, &label);
 }
 
 static void add_node(struct leat_text *text, const struct leat_graph *graph, uint32_t index,
@@ -66,8 +65,7 @@ static void add_inflow(struct leat_text *text, const struct leat_graph *graph,
         add_paragraph(text, label.data ? label.data : "", label.n_bytes, "  v    ");
         break;
     }
-    text->failed |= label.failed;
-    free(label.data);
+    leat_text_end_part(text, &label);
 }
 
 static void add_segment(struct leat_text *text, const struct leat_graph *graph, uint32_t index,

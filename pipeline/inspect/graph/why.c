@@ -30,8 +30,7 @@ static void add_list(struct leat_text *text, const char *before, struct listed *
             leat_text_add(text, " and %zu more", list->n - NAMES_MAX);
         leat_text_add(text, "%s", after);
     }
-    text->failed |= list->text.failed;
-    free(list->text.data);
+    leat_text_end_part(text, &list->text);
 }
 
 /* ---- columns ---- */
