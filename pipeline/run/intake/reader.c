@@ -84,7 +84,7 @@ void leat_reader_next_pass(struct leat_reader *reader, bool epoch_is_over) {
 
 bool leat_reader_skips(struct leat_reader *reader, uint64_t epoch, uint64_t pass,
                        uint64_t now_epoch) {
-    if (reader->has_ended || reader->epoch != epoch)
+    if (reader->epoch != epoch)
         return false;
     if (reader->pass != pass && now_epoch == epoch)
         return false; /* It reads a later pass, which is wanted. */

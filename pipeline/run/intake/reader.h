@@ -24,7 +24,7 @@ struct leat_reader {
     uint64_t end_record;          /* of the pass: behind the last one that was queued */
     bool is_out;                  /* A SCAN job is out. */
     bool is_stale;                /* That job reads a pass that is no longer wanted. */
-    bool has_ended;               /* No further pass is wanted. */
+    bool has_ended;               /* No further pass is wanted, or this one has failed. */
 };
 
 /* n_lanes 0: there is one source. */

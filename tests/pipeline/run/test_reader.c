@@ -99,11 +99,30 @@ static void test_stale(void **state) {
     close_world(&world);
 }
 
+/* A failure ends the reader within a pass. If the order wants no more of this pass, the reader goes
+ * on with the next one. */
+static void test_failed(void **state) {
+    struct world world;
+
+    (void)state;
+    open_world(&world, "- repeat: {count: 3}\n", 2);
+    leat_reader_next_pass(&world.reader, false);
+    world.reader.has_ended = true;
+    assert_false(leat_reader_skips(&world.reader, 4, 0, 5)); /* The order will meet the failure. */
+    assert_false(leat_reader_skips(&world.reader, 5, 0, 5));
+    assert_true(leat_reader_skips(&world.reader, 5, 1, 5));
+    assert_true(leat_reader_skips(&world.reader, 5, 0, 6));
+    leat_reader_next_pass(&world.reader, true);
+    expect(&world.reader, 6, 0, false);
+    close_world(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_epochs),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_failed),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
