@@ -132,7 +132,7 @@ class Passes:
             _STEPS.pack_into(self._memory, _STEPS_AT, n_steps, world_size)
 
     def steps(self, world_size: int) -> int | None:
-        """Returns the number of steps that a process stored last, or None if it is unknown for this number of ranks."""
+        """Returns the most recently stored number of steps, or None if it was stored for another number of ranks."""
         with self._locked():
             n_steps, n_ranks = _STEPS.unpack_from(self._memory, _STEPS_AT)
         return n_steps if n_ranks == world_size else None

@@ -1,6 +1,6 @@
 """Finds and runs leat's programs: leatd, which makes batches, and leatctl.
 
-leat looks for them in the folder $LEAT_BIN, in the package (of a wheel), beside the package (of a build tree), and on the PATH.
+leat looks for them in the folder $LEAT_BIN, in the package (if it came as a wheel), beside the package (in a build tree), and on the PATH.
 """
 
 from __future__ import annotations
