@@ -201,8 +201,8 @@ int arrow_parse(struct source *source, const struct arrow_view *view, size_t pie
 
 /* ---- behind an error ---- */
 
-/* What the reader gives up to its end, or up to so many errors; of the first n_expected bytes of
- * frames it must be those, as far as there was no error. layout NULL: it may be anything. */
+/* Reads to the reader's end, or to the n_errors-th error. The frames that come before an error must
+ * equal those of `expected`, as far as n_expected bytes. layout NULL: they may be anything. */
 static void read_records(struct leat_input *input, int n_errors,
                          const struct leat_arrow_layout *layout, const uint8_t *expected,
                          size_t n_expected) {

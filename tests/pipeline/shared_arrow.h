@@ -5,7 +5,8 @@
 #include "pipeline/sources/arrow/stripe.h"
 #include "tests/pipeline/shared_source.h"
 
-/* What came: stripes, the same as frames, and the place of each. Owner: the caller. */
+/* Holds what the source gave: stripes, the same records as frames, and the place of each frame. The
+ * caller owns it. */
 struct arrow_view {
     uint8_t *stripes, *frames;
     size_t n_bytes;

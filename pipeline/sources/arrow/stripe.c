@@ -1,3 +1,4 @@
+/* stripe.c: checks stripes, and turns them back into frames. See stripe.h. */
 #include "pipeline/sources/arrow/stripe.h"
 
 #include <string.h>

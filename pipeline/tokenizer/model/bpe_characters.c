@@ -164,22 +164,19 @@ static struct parts parts_of(const struct survey *survey, const uint8_t *bytes, 
     return parts;
 }
 
-/* True if, beside bytes of that class, merges of a first part come after those of the character. */
-static bool is_whole_behind(const struct survey *survey, const struct parts *parts,
-                            uint32_t class) {
-    for (int i = 0; i < 2; i++)
-        if (parts->first[i].id >= 0 &&
-            survey->parts[survey->part[parts->first[i].id]].as_right[class] <= parts->whole.rank)
-            return false;
-    return true;
-}
+/* True if all merges of these parts with a neighbour of that class have a rank above this one.
+ * is_before: the neighbour stands before the parts; else behind them. */
+static bool stay_whole(const struct survey *survey, const struct part parts[2], uint32_t rank,
+                       uint32_t class, bool is_before) {
+    for (int i = 0; i < 2; i++) {
+        const struct edges *edges;
 
-static bool is_whole_before(const struct survey *survey, const struct parts *parts,
-                            uint32_t class) {
-    for (int i = 0; i < 2; i++)
-        if (parts->last[i].id >= 0 &&
-            survey->parts[survey->part[parts->last[i].id]].as_left[class] <= parts->whole.rank)
+        if (parts[i].id < 0)
+            continue;
+        edges = &survey->parts[survey->part[parts[i].id]];
+        if ((is_before ? edges->as_right : edges->as_left)[class] <= rank)
             return false;
+    }
     return true;
 }
 
@@ -188,15 +185,16 @@ static bool add_character(struct leat_bpe_characters *characters, const struct s
     uint8_t bytes[4];
     struct parts parts = parts_of(survey, bytes, leat_unicode_encode(code, bytes));
     struct leat_bpe_character character = {.id = (uint32_t)parts.whole.id};
+    uint32_t rank = parts.whole.rank;
 
-    if (parts.whole.id <= 0 || survey->least[parts.whole.id] <= parts.whole.rank)
+    if (parts.whole.id <= 0 || survey->least[parts.whole.id] <= rank)
         return true;
     for (uint32_t class = 0; class < ASCII; class ++) {
-        character.before |= (uint64_t)is_whole_behind(survey, &parts, class) << class;
-        character.behind |= (uint64_t)is_whole_before(survey, &parts, class) << class;
+        character.before |= (uint64_t)stay_whole(survey, parts.first, rank, class, true) << class;
+        character.behind |= (uint64_t)stay_whole(survey, parts.last, rank, class, false) << class;
     }
-    character.before_ascii = is_whole_behind(survey, &parts, ASCII);
-    character.behind_ascii = is_whole_before(survey, &parts, ASCII);
+    character.before_ascii = stay_whole(survey, parts.first, rank, ASCII, true);
+    character.behind_ascii = stay_whole(survey, parts.last, rank, ASCII, false);
     if (!leat_array_reserve(&characters->all, characters->n + 1, &characters->capacity))
         return false;
     characters->index[code] = (uint16_t)characters->n;

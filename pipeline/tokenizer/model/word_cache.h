@@ -28,7 +28,7 @@ struct leat_word_slot {
     uint32_t n_ids;
 };
 
-/* Of slots, two ids in the arena for each, and two generations of long words. */
+/* The memory counts slots, two ids in the arena for each, and two generations of long words. */
 #define LEAT_WORD_CACHE_BYTES(slots, long_bytes)                                                   \
     ((slots) * (sizeof(struct leat_word_slot) + 2 * sizeof(int32_t)) + 2 * (long_bytes))
 #define LEAT_WORD_CACHE_BYTES_MAX                                                                  \
