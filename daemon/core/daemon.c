@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,6 @@
 #include "daemon/control/control.h"
 #include "daemon/core/sandbox.h"
 #include "daemon/metrics/verdict_samples.h"
-#include "daemon/schedule/pool.h"
 #include "daemon/stream/feed.h"
 #include "daemon/system/process.h"
 #include "daemon/trainer/session.h"
@@ -388,6 +388,17 @@ static int init_parts(struct leat_daemon *daemon, const struct leat_configuratio
     return r < 0 ? leat_error_oom(err) : 0;
 }
 
+/* libuv ends the process if it cannot make its first pipe. */
+static int try_pipe(struct leat_error *err) {
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return leat_error_set(err, -errno, "the daemon cannot create a pipe: %s", strerror(errno));
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return 0;
+}
+
 static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
     int r = uv_loop_init(&daemon->loop);
 
@@ -395,10 +406,11 @@ static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
         return leat_error_set(err, r, "the daemon cannot start its event loop: %s", uv_strerror(r));
     daemon->has_loop = true;
     (void)uv_loop_configure(&daemon->loop, UV_METRICS_IDLE_TIME);
-    r = leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->env.n_workers);
+    r = leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->env.n_workers, err);
     daemon->scheduler.heartbeat = &daemon->service.heartbeat;
-    if (r == 0)
-        r = leat_socket_closer_init(&daemon->closer, &daemon->loop);
+    if (r < 0)
+        return r;
+    r = leat_socket_closer_init(&daemon->closer, &daemon->loop);
     if (r == 0)
         r = init_handles(daemon);
     return r < 0 ? leat_error_set(err, r, "the daemon cannot start its event loop: %s",
@@ -423,9 +435,9 @@ static int init(struct leat_daemon *daemon, struct leat_error *err) {
         r = leat_endpoints_open(&daemon->endpoints, err);
     if (r == 0 && daemon->options.is_sandboxed)
         r = leat_sandbox_enter(&daemon->endpoints, daemon->feeds.indexes.path, err);
-    if (r == 0) /* threads begin here */
-        r = leat_pool_start(leat_scheduler_n_threads(daemon->env.n_workers), err);
     if (r == 0)
+        r = try_pipe(err);
+    if (r == 0) /* threads begin here */
         r = init_loop(daemon, err);
     if (r < 0)
         return r;

@@ -14,6 +14,7 @@
 #define LONG_TASKS_QUEUED  3
 #define SHORT_TASKS_QUEUED 6
 #define OVERFLOW_LEAST     4
+#define OVERFLOW_MOST      64
 #define QUICK_NS           UINT64_C(50000000)
 #define GUESS_NS           UINT64_C(1000000) /* of a task whose kind is not known */
 #define ESTIMATE_SHIFT     3                 /* the latest task counts for an eighth */
@@ -40,19 +41,19 @@ static uint32_t max_long_tasks(uint32_t n_workers) {
     return n < MANY_THREADS ? n : n + LONG_TASKS_QUEUED;
 }
 
-uint32_t leat_scheduler_n_threads(uint32_t n_workers) {
-    return n_mapping(n_workers) + 1;
-}
-
 /* Overflow threads for slow tasks, and as many for stand-ins. One user may have about half. */
 static uint32_t n_overflow(uint32_t n_user) {
     uint32_t n = 2 * n_user > OVERFLOW_LEAST ? 2 * n_user : OVERFLOW_LEAST;
 
-    return n < LEAT_OVERFLOW_MAX / 2 ? n : LEAT_OVERFLOW_MAX / 2;
+    return n < OVERFLOW_MOST / 2 ? n : OVERFLOW_MOST / 2;
 }
 
 static uint32_t n_user_slow(uint32_t n_workers) {
     return n_workers > 1 ? n_workers / 2 : 1;
+}
+
+uint32_t leat_scheduler_n_threads(uint32_t n_workers) {
+    return n_mapping(n_workers) + 1;
 }
 
 uint32_t leat_scheduler_n_overflow(uint32_t n_workers) {
@@ -61,12 +62,33 @@ uint32_t leat_scheduler_n_overflow(uint32_t n_workers) {
 
 /* ---- life ---- */
 
-static void run_task(void *data);
-static void on_overflow_done(void *owner, void *data);
+static void run_task(struct leat_pool_task *base);
+static void finish_task(void *owner, struct leat_pool_task *base);
 
-int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
+static int init_pool(struct leat_scheduler *scheduler, struct leat_thread_pool *pool,
+                     uint32_t n_most) {
+    int r = leat_thread_pool_init(pool, scheduler->loop, n_most);
+
+    pool->owner = scheduler;
+    pool->work = run_task;
+    pool->done = finish_task;
+    return r;
+}
+
+static int make_threads(struct leat_scheduler *scheduler, struct leat_error *err) {
+    int r = leat_thread_pool_grow(&scheduler->pool, scheduler->n_threads);
+
+    if (r < 0)
+        leat_error_set(
+            err, r, "only %u of %u threads can start: %s; lower `workers`, or allow more threads",
+            scheduler->pool.n_threads, scheduler->n_threads, uv_strerror(r));
+    return r;
+}
+
+int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers,
+                        struct leat_error *err) {
     uint32_t n_slow = n_user_slow(n_workers), n_threads = leat_scheduler_n_threads(n_workers);
-    int r;
+    int r, r_overflow;
 
     *scheduler = (struct leat_scheduler){
         .loop = loop,
@@ -84,13 +106,16 @@ int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint3
     scheduler->told.at_ns = uv_hrtime();
     leat_task_user_init(&scheduler->nobody, 1);
     leat_task_queue_init(&scheduler->others, &scheduler->nobody);
-    r = leat_overflow_init(&scheduler->overflow, loop, leat_scheduler_n_overflow(n_workers),
-                           run_task, on_overflow_done, scheduler);
+    r = init_pool(scheduler, &scheduler->pool, n_threads);
+    r_overflow = init_pool(scheduler, &scheduler->overflow, leat_scheduler_n_overflow(n_workers));
+    r = r < 0 ? r : r_overflow;
     if (r == 0)
         r = uv_timer_init(loop, &scheduler->timer);
     scheduler->has_timer = r == 0;
     scheduler->timer.data = scheduler;
-    return r;
+    if (r < 0)
+        return leat_error_set(err, r, "the daemon cannot start its threads: %s", uv_strerror(r));
+    return make_threads(scheduler, err);
 }
 
 void leat_scheduler_stop(struct leat_scheduler *scheduler) {
@@ -98,13 +123,15 @@ void leat_scheduler_stop(struct leat_scheduler *scheduler) {
     if (scheduler->has_timer)
         uv_close((uv_handle_t *)&scheduler->timer, NULL);
     scheduler->has_timer = false;
-    leat_overflow_stop(&scheduler->overflow);
+    leat_thread_pool_stop(&scheduler->pool);
+    leat_thread_pool_stop(&scheduler->overflow);
 }
 
 void leat_scheduler_deinit(struct leat_scheduler *scheduler) {
     assert(!scheduler->has_timer && !scheduler->users && !scheduler->out);
     leat_task_user_deinit(&scheduler->nobody);
-    leat_overflow_deinit(&scheduler->overflow);
+    leat_thread_pool_deinit(&scheduler->pool);
+    leat_thread_pool_deinit(&scheduler->overflow);
 }
 
 void leat_task_user_init(struct leat_task_user *user, uint32_t weight) {
@@ -302,8 +329,8 @@ uint32_t leat_scheduler_thread(void) {
     return number - 1;
 }
 
-static void run_task(void *data) {
-    struct leat_task *task = data;
+static void run_task(struct leat_pool_task *base) {
+    struct leat_task *task = (struct leat_task *)base;
     uint64_t (*now_ns)(void) = task->scheduler->now_ns;
     uint64_t start_ns = now_ns(), end_ns;
 
@@ -315,10 +342,6 @@ static void run_task(void *data) {
     end_ns = now_ns();
     task->taken_ns = end_ns - start_ns;
     atomic_store_explicit(&task->end_ns, end_ns, memory_order_relaxed);
-}
-
-static void on_work(uv_work_t *request) {
-    run_task(request->data);
 }
 
 /* ---- tasks that are out ---- */
@@ -385,8 +408,9 @@ static void settle_charges(struct leat_task *task) {
     learn_estimate(task);
 }
 
-static void finish_task(struct leat_task *task) {
-    struct leat_scheduler *scheduler = task->scheduler;
+static void finish_task(void *owner, struct leat_pool_task *base) {
+    struct leat_scheduler *scheduler = owner;
+    struct leat_task *task = (struct leat_task *)base;
 
     LEAT_LIST_REMOVE(task);
     count_task(scheduler, task, UINT32_MAX);
@@ -397,31 +421,20 @@ static void finish_task(struct leat_task *task) {
     submit_waiting(scheduler);
 }
 
-static void on_done(uv_work_t *request, int status) {
-    assert(status == 0);
-    (void)status;
-    finish_task(request->data);
-}
-
-static void on_overflow_done(void *owner, void *data) {
-    (void)owner;
-    finish_task(data);
-}
-
 static void hand_over(struct leat_scheduler *scheduler, struct leat_task *task) {
-    int r;
+    struct leat_thread_pool *overflow = &scheduler->overflow;
 
-    if (task->place == LEAT_TASK_IN_OVERFLOW && leat_overflow_run(&scheduler->overflow, task) == 0)
+    if (task->place == LEAT_TASK_IN_OVERFLOW &&
+        leat_thread_pool_grow(overflow, overflow->n_out + 1) == 0) {
+        leat_thread_pool_add(overflow, &task->base);
         return;
+    }
     if (task->place == LEAT_TASK_IN_OVERFLOW) { /* no further thread could be made */
         count_task(scheduler, task, UINT32_MAX);
         task->place = LEAT_TASK_IN_POOL;
         count_task(scheduler, task, 1);
     }
-    task->request.data = task;
-    r = uv_queue_work(scheduler->loop, &task->request, on_work, on_done);
-    assert(r == 0); /* it fails only without a work function */
-    (void)r;
+    leat_thread_pool_add(&scheduler->pool, &task->base);
 }
 
 static void submit_task(struct leat_scheduler *scheduler, struct leat_task *task,

@@ -1,11 +1,12 @@
-/* scheduler.h: schedules all tasks, on libuv's pool and on overflow threads: the jobs of all runs,
- * and slow work.
+/* scheduler.h: schedules all tasks, on a pool of threads and on overflow threads: the jobs of all
+ * runs, and slow work.
  *
- * libuv's queue is first in, first out, and a task that maps a block takes milliseconds. So only
+ * The pool's queue is first in, first out, and a task that maps a block takes milliseconds. So only
  * few tasks are handed to the pool, and the others wait here. No more tasks map than there are
  * workers, and the pool has one thread more: work that is near to a trainer (making batches,
  * reading on) takes microseconds and soon finds a thread. Slow work (plans, shared memory) gets
- * overflow threads (overflow.h), so that no opening waits behind mapping.
+ * overflow threads, so that no opening waits behind mapping. Each of them is made when all others
+ * are busy, and stays; there are never more tasks than threads.
  *
  * fair.h decides whose task is next: first between users, by their weights, then between a user's
  * queues (runs), by the time that threads have worked for them. Among one user's tasks the class
@@ -25,7 +26,8 @@
 #include <uv.h>
 
 #include "daemon/schedule/fair.h"
-#include "daemon/schedule/overflow.h"
+#include "daemon/schedule/thread_pool.h"
+#include "proto/base/error.h"
 
 #define LEAT_TASK_HELD_NS UINT64_C(100000000)
 
@@ -45,7 +47,7 @@ struct leat_scheduler;
 struct leat_task_queue;
 
 struct leat_task {
-    uv_work_t request;
+    struct leat_pool_task base;
     struct leat_daemon_stream *stream; /* that waits for it while it is out; may be NULL */
     struct leat_task *next; /* of its list while it waits; then of the tasks that are out: */
     struct leat_task **link;
@@ -108,7 +110,7 @@ struct leat_scheduler {
     struct leat_task *out;
     struct leat_task_user nobody; /* of tasks that no user asked for */
     struct leat_task_queue others;
-    struct leat_overflow overflow;
+    struct leat_thread_pool pool, overflow;
     uv_timer_t timer; /* runs while tasks wait: finds tasks that hold their threads */
     bool has_timer, is_watching;
     uint64_t done_ns; /* taken by tasks that have ended, without slow ones */
@@ -121,22 +123,21 @@ struct leat_scheduler {
 /* The number of the calling thread, from 0 in the order of first calls. */
 uint32_t leat_scheduler_thread(void);
 
-/* The number of threads that the pool must have. */
+/* The number of threads of the pool; the largest number of overflow threads. */
 uint32_t leat_scheduler_n_threads(uint32_t n_workers);
+uint32_t leat_scheduler_n_overflow(uint32_t n_workers);
 
 /* True if a task lies in the pool although one of its threads has none. */
 bool leat_scheduler_has_untaken(const struct leat_scheduler *scheduler);
-
-/* The largest number of overflow threads. */
-uint32_t leat_scheduler_n_overflow(uint32_t n_workers);
 
 /* The time that workers have worked so far, tasks under way included. It never goes back, and
  * between two calls grows by no more than all workers' time. The time of other threads counts as
  * long as workers are idle. Slow tasks do not count. */
 uint64_t leat_scheduler_busy_ns(struct leat_scheduler *scheduler, uint64_t now_ns);
 
-/* 0 or -errno; stop and deinit must follow in either case. */
-int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers);
+/* Makes the threads of the pool. 0 or -errno; stop and deinit must follow in either case. */
+int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers,
+                        struct leat_error *err);
 /* No task may be out or wait. The handles are closed in the loop's next turn, */
 void leat_scheduler_stop(struct leat_scheduler *scheduler);
 /* after which this may be called. */

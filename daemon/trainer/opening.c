@@ -255,13 +255,13 @@ static int take_window(struct leat_opening *opening, uint32_t window, struct lea
 }
 
 /* Small batches come in greater numbers, and waking a trainer for a few of them would cost more
- * than making them. So half of the ring may be under way, unless the trainer named a window. */
+ * than making them. So more of them may be under way, unless the trainer named a window. */
 static void fit_window(struct leat_opening *opening) {
-    uint32_t window = opening->plan->n_slots / 2;
+    uint32_t window = opening->plan->window;
 
     if (window > (uint64_t)opening->sessions->env->settings->max_window)
         window = (uint32_t)opening->sessions->env->settings->max_window;
-    if (!opening->has_window && opening->plan->is_bounded && window > opening->window)
+    if (!opening->has_window && window > opening->window)
         opening->window = window;
 }
 

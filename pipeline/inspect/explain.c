@@ -99,7 +99,7 @@ static void add_order(struct memory *memory, const struct leat_plan *plan) {
 
 /* Batches that a trainer may hold by the daemon's defaults. */
 static uint32_t window_of(const struct leat_plan *plan) {
-    return plan->is_bounded && plan->n_slots / 2 > 4 ? plan->n_slots / 2 : 4;
+    return plan->window > 4 ? plan->window : 4;
 }
 
 static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_workers) {

@@ -11,8 +11,9 @@
 
 #include "pipeline/plan/plan_internal.h"
 
-/* Rings of small batches get more slots than asked: so what one core wrote leaves its cache before
- * another reads it, and there is work while a thread wakes up. */
+/* Rings of small batches get more slots than asked, so that there is work while a thread wakes up.
+ * Half of them are for batches that a trainer holds, and three quarters if the spec says how many
+ * more may be ready. */
 #define SMALL_RING_BYTES (2U << 20)
 #define SMALL_RING_SLOTS 256
 #define RING_MAX_SLOTS   4096
@@ -290,9 +291,19 @@ static int add_bytes(struct leat_plan *plan, const struct leat_plan_tensor *tens
     return 0;
 }
 
+static void set_slots(struct leat_plan *plan) {
+    uint64_t n = SMALL_RING_BYTES / plan->slot_bytes, n_ready;
+
+    n = n < SMALL_RING_SLOTS ? n : SMALL_RING_SLOTS;
+    n_ready = plan->has_prefetch ? n / 4 : n / 2;
+    plan->window = plan->is_bounded ? (uint32_t)(n - n_ready) : 0;
+    n_ready = plan->prefetch_size > n_ready ? plan->prefetch_size : n_ready;
+    n_ready = n_ready > 2 ? n_ready : 2;
+    plan->n_slots = (uint32_t)(n_ready < RING_MAX_SLOTS ? n_ready : RING_MAX_SLOTS);
+}
+
 static int size_slots(struct leat_plan *plan, struct leat_error *err) {
     uint64_t total = leat_slot_head_bytes(plan->n_tensors);
-    uint64_t n_small;
 
     plan->is_bounded = true;
     for (size_t i = 0; i < plan->n_tensors; i++)
@@ -307,12 +318,7 @@ static int size_slots(struct leat_plan *plan, struct leat_error *err) {
     if (total > (uint64_t)plan->options.max_batch_bytes)
         total = (uint64_t)plan->options.max_batch_bytes;
     plan->slot_bytes = (size_t)total;
-    n_small =
-        SMALL_RING_BYTES / total < SMALL_RING_SLOTS ? SMALL_RING_BYTES / total : SMALL_RING_SLOTS;
-    plan->n_slots = (uint32_t)(plan->prefetch_size > n_small ? plan->prefetch_size : n_small);
-    plan->n_slots = plan->n_slots < 2                ? 2
-                    : plan->n_slots > RING_MAX_SLOTS ? RING_MAX_SLOTS
-                                                     : plan->n_slots;
+    set_slots(plan);
     return 0;
 }
 

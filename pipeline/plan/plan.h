@@ -128,6 +128,7 @@ struct leat_plan {
     size_t slot_bytes;       /* bytes of a full batch; if not is_bounded, those of the first ring */
     bool is_bounded;         /* no batch can be larger than slot_bytes */
     uint32_t n_slots;        /* not counting the window of the trainer */
+    uint32_t window;         /* for small batches: that a trainer may hold, unless it says so */
     char *spec_text;         /* see spec_text.h */
     char *left_out;          /* fields of the data that leat does not read, and why; "": none */
     uint8_t spec_digest[LEAT_DIGEST_BYTES];

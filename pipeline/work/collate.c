@@ -11,12 +11,12 @@
 #include "proto/base/scalar.h"
 #include "proto/base/simd.h"
 
-#define FEW_ONES     128        /* of a mask, which a loop writes */
-#define JOB_BYTES    (2U << 20) /* of the batches of one job, about */
-#define STRETCH_MIN  64         /* rows that follow each other and are copied at once, at least */
-#define PAST_BYTES   (8U << 20) /* of a tensor that no cache holds until it is read */
-#define WIDENED_ONCE 256        /* packed values of a dtype below int64 */
-#define FILL_BYTES   2048       /* that are copied at once, and stay in the nearest cache */
+#define FEW_ONES     128         /* of a mask, which a loop writes */
+#define JOB_BYTES    (512 << 10) /* of the batches of one job, about */
+#define STRETCH_MIN  64          /* rows that follow each other and are copied at once, at least */
+#define PAST_BYTES   (8U << 20)  /* of a tensor that no cache holds until it is read */
+#define WIDENED_ONCE 256         /* packed values of a dtype below int64 */
+#define FILL_BYTES   2048        /* that are copied at once, and stay in the nearest cache */
 
 /* The references of a row: itself, or those of its bundle. */
 static const struct leat_ref *documents(const struct leat_ref *row, uint32_t *ret_n) {

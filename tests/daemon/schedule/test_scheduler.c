@@ -94,9 +94,11 @@ static void add(struct leat_task_queue *queue, enum leat_task_class class, unsig
 }
 
 static void begin(uint32_t n_workers) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
     memset(&test, 0, sizeof(test));
     assert_int_equal(uv_loop_init(&test.loop), 0);
-    assert_int_equal(leat_scheduler_init(&test.scheduler, &test.loop, n_workers), 0);
+    assert_int_equal(leat_scheduler_init(&test.scheduler, &test.loop, n_workers, &err), 0);
     for (unsigned i = 0; i < N_USERS; i++) {
         leat_task_user_init(&test.users[i], 1);
         for (unsigned j = 0; j < N_QUEUES; j++)
@@ -359,6 +361,5 @@ int main(void) {
         cmocka_unit_test(test_hung_pool),    cmocka_unit_test(test_hung_opening),
     };
 
-    (void)setenv("UV_THREADPOOL_SIZE", "8", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
