@@ -12,7 +12,7 @@
 #include "proto/base/simd.h"
 
 #define FEW_ONES     128         /* of a mask, which a loop writes */
-#define JOB_BYTES    (512 << 10) /* of the batches of one job, about */
+#define JOB_BYTES    (256 << 10) /* of the batches of one job, about */
 #define STRETCH_MIN  64          /* rows that follow each other and are copied at once, at least */
 #define PAST_BYTES   (8U << 20)  /* of a tensor that no cache holds until it is read */
 #define WIDENED_ONCE 256         /* packed values of a dtype below int64 */

@@ -20,9 +20,9 @@ struct leat_memory_plan {
     uint32_t n_min_blocks;         /* without which the run cannot go on */
 };
 
-/* Blocks between scan and order at once: for each worker one that it maps, and one that waits for
- * it or for its turn in the order. With more, they leave the caches before they are used. */
-#define LEAT_BLOCKS_IN_QUEUE(n_workers) (2 * (n_workers) + 1)
+/* Blocks between scan and order at once: for each worker one that it maps, and three that wait for
+ * a worker or for their turn in the order. With more, they leave the caches before they are used. */
+#define LEAT_BLOCKS_IN_QUEUE(n_workers) ((n_workers) + 3)
 
 /* window: number of batches that the trainer may hold. */
 void leat_memory_plan(const struct leat_plan *plan, uint32_t window,
