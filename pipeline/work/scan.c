@@ -346,6 +346,10 @@ static bool may_cut(const struct leat_scan *scan, const struct leat_buffer *buff
            memchr(buffer->data + n_seen, '\n', n_filled - n_seen);
 }
 
+static size_t block_bytes(const struct leat_scan_job *job) {
+    return job->block_bytes ? job->block_bytes : (size_t)job->scan->plan->options.block_bytes;
+}
+
 /* Reads until the cutter accepts a piece, the file ends or waits, or a record wants a larger buffer
  * than it may have. If reading waits for other jobs nothing is cut yet; a FIFO may wait for long,
  * so its records are cut. A failure of reading comes behind all whole records. */
@@ -353,7 +357,7 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
                     bool *at_end, struct leat_cut *ret_cut, uint64_t *n_bytes,
                     struct leat_error *err) {
     struct leat_scan *scan = job->scan;
-    size_t limit = job->block_bytes ? job->block_bytes : (size_t)scan->plan->options.block_bytes;
+    size_t limit = block_bytes(job);
     uint64_t room = leat_scan_room_in_block(scan);
     size_t n_seen = scan->is_begun ? scan->n_carry : 0;
 
@@ -426,10 +430,9 @@ static void set_piece(struct leat_scan_job *job, size_t index, const struct leat
                  .line = scan->line,
                  .n_lines = piece->n_lines},
         .record = scan->record,
-        .n_marks =
-            job->max_bytes < SIZE_MAX && piece->n_bytes > (size_t)scan->plan->options.block_bytes
-                ? count_marks(job->buffers[index]->data, piece->n_bytes)
-                : 0,
+        .n_marks = job->max_bytes < SIZE_MAX && piece->n_bytes > block_bytes(job)
+                       ? count_marks(job->buffers[index]->data, piece->n_bytes)
+                       : 0,
     };
     job->buffers[index] = NULL;
 }

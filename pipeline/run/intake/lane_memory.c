@@ -27,6 +27,7 @@ void leat_lane_memory_init(struct leat_lane_memory *memory, const struct leat_pl
         .plan = plan,
         .account = account,
         .blocks = {.account = account, .forget = forget},
+        .block_bytes = (uint64_t)plan->options.block_bytes,
         .buffer_estimate = (uint64_t)plan->options.block_bytes,
         .block_estimate = needs.block_bytes - (uint64_t)plan->options.block_bytes,
     };
@@ -75,6 +76,8 @@ void leat_lane_memory_trim(struct leat_lane_memory *memory) {
 
 void leat_lane_memory_scale(struct leat_lane_memory *memory, uint64_t before_bytes,
                             uint64_t after_bytes) {
+    if (after_bytes > memory->block_bytes)
+        memory->block_bytes = after_bytes;
     leat_estimate_scale(&memory->buffer_estimate, before_bytes, after_bytes);
     leat_estimate_scale(&memory->block_estimate, before_bytes, after_bytes);
 }
@@ -98,8 +101,7 @@ struct leat_buffer *leat_lane_memory_take_buffer(struct leat_lane_memory *memory
 
 static bool is_large_buffer(const struct leat_lane_memory *memory,
                             const struct leat_buffer *buffer) {
-    return buffer->capacity > (size_t)memory->plan->options.block_bytes &&
-           leat_lane_memory_is_limited(memory);
+    return buffer->capacity > memory->block_bytes && leat_lane_memory_is_limited(memory);
 }
 
 void leat_lane_memory_give_buffer(struct leat_lane_memory *memory, struct leat_buffer *buffer) {
@@ -143,13 +145,12 @@ static uint64_t scan_bytes(const struct leat_lane_memory *memory) {
 }
 
 size_t leat_lane_memory_start_scan(struct leat_lane_memory *memory) {
-    size_t block_bytes = (size_t)memory->plan->options.block_bytes;
-
     if (!leat_lane_memory_is_limited(memory))
         return SIZE_MAX;
     memory->scan_reserved = scan_bytes(memory);
     leat_account_change(memory->account, LEAT_MEMORY_SOURCE, 0, memory->scan_reserved);
-    return memory->scan_wants > block_bytes ? (size_t)memory->scan_wants : block_bytes;
+    return memory->scan_wants > memory->block_bytes ? (size_t)memory->scan_wants
+                                                    : (size_t)memory->block_bytes;
 }
 
 void leat_lane_memory_end_scan(struct leat_lane_memory *memory, const struct leat_scan_job *job) {
@@ -186,7 +187,7 @@ uint64_t leat_lane_memory_needed(const struct leat_lane_memory *memory, size_t n
 
 bool leat_lane_memory_is_large(const struct leat_lane_memory *memory,
                                const struct leat_piece *piece) {
-    return piece->span.n_bytes > (uint64_t)memory->plan->options.block_bytes;
+    return piece->span.n_bytes > memory->block_bytes;
 }
 
 uint64_t leat_lane_memory_map_bytes(const struct leat_lane_memory *memory,
