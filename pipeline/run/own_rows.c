@@ -6,6 +6,7 @@
 #include "proto/base/array.h"
 
 #define WINDOW_BYTES (4U << 20) /* of the source, that the wanted rows of a window have at least */
+#define FIRST_BYTES  (4U << 20) /* of the batches of the first window */
 
 static uint64_t held_rows(const struct leat_plan *plan) {
     uint64_t n_held = leat_batcher_holds(plan);
@@ -34,8 +35,8 @@ void leat_own_rows_init(struct leat_own_rows *own, const struct leat_fast_forwar
         .account = account,
         .n_held_rows = held_rows(forward->plan),
     };
-    if (own->n_held_rows == UINT64_MAX)
-        own->n_wanted = SIZE_MAX / 2;
+    own->n_wanted = own->n_held_rows == UINT64_MAX ? SIZE_MAX / 2
+                                                   : FIRST_BYTES / (forward->plan->slot_bytes + 1);
 }
 
 void leat_own_rows_deinit(struct leat_own_rows *own) {

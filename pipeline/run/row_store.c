@@ -170,12 +170,13 @@ bool leat_row_store_evict(struct leat_row_store *store) {
     return true;
 }
 
+/* A pass that `take` ends has batches under way before its last block leaves the queue. */
 static bool may_be_evicted(const struct leat_row_store *store,
                            const struct leat_queue_entry *entry) {
     const struct leat_block *block = entry->block;
 
     return store->max_bytes > 0 && block && block->is_held && !block->resident &&
-           block->n_refs > 1 && entry->frame.n_bytes > 0 &&
+           block->n_pins == 0 && block->n_refs > 1 && entry->frame.n_bytes > 0 &&
            (!block->count_only || !block->count_only->is_out);
 }
 

@@ -53,7 +53,7 @@ const struct leat_arg leat_stream_args[] = {
     LEAT_ARG(leat_stream_options, block_bytes, BYTES,
              "the size of a block, the piece of the source that a worker processes at once; this "
              "option changes speed and memory, never the batches",
-             .is_aside = true, .fallback = "128KiB", .min = 4096, .max = 64 << 20),
+             .is_aside = true, .fallback = "256KiB", .min = 4096, .max = 64 << 20),
     LEAT_ARG(leat_stream_options, jobs_in_flight, INT,
              "the maximum number of blocks that are in progress or wait; default: the daemon "
              "chooses; this option changes speed and memory, never the batches",

@@ -21,7 +21,8 @@ struct leat_memory_plan {
 };
 
 /* Blocks between scan and order at once: for each worker one that it maps, and three that wait for
- * a worker or for their turn in the order. With more, they leave the caches before they are used. */
+ * a worker, or for their turn in the order. If there are more, they have left the caches when their
+ * turn comes. */
 #define LEAT_BLOCKS_IN_QUEUE(n_workers) ((n_workers) + 3)
 
 /* window: number of batches that the trainer may hold. */
