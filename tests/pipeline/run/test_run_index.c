@@ -137,6 +137,23 @@ static void test_damaged(void **state) {
     }
 }
 
+/* `take` ends the pass inside a block, which leaves the queue when batches with its rows are under
+ * way. It keeps its values. */
+static void test_taken_block(void **state) {
+    const char *tail = tails[N_TAILS - 1];
+    struct drive how = {.options = {.n_epochs = 2, .world_size = 3}};
+    struct sequence whole, part;
+
+    (void)state;
+    write_documents(350, 400);
+    (void)build(DOCUMENTS, "block_bytes: 8000\n    index: .", tail);
+    assert_string_equal(see_sequence(DOCUMENTS, "", tail, how, &whole).error.message, "");
+    assert_string_equal(see_sequence(DOCUMENTS, "index: .", tail, how, &part).error.message, "");
+    assert_rest(&whole, &part, 0, 0);
+    free(whole.seen);
+    free(part.seen);
+}
+
 static const char *option_of_block(uint64_t n) {
     static char text[64];
 
@@ -342,6 +359,7 @@ int main(void) {
         cmocka_unit_test(test_any_start_of_documents),
         cmocka_unit_test(test_any_start_of_records),
         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_taken_block),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_other_data),
         cmocka_unit_test(test_other_stages),
