@@ -50,6 +50,7 @@ static void wait_idle(struct leat_pool_thread *self) {
 
     self->next = pool->idle;
     pool->idle = self;
+    pool->n_idle++;
     self->is_idle = true;
     while (self->is_idle)
         (void)pthread_cond_wait(&self->woken, &pool->lock);
@@ -166,6 +167,7 @@ void leat_thread_pool_add(struct leat_thread_pool *pool, struct leat_pool_task *
     thread = pool->idle;
     if (thread) {
         pool->idle = thread->next;
+        pool->n_idle--;
         thread->is_idle = false;
     }
     (void)pthread_mutex_unlock(&pool->lock);

@@ -36,6 +36,7 @@ struct leat_thread_pool {
     pthread_mutex_t lock; /* guards all that follows */
     struct leat_pool_list waiting, ended;
     struct leat_pool_thread *idle; /* the last one first */
+    uint32_t n_idle;
     bool is_stopping;
 };
 

@@ -1,7 +1,7 @@
 /* run.h: a stream being run, as a state machine without I/O: it hands out jobs and takes them back.
  *
- * The driver decides where jobs run: the daemon on libuv's pool, tests on the calling thread in any
- * order of completion, `leatctl run --no-daemon` on its one thread. All functions but
+ * The driver decides where jobs run: the daemon on its pool of threads, tests on the calling thread
+ * in any order of completion, `leatctl run --no-daemon` on its one thread. All functions but
  * leat_job_execute() are called on one thread, the owner of the run. Batches depend on plan, data,
  * seed, epoch, rank and world size alone, never on the order in which jobs complete.
  *
