@@ -16,8 +16,7 @@ struct leat_lane_memory {
     struct leat_buffer *free_buffers;
     uint64_t free_buffer_bytes;
     struct leat_block_pool blocks;
-    uint64_t
-        block_bytes; /* the largest size of blocks so far; what is more has a part of its own */
+    uint64_t block_bytes; /* the largest size of blocks so far; only large records have more */
     uint64_t block_estimate, buffer_estimate; /* bytes of the next one */
     uint64_t carry_bytes;                     /* of the scanner, counted */
     uint64_t scan_wants;                      /* size of a buffer for a large record; 0: none */

@@ -535,6 +535,38 @@ static void test_large_batches(void **state) {
     leat_account_close(&account);
 }
 
+/* Blocks that a knob made larger are no large records: their memory is used again, and no block
+ * waits for more of it. */
+static void test_larger_blocks(void **state) {
+    struct leat_budget budget = {.limit_bytes = 1 << 30, .user_limit_bytes = 1 << 30};
+    struct leat_account account;
+    struct leat_run_options options = {
+        .n_epochs = 1, .max_map_jobs = 4, .opener = &leat_opener_any, .account = &account};
+    const struct leat_pool_stats *source = &account.pools[LEAT_MEMORY_SOURCE];
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_knobs knobs;
+    struct leat_plan *plan;
+    struct leat_run *run;
+
+    (void)state;
+    write_data("data.csv", 0, 200000, 0);
+    plan = stream_plan(CSV, "block_bytes: 4096",
+                       CASTS "- select: {fields: [id, age]}\n- shuffle: {buffer_size: 1000000}\n"
+                             "- batch: {batch_size: 100}");
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    assert_int_equal(leat_run_new(plan, &options, &run, &err), 0);
+    leat_run_get_knobs(run, &knobs);
+    knobs.of[LEAT_KNOB_BLOCK_BYTES] = 65536;
+    leat_run_set_knobs(run, &knobs);
+    while (leat_pipeline_step(run) == LEAT_RUN_JOB) { /* No slot is given. */
+    }
+    assert_in_range(source->n_allocations, 30, 200);
+    assert_in_range(source->n_misses, 1, source->n_allocations / 4);
+    leat_run_free(run);
+    leat_account_close(&account);
+    leat_plan_unref(plan);
+}
+
 /* Memory that is slow to free is left to the caller, and counted until it is freed. */
 static void test_leftovers(void **state) {
     struct leat_budget budget = {.limit_bytes = UINT64_MAX, .user_limit_bytes = UINT64_MAX};
@@ -591,6 +623,7 @@ int main(void) {
         cmocka_unit_test(test_options_are_checked),
         cmocka_unit_test(test_memory_is_bounded),
         cmocka_unit_test(test_large_batches),
+        cmocka_unit_test(test_larger_blocks),
         cmocka_unit_test(test_leftovers),
     };
 
