@@ -12,6 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define MANY_THREADS 8
+
 struct leat_pool_thread {
     struct leat_thread_pool *pool;
     struct leat_pool_thread *next; /* among idle ones */
@@ -45,11 +47,15 @@ static struct leat_pool_task *take_first(struct leat_pool_list *list) {
 
 /* ---- threads ---- */
 
+/* Adds itself to the idle threads, from whose front they are woken. */
 static void wait_idle(struct leat_pool_thread *self) {
     struct leat_thread_pool *pool = self->pool;
+    struct leat_pool_thread **link = &pool->idle;
 
-    self->next = pool->idle;
-    pool->idle = self;
+    while (pool->n_most < MANY_THREADS && *link)
+        link = &(*link)->next;
+    self->next = *link;
+    *link = self;
     pool->n_idle++;
     self->is_idle = true;
     while (self->is_idle)

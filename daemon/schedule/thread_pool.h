@@ -1,7 +1,9 @@
 /* thread_pool.h: threads that execute tasks. The loop is told when a task has ended.
  *
- * Tasks are taken first in, first out. The thread that fell asleep last is woken first: its caches
- * are the warmest, and where few threads suffice, the others sleep on.
+ * Tasks are taken first in, first out. Of many threads, the one that fell asleep last is woken
+ * first: its caches are the warmest, and where few threads suffice, the others sleep on. Of few
+ * threads, it is the one that has slept longest: the last one often shares a processor with the
+ * loop, which is about to go on.
  * Owner: loop; a thread sees only the lists under the lock, and its task.
  */
 #pragma once
@@ -29,13 +31,13 @@ struct leat_thread_pool {
     struct leat_pool_thread *threads;
     uint32_t n_threads, n_most; /* that were made, and that may be */
     uint32_t n_out;             /* tasks that were added and are not done */
-    int event_fd; /* tells the loop that a task has ended */
+    int event_fd;               /* tells the loop that a task has ended */
     uv_poll_t poll;
     bool has_poll, has_lock;
 
     pthread_mutex_t lock; /* guards all that follows */
     struct leat_pool_list waiting, ended;
-    struct leat_pool_thread *idle; /* the last one first */
+    struct leat_pool_thread *idle;
     uint32_t n_idle;
     bool is_stopping;
 };

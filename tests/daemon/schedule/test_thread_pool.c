@@ -1,5 +1,5 @@
-/* The threads of the daemon: each task is executed once and told to the loop, and the thread that
- * fell asleep last is woken first. */
+/* The threads of the daemon: each task is executed once and told to the loop. Of many threads, the
+ * one that fell asleep last is woken first; of few, the one that has slept longest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,16 +108,30 @@ static void test_first_in_first_out(void **state) {
     end();
 }
 
-/* Tasks that come one by one keep one thread at work, and the others asleep. */
-static void test_last_asleep_is_woken_first(void **state) {
-    (void)state;
-    begin(N_THREADS, N_THREADS);
-    for (unsigned i = 0; i < 50; i++) {
-        wait_until_idle(N_THREADS);
+static void run_one_by_one(uint32_t n_threads, unsigned n_tasks) {
+    begin(n_threads, n_threads);
+    for (unsigned i = 0; i < n_tasks; i++) {
+        wait_until_idle(n_threads);
         leat_thread_pool_add(&test.pool, &test.tasks[i].base);
         run();
-        assert_true(pthread_equal(test.tasks[i].thread, test.tasks[0].thread));
     }
+}
+
+/* Tasks that come one by one keep one of many threads at work, and the others asleep. */
+static void test_many_threads(void **state) {
+    (void)state;
+    run_one_by_one(12, 50);
+    for (unsigned i = 1; i < 50; i++)
+        assert_true(pthread_equal(test.tasks[i].thread, test.tasks[0].thread));
+    end();
+}
+
+static void test_few_threads(void **state) {
+    (void)state;
+    run_one_by_one(3, 30);
+    for (unsigned i = 3; i < 30; i++)
+        assert_true(pthread_equal(test.tasks[i].thread, test.tasks[i - 3].thread) &&
+                    !pthread_equal(test.tasks[i].thread, test.tasks[i - 1].thread));
     end();
 }
 
@@ -159,11 +173,9 @@ static void test_growth(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_once),
-        cmocka_unit_test(test_first_in_first_out),
-        cmocka_unit_test(test_last_asleep_is_woken_first),
-        cmocka_unit_test(test_held_threads),
-        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_each_once),    cmocka_unit_test(test_first_in_first_out),
+        cmocka_unit_test(test_many_threads), cmocka_unit_test(test_few_threads),
+        cmocka_unit_test(test_held_threads), cmocka_unit_test(test_growth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
