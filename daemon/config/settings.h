@@ -18,7 +18,7 @@
 #include "pipeline/spec/override.h"
 #include "proto/spec.h"
 
-#define LEAT_SETTINGS_MAX_WORKERS  1024 /* as many as libuv allows */
+#define LEAT_SETTINGS_MAX_WORKERS  1024
 #define LEAT_SETTINGS_MAX_SESSIONS 16384
 #define LEAT_SETTINGS_MAX_WRITABLE 64
 #define LEAT_SETTINGS_MAX_WINDOW   128 /* this many notices always fit into a socket's buffer */
