@@ -12,8 +12,8 @@
 #include "pipeline/plan/plan_internal.h"
 
 /* Rings of small batches get more slots than asked, so that there is work while a thread wakes up.
- * Half of them are for batches that a trainer holds, and three quarters if the spec says how many
- * more may be ready. */
+ * If no batch can outgrow its slot, half of them are for batches that a trainer holds, and three
+ * quarters if the spec says how many more may be ready. */
 #define SMALL_RING_BYTES (2U << 20)
 #define SMALL_RING_SLOTS 256
 #define RING_MAX_SLOTS   4096
@@ -295,8 +295,8 @@ static void set_slots(struct leat_plan *plan) {
     uint64_t n = SMALL_RING_BYTES / plan->slot_bytes, n_ready;
 
     n = n < SMALL_RING_SLOTS ? n : SMALL_RING_SLOTS;
-    n_ready = plan->has_prefetch ? n / 4 : n / 2;
-    plan->window = plan->is_bounded ? (uint32_t)(n - n_ready) : 0;
+    n_ready = !plan->is_bounded ? n : plan->has_prefetch ? n / 4 : n / 2;
+    plan->window = (uint32_t)(n - n_ready);
     n_ready = plan->prefetch_size > n_ready ? plan->prefetch_size : n_ready;
     n_ready = n_ready > 2 ? n_ready : 2;
     plan->n_slots = (uint32_t)(n_ready < RING_MAX_SLOTS ? n_ready : RING_MAX_SLOTS);
