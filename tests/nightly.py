@@ -42,6 +42,8 @@ def jobs(scale):
     found.append(Job("long tests", "release", python, "tests/suite.py", "build/release", "-j", os.cpu_count() or 1, "-L", "long"))
     found.append(Job("asan tests", "asan", python, "tests/suite.py", "build/asan", "-j", os.cpu_count() or 1, "-R",
                      r"^(tokenizer\.templates|e2e\.(arrow|cache|http|parquet|prepared|prepared_store|share))$"))
+    found.append(Job("out of memory", "release", python, "tests/suite.py", "build/release", "-R", r"^pipeline\.test_out_of_memory$",
+                     env={"LEAT_TEST_RUNS": "3000"}))
     found.append(Job("analyze", "release", python, "tests/check/analyze.py", "build/release", "--jobs", os.cpu_count() or 1))
     slow = {"LEAT_TEST_SLOW": "5"}
     for part in range(1, FAULT_PARTS + 1):

@@ -13,6 +13,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 
 import data
@@ -374,14 +375,21 @@ def test_limit_of_a_control_group(folder):
             assert daemon.status()["memory_limit_bytes"] == 300 * MIB, daemon.status()
 
 
+def pause_served(daemon):
+    """Stops each trainer that has batches, so that it leaves the processors to others. Returns how many there are."""
+    served = [session["pid"] for session in daemon.sessions() if session["n_batches"] > 10]
+    for pid in served:
+        os.kill(pid, signal.SIGSTOP)
+    return len(served)
+
+
 def seeds_of_one_user(daemon, n=40):
     """Sessions of one stream, with a seed each: each is a run of its own. Returns how many have batches."""
     pulls = [subprocess.Popen([leat_harness.BIN / "leatctl", "pull", "s", "--epochs", "0", "--seed", str(i)],
                               env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)}, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE) for i in range(n)]
     try:
-        wait_until(lambda: sum(p.poll() is None for p in pulls) ==
-                   sum(s["n_batches"] > 10 for s in daemon.sessions()), "all have batches, or were refused")
+        wait_until(lambda: sum(p.poll() is None for p in pulls) == pause_served(daemon), "all have batches, or were refused")
         served = sum(p.poll() is None for p in pulls)
         assert daemon.process.poll() is None
         mine = json.loads(daemon.ctl("streams", "--users", "--json").stdout)["users"][0]["charges"]["memory"]
@@ -389,6 +397,7 @@ def seeds_of_one_user(daemon, n=40):
     finally:
         for pull in pulls:
             pull.terminate()
+            pull.send_signal(signal.SIGCONT)
         texts = [pull.communicate()[1].decode() for pull in pulls]
     refused = [text for text in texts if "this user's share of memory_limit (" in text or
                "while it loads the files of this stream" in text and "MiB for this user" in text]

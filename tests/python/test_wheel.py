@@ -1,8 +1,7 @@
 """The wheel: `pip install .` into an environment of its own, used there as a newcomer does, and taken out again.
 
-Built with the scikit-build-core of the Python that runs this, and Debian's cmake and ninja, so that nothing is fetched. With a
-compiler cache, which the environment or a Release tree names, all of it is compiled as a newcomer does, in a folder beside the
-build tree, for the cache to know the files again. Else the wheel is made of what is built in that tree (LEAT_BUILT).
+Built with the scikit-build-core of the Python that runs this, and Debian's cmake and ninja, so that nothing is fetched. It is
+made of what is built in the tree (LEAT_BUILT). One long test compiles all of it as a newcomer does.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ import leat
 from leat import programs
 
 TIMEOUT_S = 1700  # it compiles leat, which a busy machine takes long for
-LAUNCHER = "CMAKE_C_COMPILER_LAUNCHER"
 # What macros of the limited API stand for: part of the stable ABI (Misc/stable_abi.toml of CPython) under such names.
 STABLE = {"_Py_Dealloc", "_Py_NoneStruct", "_Py_TrueStruct", "_Py_FalseStruct", "_Py_EllipsisObject", "_Py_NotImplementedStruct"}
 STABLE |= {"_PyObject_New", "_PyArg_ParseTuple_SizeT", "_PyArg_ParseTupleAndKeywords_SizeT", "_Py_BuildValue_SizeT"}
@@ -99,27 +97,21 @@ def require_tools() -> None:
             pytest.skip(f"there is no {program}")
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+def make(folder: pathlib.Path, built: pathlib.Path | str) -> pathlib.Path:
+    """The wheel of what lies in the tree `built`; with an empty text, of what it compiles itself."""
     require_tools()
-    folder = tmp_path_factory.mktemp("wheel")
-    tree = build_tree()
-    settings = [f"build-dir={tree.parent / (tree.name + '-wheel')}"]
-    more = {"PATH": "/usr/bin:" + os.environ["PATH"]}
-    more |= {name: tree_says(f"CMAKE_{language}_COMPILER") for name, language in (("CC", "C"), ("CXX", "CXX"))}
-    launcher = os.environ.get(LAUNCHER) or tree_says(LAUNCHER)
-    if launcher and tree_says("CMAKE_BUILD_TYPE") == "Release":  # with its flags, by which the cache knows what it has
-        more |= {LAUNCHER: launcher, "CMAKE_CXX_COMPILER_LAUNCHER": launcher}
-        settings += [f"cmake.define.LEAT_WERROR={tree_says('LEAT_WERROR') or 'OFF'}", "cmake.define.LEAT_BUILT="]
-    else:
-        settings.append(f"cmake.define.LEAT_BUILT={tree}")
-    before = os.times()
+    settings = (f"build-dir={folder / 'build'}", f"cmake.define.LEAT_BUILT={built}")
+    more = {name: tree_says(f"CMAKE_{language}_COMPILER") for name, language in (("CC", "C"), ("CXX", "CXX"))}
     options = [f"--config-settings={setting}" for setting in settings]
-    pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", *options, ROOT, cwd=folder, **more)
-    after = os.times()
-    print(f"\nbuilt with {after.children_user + after.children_system - before.children_user - before.children_system:.1f} s of CPU")
+    pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", *options, ROOT, cwd=folder,
+        PATH="/usr/bin:" + os.environ["PATH"], **more)
     (made,) = folder.glob("*.whl")
     return made
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    return make(tmp_path_factory.mktemp("wheel"), build_tree())
 
 
 class Home:
@@ -145,10 +137,15 @@ class Home:
         pip("--python", self.python, *arguments, cwd=self.folder)
 
 
+def home_with(wheel: pathlib.Path, folder: pathlib.Path) -> Home:
+    made = Home(folder)
+    made.pip("install", "--no-index", wheel)
+    return made
+
+
 @pytest.fixture(scope="module")
 def home(wheel: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    made = Home(tmp_path_factory.mktemp("home"))
-    made.pip("install", "--no-index", wheel)
+    made = home_with(wheel, tmp_path_factory.mktemp("home"))
     yield made
     shutil.rmtree(made.root)
 
@@ -178,6 +175,13 @@ def test_a_newcomer_gets_batches(home: Home) -> None:
     assert told["epoch"] == [{name: tensor.tolist() for name, tensor in batch.items()} for batch in batches]
     assert len(told["epoch"]) == 28
     assert not list(home.folder.iterdir())
+
+
+@pytest.mark.long
+def test_compiled_as_a_newcomer_does(tmp_path: pathlib.Path) -> None:
+    compiled = make(tmp_path, "")
+    test_what_is_in_the_wheel(compiled)
+    test_a_newcomer_gets_batches(home_with(compiled, tmp_path))
 
 
 def test_the_extension_takes_the_limited_api_alone(home: Home) -> None:

@@ -113,7 +113,7 @@ def some(rng, values, n, n_cases):
 
 def run(jobs):
     comparison = jinja_oracle.Comparison(REFUSALS, FLAGS)
-    comparison.compare(jobs)
+    comparison.compare(itertools.islice(jobs, 0, None, leat_tokenize.SHARE))
     comparison.differences = [difference for difference in comparison.differences if difference[0] not in KNOWN]
     USED.update(comparison.used)
     return comparison.report()
@@ -306,7 +306,7 @@ def test_white_space(_folder):
 
 def test_refusals(_folder):
     """Each row of REFUSALS is still needed."""
-    assert len(sys.argv) > 2 or len(USED) == len(REFUSALS), f"no longer refused: {[row for row in REFUSALS if row[0] not in USED]}"
+    assert len(sys.argv) > 2 or leat_tokenize.SHARE > 1 or len(USED) == len(REFUSALS), f"no longer refused: {[row for row in REFUSALS if row[0] not in USED]}"
 
 
 if __name__ == "__main__":

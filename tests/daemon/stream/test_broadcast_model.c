@@ -28,12 +28,15 @@
 #define TABLE_BITS 18
 #if defined(__SANITIZE_ADDRESS__) && !defined(MAX_STATES)
 #define MAX_STATES (UINT64_C(1) << 14) /* states are many, and their code is little */
+#define N_WALKS    150
 #elif !defined(MAX_STATES)
 #define MAX_STATES (UINT64_C(1) << 17)
 #endif
+#ifndef N_WALKS
+#define N_WALKS 1200
+#endif
 #define MAX_DEPTH 160
 #define MAX_WALK  400
-#define N_WALKS   1200
 #define ONE_IN    8 /* states are looked at from all sides */
 
 #define CASE(n, slots, world, local, steps)                                                        \
