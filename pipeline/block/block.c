@@ -6,7 +6,7 @@
 
 #include "pipeline/memory/budget.h"
 
-#define FREE_PART  8 /* free blocks are at most this part of the living ones */
+#define FREE_PART  8 /* this part of the living ones may be free in any case */
 #define FREE_LEAST 2 /* and so many more */
 #define STRETCH    4 /* a stretch is so many times the most blocks alive at once */
 
@@ -36,8 +36,7 @@ static bool has_too_many_free(const struct leat_block_pool *pool) {
     uint32_t n_most = pool->n_most > pool->n_most_now ? pool->n_most : pool->n_most_now;
 
     return pool->n_free > FREE_LEAST + pool->n_alive / FREE_PART &&
-           (!pool->keeps_most || pool->n_free + pool->n_alive > n_most ||
-            pool->n_free_bytes > pool->max_free_bytes);
+           (pool->n_free + pool->n_alive > n_most || pool->n_free_bytes > pool->max_free_bytes);
 }
 
 struct leat_block *leat_block_pool_take(struct leat_block_pool *pool) {

@@ -101,9 +101,8 @@ static inline uint64_t leat_block_record(const struct leat_block *block, uint32_
 struct leat_block_pool {
     struct leat_block *free;
     uint32_t n_alive;             /* handed out */
-    uint32_t n_free;              /* about as many as the next jobs take */
-    bool keeps_most;              /* many blocks are freed at once: they are kept */
-    uint64_t max_free_bytes;      /* of free blocks then */
+    uint32_t n_free;              /* with those alive, at most as many as were alive at once */
+    uint64_t max_free_bytes;      /* of free blocks; a few may have more */
     uint32_t n_most, n_most_now;  /* alive at once, in the last stretch of takes and in this one */
     uint32_t n_taken;             /* takes in this stretch */
     uint64_t n_free_bytes;        /* bytes in the arenas of free blocks */

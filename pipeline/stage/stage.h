@@ -304,7 +304,6 @@ struct leat_stage_ops {
     bool (*reorders)(const struct leat_config *config);
     bool expands;      /* a row becomes several, or none */
     bool passes_one;   /* a row that comes lets one row leave at most */
-    bool has_windows;  /* it holds many rows, then releases their blocks at once */
     bool is_last;      /* no ORDER stage may follow: it decides which rows share a batch */
     size_t state_size; /* zeroed before start */
     /* Rows that wait in the stage at most, which keep their blocks in memory, and bytes of its

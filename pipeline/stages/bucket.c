@@ -131,7 +131,6 @@ const struct leat_stage_ops leat_stage_bucket = {
     .check = check,
     .unload = unload,
     .plan = plan,
-    .has_windows = true,
     .is_last = true,
     .push = push,
 };

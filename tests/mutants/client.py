@@ -82,7 +82,7 @@ MUTANTS = {
         ("groups of other ranks compare", "(line.rank, line.size) == (rank, world_size) else None", "True else None"),
         ("files are not compared", '            if name == "data":\n                found += _file_differences(members)\n', ""),
     ]),
-    "client/python/leat/stream.py": ("python.stream python.trainers", [
+    "client/python/leat/stream.py": ("python.stream python.trainer", [
         ("the length is that of all ranks", "return self.n_steps // self.world_size", "return self.n_steps"),
         ("the step is that of rank 0", "return step + (self.rank - step) % self.world_size", "return step"),
         ("a state of another version is loaded", 'or state.get("version") != 1 or', "or"),

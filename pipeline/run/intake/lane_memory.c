@@ -9,9 +9,7 @@
 
 #define MIB 1048576.0
 
-#define FREE_BYTES   (UINT64_C(32) << 20) /* of free blocks, or: */
-#define FREE_BATCHES 2                    /* so many batches */
-#define MANY_BLOCKS  4                    /* of one batch, which are freed at once */
+#define FREE_BYTES (UINT64_C(32) << 20) /* of free blocks, or as many as the ring has */
 
 #define IDLE_TICKS_MAX    10 /* of waiting in which no memory was given back */
 #define STARVED_TICKS_MAX 60 /* of waiting in all */
@@ -31,12 +29,9 @@ void leat_lane_memory_init(struct leat_lane_memory *memory, const struct leat_pl
         .buffer_estimate = (uint64_t)plan->options.block_bytes,
         .block_estimate = needs.block_bytes - (uint64_t)plan->options.block_bytes,
     };
-    memory->blocks.max_free_bytes = FREE_BATCHES * (uint64_t)plan->slot_bytes;
+    memory->blocks.max_free_bytes = plan->n_slots * (uint64_t)plan->slot_bytes;
     if (memory->blocks.max_free_bytes < FREE_BYTES)
         memory->blocks.max_free_bytes = FREE_BYTES;
-    memory->blocks.keeps_most = plan->slot_bytes / MANY_BLOCKS > memory->block_estimate;
-    for (size_t i = 0; i < plan->n_order; i++)
-        memory->blocks.keeps_most |= plan->order[i]->ops->has_windows;
 }
 
 static void free_buffer(struct leat_lane_memory *memory, struct leat_buffer *buffer) {

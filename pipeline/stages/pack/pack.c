@@ -319,7 +319,6 @@ const struct leat_stage_ops leat_stage_pack = {
     .plan = plan,
     .revision = revision,
     .map = map_rows,
-    .has_windows = true,
     .state_size = sizeof(struct leat_packer),
     .holding = holding,
     .state_bytes = leat_packer_bytes,

@@ -31,7 +31,7 @@ static size_t take_and_give(struct leat_block_pool *pool, size_t n, size_t n_byt
 
 /* A stage gathers many and lets go of all, over and over. */
 static void test_tide(void **state) {
-    struct leat_block_pool pool = {.keeps_most = true, .max_free_bytes = UINT64_C(32) << 20};
+    struct leat_block_pool pool = {.max_free_bytes = UINT64_C(32) << 20};
 
     (void)state;
     assert_int_equal(take_and_give(&pool, 60, 1000), 0);
@@ -46,7 +46,7 @@ static void test_tide(void **state) {
 
 /* Not of any size. */
 static void test_large_tide(void **state) {
-    struct leat_block_pool pool = {.keeps_most = true, .max_free_bytes = UINT64_C(32) << 20};
+    struct leat_block_pool pool = {.max_free_bytes = UINT64_C(32) << 20};
 
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -57,21 +57,10 @@ static void test_large_tide(void **state) {
     assert_int_equal(pool.n_free_bytes, 0);
 }
 
-/* Else few wait. */
-static void test_steady(void **state) {
-    struct leat_block_pool pool = {.keeps_most = false};
-
-    (void)state;
-    for (int i = 0; i < 3; i++)
-        assert_in_range(take_and_give(&pool, 60, 1000), i > 0 ? 2 : 0, 12);
-    leat_block_pool_deinit(&pool);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tide),
         cmocka_unit_test(test_large_tide),
-        cmocka_unit_test(test_steady),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

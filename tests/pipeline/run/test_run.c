@@ -515,24 +515,30 @@ static void test_memory_is_bounded(void **state) {
     leat_plan_unref(plan);
 }
 
-/* The blocks of a large batch are freed at once, and those of the next batches use their memory
- * again. */
-static void test_large_batches(void **state) {
+/* The blocks of a batch are freed at once, and those of the next batches use their memory again. */
+static void check_misses(const char *batch_size) {
     struct leat_budget budget = {.limit_bytes = UINT64_MAX, .user_limit_bytes = UINT64_MAX};
     struct leat_account account;
     struct drive how = {.options = {.n_epochs = 4, .account = &account}};
     const struct leat_pool_stats *blocks = &account.pools[LEAT_MEMORY_BLOCKS];
+    char stages[200];
 
-    (void)state;
-    write_data("data.csv", 0, 200000, 0);
+    (void)snprintf(stages, sizeof(stages),
+                   "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n"
+                   "- batch: {batch_size: %s}",
+                   batch_size);
     assert_int_equal(leat_account_open(&account, &budget, 0), 0);
-    (void)drive_stream(CSV, "block_bytes: 65536",
-                       "- cast: {input: id, dtype: int64}\n- select: {fields: [id]}\n"
-                       "- batch: {batch_size: 200000}",
-                       &how);
+    (void)drive_stream(CSV, "block_bytes: 65536", stages, &how);
     assert_in_range(blocks->n_allocations, 4 * 30, 4 * 200);
     assert_in_range(blocks->n_misses, 1, blocks->n_allocations / 2);
     leat_account_close(&account);
+}
+
+static void test_blocks_are_used_again(void **state) {
+    (void)state;
+    write_data("data.csv", 0, 200000, 0);
+    check_misses("200000");
+    check_misses("20000");
 }
 
 /* Blocks that a knob made larger are no large records: their memory is used again, and no block
@@ -622,7 +628,7 @@ int main(void) {
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_options_are_checked),
         cmocka_unit_test(test_memory_is_bounded),
-        cmocka_unit_test(test_large_batches),
+        cmocka_unit_test(test_blocks_are_used_again),
         cmocka_unit_test(test_larger_blocks),
         cmocka_unit_test(test_leftovers),
     };
