@@ -114,7 +114,8 @@ static int send_pointer(const struct leat_http *http, struct leat_reading *readi
 void leat_http_publish(struct leat_http *http, const struct leat_reading *reading) {
     struct leat_reading *copy;
 
-    if (!http->has_thread || atomic_load(&http->shared.n_pending) >= MAX_PENDING)
+    if (!http->has_thread || http->is_stopping ||
+        atomic_load(&http->shared.n_pending) >= MAX_PENDING)
         return;
     copy = leat_reading_copy(reading);
     if (!copy)
