@@ -17,8 +17,16 @@ sys.path.insert(0, str(BENCH))
 compare = pytest.importorskip("compare")
 
 
+def is_there(module: str) -> bool:
+    """Whether the module and the packages around it can be found."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def needs(*modules: str) -> Any:
-    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    missing = [name for name in modules if not is_there(name)]
     return pytest.mark.skipif(bool(missing), reason=f"no {', '.join(missing)}")
 
 
