@@ -14,7 +14,6 @@
 #define MAGIC       UINT64_C(0x454843434154454c) /* "LEATCCHE" */
 #define FIRST_BYTES 4096                         /* of an object: the head, mostly */
 #define LAST_BYTES  65536                        /* index and footer, mostly */
-#define READ_BYTES  (256U << 10)                 /* of a frame at a time */
 #define MAGIC_END   UINT64_C(0x444e45544145434c) /* "LCEATEND" */
 
 struct disk_head {
@@ -269,24 +268,13 @@ static int fail_checksum(const struct leat_cache_frame *frame, struct leat_error
                           (unsigned long long)frame->position);
 }
 
-/* Hashes each piece while it is in the processor's cache. */
 int leat_cache_file_read(int fd, const struct leat_cache_frame *frame, uint8_t *ret_stored,
                          struct leat_error *err) {
-    uint64_t position = frame->position + LEAT_CACHE_FRAME_HEAD_BYTES;
-    XXH3_state_t *hashed = XXH3_createState();
-    int r = hashed ? 0 : leat_error_oom(err);
+    int r = read_all(fd, frame->position + LEAT_CACHE_FRAME_HEAD_BYTES, ret_stored, frame->n_stored,
+                     err);
 
-    if (hashed)
-        (void)XXH3_128bits_reset(hashed);
-    for (size_t at = 0, n; r == 0 && at < frame->n_stored; at += n) {
-        n = frame->n_stored - at < READ_BYTES ? frame->n_stored - at : READ_BYTES;
-        r = read_all(fd, position + at, ret_stored + at, n, err);
-        if (r == 0)
-            (void)XXH3_128bits_update(hashed, ret_stored + at, n);
-    }
-    if (r == 0 && !leat_cache_frame_has_hash(frame, XXH3_128bits_digest(hashed)))
+    if (r == 0 && !leat_cache_frame_is_whole(frame, ret_stored))
         r = fail_checksum(frame, err);
-    (void)XXH3_freeState(hashed);
     return r;
 }
 

@@ -109,10 +109,11 @@ bool leat_cache_frame_unpack(const uint8_t bytes[LEAT_CACHE_FRAME_HEAD_BYTES], u
     return true;
 }
 
-static void make_checksum(XXH128_hash_t hash, uint8_t ret_checksum[LEAT_CACHE_CHECKSUM_BYTES]) {
+static void make_checksum(const uint8_t *stored, size_t n_bytes,
+                          uint8_t ret_checksum[LEAT_CACHE_CHECKSUM_BYTES]) {
     XXH128_canonical_t canonical;
 
-    XXH128_canonicalFromHash(&canonical, hash);
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits(stored, n_bytes));
     memcpy(ret_checksum, canonical.digest, LEAT_CACHE_CHECKSUM_BYTES);
 }
 
@@ -149,18 +150,14 @@ int leat_cache_frame_store(struct leat_cache_frame *frame, enum leat_cache_compr
     if (stored->failed)
         return leat_error_oom(err);
     *ret_stored = frame->is_lz4 ? stored->data : block->data;
-    make_checksum(XXH3_128bits(*ret_stored, frame->n_stored), frame->checksum);
+    make_checksum(*ret_stored, frame->n_stored, frame->checksum);
     return 0;
 }
 
 bool leat_cache_frame_is_whole(const struct leat_cache_frame *frame, const uint8_t *stored) {
-    return leat_cache_frame_has_hash(frame, XXH3_128bits(stored, frame->n_stored));
-}
-
-bool leat_cache_frame_has_hash(const struct leat_cache_frame *frame, XXH128_hash_t hash) {
     uint8_t checksum[LEAT_CACHE_CHECKSUM_BYTES];
 
-    make_checksum(hash, checksum);
+    make_checksum(stored, frame->n_stored, checksum);
     return memcmp(checksum, frame->checksum, sizeof(checksum)) == 0;
 }
 

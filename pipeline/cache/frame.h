@@ -8,7 +8,6 @@
 
 #include "pipeline/cache/bytes.h"
 #include "proto/base/error.h"
-#include "proto/base/xxh3.h"
 
 #define LEAT_CACHE_FRAME_HEAD_BYTES 112
 #define LEAT_CACHE_BLOCK_MAX_BYTES  (UINT32_C(1) << 30)
@@ -58,8 +57,6 @@ int leat_cache_frame_store(struct leat_cache_frame *frame, enum leat_cache_compr
                            const uint8_t **ret_stored, struct leat_error *err);
 /* True if these are the n_stored bytes that were written. */
 bool leat_cache_frame_is_whole(const struct leat_cache_frame *frame, const uint8_t *stored);
-/* The same by the hash of the n_stored bytes. */
-bool leat_cache_frame_has_hash(const struct leat_cache_frame *frame, XXH128_hash_t hash);
 /* Decompresses LZ4 to n_bytes. False: it is no LZ4. */
 bool leat_cache_frame_expand(const struct leat_cache_frame *frame, const uint8_t *stored,
                              uint8_t *ret_block);
